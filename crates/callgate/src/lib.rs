@@ -1,0 +1,1 @@
+//! Run a TypeScript script whose only power is the MCP tools you allow.

@@ -1,0 +1,1 @@
+//! Internal crate of Callgate: Tool definitions and their generated names.

@@ -1,0 +1,2 @@
+//! The callgate binary: argument parsing and printing.
+fn main() {}

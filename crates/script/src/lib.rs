@@ -1,0 +1,1 @@
+//! Internal crate of Callgate: Parses a TypeScript script, normalises its form and strips its types.

@@ -1,0 +1,1 @@
+//! Internal crate of Callgate: The MCP face: run_script over stdio.

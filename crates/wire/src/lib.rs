@@ -1,0 +1,1 @@
+//! Internal crate of Callgate: The frames between worker and host.

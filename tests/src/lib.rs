@@ -1,0 +1,1 @@
+//! Internal crate of Callgate: End-to-end tests against real servers.

@@ -1,0 +1,1 @@
+//! Internal crate of Callgate: JSON Schema to TypeScript declarations.

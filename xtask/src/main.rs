@@ -1,0 +1,2 @@
+//! Set-up, demo, tests, benchmarks: cargo xtask.
+fn main() {}
