@@ -1,0 +1,229 @@
+//! The frames, as values.
+
+use crate::Text;
+
+/// A frame from the host to a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostFrame {
+    /// Run this script. Sent once, after [`WorkerFrame::Ready`].
+    Start(Start),
+    /// The answer to one call.
+    Reply(Reply),
+    /// Stop the script now, tell what it printed so far, and end.
+    Terminate {
+        /// Why.
+        reason: TerminateReason,
+    },
+}
+
+/// A frame from a worker to the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkerFrame {
+    /// The isolate is up. The first frame of a worker.
+    Ready {
+        /// Process id as the worker sees it; for messages only.
+        pid: u32,
+    },
+    /// The script calls a function.
+    Call(Call),
+    /// A message of the console, in the head of the output.
+    Output(Output),
+    /// The tail of the output; sent once, before `Done` or on `Terminate`.
+    OutputEnd(OutputEnd),
+    /// The worker saw a limit of its own pass; it is about to end, one way or another.
+    LimitHit(LimitHit),
+    /// The script has ended. The last frame of a worker.
+    Done(Done),
+}
+
+/// What a worker needs to run one script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// Name of the script in stacks and messages.
+    pub source_name: Text,
+    /// Lines that the code has before the author's first line.
+    pub line_offset: u32,
+    /// Names of the functions to define in the global scope.
+    pub functions: Vec<Text>,
+    /// The limits that the worker holds by itself.
+    pub limits: WorkerLimits,
+    /// JavaScript expression text whose value is the function to call.
+    pub code: Text,
+}
+
+/// The limits that a worker holds by itself. The host holds them again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkerLimits {
+    /// Bytes of console output kept, head and tail together.
+    pub output_bytes: u64,
+    /// Lines of console output kept, head and tail together.
+    pub output_lines: u64,
+    /// Bytes that one console message may have.
+    pub message_bytes: u64,
+    /// Levels of nesting that the console shows of a value.
+    pub depth: u32,
+    /// Bytes of the return value that are kept; over it, half as head and half as tail.
+    pub result_bytes: u64,
+    /// Bytes that a frame may have, in either direction.
+    pub frame_bytes: u64,
+    /// Bytes of all array buffers together.
+    pub buffer_bytes: u64,
+}
+
+/// A call that a script makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Chosen by the worker, to match the reply.
+    pub id: u64,
+    /// Name of the function, as the script gave it. Nothing is known about it.
+    pub tool: Text,
+    /// The input as JSON text. Nothing is known about it but that it is UTF-8.
+    pub input: Text,
+}
+
+/// The answer to a [`Call`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The call's id.
+    pub call: u64,
+    /// JSON text of the result, or the error to throw in the script.
+    pub outcome: Result<Text, Thrown>,
+}
+
+/// An error that a script can catch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thrown {
+    /// Which class of error to throw.
+    pub class: ErrorClass,
+    /// The error's message.
+    pub message: Text,
+    /// JSON text of an object whose members are assigned to the error: `tool`, `server`, ….
+    pub fields: Text,
+}
+
+/// The classes of error that a call can throw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// `McpToolError`: the tool ran and said that it failed.
+    Tool,
+    /// `McpProtocolError`: the server, or the way to it, failed.
+    Protocol,
+    /// `McpTimeoutError`: no answer in time.
+    Timeout,
+    /// `McpDeniedError`: the policy or a person said no.
+    Denied,
+}
+
+/// Why the host stops a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TerminateReason {
+    /// The script's own time is over.
+    ScriptTime,
+    /// The time of the whole run is over.
+    RunTime,
+    /// The caller cancelled the run.
+    Cancelled,
+    /// Another limit that the host holds was passed.
+    Limit,
+}
+
+/// The level of a console message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// `console.debug`.
+    Debug,
+    /// `console.log` and what is like it.
+    Log,
+    /// `console.info`.
+    Info,
+    /// `console.warn`.
+    Warn,
+    /// `console.error`.
+    Error,
+}
+
+/// One console message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// Its level.
+    pub level: Level,
+    /// Its text, without the line feed that ends it.
+    pub text: Text,
+}
+
+/// The end of the console output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputEnd {
+    /// Bytes between head and tail that were dropped.
+    pub cut_bytes: u64,
+    /// Lines between head and tail that were dropped, whole or in part.
+    pub cut_lines: u64,
+    /// The tail: whole messages, each ended by a line feed.
+    pub tail: Text,
+}
+
+/// A limit that the worker saw pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitHit {
+    /// Which one.
+    pub which: WhichLimit,
+    /// Its value.
+    pub limit: u64,
+    /// What was seen.
+    pub observed: u64,
+}
+
+/// The limits that a worker can report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WhichLimit {
+    /// Bytes of the JavaScript heap.
+    Memory,
+}
+
+/// How a script ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Done {
+    /// It returned.
+    Returned(ReturnValue),
+    /// It threw, or its code could not be compiled.
+    Threw(Exception),
+    /// It waits for something that can never happen.
+    NeverSettled,
+    /// It was stopped, by `Terminate` or by a limit of the worker.
+    Terminated,
+}
+
+/// What a script returned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReturnValue {
+    /// `undefined`.
+    Undefined,
+    /// JSON text.
+    Json(Text),
+    /// A value that JSON cannot express, as the console shows it.
+    Shown(Text),
+    /// JSON text, or a shown value, that was too long.
+    Cut {
+        /// Its beginning.
+        head: Text,
+        /// Its end.
+        tail: Text,
+        /// Bytes that it had in whole.
+        total_bytes: u64,
+    },
+}
+
+/// An exception that a script did not catch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Exception {
+    /// The error's `name`; empty when something else than an error was thrown.
+    pub name: Text,
+    /// The error's `message`, or the thrown value as the console shows it.
+    pub message: Text,
+    /// Line in the author's text, from 1; 0 when it is not known.
+    pub line: u32,
+    /// Column in that line, from 1; 0 when it is not known.
+    pub column: u32,
+    /// The stack in the author's lines, with causes; empty when there is none.
+    pub stack: Text,
+}
