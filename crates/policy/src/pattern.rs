@@ -1,0 +1,279 @@
+//! Patterns over generated function names: literal characters and `*`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+/// A pattern over generated names (`{server}_{tool}`). `*` stands for any run
+/// of characters, the empty one too; everything else stands for itself, and
+/// case matters. A pattern always has to match the whole name.
+///
+/// Matching takes time proportional to the name's length for each literal
+/// part, whatever the pattern looks like.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Pattern {
+    text: String,
+}
+
+impl Pattern {
+    /// Checks `text` and keeps it as a pattern.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`] when the text is empty, or has a character that no
+    /// generated name can have, so that it could never match.
+    pub fn new(text: &str) -> Result<Self, PatternError> {
+        let kind = if text.is_empty() {
+            Some(PatternErrorKind::Empty)
+        } else {
+            text.chars().find(|c| !can_occur(*c)).map(|c| {
+                if c.is_whitespace() {
+                    PatternErrorKind::Whitespace
+                } else {
+                    PatternErrorKind::Character(c)
+                }
+            })
+        };
+        match kind {
+            None => Ok(Self {
+                text: text.to_owned(),
+            }),
+            Some(kind) => Err(PatternError {
+                pattern: text.to_owned(),
+                kind,
+            }),
+        }
+    }
+
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the pattern matches all of `name`.
+    pub fn matches(&self, name: &str) -> bool {
+        let Some((prefix, rest)) = self.text.split_once('*') else {
+            return self.text == name;
+        };
+        let Some(name) = name.strip_prefix(prefix) else {
+            return false;
+        };
+        let (middle, suffix) = rest.rsplit_once('*').unwrap_or(("", rest));
+        let Some(mut name) = name.strip_suffix(suffix) else {
+            return false;
+        };
+        // Between the anchored ends, taking each part at its first place is
+        // enough: a later place would only leave less room for the next part.
+        // So nothing is ever tried twice.
+        for part in middle.split('*') {
+            match name.find(part) {
+                Some(at) => name = name.get(at + part.len()..).unwrap_or_default(),
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
+/// Whether a generated name, or a pattern over one, can have this character.
+fn can_occur(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '*')
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        Self::new(text)
+    }
+}
+
+impl Serialize for Pattern {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+/// A pattern that could never match any generated name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct PatternError {
+    pattern: String,
+    kind: PatternErrorKind,
+}
+
+impl PatternError {
+    /// The pattern as it was written.
+    pub fn pattern(&self) -> &str {
+        &self.pattern
+    }
+
+    /// What is wrong with it.
+    pub fn kind(&self) -> &PatternErrorKind {
+        &self.kind
+    }
+
+    /// The pattern with every impossible character written the way generated
+    /// names write it.
+    fn as_generated(&self) -> String {
+        self.pattern
+            .trim()
+            .chars()
+            .map(|c| if can_occur(c) { c } else { '_' })
+            .collect()
+    }
+}
+
+/// What is wrong with a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PatternErrorKind {
+    /// The pattern has no characters.
+    Empty,
+    /// The pattern has white space in it or around it.
+    Whitespace,
+    /// The pattern has a character that generated names never have.
+    Character(char),
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pattern = &self.pattern;
+        match self.kind {
+            PatternErrorKind::Empty => {
+                f.write_str("empty pattern; write a tool's generated name, or \"*\" for every tool")
+            }
+            PatternErrorKind::Whitespace if pattern.trim().is_empty() => write!(
+                f,
+                "pattern {pattern:?} is only white space; write a tool's generated name, or \"*\" \
+                 for every tool"
+            ),
+            PatternErrorKind::Whitespace => write!(
+                f,
+                "pattern {pattern:?} can never match: generated names have no white space; did \
+                 you mean {:?}?",
+                self.as_generated()
+            ),
+            PatternErrorKind::Character(c) => write!(
+                f,
+                "pattern {pattern:?} can never match: generated names have \"_\" in place of \
+                 {:?}; did you mean {:?}?",
+                c.to_string(),
+                self.as_generated()
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn matches_whole_names() {
+        let check = |pattern: &str, name: &str, matches: bool| {
+            assert_eq!(
+                Pattern::new(pattern).expect(pattern).matches(name),
+                matches,
+                "{pattern} over {name}"
+            );
+        };
+        check("git_commit", "git_commit", true);
+        check("git_commit", "git_commits", false);
+        check("git_commit", "Git_commit", false);
+        check("git_*", "git_", true);
+        check("git_*", "git_log", true);
+        check("git_*", "git", false);
+        check("*", "", true);
+        check("*", "anything", true);
+        check("**", "anything", true);
+        check("*_get*", "logging_getLogs", true);
+        check("*_get*", "logging_get", true);
+        check("*_get*", "logging_list", false);
+        check("a*a", "a", false);
+        check("a*a", "aa", true);
+        check("ab*bc", "abc", false);
+        check("a*b*c", "a_b_b_c", true);
+        check("a*b*c", "a_c_b", false);
+        check("*delete*", "fs_delete$1", true);
+    }
+
+    #[test]
+    fn a_long_row_of_stars_is_no_harder_than_one() {
+        let pattern = Pattern::new(&"*a".repeat(5_000)).expect("pattern");
+        assert!(pattern.matches(&"a".repeat(50_000)));
+        assert!(!pattern.matches(&"a".repeat(4_999)));
+        let pattern = Pattern::new(&format!("{}b", "a*".repeat(5_000))).expect("pattern");
+        assert!(!pattern.matches(&"a".repeat(50_000)));
+    }
+
+    #[test]
+    fn patterns_that_cannot_match_are_named() {
+        let check = |pattern: &str, message: Expect| {
+            message.assert_eq(&Pattern::new(pattern).expect_err(pattern).to_string());
+        };
+        check(
+            "",
+            expect![[r#"empty pattern; write a tool's generated name, or "*" for every tool"#]],
+        );
+        check(
+            "  ",
+            expect![[
+                r#"pattern "  " is only white space; write a tool's generated name, or "*" for every tool"#
+            ]],
+        );
+        check(
+            " git_log",
+            expect![[
+                r#"pattern " git_log" can never match: generated names have no white space; did you mean "git_log"?"#
+            ]],
+        );
+        check(
+            "get-user.*",
+            expect![[
+                r#"pattern "get-user.*" can never match: generated names have "_" in place of "-"; did you mean "get_user_*"?"#
+            ]],
+        );
+        check(
+            "日本_*",
+            expect![[
+                r#"pattern "日本_*" can never match: generated names have "_" in place of "日"; did you mean "___*"?"#
+            ]],
+        );
+    }
+
+    fn oracle(pattern: &[u8], name: &[u8]) -> bool {
+        match pattern.split_first() {
+            None => name.is_empty(),
+            Some((b'*', rest)) => (0..=name.len()).any(|skip| oracle(rest, &name[skip..])),
+            Some((c, rest)) => name.first() == Some(c) && oracle(rest, &name[1..]),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_obvious_matcher(pattern in "[ab*]{1,9}", name in "[ab]{0,12}") {
+            prop_assert_eq!(
+                Pattern::new(&pattern).expect("pattern").matches(&name),
+                oracle(pattern.as_bytes(), name.as_bytes())
+            );
+        }
+
+        #[test]
+        fn takes_any_text(pattern in any::<String>(), name in any::<String>()) {
+            match Pattern::new(&pattern) {
+                Ok(pattern) => { pattern.matches(&name); }
+                Err(error) => { error.to_string(); }
+            }
+        }
+    }
+}
