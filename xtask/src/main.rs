@@ -1,2 +1,78 @@
-//! Set-up, demo, tests, benchmarks: cargo xtask.
-fn main() {}
+//! `cargo xtask`: everything a checkout needs besides plain cargo.
+//!
+//! One module per command; each step is printed while it is done, and each
+//! failure says what to do about it. See `docs/v8.md` for the V8 archive.
+
+mod bench;
+mod checksum;
+mod demo;
+mod nextest;
+mod process;
+mod project;
+mod real_servers;
+mod say;
+mod setup;
+mod stamp;
+mod test;
+mod tools;
+mod v8;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::project::Project;
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            say::failure(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Set-up, demo, tests and benchmarks of Callgate.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check the tools and put the V8 archive where the build looks for it.
+    Setup(setup::Options),
+    /// Set up, build, and run every test.
+    Test(test::Options),
+    /// Set up, build, and run a script against two demo MCP servers.
+    Demo(demo::Options),
+    /// Set up and run the benchmarks in release mode.
+    Bench(bench::Options),
+    /// The V8 archive from source (hours; only where no archive can be had).
+    V8(v8::source::Options),
+}
+
+fn run(command: Command) -> Result<ExitCode> {
+    let project = Project::find()?;
+    match command {
+        Command::Setup(options) => setup::run(&project, &options),
+        Command::Test(options) => test::run(&project, &options),
+        Command::Demo(options) => demo::run(&project, &options),
+        Command::Bench(options) => bench::run(&project, &options),
+        Command::V8(options) => v8::source::run(&project, &options),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::Arguments::command().debug_assert();
+    }
+}

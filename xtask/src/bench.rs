@@ -1,0 +1,43 @@
+//! `cargo xtask bench`: the benchmarks, in release mode.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::project::Project;
+use crate::{process, say, setup};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// What is passed on to the benchmarks, for instance a benchmark's name.
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
+    setup::for_build(project)?;
+    say::step("build in release mode (the first time: about twenty minutes on two cores)");
+    let mut build = project.cargo();
+    build.args([
+        "build",
+        "--locked",
+        "--release",
+        "--package",
+        "callgate-cli",
+    ]);
+    build.args(["--package", "callgate-fixture-servers", "--bins"]);
+    process::run(&mut build)?;
+    say::step("benchmarks");
+    let mut bench = project.cargo();
+    bench.args([
+        "bench",
+        "--locked",
+        "--package",
+        "callgate-tests",
+        "--benches",
+        "--",
+    ]);
+    process::run(bench.args(&options.arguments))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,110 @@
+//! SHA-256 of files, and copies that are either whole and right or not there.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use sha2::{Digest as _, Sha256};
+
+/// The SHA-256 of a file, as 64 lower-case hexadecimal digits.
+pub(crate) fn of_file(path: &Path) -> Result<String> {
+    let mut file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    of_reader(&mut file).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The SHA-256 of some bytes, as 64 lower-case hexadecimal digits.
+pub(crate) fn of_bytes(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// Copies `from` to `to` by way of a temporary file beside `to`, and puts it in place only when
+/// the copy has the checksum.
+pub(crate) fn copy_verified(from: &Path, to: &Path, sha256: &str) -> Result<()> {
+    let folder = to.parent().context("the copy needs a folder")?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let temporary = folder.join(format!(".callgate-{}.part", std::process::id()));
+    let copied = copy_checked(from, &temporary, sha256).and_then(|()| {
+        fs::rename(&temporary, to).with_context(|| format!("cannot write {}", to.display()))
+    });
+    if copied.is_err() {
+        // The error below matters more than a left-over that cannot be removed.
+        let _ = fs::remove_file(&temporary);
+    }
+    copied
+}
+
+fn copy_checked(from: &Path, to: &Path, sha256: &str) -> Result<()> {
+    let mut source = File::open(from).with_context(|| format!("cannot read {}", from.display()))?;
+    let mut copy = File::create(to).with_context(|| format!("cannot write {}", to.display()))?;
+    io::copy(&mut source, &mut copy)
+        .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    copy.sync_all()?;
+    // The copy is what counts: it is read back, not the original.
+    let found = of_file(to)?;
+    if found != sha256 {
+        bail!(
+            "{} has SHA-256 {found}, but {sha256} is the one pinned in xtask; it is not used: \
+             get a fresh copy",
+            from.display()
+        );
+    }
+    Ok(())
+}
+
+fn of_reader(reader: &mut impl Read) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match reader.read(&mut buffer)? {
+            0 => return Ok(hexadecimal(&hasher.finalize())),
+            count => hasher.update(&buffer[..count]),
+        }
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    #[test]
+    fn the_checksum_of_bytes_and_of_a_file_agree() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("abc");
+        fs::write(&file, "abc").unwrap();
+        assert_eq!(of_bytes(b"abc"), ABC);
+        assert_eq!(of_file(&file).unwrap(), ABC);
+    }
+
+    #[test]
+    fn a_right_file_is_copied_and_a_bad_one_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (good, bad) = (folder.path().join("good"), folder.path().join("bad"));
+        fs::write(&good, "abc").unwrap();
+        fs::write(&bad, "abd").unwrap();
+        let cache = folder.path().join("cache");
+
+        let error = copy_verified(&bad, &cache.join("file"), ABC)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            format!(
+                "{} has SHA-256 a52d159f262b2c6ddb724a61840befc36eb30c88877a4030b65cbe86298449c9, \
+                 but {ABC} is the one pinned in xtask; it is not used: get a fresh copy",
+                bad.display()
+            )
+        );
+        assert_eq!(fs::read_dir(&cache).unwrap().count(), 0);
+
+        copy_verified(&good, &cache.join("file"), ABC).unwrap();
+        assert_eq!(fs::read_to_string(cache.join("file")).unwrap(), "abc");
+        assert_eq!(fs::read_dir(&cache).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,111 @@
+//! The test runner: one that is installed, else one built below the target
+//! directory.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::project::Project;
+use crate::{process, say};
+
+/// The version that is built when there is none; one that this toolchain compiles.
+const PINNED: &str = "0.9.143";
+
+/// The oldest one that understands `.config/nextest.toml`.
+const OLDEST: (u32, u32, u32) = (0, 9, 100);
+
+/// A test runner that is there.
+pub(crate) struct Nextest {
+    program: PathBuf,
+}
+
+impl Nextest {
+    /// `cargo nextest run --workspace`, in the checkout.
+    pub(crate) fn run(&self, project: &Project) -> Command {
+        // Cargo's own variables are needed as it sets them for a subcommand: CARGO above all.
+        let cargo = project.cargo();
+        let mut command = Command::new(&self.program);
+        command
+            .current_dir(&project.root)
+            .env("CARGO", cargo.get_program());
+        for (name, value) in cargo.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.args(["nextest", "run", "--workspace"]);
+        command
+    }
+}
+
+/// Finds a test runner or builds one.
+pub(crate) fn install(project: &Project) -> Result<Nextest> {
+    say::step("cargo-nextest");
+    let root = project.target_dir.join("tools");
+    let own = root
+        .join("bin")
+        .join(format!("cargo-nextest{}", std::env::consts::EXE_SUFFIX));
+    for program in [PathBuf::from("cargo-nextest"), own.clone()] {
+        let version = process::version(Command::new(&program).args(["nextest", "--version"]));
+        let Some(version) = version else { continue };
+        let line = version.lines().next().unwrap_or_default();
+        if numbers(line).is_some_and(|found| found >= OLDEST) {
+            say::detail(format_args!("{line} ({})", program.display()));
+            return Ok(Nextest { program });
+        }
+        let (major, minor, patch) = OLDEST;
+        say::detail(format_args!(
+            "{line} is older than {major}.{minor}.{patch}: not used"
+        ));
+    }
+    say::detail(format_args!(
+        "not installed: building {PINNED} into {} (once; about ten minutes on two cores; \
+         a ready one from https://nexte.st on the PATH spares it)",
+        root.display()
+    ));
+    let mut cargo = project.cargo();
+    cargo
+        .args([
+            "install",
+            "cargo-nextest",
+            "--locked",
+            "--version",
+            PINNED,
+            "--root",
+        ])
+        .arg(root);
+    // Its thousand intermediate files go to a folder that cargo removes again.
+    cargo.env_remove("CARGO_TARGET_DIR");
+    process::run(&mut cargo).context("cannot build cargo-nextest: install it by hand")?;
+    Ok(Nextest { program: own })
+}
+
+/// `0.9.143` in `cargo-nextest 0.9.143 (60fa45f63 2026-08-04)`.
+fn numbers(line: &str) -> Option<(u32, u32, u32)> {
+    let version = line
+        .strip_prefix("cargo-nextest ")?
+        .split([' ', '-'])
+        .next()?;
+    let mut parts = version.split('.').map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??, parts.next()??))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_nextest_prints() {
+        let check = |line, expected| assert_eq!(numbers(line), expected, "{line}");
+        check(
+            "cargo-nextest 0.9.143 (60fa45f63 2026-08-04)",
+            Some((0, 9, 143)),
+        );
+        check("cargo-nextest 0.9.151", Some((0, 9, 151)));
+        check("cargo-nextest 0.10.0-b.1", Some((0, 10, 0)));
+        check("cargo-nextest-0.9.22", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,116 @@
+//! Running other programs: shown before they run, named when they fail.
+
+use std::io::ErrorKind;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::say;
+
+/// Runs a program with its output passed through; a failure is an error.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = status(command)?;
+    if !status.success() {
+        bail!(
+            "`{}` failed ({status}); its output is above",
+            shown(command)
+        );
+    }
+    Ok(())
+}
+
+/// Runs a program with its output passed through, and says how it ended.
+pub(crate) fn status(command: &mut Command) -> Result<ExitStatus> {
+    say::detail(format_args!("$ {}", shown(command)));
+    command
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| not_started(command))
+}
+
+/// The standard output of a program that is run silently.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| not_started(command))?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "`{}` failed ({}): {}",
+            shown(command),
+            output.status,
+            stderr.trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What a program prints about its version; `None` when there is no such program or it fails.
+pub(crate) fn version(command: &mut Command) -> Option<String> {
+    output(command).ok().map(|text| text.trim().to_owned())
+}
+
+/// Runs a program silently and kills it when it takes longer than `limit`.
+/// `None`: not installed, or killed.
+pub(crate) fn output_within(command: &mut Command, limit: Duration) -> Result<Option<String>> {
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut child = match child {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        other => other.with_context(|| not_started(command))?,
+    };
+    let started = Instant::now();
+    while child.try_wait()?.is_none() {
+        if started.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output()?;
+    Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()))
+}
+
+fn shown(command: &Command) -> String {
+    let mut text = command.get_program().to_string_lossy().into_owned();
+    // The full path of cargo tells nobody anything.
+    if let Some(name) = text.strip_suffix("/cargo") {
+        text = text[name.len() + 1..].to_owned();
+    }
+    for argument in command.get_args() {
+        text.push(' ');
+        text.push_str(&argument.to_string_lossy());
+    }
+    text
+}
+
+fn not_started(command: &Command) -> String {
+    format!("cannot start `{}`", command.get_program().to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_program() {
+        let error = run(Command::new("/nonexistent/tool").arg("--now")).unwrap_err();
+        assert_eq!(error.to_string(), "cannot start `/nonexistent/tool`");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_program_that_takes_too_long_is_ended() {
+        let limit = Duration::from_millis(50);
+        let answer = output_within(Command::new("cat").arg("/dev/zero"), limit).unwrap();
+        assert_eq!(answer, None);
+        let answer = output_within(&mut Command::new("/nonexistent/tool"), limit).unwrap();
+        assert_eq!(answer, None);
+    }
+}

@@ -1,0 +1,100 @@
+//! Where things are: the checkout, cargo's target directory, cargo's home.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::process;
+
+/// The directories that every command works with, all absolute.
+pub(crate) struct Project {
+    /// The root of the checkout.
+    pub(crate) root: PathBuf,
+    /// Where cargo builds: `CARGO_TARGET_DIR`, else what cargo's configuration says.
+    pub(crate) target_dir: PathBuf,
+    /// `CARGO_HOME`, else `.cargo` in the home directory.
+    pub(crate) cargo_home: PathBuf,
+}
+
+impl Project {
+    /// Finds the directories; asks cargo for the target directory.
+    pub(crate) fn find() -> Result<Self> {
+        let manifest_dir = env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let root = manifest_dir
+            .parent()
+            .context("the xtask crate must lie in a folder of the checkout")?
+            .to_owned();
+        Ok(Self {
+            target_dir: target_dir(&root)?,
+            cargo_home: cargo_home()?,
+            root,
+        })
+    }
+
+    /// Cargo, to be run in the checkout. It sees neither the variables that `cargo run` set for
+    /// xtask (build scripts that watch them would run again) nor a relative target directory.
+    pub(crate) fn cargo(&self) -> Command {
+        let mut command = cargo_in(&self.root);
+        command.env("CARGO_TARGET_DIR", &self.target_dir);
+        command
+    }
+
+    /// The file of a program that `cargo build` (dev profile) makes.
+    pub(crate) fn built(&self, program: &str) -> PathBuf {
+        self.target_dir
+            .join("debug")
+            .join(format!("{program}{}", env::consts::EXE_SUFFIX))
+    }
+}
+
+fn cargo_in(root: &Path) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    for (name, _) in env::vars_os() {
+        let of_this_run = name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_PKG_")
+                || matches!(
+                    name,
+                    "CARGO_MANIFEST_DIR" | "CARGO_MANIFEST_PATH" | "CARGO_BIN_NAME"
+                )
+        });
+        if of_this_run {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+fn target_dir(root: &Path) -> Result<PathBuf> {
+    // Cargo takes the variable relative to the folder it is started in, which is the caller's.
+    if let Some(named) = env::var_os("CARGO_TARGET_DIR").filter(|named| !named.is_empty()) {
+        return Ok(std::path::absolute(named)?);
+    }
+    let mut metadata = cargo_in(root);
+    metadata.args([
+        "metadata",
+        "--no-deps",
+        "--offline",
+        "--format-version",
+        "1",
+    ]);
+    let text = process::output(&mut metadata).context("cannot ask cargo for its target folder")?;
+    let metadata: serde_json::Value = serde_json::from_str(&text)?;
+    let dir = metadata
+        .get("target_directory")
+        .and_then(|dir| dir.as_str());
+    Ok(PathBuf::from(
+        dir.context("`cargo metadata` names no target folder")?,
+    ))
+}
+
+fn cargo_home() -> Result<PathBuf> {
+    if let Some(named) = env::var_os("CARGO_HOME").filter(|named| !named.is_empty()) {
+        return Ok(std::path::absolute(named)?);
+    }
+    let home = env::home_dir().context("no home directory: set CARGO_HOME")?;
+    Ok(home.join(".cargo"))
+}

@@ -1,0 +1,131 @@
+//! MCP servers of other people for the tests, pinned in
+//! `fixtures/real-servers/` and installed below the target directory:
+//! `node/node_modules/.bin/…` and `venv/bin/…`.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::project::Project;
+use crate::stamp::Stamp;
+use crate::{process, say, tools};
+
+/// Names the folder to tests, and to set-up a folder that somebody else filled.
+pub(crate) const VARIABLE: &str = "CALLGATE_REAL_SERVERS";
+
+/// Installs what is not there yet; the folder with `node` and `venv` in it.
+pub(crate) fn install(project: &Project) -> Result<PathBuf> {
+    say::step("MCP servers for the tests");
+    if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
+        let folder = std::path::absolute(named)?;
+        if !folder.is_dir() {
+            bail!(
+                "{VARIABLE} names {}, which is no folder: unset it",
+                folder.display()
+            );
+        }
+        say::detail(format_args!("{VARIABLE} names them: {}", folder.display()));
+        return Ok(folder);
+    }
+    let pins = project.root.join("fixtures/real-servers");
+    let folder = project.target_dir.join("real-servers");
+    npm(&pins, &folder.join("node")).context("cannot install the npm servers")?;
+    pip(&pins, &folder.join("venv")).context("cannot install the Python servers")?;
+    Ok(folder)
+}
+
+fn npm(pins: &Path, folder: &Path) -> Result<()> {
+    let manifest = read(&pins.join("package.json"))?;
+    let lock = read(&pins.join("package-lock.json"))?;
+    let node = process::version(Command::new("node").arg("--version")).unwrap_or_default();
+    let stamp = Stamp::new(folder, &[&manifest, &lock, &node]);
+    if stamp.is_current() {
+        say::detail(format_args!("npm: as pinned, in {}", folder.display()));
+        return Ok(());
+    }
+    say::detail("npm: three servers and their dependencies (seconds with a near registry)");
+    empty(folder)?;
+    fs::write(folder.join("package.json"), manifest)?;
+    fs::write(folder.join("package-lock.json"), lock)?;
+    let mut npm = Command::new(tools::NPM);
+    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+        .current_dir(folder);
+    process::run(&mut npm)?;
+    stamp.set()
+}
+
+fn pip(pins: &Path, folder: &Path) -> Result<()> {
+    let requirements = pins.join("requirements.txt");
+    let python = tools::python();
+    let version = process::version(Command::new(&python).arg("-VV")).unwrap_or_default();
+    let stamp = Stamp::new(folder, &[&read(&requirements)?, &version]);
+    if stamp.is_current() {
+        say::detail(format_args!("PyPI: as pinned, in {}", folder.display()));
+        return Ok(());
+    }
+    say::detail("PyPI: two servers and their dependencies, each checked against its hash");
+    empty(folder)?;
+    process::run(Command::new(&python).args(["-m", "venv"]).arg(folder))?;
+    let inside = if cfg!(windows) {
+        "Scripts/python.exe"
+    } else {
+        "bin/python"
+    };
+    let mut pip = Command::new(folder.join(inside));
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-input",
+        "--disable-pip-version-check",
+    ]);
+    // Wheels only: a source package would run code of its own while it is installed.
+    pip.args([
+        "--require-hashes",
+        "--only-binary",
+        ":all:",
+        "--requirement",
+    ])
+    .arg(&requirements);
+    process::run(&mut pip)?;
+    stamp.set()
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// An empty folder, whatever an earlier attempt left there.
+fn empty(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    /// A registry's address in a lock file binds everybody to one registry.
+    #[test]
+    fn the_lock_files_name_no_registry() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/real-servers/");
+        let lock = std::fs::read_to_string(format!("{folder}package-lock.json")).unwrap();
+        assert!(
+            !lock.contains("\"resolved\""),
+            "npm: set omit-lockfile-registry-resolved"
+        );
+        let requirements = std::fs::read_to_string(format!("{folder}requirements.txt")).unwrap();
+        for line in requirements.lines() {
+            let pinned = line.contains("==") || line.trim_start().starts_with("--hash=sha256:");
+            assert!(
+                pinned || line.starts_with('#'),
+                "neither a pin nor a hash: {line}"
+            );
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What xtask tells the person who runs it: one line a step, on stderr, so
+//! that stdout stays free for a command's result.
+
+use std::fmt::Display;
+use std::io::Write as _;
+
+/// A step that begins now.
+pub(crate) fn step(text: impl Display) {
+    line(format_args!("==> {text}"));
+}
+
+/// A detail of the step that was announced last.
+pub(crate) fn detail(text: impl Display) {
+    line(format_args!("    {text}"));
+}
+
+/// The reason why the command stops, with its causes.
+pub(crate) fn failure(error: &anyhow::Error) {
+    line(format_args!("\nxtask: {error:#}"));
+}
+
+/// A line of a command's result, on stdout.
+pub(crate) fn result(text: impl Display) {
+    // A reader that went away is no reason to fail.
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+fn line(text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

@@ -1,0 +1,52 @@
+//! `cargo xtask setup`: tools and V8; with `--tests` what the tests need too.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::nextest::Nextest;
+use crate::project::Project;
+use crate::tools::{self, Purpose};
+use crate::{nextest, real_servers, say, v8};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Also install the test runner and the MCP servers that the tests talk to.
+    #[arg(long)]
+    tests: bool,
+}
+
+pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
+    if options.tests {
+        for_tests(project)?;
+    } else {
+        for_build(project)?;
+    }
+    say::step("set up");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What `cargo build` needs.
+pub(crate) fn for_build(project: &Project) -> Result<()> {
+    tools::check(Purpose::Build)?;
+    v8::supply(project)
+}
+
+/// What `cargo nextest run` needs.
+pub(crate) fn for_tests(project: &Project) -> Result<TestSetup> {
+    tools::check(Purpose::Tests)?;
+    v8::supply(project)?;
+    let real_servers = real_servers::install(project)?;
+    Ok(TestSetup {
+        real_servers,
+        nextest: nextest::install(project)?,
+    })
+}
+
+/// What the set-up for tests found or installed.
+pub(crate) struct TestSetup {
+    /// The folder of the real MCP servers.
+    pub(crate) real_servers: std::path::PathBuf,
+    pub(crate) nextest: Nextest,
+}

@@ -1,0 +1,41 @@
+//! `cargo xtask test`: set up, build, run every test. What is printed last is
+//! the test runner's own count.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::project::Project;
+use crate::{process, real_servers, say, setup};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// What is passed on to `cargo nextest run`, for instance a test's name.
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
+    let setup = setup::for_tests(project)?;
+    say::step("build (the first time: about ten minutes on two cores)");
+    build(project)?;
+    say::step("tests");
+    let mut tests = setup.nextest.run(project);
+    tests
+        .args(&options.arguments)
+        .env(real_servers::VARIABLE, &setup.real_servers);
+    let status = process::status(&mut tests)?;
+    // The runner's own code tells failed tests (100) from failed builds (101).
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// Builds every program and example: tests start programs of other packages, which the test
+/// runner's own build leaves out. `--examples` also makes cargo choose the features that the
+/// test build has, so that no dependency is compiled twice.
+pub(crate) fn build(project: &Project) -> Result<()> {
+    let mut cargo = project.cargo();
+    cargo.args(["build", "--locked", "--workspace", "--bins", "--examples"]);
+    process::run(&mut cargo)
+}

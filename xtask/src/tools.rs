@@ -1,0 +1,191 @@
+//! The programs that must be on the machine before anything is built, with
+//! advice for each one that is not.
+
+use std::env;
+use std::ffi::OsString;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::process;
+use crate::say;
+
+/// What the tools are wanted for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Building and running Callgate and its demo servers.
+    Build,
+    /// That, and the MCP servers of other people that the tests talk to.
+    Tests,
+}
+
+/// Python, by the same rule as the v8 crate: `$PYTHON`, else `python3`.
+pub(crate) fn python() -> OsString {
+    env::var_os("PYTHON")
+        .filter(|named| !named.is_empty())
+        .unwrap_or_else(|| "python3".into())
+}
+
+/// Says which tools there are; an error lists all that are missing.
+pub(crate) fn check(purpose: Purpose) -> Result<()> {
+    say::step("tools");
+    let mut problems = Vec::new();
+    for tool in TOOLS
+        .iter()
+        .filter(|tool| purpose == Purpose::Tests || tool.to_build)
+    {
+        let version = (tool.version)();
+        match problem(tool, version.as_deref()) {
+            None => say::detail(first_line(version.as_deref().unwrap_or_default())),
+            Some(problem) => problems.push(problem),
+        }
+    }
+    if !problems.is_empty() {
+        bail!("the machine lacks tools:\n  - {}", problems.join("\n  - "));
+    }
+    Ok(())
+}
+
+struct Tool {
+    name: &'static str,
+    /// Needed by the build already, not by the tests only.
+    to_build: bool,
+    /// The lowest version that will do: major and minor.
+    at_least: Option<(u32, u32)>,
+    version: fn() -> Option<String>,
+    advice: &'static str,
+}
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        name: "a C compiler (cc)",
+        to_build: true,
+        at_least: None,
+        version: || process::version(Command::new("cc").arg("--version")),
+        advice: "install one: `apt-get install build-essential`, `dnf install gcc`, \
+                 or `xcode-select --install`",
+    },
+    Tool {
+        name: "node",
+        to_build: false,
+        at_least: Some((20, 0)),
+        version: || {
+            process::version(Command::new("node").arg("--version")).map(|v| format!("node {v}"))
+        },
+        advice: "install Node.js 20 or newer from https://nodejs.org or your distribution",
+    },
+    Tool {
+        name: "npm",
+        to_build: false,
+        at_least: None,
+        version: || {
+            process::version(Command::new(NPM).arg("--version")).map(|v| format!("npm {v}"))
+        },
+        advice: "it comes with Node.js; Debian has it as the package `npm`",
+    },
+    Tool {
+        name: "python3",
+        to_build: false,
+        at_least: Some((3, 10)),
+        version: || process::version(Command::new(python()).arg("--version")),
+        advice: "install Python 3.10 or newer, or name one in PYTHON",
+    },
+    Tool {
+        name: "python3's venv module",
+        to_build: false,
+        at_least: None,
+        version: || {
+            let script = "import venv, ensurepip; print('venv with pip', ensurepip.version())";
+            process::version(Command::new(python()).args(["-c", script]))
+        },
+        advice: "Debian keeps it apart: `apt-get install python3-venv`",
+    },
+    Tool {
+        name: "git",
+        to_build: false,
+        at_least: None,
+        version: || process::version(Command::new("git").arg("--version")),
+        advice: "the tests read commits with it: `apt-get install git`",
+    },
+];
+
+/// npm's program file: a script of another name on Windows.
+pub(crate) const NPM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
+
+fn problem(tool: &Tool, version: Option<&str>) -> Option<String> {
+    let Some(version) = version else {
+        return Some(format!("{} is missing: {}", tool.name, tool.advice));
+    };
+    let (major, minor) = tool.at_least?;
+    match numbers(version) {
+        Some(found) if found >= (major, minor) => None,
+        _ => Some(format!(
+            "{} must be {major}.{minor} or newer, but is `{}`: {}",
+            tool.name,
+            first_line(version),
+            tool.advice
+        )),
+    }
+}
+
+/// Major and minor of the first dotted number in a version line.
+fn numbers(version: &str) -> Option<(u32, u32)> {
+    let dotted = version
+        .split(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .find(|part| part.starts_with(|c: char| c.is_ascii_digit()))?;
+    let mut parts = dotted.split('.');
+    Some((
+        parts.next()?.parse().ok()?,
+        parts.next().unwrap_or("0").parse().ok()?,
+    ))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_tools_print() {
+        let check = |text, expected| assert_eq!(numbers(text), expected, "{text}");
+        check("node v20.20.2", Some((20, 20)));
+        check("Python 3.11.7", Some((3, 11)));
+        check("Python 3.9.2+", Some((3, 9)));
+        check("v22", Some((22, 0)));
+        check("unknown", None);
+        check("", None);
+    }
+
+    #[test]
+    fn a_problem_says_what_to_do() {
+        let tool = |name| TOOLS.iter().find(|tool| tool.name == name).unwrap();
+        let check = |name, version, expected: Option<&str>| {
+            assert_eq!(problem(tool(name), version).as_deref(), expected);
+        };
+        check("python3", Some("Python 3.12.1"), None);
+        check(
+            "python3",
+            Some("Python 3.9.2"),
+            Some(
+                "python3 must be 3.10 or newer, but is `Python 3.9.2`: \
+                 install Python 3.10 or newer, or name one in PYTHON",
+            ),
+        );
+        check(
+            "npm",
+            None,
+            Some("npm is missing: it comes with Node.js; Debian has it as the package `npm`"),
+        );
+        check(
+            "python3's venv module",
+            None,
+            Some(
+                "python3's venv module is missing: \
+                 Debian keeps it apart: `apt-get install python3-venv`",
+            ),
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! Which archive: its name, its address, its name in the cache, its checksum.
+//! The rules are those of the v8 crate's build script, of this version alone.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::process;
+
+/// The version of the v8 crate that `Cargo.lock` names; a test holds the two together.
+pub(crate) const VERSION: &str = "150.4.0";
+
+const RELEASES: &str = "https://github.com/denoland/rusty_v8/releases/download";
+
+/// SHA-256 of the archives that a local mirror may hold, by target triple. They were built by
+/// `cargo xtask v8 --from-source`'s recipe; a mirror's own list of checksums proves nothing.
+const PINNED: &[(&str, &str)] = &[(
+    "x86_64-unknown-linux-gnu",
+    "f9fa8df1634a9b4392c26926dba869e66965e28781f05796a5c45603c3d3410a",
+)];
+
+/// The archive for one target.
+#[derive(Clone)]
+pub(crate) struct Archive {
+    /// The target triple.
+    pub(crate) target: String,
+    /// Where the release lies: `RUSTY_V8_MIRROR`, else the upstream page.
+    pub(crate) releases: String,
+    /// The checksum a mirror's archive must have, where one is known.
+    pub(crate) pinned: Option<String>,
+}
+
+impl Archive {
+    /// The archive for the target that cargo builds for.
+    pub(crate) fn for_this_build() -> Result<Self> {
+        let target = match env::var("CARGO_BUILD_TARGET") {
+            Ok(named) if !named.is_empty() => named,
+            _ => host()?,
+        };
+        let releases = env::var("RUSTY_V8_MIRROR").unwrap_or_else(|_| RELEASES.to_owned());
+        Ok(Self::new(target, releases))
+    }
+
+    fn new(target: String, releases: String) -> Self {
+        let pinned = PINNED.iter().find(|(name, _)| *name == target);
+        let pinned = pinned.map(|(_, sha256)| (*sha256).to_owned());
+        Self {
+            target,
+            releases,
+            pinned,
+        }
+    }
+
+    /// The file name on the release page: deno_core wants the `simdutf` build, in release mode.
+    pub(crate) fn file_name(&self) -> String {
+        let (prefix, extension) = if self.target.contains("windows") {
+            ("", "lib")
+        } else {
+            ("lib", "a")
+        };
+        format!(
+            "{prefix}rusty_v8_simdutf_release_{}.{extension}.gz",
+            self.target
+        )
+    }
+
+    /// The address the build script loads the archive from.
+    pub(crate) fn url(&self) -> String {
+        format!("{}/v{VERSION}/{}", self.releases, self.file_name())
+    }
+
+    /// The file that the build script takes instead of a download.
+    pub(crate) fn cached(&self, cargo_home: &Path) -> PathBuf {
+        let escape = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        cargo_home
+            .join(".rusty_v8")
+            .join(self.url().chars().map(escape).collect::<String>())
+    }
+
+    /// The file beside the cached archive with the checksum of one that was built here.
+    pub(crate) fn cached_checksum(&self, cargo_home: &Path) -> PathBuf {
+        let mut path = self.cached(cargo_home).into_os_string();
+        path.push(".sha256");
+        path.into()
+    }
+}
+
+/// The triple of this machine, as rustc says it.
+pub(crate) fn host() -> Result<String> {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let text = process::output(Command::new(rustc).arg("-vV"))?;
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("`rustc -vV` names no host")?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(target: &str) -> Archive {
+        Archive::new(target.to_owned(), RELEASES.to_owned())
+    }
+
+    #[test]
+    fn the_cache_has_the_name_that_the_build_script_looks_for() {
+        let check = |target, expected: &str| {
+            let path = archive(target).cached(Path::new("/home"));
+            let name = format!(
+                "https___github_com_denoland_rusty_v8_releases_download_v150_4_0_{expected}"
+            );
+            assert_eq!(path, Path::new("/home/.rusty_v8").join(name));
+        };
+        check(
+            "x86_64-unknown-linux-gnu",
+            "librusty_v8_simdutf_release_x86_64_unknown_linux_gnu_a_gz",
+        );
+        check(
+            "aarch64-apple-darwin",
+            "librusty_v8_simdutf_release_aarch64_apple_darwin_a_gz",
+        );
+        check(
+            "x86_64-pc-windows-msvc",
+            "rusty_v8_simdutf_release_x86_64_pc_windows_msvc_lib_gz",
+        );
+    }
+
+    #[test]
+    fn only_known_targets_have_a_pin() {
+        assert!(
+            archive("x86_64-unknown-linux-gnu")
+                .pinned
+                .is_some_and(|pin| pin.len() == 64)
+        );
+        assert_eq!(archive("aarch64-apple-darwin").pinned, None);
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_lock_file() {
+        let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.lock");
+        let lock = std::fs::read_to_string(lock).unwrap();
+        let entry = format!("name = \"v8\"\nversion = \"{VERSION}\"\n");
+        assert!(
+            lock.contains(&entry),
+            "Cargo.lock has another v8: see docs/v8.md, A new version"
+        );
+    }
+}

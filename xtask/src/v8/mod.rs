@@ -1,0 +1,9 @@
+//! The V8 archive: what the v8 crate's build script wants, and where it can
+//! come from. Design: the first way that works is taken, and it is said which.
+
+mod archive;
+mod probe;
+pub(crate) mod source;
+mod supply;
+
+pub(crate) use supply::supply;
