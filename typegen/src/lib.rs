@@ -1,1 +1,28 @@
 //! Internal crate of Callgate: JSON Schema to TypeScript declarations.
+//!
+//! Pure: tools' schemas in, text out. A schema is hostile input: any JSON is
+//! taken, whatever cannot be expressed is `unknown` and reported as a
+//! [`Degradation`], and sizes are bounded tool by tool, so that no tool spoils
+//! another's declaration.
+
+mod declarations;
+mod degradation;
+mod ir;
+mod lower;
+pub mod names;
+mod naming;
+mod print;
+mod reserved;
+mod text;
+
+#[cfg(test)]
+mod soundness;
+
+pub use declarations::{Declarations, ToolSchema, generate};
+pub use degradation::{Degradation, Reason};
+
+/// Declarations of what a script has besides its tools: the call beneath every
+/// function and the errors a call can throw. The same for every catalog.
+pub fn ambient() -> &'static str {
+    include_str!("ambient.d.ts")
+}

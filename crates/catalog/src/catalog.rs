@@ -1,0 +1,192 @@
+//! All tools of all servers, each under its function name.
+
+use std::collections::{HashMap, HashSet};
+
+use callgate_typegen::names::{self, Names};
+use callgate_typegen::{Declarations, ToolSchema, generate};
+
+use crate::{ToolDefinition, Warning};
+
+/// How alike a name must be to be suggested: 1 is equal, 0 is nothing alike.
+const MIN_LIKENESS: f64 = 0.75;
+/// Bytes of a name for which suggestions are looked for.
+const MAX_ASKED: usize = 300;
+
+/// The tools of a run. It does not change once built.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    tools: Vec<CatalogTool>,
+    by_function: HashMap<String, usize>,
+    names: Names,
+    declarations: Declarations,
+    warnings: Vec<Warning>,
+}
+
+/// A tool and the function it became.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CatalogTool {
+    /// The name of the function in a script.
+    pub function: String,
+    /// The tool as its server lists it.
+    pub definition: ToolDefinition,
+}
+
+impl Catalog {
+    /// Builds the catalog of `definitions`, in their order. Of two tools of one
+    /// server and name, the first counts.
+    pub fn build(definitions: Vec<ToolDefinition>) -> Self {
+        let mut warnings = Vec::new();
+        let definitions = without_duplicates(definitions, &mut warnings);
+        let names = names::assign(
+            definitions
+                .iter()
+                .map(|tool| (tool.server.as_str(), tool.name.as_str())),
+        );
+        let tools: Vec<CatalogTool> = definitions
+            .into_iter()
+            .filter_map(|definition| {
+                let function = names.function(&definition.server, &definition.name)?;
+                Some(CatalogTool {
+                    function: function.to_owned(),
+                    definition,
+                })
+            })
+            .collect();
+        let schemas: Vec<ToolSchema<'_>> = tools.iter().map(CatalogTool::schema).collect();
+        let declarations = generate(&schemas);
+
+        for tool in &tools {
+            warnings.extend(tool.definition.warnings.iter().cloned());
+        }
+        warnings.extend(names.collisions().iter().cloned().map(Warning::Collision));
+        warnings.extend(
+            declarations
+                .degradations()
+                .iter()
+                .cloned()
+                .map(Warning::Degraded),
+        );
+        let by_function = tools
+            .iter()
+            .enumerate()
+            .map(|(index, tool)| (tool.function.clone(), index))
+            .collect();
+        Self {
+            tools,
+            by_function,
+            names,
+            declarations,
+            warnings,
+        }
+    }
+
+    /// Every tool, in the order given.
+    pub fn tools(&self) -> &[CatalogTool] {
+        &self.tools
+    }
+
+    /// The tool behind a function.
+    pub fn get(&self, function: &str) -> Option<&CatalogTool> {
+        self.tools.get(*self.by_function.get(function)?)
+    }
+
+    /// The map between tools and functions.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The function most like a name that is none, if one is like it at all.
+    pub fn suggest(&self, name: &str) -> Option<&str> {
+        if name.is_empty() || name.len() > MAX_ASKED {
+            return None;
+        }
+        let asked = plain(name);
+        self.tools
+            .iter()
+            .map(|tool| {
+                let whole = strsim::normalized_damerau_levenshtein(&asked, &plain(&tool.function));
+                // Whoever forgets the server has the rest right.
+                let bare = plain(&tool.definition.name) == asked;
+                (if bare { 1.0 } else { whole }, tool.function.as_str())
+            })
+            .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
+            .max_by(|(a, first), (b, second)| a.total_cmp(b).then_with(|| second.cmp(first)))
+            .map(|(_, function)| function)
+    }
+
+    /// The tools of each server, servers and tools in the order given.
+    pub fn by_server(&self) -> Vec<(&str, Vec<&CatalogTool>)> {
+        let mut servers: Vec<(&str, Vec<&CatalogTool>)> = Vec::new();
+        let mut place: HashMap<&str, usize> = HashMap::new();
+        for tool in &self.tools {
+            let server = tool.definition.server.as_str();
+            let index = *place.entry(server).or_insert_with(|| {
+                servers.push((server, Vec::new()));
+                servers.len() - 1
+            });
+            if let Some((_, tools)) = servers.get_mut(index) {
+                tools.push(tool);
+            }
+        }
+        servers
+    }
+
+    /// The TypeScript declarations of the functions that `select` takes, and of
+    /// the types they need.
+    pub fn declarations(&self, select: impl Fn(&str) -> bool) -> String {
+        self.declarations.text(select)
+    }
+
+    /// What is not as its server meant it: of definitions first, in their order,
+    /// then of names, then of types.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+}
+
+impl CatalogTool {
+    fn schema(&self) -> ToolSchema<'_> {
+        let definition = &self.definition;
+        ToolSchema {
+            server: &definition.server,
+            tool: &definition.name,
+            function: &self.function,
+            title: definition
+                .title
+                .as_deref()
+                .or(definition.annotations.title.as_deref()),
+            description: definition.description.as_deref(),
+            input: &definition.input_schema,
+            output: definition.output_schema.as_ref(),
+        }
+    }
+}
+
+/// Drops tools that were there before.
+fn without_duplicates(
+    definitions: Vec<ToolDefinition>,
+    warnings: &mut Vec<Warning>,
+) -> Vec<ToolDefinition> {
+    let mut seen: HashSet<(String, String)> = HashSet::with_capacity(definitions.len());
+    let mut kept = Vec::with_capacity(definitions.len());
+    for definition in definitions {
+        if seen.insert((definition.server.clone(), definition.name.clone())) {
+            kept.push(definition);
+        } else {
+            warnings.push(Warning::Duplicate {
+                server: definition.server,
+                tool: definition.name,
+            });
+        }
+    }
+    kept
+}
+
+/// A name without what is easily mistaken: case and separators.
+fn plain(name: &str) -> String {
+    name.chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
+}

@@ -1,0 +1,306 @@
+//! One tool as its server lists it, read from raw JSON.
+//!
+//! What a call cannot do without makes an entry malformed: the name and the
+//! input schema. What only describes the tool is left out with a warning when
+//! it has the wrong form, and members nobody knows are passed over.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::{Warning, quoted};
+
+/// Bytes of a tool's name. The protocol asks for at most 128 characters;
+/// servers in use go beyond that, though never far.
+const MAX_NAME: usize = 256;
+/// Levels of nesting of a schema.
+const MAX_SCHEMA_DEPTH: usize = 200;
+
+/// A tool of a server.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ToolDefinition {
+    /// The server as it is configured.
+    pub server: String,
+    /// The tool as the server calls it; what a call sends.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What the tool does.
+    pub description: Option<String>,
+    /// The JSON Schema of the arguments: an object.
+    pub input_schema: Value,
+    /// The JSON Schema of the structured result: an object.
+    pub output_schema: Option<Value>,
+    /// What the server says about the tool's effects.
+    pub annotations: Annotations,
+    /// What was left out of the definition.
+    pub warnings: Vec<Warning>,
+}
+
+/// A server's hints about a tool. They are claims, not facts: only a server
+/// that is trusted is believed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Annotations {
+    /// A name for people, from before tools had titles.
+    pub title: Option<String>,
+    /// The tool changes nothing.
+    pub read_only_hint: Option<bool>,
+    /// What it changes may be lost.
+    pub destructive_hint: Option<bool>,
+    /// A second equal call changes nothing more.
+    pub idempotent_hint: Option<bool>,
+    /// It deals with things outside the server.
+    pub open_world_hint: Option<bool>,
+}
+
+impl ToolDefinition {
+    /// Reads one entry of a server's list.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if the entry has no usable name or input schema.
+    pub fn parse(server: &str, raw: &Value) -> Result<Self, Malformed> {
+        let malformed = |name: Option<&str>, reason| Malformed {
+            server: server.to_owned(),
+            tool: name.map(str::to_owned),
+            reason,
+        };
+        let Some(entry) = raw.as_object() else {
+            return Err(malformed(None, MalformedReason::NotAnObject));
+        };
+        let name = match entry.get("name") {
+            None => return Err(malformed(None, MalformedReason::NoName)),
+            Some(Value::String(name)) => name.as_str(),
+            Some(_) => return Err(malformed(None, MalformedReason::NameNotAString)),
+        };
+        if let Some(reason) = name_fault(name) {
+            return Err(malformed(Some(name), reason));
+        }
+        let input_schema = match entry.get("inputSchema") {
+            None => return Err(malformed(Some(name), MalformedReason::NoInputSchema)),
+            Some(schema) => {
+                if let Some(fault) = schema_fault(schema) {
+                    return Err(malformed(Some(name), MalformedReason::InputSchema(fault)));
+                }
+                schema.clone()
+            }
+        };
+
+        let mut reader = Reader {
+            server,
+            tool: name,
+            warnings: Vec::new(),
+        };
+        let output_schema = match entry.get("outputSchema") {
+            None | Some(Value::Null) => None,
+            Some(schema) => match schema_fault(schema) {
+                None => Some(schema.clone()),
+                Some(fault) => {
+                    reader.ignore("outputSchema", &fault.to_string());
+                    None
+                }
+            },
+        };
+        let title = reader.string(entry, "title");
+        let description = reader.string(entry, "description");
+        let annotations = reader.annotations(entry);
+        Ok(Self {
+            server: server.to_owned(),
+            name: name.to_owned(),
+            title,
+            description,
+            input_schema,
+            output_schema,
+            annotations,
+            warnings: reader.warnings,
+        })
+    }
+}
+
+/// An entry that is no tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("server {}: {} is dropped: {reason}", quoted(server), what(tool.as_deref()))]
+#[non_exhaustive]
+pub struct Malformed {
+    /// The server as it is configured.
+    pub server: String,
+    /// The tool's name, if it has one.
+    pub tool: Option<String>,
+    /// What is wrong with it.
+    pub reason: MalformedReason,
+}
+
+/// Why an entry is no tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MalformedReason {
+    /// The entry is not a JSON object.
+    #[error("the entry is not an object")]
+    NotAnObject,
+    /// The entry has no `name`.
+    #[error("it has no `name`")]
+    NoName,
+    /// `name` is not a string.
+    #[error("`name` is not a string")]
+    NameNotAString,
+    /// `name` is empty.
+    #[error("`name` is empty")]
+    NameEmpty,
+    /// `name` is too long to be one.
+    #[error("`name` has {bytes} bytes; the limit is {limit}")]
+    NameTooLong {
+        /// Its length, in bytes.
+        bytes: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// `name` has control characters in it.
+    #[error("`name` holds control characters")]
+    NameNotText,
+    /// The entry has no `inputSchema`.
+    #[error("it has no `inputSchema`")]
+    NoInputSchema,
+    /// `inputSchema` is not the schema of an object.
+    #[error("`inputSchema` {0}")]
+    InputSchema(SchemaFault),
+}
+
+/// Why a schema of a tool cannot be one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SchemaFault {
+    /// It is not a JSON object.
+    NotAnObject,
+    /// Its `type` is another than `object`.
+    NotOfObjects,
+    /// It is nested deeper than any schema.
+    TooDeep {
+        /// The limit, in levels.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for SchemaFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAnObject => write!(f, "is not an object"),
+            Self::NotOfObjects => write!(f, "does not have the `type` \"object\""),
+            Self::TooDeep { limit } => write!(f, "is nested deeper than {limit} levels"),
+        }
+    }
+}
+
+fn what(tool: Option<&str>) -> String {
+    match tool {
+        Some(tool) => format!("the tool {}", quoted(tool)),
+        None => "a tool".to_owned(),
+    }
+}
+
+fn name_fault(name: &str) -> Option<MalformedReason> {
+    if name.is_empty() {
+        Some(MalformedReason::NameEmpty)
+    } else if name.len() > MAX_NAME {
+        Some(MalformedReason::NameTooLong {
+            bytes: name.len(),
+            limit: MAX_NAME,
+        })
+    } else if name.chars().any(char::is_control) {
+        Some(MalformedReason::NameNotText)
+    } else {
+        None
+    }
+}
+
+fn schema_fault(schema: &Value) -> Option<SchemaFault> {
+    let Some(map) = schema.as_object() else {
+        return Some(SchemaFault::NotAnObject);
+    };
+    // The protocol requires it; servers that leave it out mean the same.
+    if map.get("type").is_some_and(|ty| ty != "object") {
+        return Some(SchemaFault::NotOfObjects);
+    }
+    if deeper_than(schema, MAX_SCHEMA_DEPTH) {
+        return Some(SchemaFault::TooDeep {
+            limit: MAX_SCHEMA_DEPTH,
+        });
+    }
+    None
+}
+
+/// Whether a value is nested deeper than `limit`; without recursion, and before
+/// anything that has some.
+fn deeper_than(value: &Value, limit: usize) -> bool {
+    let mut open = vec![(value, 0)];
+    while let Some((value, depth)) = open.pop() {
+        if depth > limit {
+            return true;
+        }
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(map) => open.extend(map.values().map(|item| (item, depth + 1))),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Reads the members a tool can do without.
+struct Reader<'a> {
+    server: &'a str,
+    tool: &'a str,
+    warnings: Vec<Warning>,
+}
+
+impl Reader<'_> {
+    fn string(&mut self, map: &Map<String, Value>, member: &'static str) -> Option<String> {
+        match map.get(member)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Null => None,
+            _ => {
+                self.ignore(member, "is not a string");
+                None
+            }
+        }
+    }
+
+    fn boolean(&mut self, map: &Map<String, Value>, member: &'static str) -> Option<bool> {
+        match map.get(member)? {
+            Value::Bool(value) => Some(*value),
+            Value::Null => None,
+            _ => {
+                self.ignore(member, "is not a boolean");
+                None
+            }
+        }
+    }
+
+    fn annotations(&mut self, entry: &Map<String, Value>) -> Annotations {
+        let map = match entry.get("annotations") {
+            None | Some(Value::Null) => return Annotations::default(),
+            Some(Value::Object(map)) => map,
+            Some(_) => {
+                self.ignore("annotations", "is not an object");
+                return Annotations::default();
+            }
+        };
+        Annotations {
+            title: self.string(map, "title"),
+            read_only_hint: self.boolean(map, "readOnlyHint"),
+            destructive_hint: self.boolean(map, "destructiveHint"),
+            idempotent_hint: self.boolean(map, "idempotentHint"),
+            open_world_hint: self.boolean(map, "openWorldHint"),
+        }
+    }
+
+    fn ignore(&mut self, member: &'static str, fault: &str) {
+        self.warnings.push(Warning::Ignored {
+            server: self.server.to_owned(),
+            tool: self.tool.to_owned(),
+            member,
+            fault: fault.to_owned(),
+        });
+    }
+}

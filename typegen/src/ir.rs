@@ -1,0 +1,258 @@
+//! The types a schema becomes, before they are anyone's syntax.
+//!
+//! It follows JSON Schema more closely than TypeScript where the two part:
+//! an object keeps its additional properties as the schema says them, and it is
+//! the printer that widens them into a sound index signature.
+
+use std::collections::HashSet;
+
+/// The values an instance may be.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// Any value.
+    Unknown,
+    /// No value.
+    Never,
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Boolean,
+    /// A number without a fraction.
+    Integer,
+    /// Any number.
+    Number,
+    /// Any string.
+    String,
+    /// One value.
+    Literal(Literal),
+    /// An array of any length.
+    Array(Box<Type>),
+    /// An array whose first places have types of their own.
+    Tuple(Tuple),
+    /// An object.
+    Object(Object),
+    /// A value of at least one of the members. Built by [`Type::union`].
+    Union(Vec<Type>),
+    /// A value of all the members. Built by [`Type::intersection`].
+    Intersection(Vec<Type>),
+    /// A type declared by name.
+    Named(TypeId),
+}
+
+/// A declared type: its place in the list of them.
+pub type TypeId = usize;
+
+/// A single value other than `null`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Literal {
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A number as JSON text.
+    Number(String),
+    /// A string.
+    String(String),
+}
+
+/// An array by places.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Tuple {
+    /// The types of the first places, in order.
+    pub places: Vec<Type>,
+    /// How many of the places are always there; the others may be missing from
+    /// the end.
+    pub required: usize,
+    /// The type of every further place, or none when there are no further ones.
+    pub rest: Option<Box<Type>>,
+}
+
+/// An object by its properties.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Object {
+    /// The properties with names, in the schema's order.
+    pub properties: Vec<Property>,
+    /// The other properties.
+    pub additional: Additional,
+}
+
+/// What an object may hold beside its named properties.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum Additional {
+    /// The schema does not speak of them: they may be there, and nobody is
+    /// invited to send them.
+    #[default]
+    Unmentioned,
+    /// There are none.
+    Closed,
+    /// They are of this type.
+    Typed(Box<Type>),
+}
+
+/// A property with a name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Property {
+    /// The key, any string.
+    pub name: String,
+    /// The type of the value when it is there.
+    pub ty: Type,
+    /// Whether it may be missing.
+    pub optional: bool,
+    /// The schema's description, as it was written.
+    pub doc: Option<String>,
+}
+
+impl Type {
+    /// An object that may hold anything.
+    pub fn open_object() -> Self {
+        Self::Object(Object {
+            properties: Vec::new(),
+            additional: Additional::Typed(Box::new(Self::Unknown)),
+        })
+    }
+
+    /// The union of `members`, in order, flattened and without repetitions:
+    /// [`Type::Unknown`] swallows the others and no member at all is
+    /// [`Type::Never`].
+    pub fn union(members: impl IntoIterator<Item = Self>) -> Self {
+        let mut flat = Vec::new();
+        for member in members {
+            match member {
+                Self::Unknown => return Self::Unknown,
+                Self::Never => {}
+                Self::Union(inner) => flat.extend(inner),
+                other => flat.push(other),
+            }
+        }
+        let mut flat = without_repetitions(flat);
+        if flat.contains(&Self::Number) {
+            flat.retain(|member| *member != Self::Integer);
+        }
+        match flat.len() {
+            0 => Self::Never,
+            1 => flat.pop().unwrap_or(Self::Never),
+            _ => Self::Union(flat),
+        }
+    }
+
+    /// The intersection of `members`, in order, flattened and without
+    /// repetitions: [`Type::Never`] swallows the others and no member at all is
+    /// [`Type::Unknown`].
+    pub fn intersection(members: impl IntoIterator<Item = Self>) -> Self {
+        let mut flat = Vec::new();
+        for member in members {
+            match member {
+                Self::Never => return Self::Never,
+                Self::Unknown => {}
+                Self::Intersection(inner) => flat.extend(inner),
+                other => flat.push(other),
+            }
+        }
+        let mut flat = without_repetitions(flat);
+        if flat.contains(&Self::Integer) {
+            flat.retain(|member| *member != Self::Number);
+        }
+        match flat.len() {
+            0 => Self::Unknown,
+            1 => flat.pop().unwrap_or(Self::Unknown),
+            _ => Self::Intersection(flat),
+        }
+    }
+
+    /// The types directly inside this one.
+    pub fn children(&self) -> Vec<&Self> {
+        match self {
+            Self::Array(item) => vec![item],
+            Self::Tuple(tuple) => tuple.places.iter().chain(tuple.rest.as_deref()).collect(),
+            Self::Object(object) => {
+                let additional = match &object.additional {
+                    Additional::Typed(ty) => Some(&**ty),
+                    Additional::Unmentioned | Additional::Closed => None,
+                };
+                let named = object.properties.iter().map(|property| &property.ty);
+                named.chain(additional).collect()
+            }
+            Self::Union(members) | Self::Intersection(members) => members.iter().collect(),
+            Self::Unknown
+            | Self::Never
+            | Self::Null
+            | Self::Boolean
+            | Self::Integer
+            | Self::Number
+            | Self::String
+            | Self::Literal(_)
+            | Self::Named(_) => Vec::new(),
+        }
+    }
+
+    /// Every declared type that this one mentions, each once, in the order of
+    /// first mention.
+    pub fn mentions(&self) -> Vec<TypeId> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
+        let mut open = vec![self];
+        while let Some(ty) = open.pop() {
+            if let Self::Named(id) = ty
+                && seen.insert(*id)
+            {
+                found.push(*id);
+            }
+            open.extend(ty.children().into_iter().rev());
+        }
+        found
+    }
+
+    /// The declared types that stand where a value of this one itself would,
+    /// not inside it: a name that reaches itself this way means nothing.
+    pub fn aliases(&self) -> Vec<TypeId> {
+        let mut found = Vec::new();
+        let mut open = vec![self];
+        while let Some(ty) = open.pop() {
+            match ty {
+                Self::Named(id) => found.push(*id),
+                Self::Union(members) | Self::Intersection(members) => {
+                    open.extend(members.iter().rev());
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// Keeps the first of equal members.
+fn without_repetitions(members: Vec<Type>) -> Vec<Type> {
+    let mut kept = Vec::with_capacity(members.len());
+    let mut seen = HashSet::with_capacity(members.len());
+    for member in members {
+        if seen.insert(member.clone()) {
+            kept.push(member);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Type;
+
+    #[test]
+    fn unions_and_intersections_are_flat_and_without_repetitions() {
+        let check = |made: Type, expected: Type| assert_eq!(made, expected);
+        check(Type::union([]), Type::Never);
+        check(Type::union([Type::String, Type::String]), Type::String);
+        check(Type::union([Type::String, Type::Unknown]), Type::Unknown);
+        check(
+            Type::union([
+                Type::Integer,
+                Type::union([Type::Null, Type::Number]),
+                Type::Never,
+            ]),
+            Type::Union(vec![Type::Null, Type::Number]),
+        );
+        check(Type::intersection([]), Type::Unknown);
+        check(Type::intersection([Type::String, Type::Never]), Type::Never);
+        check(
+            Type::intersection([Type::Number, Type::Unknown, Type::Integer]),
+            Type::Integer,
+        );
+    }
+}

@@ -1,0 +1,46 @@
+//! Sets of JSON's kinds of values: what an instance is known to be.
+
+/// A set of kinds. Integers are apart from other numbers, so that `integer` is
+/// a part of `number`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kinds(u8);
+
+impl Kinds {
+    pub(super) const NONE: Self = Self(0);
+    pub(super) const NULL: Self = Self(1);
+    pub(super) const BOOLEAN: Self = Self(1 << 1);
+    pub(super) const INTEGER: Self = Self(1 << 2);
+    /// Numbers that are not integers.
+    pub(super) const FRACTION: Self = Self(1 << 3);
+    pub(super) const STRING: Self = Self(1 << 4);
+    pub(super) const ARRAY: Self = Self(1 << 5);
+    pub(super) const OBJECT: Self = Self(1 << 6);
+    pub(super) const ALL: Self = Self((1 << 7) - 1);
+
+    /// The kinds a name under `type` stands for.
+    pub(super) fn of_type(name: &str) -> Option<Self> {
+        Some(match name {
+            "null" => Self::NULL,
+            "boolean" => Self::BOOLEAN,
+            "integer" => Self::INTEGER,
+            "number" => Self::INTEGER.or(Self::FRACTION),
+            "string" => Self::STRING,
+            "array" => Self::ARRAY,
+            "object" => Self::OBJECT,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    pub(super) fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether the sets meet.
+    pub(super) fn has(self, other: Self) -> bool {
+        self.and(other) != Self::NONE
+    }
+}

@@ -1,0 +1,135 @@
+//! Objects: named properties, and what may stand beside them.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::Lowering;
+use super::kinds::Kinds;
+use crate::degradation::Reason;
+use crate::ir::{Additional, Object, Property, Type};
+use crate::reserved::OBJECT_MEMBERS;
+
+impl<'a> Lowering<'a, '_> {
+    /// The objects a schema accepts.
+    pub(super) fn object(&mut self, map: &'a Map<String, Value>) -> Object {
+        let required = self.required(map);
+        let mut properties = self.named_properties(map, &required);
+        let mut additional = self.additional(map);
+
+        let known: HashSet<&str> = properties.iter().map(|p| p.name.as_str()).collect();
+        let others: Vec<&str> = required
+            .iter()
+            .copied()
+            .filter(|name| !known.contains(name))
+            .collect();
+        for name in others {
+            let ty = match &additional {
+                Additional::Unmentioned => Type::Unknown,
+                Additional::Closed => Type::Never,
+                Additional::Typed(ty) => (**ty).clone(),
+            };
+            if !self.spend() {
+                break;
+            }
+            properties.push(Property {
+                name: name.to_owned(),
+                ty,
+                optional: false,
+                doc: None,
+            });
+        }
+
+        // An object of which nothing is said is one that may hold anything.
+        if properties.is_empty() && additional == Additional::Unmentioned {
+            additional = Additional::Typed(Box::new(Type::Unknown));
+        }
+        Object {
+            properties,
+            additional,
+        }
+    }
+
+    fn named_properties(
+        &mut self,
+        map: &'a Map<String, Value>,
+        required: &[&'a str],
+    ) -> Vec<Property> {
+        let schemas = match map.get("properties") {
+            None => return Vec::new(),
+            Some(Value::Object(schemas)) => schemas,
+            Some(_) => {
+                self.degrade(Reason::Malformed {
+                    keyword: "properties",
+                });
+                return Vec::new();
+            }
+        };
+        let required: HashSet<&str> = required.iter().copied().collect();
+        let mut properties = Vec::with_capacity(schemas.len());
+        for (name, schema) in schemas {
+            let optional = !required.contains(name.as_str());
+            let mut ty = self.at(&["properties", name], None, schema, Kinds::ALL);
+            if optional && ty != Type::Unknown && OBJECT_MEMBERS.contains(&name.as_str()) {
+                self.degrade(Reason::InheritedName);
+                ty = Type::Unknown;
+            }
+            // A type declared in this place carries the description itself.
+            let declared_here = self.is_declared(schema);
+            let doc = schema.get("description").and_then(Value::as_str);
+            properties.push(Property {
+                name: name.clone(),
+                ty,
+                optional,
+                doc: doc.filter(|_| !declared_here).map(str::to_owned),
+            });
+        }
+        properties
+    }
+
+    /// The names under `required`, each once.
+    fn required(&mut self, map: &'a Map<String, Value>) -> Vec<&'a str> {
+        match map.get("required") {
+            // A boolean is draft 3's way to say it of the property itself.
+            None | Some(Value::Bool(_)) => Vec::new(),
+            Some(Value::Array(names)) => {
+                let mut seen = HashSet::new();
+                let names = names.iter().filter_map(Value::as_str);
+                names.filter(|name| seen.insert(*name)).collect()
+            }
+            Some(_) => {
+                self.degrade(Reason::Malformed {
+                    keyword: "required",
+                });
+                Vec::new()
+            }
+        }
+    }
+
+    /// What may stand beside the named properties: a value under a pattern is of
+    /// that pattern's type, and any other of the additional properties'.
+    fn additional(&mut self, map: &'a Map<String, Value>) -> Additional {
+        let patterns = match map.get("patternProperties") {
+            Some(Value::Object(patterns)) if !patterns.is_empty() => Some(patterns),
+            _ => None,
+        };
+        let others = map
+            .get("additionalProperties")
+            .map(|schema| self.at(&["additionalProperties"], None, schema, Kinds::ALL));
+        let Some(patterns) = patterns else {
+            return match others {
+                None => Additional::Unmentioned,
+                Some(Type::Never) => Additional::Closed,
+                Some(ty) => Additional::Typed(Box::new(ty)),
+            };
+        };
+        let mut members = vec![others.unwrap_or(Type::Unknown)];
+        for (pattern, schema) in patterns {
+            members.push(self.at(&["patternProperties", pattern], None, schema, Kinds::ALL));
+        }
+        match Type::union(members) {
+            Type::Never => Additional::Closed,
+            ty => Additional::Typed(Box::new(ty)),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! References, and which schemas become declared types under which names.
+
+use serde_json::{Map, Value};
+
+use super::kinds::Kinds;
+use super::{Definition, Lowering, MAX_QUOTED, Pending, has_own_id};
+use crate::degradation::Reason;
+use crate::ir::{Type, TypeId};
+use crate::text::{pascal_case, prefix};
+
+/// Bytes of a type's name; a longer title is prose, not a name.
+const MAX_NAME: usize = 64;
+
+impl<'a> Lowering<'a, '_> {
+    /// The declared type a `$ref` leads to.
+    pub(super) fn reference(&mut self, reference: &'a Value) -> Type {
+        let Some(text) = reference.as_str() else {
+            self.degrade(Reason::Malformed { keyword: "$ref" });
+            return Type::Unknown;
+        };
+        let Some(target) = self.resolve(text) else {
+            self.degrade(Reason::UnresolvedReference {
+                reference: prefix(text, MAX_QUOTED).to_owned(),
+            });
+            return Type::Unknown;
+        };
+        if let Some(id) = self.declared_type(target.schema) {
+            return Type::Named(id);
+        }
+        match target.schema {
+            Value::Bool(true) => return Type::Unknown,
+            Value::Bool(false) => return Type::Never,
+            _ => {}
+        }
+        let name = reference_name(target.schema, &target.last);
+        let id = self.new_definition(target.schema, name, false);
+        let start = match self.side {
+            super::Side::Input => "/inputSchema",
+            super::Side::Output => "/outputSchema",
+        };
+        self.pending.push_back(Pending {
+            id,
+            schema: target.schema,
+            pointer: format!("{start}{}", prefix(&target.pointer, MAX_QUOTED)),
+            depth: 0,
+            inside_other_resource: target.inside_other_resource,
+        });
+        Type::Named(id)
+    }
+
+    /// Declares a type for a schema in the present place, or finds it declared.
+    pub(super) fn declare(
+        &mut self,
+        schema: &'a Value,
+        name: Option<String>,
+        root: bool,
+    ) -> TypeId {
+        if let Some(id) = self.declared_type(schema) {
+            return id;
+        }
+        let id = self.new_definition(schema, name, root);
+        self.pending.push_back(Pending {
+            id,
+            schema,
+            pointer: self.pointer(),
+            depth: self.depth,
+            inside_other_resource: self.inside_other_resource,
+        });
+        id
+    }
+
+    /// The name under which a schema is declared where it stands: it has a title
+    /// and is an object with properties or a choice between such. Titles of
+    /// anything smaller are labels for forms, and would only hide a `string`.
+    pub(super) fn inline_name(&self, schema: &Value, assume: Kinds) -> Option<String> {
+        let map = schema.as_object()?;
+        if map.contains_key("$ref") {
+            return None;
+        }
+        let of_objects = match map.get("type") {
+            None => assume == Kinds::ALL || assume == Kinds::OBJECT,
+            Some(ty) => ty == "object",
+        };
+        // A declared type holds wherever it is used, so it cannot lean on what
+        // is known of the instance here, unless its own keywords say as much.
+        let holds_anywhere = map.contains_key("type") || assume == Kinds::ALL;
+        let has_properties = |map: &Map<String, Value>| {
+            let properties = map.get("properties").and_then(Value::as_object);
+            properties.is_some_and(|properties| !properties.is_empty())
+        };
+        let choices = ["anyOf", "oneOf"]
+            .iter()
+            .filter_map(|keyword| map.get(*keyword)?.as_array())
+            .flatten()
+            .filter_map(Value::as_object)
+            .filter(|branch| has_properties(branch) || branch.contains_key("$ref"))
+            .count();
+        if of_objects && (has_properties(map) || (choices >= 2 && holds_anywhere)) {
+            self.title_name(schema)
+        } else {
+            None
+        }
+    }
+
+    /// The name a schema's title makes.
+    pub(super) fn title_name(&self, schema: &Value) -> Option<String> {
+        type_name(schema.get("title")?.as_str()?)
+    }
+
+    /// Whether the schema is declared under a name of its own.
+    pub(super) fn is_declared(&self, schema: &Value) -> bool {
+        self.declared_type(schema).is_some()
+    }
+
+    fn declared_type(&self, schema: &Value) -> Option<TypeId> {
+        self.declared.get(&address(schema)).copied()
+    }
+
+    fn new_definition(&mut self, schema: &Value, name: Option<String>, root: bool) -> TypeId {
+        let id = self.definitions.len();
+        let doc = schema.get("description").and_then(Value::as_str);
+        self.definitions.push(Definition {
+            wanted_name: name,
+            doc: doc.map(str::to_owned),
+            body: Type::Unknown,
+            tool: self.tool,
+            side: self.side,
+            root,
+        });
+        self.declared.insert(address(schema), id);
+        id
+    }
+
+    /// Follows a reference of the form `#` or `#/…` into the schema.
+    fn resolve(&self, reference: &str) -> Option<Target<'a>> {
+        let fragment = reference.strip_prefix('#')?;
+        if self.inside_other_resource {
+            return None;
+        }
+        let pointer = percent_decoded(fragment)?;
+        let mut target = Target {
+            schema: self.root,
+            pointer: pointer.clone(),
+            last: None,
+            inside_other_resource: false,
+        };
+        if pointer.is_empty() {
+            return Some(target);
+        }
+        for step in pointer.strip_prefix('/')?.split('/') {
+            let key = step.replace("~1", "/").replace("~0", "~");
+            target.schema = match target.schema {
+                Value::Object(map) => map.get(&key)?,
+                Value::Array(items) => items.get(key.parse::<usize>().ok()?)?,
+                _ => return None,
+            };
+            if target.schema.as_object().is_some_and(has_own_id) {
+                target.inside_other_resource = true;
+            }
+            target.last = Some(key);
+        }
+        let is_schema = target.schema.is_object() || target.schema.is_boolean();
+        is_schema.then_some(target)
+    }
+}
+
+/// What a reference leads to.
+struct Target<'a> {
+    schema: &'a Value,
+    pointer: String,
+    /// The last step of the way, such as a key under `$defs`.
+    last: Option<String>,
+    inside_other_resource: bool,
+}
+
+/// The name of a definition: its title where that is a name as it stands, else
+/// the key it is defined under, else what can be made of either.
+fn reference_name(schema: &Value, key: &Option<String>) -> Option<String> {
+    let title = schema.get("title").and_then(Value::as_str);
+    let key = key.as_deref();
+    title
+        .filter(|title| is_type_name(title))
+        .or(key.filter(|key| is_type_name(key)))
+        .map(str::to_owned)
+        .or_else(|| type_name(key?))
+        .or_else(|| type_name(title?))
+}
+
+/// A type's name out of a title or key: the text itself if it is a name, else
+/// its words in pascal case.
+fn type_name(text: &str) -> Option<String> {
+    if is_type_name(text) {
+        return Some(text.to_owned());
+    }
+    let mut name = pascal_case(text);
+    name.truncate(MAX_NAME);
+    is_type_name(&name).then_some(name)
+}
+
+fn is_type_name(text: &str) -> bool {
+    text.len() <= MAX_NAME
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// A schema's identity while it is borrowed.
+fn address(schema: &Value) -> usize {
+    std::ptr::from_ref(schema).addr()
+}
+
+/// Undoes the percent-encoding of a URI fragment; none where it is no UTF-8.
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let high = char::from(rest.next()?).to_digit(16)?;
+            let low = char::from(rest.next()?).to_digit(16)?;
+            bytes.push(u8::try_from(high * 16 + low).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}

@@ -1,0 +1,322 @@
+//! Function names for tools: `{server}_{tool}`, injective over a catalog and
+//! the same whatever order the tools come in.
+//!
+//! Everything that could make two tools answer to one name makes *all* of them
+//! lose it: a permission written for a plain name then matches nothing instead
+//! of the wrong tool.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use sha2::{Digest, Sha256};
+
+use crate::reserved::is_reserved_value;
+
+/// Gives every (server, tool) pair its function name. A pair that comes twice
+/// counts once.
+pub fn assign<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Names {
+    let pairs: Vec<(&str, &str)> = pairs
+        .into_iter()
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let natural: Vec<String> = pairs.iter().map(|(s, t)| natural_name(s, t)).collect();
+    let functions = separate(&pairs, &natural);
+
+    let mut names = Names::default();
+    let mut groups: BTreeMap<&str, Vec<Member>> = BTreeMap::new();
+    for ((&(server, tool), natural), function) in pairs.iter().zip(&natural).zip(functions) {
+        if function != *natural {
+            groups.entry(natural).or_default().push(Member {
+                server: server.to_owned(),
+                tool: tool.to_owned(),
+                function: function.clone(),
+            });
+        }
+        names
+            .functions
+            .entry(server.to_owned())
+            .or_default()
+            .insert(tool.to_owned(), function.clone());
+        names
+            .originals
+            .insert(function, (server.to_owned(), tool.to_owned()));
+    }
+    names.collisions = groups
+        .into_iter()
+        .map(|(name, members)| Collision {
+            name: name.to_owned(),
+            members,
+        })
+        .collect();
+    names
+}
+
+/// The map between tools and the functions they became.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    functions: BTreeMap<String, BTreeMap<String, String>>,
+    originals: BTreeMap<String, (String, String)>,
+    collisions: Vec<Collision>,
+}
+
+impl Names {
+    /// The function a tool became.
+    pub fn function(&self, server: &str, tool: &str) -> Option<&str> {
+        Some(self.functions.get(server)?.get(tool)?.as_str())
+    }
+
+    /// The (server, tool) a function stands for.
+    pub fn original(&self, function: &str) -> Option<(&str, &str)> {
+        let (server, tool) = self.originals.get(function)?;
+        Some((server, tool))
+    }
+
+    /// Every (function, server, tool), ordered by function.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.originals
+            .iter()
+            .map(|(function, (server, tool))| (function.as_str(), server.as_str(), tool.as_str()))
+    }
+
+    /// The names more than one tool wanted, ordered by name.
+    pub fn collisions(&self) -> &[Collision] {
+        &self.collisions
+    }
+}
+
+/// A name that nobody got, because more than one tool wanted it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collision {
+    /// The name that was wanted.
+    pub name: String,
+    /// Who wanted it, ordered by server and tool. A single member means that
+    /// the name is another tool's suffixed name.
+    pub members: Vec<Member>,
+}
+
+/// One tool of a [`Collision`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// The server as it is configured.
+    pub server: String,
+    /// The tool as the server calls it.
+    pub tool: String,
+    /// The name it got instead.
+    pub function: String,
+}
+
+/// The name a pair has when nobody else wants it.
+fn natural_name(server: &str, tool: &str) -> String {
+    let mut name = String::with_capacity(server.len() + tool.len() + 2);
+    for character in server.chars().chain(['_']).chain(tool.chars()) {
+        let keep = character.is_ascii_alphanumeric() || matches!(character, '_' | '$');
+        name.push(if keep { character } else { '_' });
+    }
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
+        name.insert(0, '_');
+    }
+    if is_reserved_value(&name) {
+        name.push('_');
+    }
+    name
+}
+
+/// Turns natural names into distinct ones.
+///
+/// It goes in rounds. In each, everyone who shares a name, or stands on one
+/// that was given up before, takes the next suffix of its own pair. Which pairs
+/// meet does not depend on order, so neither does the result, and a pair that
+/// meets nobody keeps its natural name whatever else is in the catalog.
+///
+/// It ends: a suffix is a prefix of a SHA-256 over round and pair that grows
+/// to its whole length, so suffixed names stop meeting each other, and a
+/// natural name can stand in the way of only one of them once.
+fn separate(pairs: &[(&str, &str)], natural: &[String]) -> Vec<String> {
+    let mut current: Vec<String> = natural.to_vec();
+    let mut round: Vec<u32> = vec![0; pairs.len()];
+    // `None` is a name that was given up.
+    let mut holders: HashMap<String, Option<usize>> = HashMap::new();
+    let mut moving: Vec<usize> = (0..pairs.len()).collect();
+
+    while !moving.is_empty() {
+        let mut displaced = BTreeSet::new();
+        for index in moving {
+            let Some(name) = current.get(index) else {
+                continue;
+            };
+            match holders.get_mut(name) {
+                None => {
+                    holders.insert(name.clone(), Some(index));
+                }
+                Some(holder) => {
+                    displaced.extend(holder.take());
+                    displaced.insert(index);
+                }
+            }
+        }
+        for &index in &displaced {
+            if let (Some(name), Some(round), Some(pair), Some(natural)) = (
+                current.get_mut(index),
+                round.get_mut(index),
+                pairs.get(index),
+                natural.get(index),
+            ) {
+                *round += 1;
+                *name = suffixed_name(natural, *round, *pair);
+            }
+        }
+        moving = displaced.into_iter().collect();
+    }
+    current
+}
+
+/// The name a pair takes in a round: eight more hexadecimal digits each time.
+fn suffixed_name(natural: &str, round: u32, (server, tool): (&str, &str)) -> String {
+    let mut hash = Sha256::new();
+    hash.update(round.to_le_bytes());
+    hash.update((server.len() as u64).to_le_bytes());
+    hash.update(server);
+    hash.update(tool);
+    let bytes = usize::try_from(round)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(4);
+    let mut name = format!("{natural}_");
+    for byte in hash.finalize().iter().take(bytes) {
+        name.push_str(&format!("{byte:02x}"));
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    use super::{assign, suffixed_name};
+    use crate::reserved::is_reserved_value;
+
+    fn check(pairs: &[(&str, &str)], expected: Expect) {
+        let names = assign(pairs.iter().copied());
+        let mut text = String::new();
+        for (server, tool) in pairs {
+            let function = names.function(server, tool).unwrap();
+            assert_eq!(names.original(function), Some((*server, *tool)));
+            text.push_str(&format!("{server:?} {tool:?} -> {function}\n"));
+        }
+        for collision in names.collisions() {
+            text.push_str(&format!("collision on {}", collision.name));
+            for member in &collision.members {
+                text.push_str(&format!(" | {:?} {:?}", member.server, member.tool));
+            }
+            text.push('\n');
+        }
+        expected.assert_eq(&text);
+    }
+
+    #[test]
+    fn plain_names_are_server_and_tool() {
+        check(
+            &[("logging", "getLogs"), ("ticketing", "create-issue")],
+            expect![[r#"
+                "logging" "getLogs" -> logging_getLogs
+                "ticketing" "create-issue" -> ticketing_create_issue
+            "#]],
+        );
+    }
+
+    #[test]
+    fn names_that_meet_are_all_suffixed() {
+        check(
+            &[("s", "get-user"), ("s", "get_user"), ("s", "getUser")],
+            expect![[r#""#]],
+        );
+    }
+
+    #[test]
+    fn the_border_between_server_and_tool_is_part_of_the_pair() {
+        check(
+            &[("a", "b_c"), ("a_b", "c"), ("a-b", "t"), ("a_b", "t")],
+            expect![[r#""#]],
+        );
+    }
+
+    #[test]
+    fn words_and_strange_names_become_identifiers() {
+        check(
+            &[
+                ("s", "delete"),
+                ("s", "constructor"),
+                ("s", "then"),
+                ("s", "__proto__"),
+                ("", "_proto__"),
+                ("3d", "3d-print"),
+                ("s", "日本"),
+                ("s", ""),
+                ("", ""),
+                ("日", "a\u{0}b\n"),
+                ("$", "$"),
+            ],
+            expect![[r#""#]],
+        );
+    }
+
+    #[test]
+    fn a_name_equal_to_anothers_suffixed_name_displaces_both() {
+        let taken = suffixed_name("s_get_user", 1, ("s", "get-user"));
+        let tool = taken.strip_prefix("s_").unwrap();
+        let names = assign([("s", "get-user"), ("s", "get_user"), ("s", tool)]);
+        assert_eq!(names.original(&taken), None);
+        assert_eq!(names.iter().count(), 3);
+        assert_eq!(names.collisions().len(), 2);
+    }
+
+    #[test]
+    fn an_unrelated_server_changes_nothing() {
+        let before = assign([("s", "get-user"), ("s", "get_user"), ("s", "list")]);
+        let after = assign([
+            ("other", "get-user"),
+            ("s", "get-user"),
+            ("s", "get_user"),
+            ("s", "list"),
+        ]);
+        for (function, server, tool) in before.iter() {
+            assert_eq!(after.function(server, tool), Some(function));
+        }
+    }
+
+    #[test]
+    fn a_pair_that_comes_twice_counts_once() {
+        let names = assign([("s", "t"), ("s", "t")]);
+        assert_eq!(names.iter().collect::<Vec<_>>(), [("s_t", "s", "t")]);
+        assert_eq!(names.collisions(), []);
+    }
+
+    proptest! {
+        #[test]
+        fn the_map_is_injective_and_independent_of_order(
+            pairs in prop::collection::vec(("[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..40),
+        ) {
+            let pairs: Vec<(&str, &str)> =
+                pairs.iter().map(|(s, t)| (s.as_str(), t.as_str())).collect();
+            let distinct: BTreeSet<_> = pairs.iter().copied().collect();
+            let names = assign(pairs.iter().copied());
+            prop_assert_eq!(names.iter().count(), distinct.len());
+            prop_assert_eq!(&names, &assign(pairs.iter().rev().copied()));
+            for (function, server, tool) in names.iter() {
+                prop_assert_eq!(names.function(server, tool), Some(function));
+                prop_assert!(distinct.contains(&(server, tool)));
+            }
+        }
+
+        #[test]
+        fn every_name_is_an_identifier(server in any::<String>(), tool in any::<String>()) {
+            let names = assign([(server.as_str(), tool.as_str())]);
+            let name = names.function(&server, &tool).unwrap();
+            prop_assert!(!name.starts_with(|c: char| c.is_ascii_digit()));
+            prop_assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "_$".contains(c)));
+            prop_assert!(!name.is_empty() && !is_reserved_value(name));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Names for declared types, over the whole catalog.
+//!
+//! A type keeps the name its author gave it where nothing else has it. Types
+//! that are equal under equal names are one type; types that differ under one
+//! name are told apart by the function they belong to. The names do not depend
+//! on which tools are shown, so a script written against a part of the
+//! declarations means the same against another part.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::ir::{Type, TypeId};
+use crate::lower::{Definition, Side};
+use crate::print::print_body;
+use crate::reserved::is_reserved_type;
+use crate::text::pascal_case;
+
+/// Rounds of telling types apart by what they refer to, before giving up on
+/// sharing between those that are still being told apart.
+const MAX_ROUNDS: usize = 32;
+
+/// Names of declared types.
+pub(crate) struct TypeNames {
+    /// The type that stands for each, itself or an equal one before it.
+    pub(crate) representative: Vec<TypeId>,
+    /// The name of each; equal types have equal names.
+    pub(crate) name: Vec<String>,
+}
+
+/// Names every definition. `functions` are the functions of the tools.
+pub(crate) fn name_types(definitions: &[Definition], functions: &[&str]) -> TypeNames {
+    let wanted: Vec<String> = definitions.iter().map(|d| wanted(d, functions)).collect();
+    let class = classes(definitions, &wanted);
+    let mut representative: Vec<TypeId> = Vec::with_capacity(definitions.len());
+    let mut first_of_class: HashMap<usize, TypeId> = HashMap::new();
+    for (id, class) in class.iter().enumerate() {
+        representative.push(*first_of_class.entry(*class).or_insert(id));
+    }
+
+    let mut by_name: BTreeMap<&str, Vec<TypeId>> = BTreeMap::new();
+    for (id, name) in wanted.iter().enumerate() {
+        if representative.get(id) == Some(&id) {
+            by_name.entry(name).or_default().push(id);
+        }
+    }
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut chosen: HashMap<TypeId, String> = HashMap::new();
+    let mut contested = Vec::new();
+    for (name, ids) in by_name {
+        match ids.as_slice() {
+            [only] if !is_reserved_type(name) => {
+                taken.insert(name.to_owned());
+                chosen.insert(*only, name.to_owned());
+            }
+            _ => contested.extend(ids),
+        }
+    }
+    let mut next: HashMap<String, usize> = HashMap::new();
+    for id in contested {
+        let Some((definition, wanted)) = definitions.get(id).zip(wanted.get(id)) else {
+            continue;
+        };
+        let function = functions.get(definition.tool).copied().unwrap_or_default();
+        let qualified = qualified(function, wanted);
+        let mut name = qualified.clone();
+        let count = next.entry(qualified.clone()).or_insert(1);
+        while is_reserved_type(&name) || !taken.insert(name.clone()) {
+            *count += 1;
+            name = format!("{qualified}{count}");
+        }
+        chosen.insert(id, name);
+    }
+    let name = representative
+        .iter()
+        .map(|id| chosen.get(id).cloned().unwrap_or_default())
+        .collect();
+    TypeNames {
+        representative,
+        name,
+    }
+}
+
+/// The name a definition would like.
+fn wanted(definition: &Definition, functions: &[&str]) -> String {
+    if let Some(name) = &definition.wanted_name {
+        return name.clone();
+    }
+    let function = functions.get(definition.tool).copied().unwrap_or_default();
+    let what = match (definition.root, definition.side) {
+        (true, Side::Input) => "Input",
+        (true, Side::Output) => "Output",
+        (false, _) => "Part",
+    };
+    qualified(function, what)
+}
+
+fn qualified(function: &str, name: &str) -> String {
+    let mut qualified = pascal_case(function);
+    if !qualified.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        qualified.insert(0, 'T');
+    }
+    let mut characters = name.chars();
+    qualified.extend(characters.next().map(|first| first.to_ascii_uppercase()));
+    qualified.push_str(characters.as_str());
+    qualified
+}
+
+/// Sorts definitions into classes of equal ones: the same wanted name, the same
+/// description and the same body, where what a body refers to counts by class.
+fn classes(definitions: &[Definition], wanted: &[String]) -> Vec<usize> {
+    let mut class: Vec<usize> = vec![0; definitions.len()];
+    let mut count = 1;
+    for _ in 0..MAX_ROUNDS {
+        let mut numbers: HashMap<(usize, String), usize> = HashMap::new();
+        let mut refined = Vec::with_capacity(class.len());
+        for ((definition, wanted), old) in definitions.iter().zip(wanted).zip(&class) {
+            let mut text = format!("{wanted}\n{}\n", definition.doc.as_deref().unwrap_or(""));
+            text.push_str(&print_body(&definition.body, &|id| {
+                format!("#{}", class.get(id).copied().unwrap_or_default())
+            }));
+            let fresh = numbers.len();
+            refined.push(*numbers.entry((*old, text)).or_insert(fresh));
+        }
+        let found = numbers.len();
+        class = refined;
+        if found == count {
+            return class;
+        }
+        count = found;
+    }
+    // Deeper than anyone writes by hand: share only what refers to nothing.
+    let mut shared: HashMap<usize, TypeId> = HashMap::new();
+    definitions
+        .iter()
+        .zip(&class)
+        .enumerate()
+        .map(|(id, (definition, class))| {
+            if refers(&definition.body) {
+                id
+            } else {
+                *shared.entry(*class).or_insert(id)
+            }
+        })
+        .collect()
+}
+
+fn refers(body: &Type) -> bool {
+    !body.mentions().is_empty()
+}
