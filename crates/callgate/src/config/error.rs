@@ -1,0 +1,110 @@
+//! Problems in a configuration file, each with its place.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Everything that is wrong with one configuration file. Its `Display` has one
+/// line for each problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    first: Problem,
+    more: Vec<Problem>,
+}
+
+impl ConfigError {
+    /// The kind of the first problem.
+    pub fn kind(&self) -> ConfigErrorKind {
+        self.first.kind
+    }
+
+    /// All problems, in the order of the file.
+    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+        std::iter::once(&self.first).chain(&self.more)
+    }
+
+    /// An error about the file as a whole.
+    pub(super) fn file(path: &Path, kind: ConfigErrorKind, message: impl fmt::Display) -> Self {
+        let message = match kind {
+            ConfigErrorKind::Read => format!("cannot be read: {message}"),
+            _ => message.to_string(),
+        };
+        Self {
+            first: Problem {
+                path: path.to_owned(),
+                place: None,
+                kind,
+                message,
+            },
+            more: Vec::new(),
+        }
+    }
+
+    /// The error for the problems found, if there are any.
+    pub(super) fn of(problems: Vec<Problem>) -> Option<Self> {
+        let mut problems = problems;
+        problems.sort_by_key(|problem| problem.place);
+        let mut problems = problems.into_iter();
+        let first = problems.next()?;
+        Some(Self {
+            first,
+            more: problems.collect(),
+        })
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.first)?;
+        self.more
+            .iter()
+            .try_for_each(|problem| write!(f, "\n{problem}"))
+    }
+}
+
+/// What kind of mistake a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ConfigErrorKind {
+    /// The file cannot be read.
+    Read,
+    /// The text is not JSON with comments, or not UTF-8.
+    Syntax,
+    /// A key that means nothing here, or that stands twice.
+    Key,
+    /// A value of the wrong type or form, or a missing one.
+    Value,
+    /// A variable that is not set, or a reference that cannot be resolved.
+    Variable,
+    /// A permission pattern that can never match.
+    Pattern,
+    /// Something that Callgate does not support, such as the SSE transport.
+    Unsupported,
+}
+
+/// One problem, or one warning. Its `Display` is
+/// `callgate.json:12:5: message`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The file: relative to the current folder if it lies in it.
+    pub path: PathBuf,
+    /// Line and column, both from 1; the column counts UTF-16 units, as
+    /// editors do. `None` for a problem of the file as a whole.
+    pub place: Option<(u32, u32)>,
+    /// What kind of mistake it is.
+    pub kind: ConfigErrorKind,
+    /// What is wrong and what to do, without the place.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.path.display())?;
+        if let Some((line, column)) = self.place {
+            write!(f, "{line}:{column}:")?;
+        }
+        write!(f, " {}", self.message)
+    }
+}

@@ -1,0 +1,90 @@
+//! `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${workspaceFolder}` in the
+//! texts of a server.
+
+use std::path::Path;
+
+use super::error::ConfigErrorKind;
+
+/// Where the values of references come from.
+pub(super) struct Variables<'a> {
+    pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
+    pub(super) folder: &'a Path,
+}
+
+/// A reference that has no value: what is wrong and what to do. It names the
+/// reference and never holds a value.
+pub(super) struct Unresolved {
+    pub(super) kind: ConfigErrorKind,
+    pub(super) message: String,
+}
+
+impl Variables<'_> {
+    /// Replaces every reference in `text`. Values are put in as they are:
+    /// references inside a value are not looked at again.
+    pub(super) fn expand(&self, text: &str) -> Result<String, Unresolved> {
+        let mut expanded = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            expanded.push_str(before);
+            let Some((reference, after)) = after.split_once('}') else {
+                return Err(Unresolved::reference(
+                    "\"${\" has no closing \"}\"; close it, as in \"${NAME}\"",
+                ));
+            };
+            expanded.push_str(&self.value(reference)?);
+            rest = after;
+        }
+        expanded.push_str(rest);
+        Ok(expanded)
+    }
+
+    fn value(&self, reference: &str) -> Result<String, Unresolved> {
+        if reference == "workspaceFolder" {
+            return Ok(self.folder.to_string_lossy().into_owned());
+        }
+        if let Some(input) = reference.strip_prefix("input:") {
+            return Err(Unresolved {
+                kind: ConfigErrorKind::Unsupported,
+                message: format!(
+                    "\"${{input:{input}}}\" asks a person in VS Code, and Callgate asks nobody; \
+                     put the value into an environment variable and write \"${{NAME}}\""
+                ),
+            });
+        }
+        let name = reference.strip_prefix("env:").unwrap_or(reference);
+        let (name, default) = match name.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (name, None),
+        };
+        let is_name = |name: &str| {
+            !name.starts_with(|c: char| c.is_ascii_digit())
+                && !name.is_empty()
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        if !is_name(name) || default.is_some_and(|default| default.contains("${")) {
+            return Err(Unresolved::reference(format!(
+                "\"${{{reference}}}\" is not a reference; write \"${{NAME}}\", \
+                 \"${{NAME:-default}}\", \"${{env:NAME}}\" or \"${{workspaceFolder}}\""
+            )));
+        }
+        // As in a shell, ":-" also stands in for a variable set to nothing.
+        match ((self.environment)(name), default) {
+            (Some(value), None) => Ok(value),
+            (Some(value), Some(_)) if !value.is_empty() => Ok(value),
+            (_, Some(default)) => Ok(default.to_owned()),
+            (None, None) => Err(Unresolved::reference(format!(
+                "environment variable \"{name}\" is not set; set it, or write \
+                 \"${{{name}:-default}}\""
+            ))),
+        }
+    }
+}
+
+impl Unresolved {
+    fn reference(message: impl Into<String>) -> Self {
+        Self {
+            kind: ConfigErrorKind::Variable,
+            message: message.into(),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The keys of each object: ours, those of other clients, and what to say
+//! about the rest.
+
+/// The keys an object may have.
+pub(super) struct Keys {
+    /// Keys that mean something here.
+    pub(super) ours: &'static [&'static str],
+    /// Keys that other clients write, each with what to do instead.
+    pub(super) others: &'static [(&'static str, &'static str)],
+}
+
+/// Keys of the file.
+pub(super) const TOP: Keys = Keys {
+    ours: &["$schema", "mcpServers", "servers", "permissions", "limits"],
+    others: &[
+        (
+            "inputs",
+            "put the values into environment variables and write \"${NAME}\"",
+        ),
+        ("sandbox", "servers run with the rights of this user"),
+    ],
+};
+
+/// Keys of a server.
+pub(super) const SERVER: Keys = Keys {
+    ours: &[
+        "type",
+        "command",
+        "args",
+        "env",
+        "cwd",
+        "url",
+        "headers",
+        "disabled",
+        "trusted",
+        "protocol",
+        "startTimeout",
+        "callTimeout",
+    ],
+    others: &[
+        (
+            "alwaysAllow",
+            "write the tools under \"permissions\", \"allow\"",
+        ),
+        ("authProviderType", "write an \"Authorization\" header"),
+        (
+            "autoApprove",
+            "write the tools under \"permissions\", \"allow\"",
+        ),
+        ("description", "write a comment"),
+        ("dev", "Callgate does not restart servers"),
+        ("envFile", "write the variables under \"env\""),
+        (
+            "excludeTools",
+            "write the tools under \"permissions\", \"deny\"",
+        ),
+        ("gallery", "it is a note of VS Code"),
+        ("icon", "it is a picture for other clients"),
+        (
+            "includeTools",
+            "write the tools under \"permissions\", \"allow\"",
+        ),
+        ("name", "the server's key is its name"),
+        ("oauth", "write an \"Authorization\" header"),
+        ("sandboxEnabled", "servers run with the rights of this user"),
+        ("timeout", "write \"callTimeout\", such as \"60s\""),
+        ("tools", "write the tools under \"permissions\""),
+        ("trust", "write \"trusted\""),
+        ("version", "it is a note of VS Code"),
+    ],
+};
+
+/// Keys of `permissions`.
+pub(super) const PERMISSIONS: Keys = Keys {
+    ours: &["allow", "ask", "deny"],
+    others: &[],
+};
+
+/// Keys of `limits`.
+pub(super) const LIMITS: Keys = Keys {
+    ours: &[
+        "timeout",
+        "runTimeout",
+        "memory",
+        "output",
+        "outputLines",
+        "result",
+        "callsInFlight",
+    ],
+    others: &[],
+};
+
+/// Keys with which other clients write something that has a key here, too far
+/// apart in spelling to be found by likeness.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("cmd", "command"),
+    ("environment", "env"),
+    ("httpUrl", "url"),
+    ("serverUrl", "url"),
+    ("transport", "type"),
+    ("transportType", "type"),
+    ("workingDirectory", "cwd"),
+];
+
+impl Keys {
+    /// What to do about a key of another client.
+    pub(super) fn other(&self, key: &str) -> Option<&'static str> {
+        self.others
+            .iter()
+            .find(|(other, _)| *other == key)
+            .map(|(_, instead)| *instead)
+    }
+
+    /// The key that was probably meant.
+    pub(super) fn suggest(&self, key: &str) -> Option<&'static str> {
+        let synonym = SYNONYMS
+            .iter()
+            .find(|(other, _)| *other == key)
+            .map(|(_, ours)| *ours);
+        synonym
+            .filter(|ours| self.ours.contains(ours))
+            .or_else(|| closest(key, self.ours))
+    }
+}
+
+/// The candidate that `text` is most likely a misspelling of.
+pub(super) fn closest(text: &str, candidates: &[&'static str]) -> Option<&'static str> {
+    let lower = text.to_lowercase();
+    candidates
+        .iter()
+        .map(|candidate| {
+            (
+                strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()),
+                *candidate,
+            )
+        })
+        .filter(|(distance, candidate)| *distance <= 1.max(candidate.len() / 3))
+        .min()
+        .map(|(_, candidate)| candidate)
+}

@@ -1,0 +1,110 @@
+//! Finds, reads and checks the configuration file: servers, permissions and
+//! limits.
+//!
+//! [`find`] looks for `callgate.json`, else `.mcp.json`, in a folder and the
+//! folders above it; [`Config::load`] reads one file. The text is JSON with
+//! comments and trailing commas. Servers stand under `mcpServers`, or under
+//! `servers` as VS Code writes them. Every mistake in a file is reported at
+//! once, each with its line and column, and no message or `Debug` output ever
+//! holds a value of `env` or `headers`.
+
+mod error;
+mod expand;
+mod find;
+mod keys;
+mod reader;
+mod sections;
+mod server;
+#[cfg(test)]
+mod tests;
+mod units;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use callgate_policy::Rules;
+
+pub use error::{ConfigError, ConfigErrorKind, Problem};
+pub use find::find;
+pub use server::{Protocol, Server, Transport};
+pub use units::{UnitError, parse_bytes, parse_duration};
+
+/// What one configuration file says.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Config {
+    /// The file, as an absolute path.
+    pub path: PathBuf,
+    /// The file's folder. Relative paths in the file start here.
+    pub folder: PathBuf,
+    /// The servers to start, in the order of the file.
+    pub servers: Vec<Server>,
+    /// Names of the servers that the file disables.
+    pub disabled: Vec<String>,
+    /// The rules of `permissions`.
+    pub permissions: Rules,
+    /// The limits the file sets.
+    pub limits: LimitsConfig,
+    /// What was read over, such as keys that only other clients know.
+    pub warnings: Vec<Problem>,
+}
+
+impl Config {
+    /// Reads a file, with variables from this process's environment.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], which holds every problem found in the file.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        Self::load_with(path, |name| std::env::var(name).ok())
+    }
+
+    /// Reads a file, with variables from `environment`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], which holds every problem found in the file.
+    pub fn load_with(
+        path: &Path,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        let path = std::path::absolute(path)
+            .map_err(|error| ConfigError::file(path, ConfigErrorKind::Read, error))?;
+        let shown = shown(&path);
+        let bytes = std::fs::read(&path)
+            .map_err(|error| ConfigError::file(&shown, ConfigErrorKind::Read, error))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| ConfigError::file(&shown, ConfigErrorKind::Syntax, "not UTF-8 text"))?;
+        let folder = path.parent().unwrap_or(&path).to_owned();
+        sections::read(&text, &path, &folder, &shown, &environment)
+    }
+}
+
+/// The path in messages: relative where the file lies in the current folder.
+fn shown(path: &Path) -> PathBuf {
+    std::env::current_dir()
+        .ok()
+        .and_then(|current| path.strip_prefix(current).ok().map(Path::to_owned))
+        .unwrap_or_else(|| path.to_owned())
+}
+
+/// The limits that a file sets; `None` where it leaves the default. What each
+/// limit means, and its default, is documented on the limits of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LimitsConfig {
+    /// `timeout`: time the script itself may run, waiting not counted.
+    pub timeout: Option<Duration>,
+    /// `runTimeout`: time the whole run may take, waiting counted.
+    pub run_timeout: Option<Duration>,
+    /// `memory`: size of the script's heap, in bytes.
+    pub memory: Option<u64>,
+    /// `output`: console output and result kept for the report, in bytes.
+    pub output: Option<u64>,
+    /// `outputLines`: console output kept for the report, in lines.
+    pub output_lines: Option<u64>,
+    /// `result`: size of one tool result or of the final value, in bytes.
+    pub result: Option<u64>,
+    /// `callsInFlight`: tool calls that may wait for an answer at one time.
+    pub calls_in_flight: Option<u64>,
+}

@@ -1,0 +1,180 @@
+//! The sections of a file: servers, permissions, limits.
+
+use std::path::Path;
+
+use callgate_policy::{Effect, Pattern, Rule, Rules};
+use jsonc_parser::ast::{Object, ObjectProp};
+use jsonc_parser::common::Range;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::error::{ConfigError, ConfigErrorKind};
+use super::expand::Variables;
+use super::reader::{Reader, name_range};
+use super::units::{parse_bytes, parse_duration};
+use super::{Config, LimitsConfig, Server, keys, server};
+
+/// JSON with comments and trailing commas, and nothing looser.
+const SYNTAX: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Reads the text of a file.
+pub(super) fn read(
+    text: &str,
+    path: &Path,
+    folder: &Path,
+    shown: &Path,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<Config, ConfigError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut reader = Reader {
+        text,
+        shown,
+        variables: Variables {
+            environment,
+            folder,
+        },
+        ours_alone: name.ends_with("callgate.json"),
+        problems: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let mut config = Config {
+        path: path.to_owned(),
+        folder: folder.to_owned(),
+        servers: Vec::new(),
+        disabled: Vec::new(),
+        permissions: Rules::default(),
+        limits: LimitsConfig::default(),
+        warnings: Vec::new(),
+    };
+    match parse_to_ast(text, &CollectOptions::default(), &SYNTAX) {
+        Ok(parsed) => match parsed.value.as_ref().map(|value| value.as_object()) {
+            Some(Some(object)) => file(&mut reader, object, &mut config),
+            Some(None) => reader.error(
+                Range::from_byte_index(0),
+                ConfigErrorKind::Value,
+                "the file must hold one object, such as { \"mcpServers\": {} }",
+            ),
+            None => reader.error(
+                Range::from_byte_index(0),
+                ConfigErrorKind::Syntax,
+                "the file is empty; write an object, such as { \"mcpServers\": {} }",
+            ),
+        },
+        Err(error) => reader.error(
+            error.range(),
+            ConfigErrorKind::Syntax,
+            format!("not valid JSON: {}", lower_first(&error.kind().to_string())),
+        ),
+    }
+    config.warnings = reader.warnings;
+    match ConfigError::of(reader.problems) {
+        None => Ok(config),
+        Some(error) => Err(error),
+    }
+}
+
+fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
+    let mut servers_under: Option<&str> = None;
+    for property in reader.properties(object, "the file", &keys::TOP) {
+        let key = property.name.as_str();
+        match key {
+            "mcpServers" | "servers" => {
+                if servers_under.is_some_and(|under| under != key) {
+                    reader.error(
+                        name_range(property),
+                        ConfigErrorKind::Key,
+                        "the file has both \"mcpServers\" and \"servers\"; put all servers under \
+                         one of them",
+                    );
+                }
+                servers_under = Some(key);
+                servers(reader, property, config);
+            }
+            "permissions" => permissions(reader, property, &mut config.permissions),
+            "limits" => limits(reader, property, &mut config.limits),
+            // "$schema" is for editors.
+            _ => {}
+        }
+    }
+}
+
+fn servers(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Config) {
+    let Some(object) = reader.object(property, "the file") else {
+        return;
+    };
+    reader.no_duplicates(object, &format!("\"{}\"", property.name.as_str()));
+    for property in &object.properties {
+        if property.name.as_str().is_empty() {
+            reader.error(
+                name_range(property),
+                ConfigErrorKind::Key,
+                "a server's name is empty; give it one",
+            );
+            continue;
+        }
+        match server::read(reader, property) {
+            Some((server, false)) => config.servers.push(server),
+            Some((Server { name, .. }, true)) => config.disabled.push(name),
+            None => {}
+        }
+    }
+}
+
+fn permissions(reader: &mut Reader<'_>, property: &ObjectProp<'_>, rules: &mut Rules) {
+    let what = "\"permissions\"";
+    let Some(object) = reader.object(property, "the file") else {
+        return;
+    };
+    for property in reader.properties(object, what, &keys::PERMISSIONS) {
+        let effect = match property.name.as_str() {
+            "allow" => Effect::Allow,
+            "ask" => Effect::Ask,
+            _ => Effect::Deny,
+        };
+        for (text, range) in reader.strings(property, what) {
+            match Pattern::new(text) {
+                Ok(pattern) => rules.push(Rule::new(effect, pattern)),
+                Err(error) => reader.error(range, ConfigErrorKind::Pattern, error.to_string()),
+            }
+        }
+    }
+}
+
+fn limits(reader: &mut Reader<'_>, property: &ObjectProp<'_>, limits: &mut LimitsConfig) {
+    let what = "\"limits\"";
+    let Some(object) = reader.object(property, "the file") else {
+        return;
+    };
+    for property in reader.properties(object, what, &keys::LIMITS) {
+        match property.name.as_str() {
+            "timeout" => limits.timeout = reader.parsed(property, what, parse_duration),
+            "runTimeout" => limits.run_timeout = reader.parsed(property, what, parse_duration),
+            "memory" => limits.memory = reader.parsed(property, what, parse_bytes),
+            "output" => limits.output = reader.parsed(property, what, parse_bytes),
+            "outputLines" => limits.output_lines = reader.count(property, what),
+            "result" => limits.result = reader.parsed(property, what, parse_bytes),
+            "callsInFlight" => limits.calls_in_flight = reader.count(property, what),
+            _ => {}
+        }
+    }
+}
+
+/// A parser's message in the form of ours.
+fn lower_first(message: &str) -> String {
+    let mut characters = message.chars();
+    characters
+        .next()
+        .map(|first| first.to_lowercase().chain(characters).collect())
+        .unwrap_or_default()
+}

@@ -1,0 +1,449 @@
+//! One server of the configuration.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jsonc_parser::ast::ObjectProp;
+use jsonc_parser::common::{Range, Ranged};
+use url::Url;
+
+use super::error::ConfigErrorKind;
+use super::keys::{self, closest};
+use super::reader::{Reader, name_range};
+use super::units::parse_duration;
+
+/// One server, with all references replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Server {
+    /// The server's name: its key in the file. Never empty.
+    pub name: String,
+    /// How to reach it.
+    pub transport: Transport,
+    /// `trusted`: whether its word counts that a tool is read-only. Default:
+    /// `false`.
+    pub trusted: bool,
+    /// `protocol`: which version of MCP to speak. Default: find out.
+    pub protocol: Protocol,
+    /// `startTimeout`: how long it may take to start; `None`: the default.
+    pub start_timeout: Option<Duration>,
+    /// `callTimeout`: how long one call may take; `None`: the default.
+    pub call_timeout: Option<Duration>,
+}
+
+/// How to reach a server. `Debug` leaves out everything that may be a secret:
+/// arguments, values of variables and headers, and the path of a URL.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Transport {
+    /// A child process that speaks MCP on its standard input and output.
+    #[non_exhaustive]
+    Stdio {
+        /// The program: a name to look up in `PATH`, or a path. A relative path
+        /// in the file is taken from the file's folder.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Environment variables for it, in the order of the file.
+        env: Vec<(String, String)>,
+        /// The folder it starts in, absolute; `None`: the current folder.
+        cwd: Option<PathBuf>,
+    },
+    /// Streamable HTTP.
+    #[non_exhaustive]
+    Http {
+        /// An `http` or `https` URL.
+        url: String,
+        /// Headers for every request, in the order of the file.
+        headers: Vec<(String, String)>,
+    },
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |pairs: &[(String, String)]| -> Vec<String> {
+            pairs.iter().map(|(name, _)| name.clone()).collect()
+        };
+        match self {
+            Self::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => f
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("args", &format_args!("[{} not shown]", args.len()))
+                .field("env", &format_args!("{:?}, values not shown", names(env)))
+                .field("cwd", cwd)
+                .finish(),
+            Self::Http { url, headers } => f
+                .debug_struct("Http")
+                .field("url", &format_args!("{}/…", origin(url)))
+                .field(
+                    "headers",
+                    &format_args!("{:?}, values not shown", names(headers)),
+                )
+                .finish(),
+        }
+    }
+}
+
+fn origin(url: &str) -> String {
+    Url::parse(url)
+        .map(|url| url.origin().ascii_serialization())
+        .unwrap_or_default()
+}
+
+/// Which version of MCP to speak with a server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// The newest that the server knows.
+    #[default]
+    Auto,
+    /// One of the published versions, such as `2025-11-25`.
+    Fixed(String),
+}
+
+/// The published versions of MCP.
+const VERSIONS: [&str; 5] = [
+    "2024-11-05",
+    "2025-03-26",
+    "2025-06-18",
+    "2025-11-25",
+    "2026-07-28",
+];
+
+/// Reads one server, and whether it is disabled. `None` if something about it
+/// is wrong, which is then noted.
+pub(super) fn read<'t>(
+    reader: &mut Reader<'_>,
+    property: &ObjectProp<'t>,
+) -> Option<(Server, bool)> {
+    let name = property.name.as_str().to_owned();
+    let what = format!("server \"{name}\"");
+    let Some(object) = property.value.as_object() else {
+        reader.error(
+            property.value.range(),
+            ConfigErrorKind::Value,
+            format!("{what} must be an object, such as {{ \"command\": \"…\" }}"),
+        );
+        return None;
+    };
+    let problems_before = reader.problems.len();
+    let properties = reader.properties(object, &what, &keys::SERVER);
+    let get = |key: &str| properties.iter().copied().find(|p| p.name.as_str() == key);
+
+    // A disabled server needs no variables, so nothing else of it is read.
+    if let Some(property) = get("disabled")
+        && reader.boolean(property, &what)?
+    {
+        let transport = Transport::Stdio {
+            command: String::new(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+        };
+        let protocol = Protocol::Auto;
+        let server = Server {
+            name,
+            transport,
+            trusted: false,
+            protocol,
+            start_timeout: None,
+            call_timeout: None,
+        };
+        return Some((server, true));
+    }
+
+    // A misspelt "command" is not a missing one as well.
+    let misspelt = reader.problems.len() > problems_before;
+    let kind = transport_kind(reader, &what, name_range(property), misspelt, &get);
+    let transport = kind.and_then(|kind| match kind {
+        Kind::Stdio => stdio(reader, &what, &get),
+        Kind::Http => http(reader, &what, &get),
+    });
+    let trusted = get("trusted")
+        .and_then(|p| reader.boolean(p, &what))
+        .unwrap_or(false);
+    let protocol = get("protocol")
+        .and_then(|p| protocol(reader, p, &what))
+        .unwrap_or_default();
+    let start_timeout = get("startTimeout").and_then(|p| reader.parsed(p, &what, parse_duration));
+    let call_timeout = get("callTimeout").and_then(|p| reader.parsed(p, &what, parse_duration));
+    let transport = transport?;
+    (reader.problems.len() == problems_before).then_some((
+        Server {
+            name,
+            transport,
+            trusted,
+            protocol,
+            start_timeout,
+            call_timeout,
+        },
+        false,
+    ))
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Stdio,
+    Http,
+}
+
+/// Which transport a server means, by `type` and by the keys it has.
+fn transport_kind<'o, 't: 'o>(
+    reader: &mut Reader<'_>,
+    what: &str,
+    range: Range,
+    misspelt: bool,
+    get: &impl Fn(&str) -> Option<&'o ObjectProp<'t>>,
+) -> Option<Kind> {
+    let declared = match get("type") {
+        None => None,
+        Some(property) => {
+            let text = reader.string(property, what)?;
+            match text {
+                "stdio" => Some((text, Kind::Stdio)),
+                "http" | "streamable-http" => Some((text, Kind::Http)),
+                _ => {
+                    unknown_type(reader, what, text, property.value.range());
+                    return None;
+                }
+            }
+        }
+    };
+    let declared_kind = declared.map(|(_, kind)| kind);
+    match (get("command"), get("url")) {
+        (Some(_), Some(url)) => {
+            reader.error(
+                name_range(url),
+                ConfigErrorKind::Key,
+                format!(
+                    "{what} has both \"command\" and \"url\"; keep \"command\" for a program to \
+                     start, or \"url\" for a server to connect to"
+                ),
+            );
+            return None;
+        }
+        (None, None) if misspelt => return None,
+        (None, None) => {
+            let message = match declared_kind {
+                None => format!(
+                    "{what} has neither \"command\" nor \"url\"; write \"command\" for a program \
+                     to start, or \"url\" for a server to connect to"
+                ),
+                Some(Kind::Stdio) => {
+                    format!("{what} has no \"command\"; write the program to start")
+                }
+                Some(Kind::Http) => {
+                    format!("{what} has no \"url\"; write the server's streamable HTTP URL")
+                }
+            };
+            reader.error(range, ConfigErrorKind::Value, message);
+            return None;
+        }
+        _ => {}
+    }
+    let kind = if get("command").is_some() {
+        Kind::Stdio
+    } else {
+        Kind::Http
+    };
+    let foreign: &[&str] = match kind {
+        Kind::Stdio => &["url", "headers"],
+        Kind::Http => &["command", "args", "env", "cwd"],
+    };
+    let of = match kind {
+        Kind::Stdio => "\"command\"",
+        Kind::Http => "\"url\"",
+    };
+    for property in foreign.iter().filter_map(|key| get(key)) {
+        reader.error(
+            name_range(property),
+            ConfigErrorKind::Key,
+            format!(
+                "key \"{}\" in {what} does not go with {of}; remove it",
+                property.name.as_str()
+            ),
+        );
+    }
+    match (declared, kind) {
+        (Some((text, Kind::Stdio)), Kind::Http) | (Some((text, Kind::Http)), Kind::Stdio) => {
+            reader.error(
+                range,
+                ConfigErrorKind::Value,
+                format!("{what} has \"type\": \"{text}\" and {of}; remove one of them"),
+            );
+            None
+        }
+        _ => Some(kind),
+    }
+}
+
+fn unknown_type(reader: &mut Reader<'_>, what: &str, text: &str, range: Range) {
+    let (kind, message) = if text == "sse" {
+        (
+            ConfigErrorKind::Unsupported,
+            format!(
+                "{what} has \"type\": \"sse\", a transport that MCP deprecated in its version \
+                 2025-03-26; write \"type\": \"http\" and the server's streamable HTTP URL"
+            ),
+        )
+    } else {
+        let advice = match closest(text, &["stdio", "http", "streamable-http"]) {
+            Some(meant) => format!("did you mean \"{meant}\"?"),
+            None => "write \"stdio\" or \"http\"".to_owned(),
+        };
+        (
+            ConfigErrorKind::Value,
+            format!("{what} has the unknown type \"{text}\"; {advice}"),
+        )
+    };
+    reader.error(range, kind, message);
+}
+
+fn stdio<'o, 't: 'o>(
+    reader: &mut Reader<'_>,
+    what: &str,
+    get: &impl Fn(&str) -> Option<&'o ObjectProp<'t>>,
+) -> Option<Transport> {
+    let command = get("command").and_then(|property| expanded(reader, property, what));
+    if let (Some(command), Some(property)) = (&command, get("command"))
+        && command.trim().is_empty()
+    {
+        reader.error(
+            property.value.range(),
+            ConfigErrorKind::Value,
+            format!("\"command\" in {what} is empty; write the program to start"),
+        );
+    }
+    let args = get("args").map(|property| {
+        let strings = reader.strings(property, what);
+        let what = format!("\"args\" in {what}");
+        strings
+            .into_iter()
+            .filter_map(|(text, range)| reader.expand(text, range, &what))
+            .collect()
+    });
+    let env = get("env").map(|property| pairs(reader, property, what, check_variable));
+    let folder = reader.variables.folder.to_owned();
+    let cwd = get("cwd").and_then(|property| expanded(reader, property, what));
+    let command = command?;
+    let is_path = command.contains('/') || command.contains(std::path::MAIN_SEPARATOR);
+    Some(Transport::Stdio {
+        command: if is_path {
+            folder.join(command).to_string_lossy().into_owned()
+        } else {
+            command
+        },
+        args: args.unwrap_or_default(),
+        env: env.unwrap_or_default(),
+        cwd: cwd.map(|cwd| folder.join(cwd)),
+    })
+}
+
+fn http<'o, 't: 'o>(
+    reader: &mut Reader<'_>,
+    what: &str,
+    get: &impl Fn(&str) -> Option<&'o ObjectProp<'t>>,
+) -> Option<Transport> {
+    let headers = get("headers").map(|property| pairs(reader, property, what, check_header));
+    let property = get("url")?;
+    let url = expanded(reader, property, what)?;
+    // The URL itself is not shown: it may hold a key.
+    let wrong = match Url::parse(&url) {
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
+            Some("must start with http:// or https://".to_owned())
+        }
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => Some(
+            "holds a user name or password; write an \"Authorization\" header instead".to_owned(),
+        ),
+        Ok(_) => None,
+        Err(error) => Some(format!("is not a valid URL: {error}")),
+    };
+    if let Some(wrong) = wrong {
+        reader.error(
+            property.value.range(),
+            ConfigErrorKind::Value,
+            format!("\"url\" in {what} {wrong}"),
+        );
+        return None;
+    }
+    Some(Transport::Http {
+        url,
+        headers: headers.unwrap_or_default(),
+    })
+}
+
+/// A string property with its references replaced.
+fn expanded(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Option<String> {
+    let text = reader.string(property, what)?;
+    let what = format!("\"{}\" in {what}", property.name.as_str());
+    reader.expand(text, property.value.range(), &what)
+}
+
+/// `env` or `headers`: an object of strings, whose values are never shown.
+fn pairs(
+    reader: &mut Reader<'_>,
+    property: &ObjectProp<'_>,
+    what: &str,
+    check: impl Fn(&str, &str) -> Result<(), String>,
+) -> Vec<(String, String)> {
+    let Some(object) = reader.object(property, what) else {
+        return Vec::new();
+    };
+    let what = format!("\"{}\" in {what}", property.name.as_str());
+    reader.no_duplicates(object, &what);
+    let mut pairs = Vec::new();
+    for property in &object.properties {
+        let name = property.name.as_str();
+        let Some(text) = reader.string(property, &what) else {
+            continue;
+        };
+        let entry = format!("\"{name}\" of {what}");
+        let Some(value) = reader.expand(text, property.value.range(), &entry) else {
+            continue;
+        };
+        match check(name, &value) {
+            Ok(()) => pairs.push((name.to_owned(), value)),
+            Err(message) => reader.error(
+                name_range(property),
+                ConfigErrorKind::Value,
+                format!("{entry} {message}"),
+            ),
+        }
+    }
+    pairs
+}
+
+fn check_variable(name: &str, _value: &str) -> Result<(), String> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err("is no name for an environment variable; use letters, digits and _".into());
+    }
+    Ok(())
+}
+
+fn check_header(name: &str, value: &str) -> Result<(), String> {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if name.is_empty() || !name.chars().all(is_token) {
+        return Err("is no name for an HTTP header; use letters, digits and -".into());
+    }
+    if value.chars().any(|c| c.is_control() && c != '\t') {
+        return Err("has a control character in its value, such as a line break; remove it".into());
+    }
+    Ok(())
+}
+
+fn protocol(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Option<Protocol> {
+    reader.parsed(property, what, |text| match text {
+        "auto" => Ok(Protocol::Auto),
+        version if VERSIONS.contains(&version) => Ok(Protocol::Fixed(version.to_owned())),
+        _ => Err(format!(
+            "\"{text}\" is no version of MCP; write \"auto\" or one of {}",
+            VERSIONS.join(", ")
+        )),
+    })
+}
