@@ -48,8 +48,26 @@ impl Rules {
         self.rules.iter()
     }
 
+    /// These rules with grants for one run: what `patterns` match is allowed
+    /// although a rule would ask, but not where one denies.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`] for the first pattern that could never match.
+    pub fn with_grants<'a>(
+        mut self,
+        patterns: impl IntoIterator<Item = &'a str>,
+        written_in: &'static str,
+    ) -> Result<Self, PatternError> {
+        for pattern in patterns {
+            let rule = Rule::new(Effect::Grant, Pattern::new(pattern)?);
+            self.rules.push(rule.written_in(written_in));
+        }
+        Ok(self)
+    }
+
     /// Decides one call: the first matching deny rule, else the first matching
-    /// ask rule, else the first matching allow rule. Without any, a tool that
+    /// grant, ask rule, or allow rule, in this order. Without any, a tool that
     /// says it is read-only is allowed if its server is trusted, and every
     /// other call is to be asked about.
     pub fn decide(&self, facts: &CallFacts<'_>) -> Decision {
@@ -89,6 +107,8 @@ impl Rules {
             let earlier = Effect::IN_ORDER
                 .into_iter()
                 .take_while(|effect| *effect != rule.effect)
+                // A grant is there to come before other rules, for one run.
+                .filter(|effect| *effect != Effect::Grant)
                 .find_map(|effect| self.first(effect, function));
             taken_by = Some(earlier?);
         }
@@ -124,6 +144,7 @@ impl Rule {
     /// A rule written in `permissions` of a configuration file.
     pub fn new(effect: Effect, pattern: Pattern) -> Self {
         let written_in = match effect {
+            Effect::Grant => "grants of this run",
             Effect::Allow => "permissions.allow",
             Effect::Ask => "permissions.ask",
             Effect::Deny => "permissions.deny",
@@ -159,17 +180,20 @@ pub enum Effect {
     Allow,
     /// Somebody is asked.
     Ask,
+    /// The call is sent, even where an ask rule matches: the answer was given
+    /// beforehand, for one run.
+    Grant,
     /// The call is not sent.
     Deny,
 }
 
 impl Effect {
     /// The order in which rules are asked.
-    const IN_ORDER: [Self; 3] = [Self::Deny, Self::Ask, Self::Allow];
+    const IN_ORDER: [Self; 4] = [Self::Deny, Self::Grant, Self::Ask, Self::Allow];
 
     fn verdict(self) -> Verdict {
         match self {
-            Self::Allow => Verdict::Allow,
+            Self::Allow | Self::Grant => Verdict::Allow,
             Self::Ask => Verdict::Ask,
             Self::Deny => Verdict::Deny,
         }
@@ -223,17 +247,13 @@ mod tests {
     use super::*;
 
     fn rules() -> Rules {
-        let mut rules = Rules::new(
+        let rules = Rules::new(
             ["logging_*", "ticketing_createIssue"],
             ["*_write*"],
             ["*delete*", "ticketing_close"],
         )
         .expect("patterns");
-        rules.push(
-            Rule::new(Effect::Allow, Pattern::new("git_log").expect("pattern"))
-                .written_in("--allow"),
-        );
-        rules
+        rules.with_grants(["git_log"], "--allow").expect("patterns")
     }
 
     fn check(rules: &Rules, function: &str, read_only: bool, trusted: bool, expected: Expect) {
@@ -246,6 +266,14 @@ mod tests {
             arguments: None,
         });
         expected.assert_eq(&format!("{:?}: {decision}", decision.verdict));
+    }
+
+    #[test]
+    fn a_grant_comes_after_deny_and_before_ask() {
+        let rules = rules().with_grants(["*"], "--allow").expect("patterns");
+        let check = |function, expected: Expect| check(&rules, function, false, false, expected);
+        check("notes_write", expect![[r#"Allow: allowed by rule "*" in --allow"#]]);
+        check("notes_delete", expect![[r#"Deny: denied by rule "*delete*" in permissions.deny"#]]);
     }
 
     #[test]
