@@ -44,7 +44,10 @@ impl Project {
 
     /// The file of a program that `cargo build` (dev profile) makes.
     pub(crate) fn built(&self, program: &str) -> PathBuf {
-        self.target_dir
+        let mut folder = self.target_dir.clone();
+        // Cargo keeps a named target's files apart, even when it is this machine's.
+        folder.extend(env::var_os("CARGO_BUILD_TARGET").filter(|named| !named.is_empty()));
+        folder
             .join("debug")
             .join(format!("{program}{}", env::consts::EXE_SUFFIX))
     }
