@@ -230,7 +230,12 @@ mod tests {
     fn names_that_meet_are_all_suffixed() {
         check(
             &[("s", "get-user"), ("s", "get_user"), ("s", "getUser")],
-            expect![[r#""#]],
+            expect![[r#"
+                "s" "get-user" -> s_get_user_c97c69b6
+                "s" "get_user" -> s_get_user_7e0bb0c2
+                "s" "getUser" -> s_getUser
+                collision on s_get_user | "s" "get-user" | "s" "get_user"
+            "#]],
         );
     }
 
@@ -238,7 +243,14 @@ mod tests {
     fn the_border_between_server_and_tool_is_part_of_the_pair() {
         check(
             &[("a", "b_c"), ("a_b", "c"), ("a-b", "t"), ("a_b", "t")],
-            expect![[r#""#]],
+            expect![[r#"
+                "a" "b_c" -> a_b_c_c53298f9
+                "a_b" "c" -> a_b_c_94f0d6a8
+                "a-b" "t" -> a_b_t_8a0d1c03
+                "a_b" "t" -> a_b_t_420389dd
+                collision on a_b_c | "a" "b_c" | "a_b" "c"
+                collision on a_b_t | "a-b" "t" | "a_b" "t"
+            "#]],
         );
     }
 
@@ -258,7 +270,19 @@ mod tests {
                 ("日", "a\u{0}b\n"),
                 ("$", "$"),
             ],
-            expect![[r#""#]],
+            expect![[r#"
+                "s" "delete" -> s_delete
+                "s" "constructor" -> s_constructor
+                "s" "then" -> s_then
+                "s" "__proto__" -> s___proto__
+                "" "_proto__" -> __proto___
+                "3d" "3d-print" -> _3d_3d_print
+                "s" "日本" -> s___
+                "s" "" -> s_
+                "" "" -> _
+                "日" "a\0b\n" -> __a_b_
+                "$" "$" -> $_$
+            "#]],
         );
     }
 

@@ -108,6 +108,8 @@ struct Lowering<'a, 'o> {
     report: &'o mut Report,
     /// Declared types by the address of their schema.
     declared: HashMap<usize, TypeId>,
+    /// Where each declared type's schema is.
+    pointers: HashMap<TypeId, String>,
     pending: VecDeque<Pending<'a>>,
     path: Vec<Step<'a>>,
     /// Where in the schema `path` starts.
@@ -160,6 +162,7 @@ impl<'a, 'o> Lowering<'a, 'o> {
             definitions,
             report,
             declared: HashMap::new(),
+            pointers: HashMap::new(),
             pending: VecDeque::new(),
             path: Vec::new(),
             base_pointer: match side {
@@ -179,7 +182,8 @@ impl<'a, 'o> Lowering<'a, 'o> {
         let root = self.declare(self.root, self.title_name(self.root), true);
         while let Some(pending) = self.pending.pop_front() {
             self.path.clear();
-            self.base_pointer = pending.pointer;
+            self.base_pointer.clone_from(&pending.pointer);
+            self.pointers.insert(pending.id, pending.pointer);
             self.depth = pending.depth;
             self.inside_other_resource = pending.inside_other_resource;
             let body = self.body(pending.schema, Kinds::ALL);
@@ -427,6 +431,14 @@ impl<'a, 'o> Lowering<'a, 'o> {
         true
     }
 
+    /// Reports something at a place inside the present one.
+    fn degrade_at(&mut self, keys: &[&'a str], reason: Reason) {
+        let outer = self.path.len();
+        self.path.extend(keys.iter().map(|key| Step::Key(key)));
+        self.degrade(reason);
+        self.path.truncate(outer);
+    }
+
     /// Reports something at the present place.
     fn degrade(&mut self, reason: Reason) {
         if self.report.found.len() > MAX_DEGRADATIONS {
@@ -510,6 +522,7 @@ impl<'a, 'o> Lowering<'a, 'o> {
                 definition.body = Type::Unknown;
             }
             self.path.clear();
+            self.base_pointer = self.pointers.get(&id).cloned().unwrap_or_default();
             self.degrade(Reason::EmptyRecursion);
         }
     }

@@ -71,7 +71,7 @@ impl<'a> Lowering<'a, '_> {
             let optional = !required.contains(name.as_str());
             let mut ty = self.at(&["properties", name], None, schema, Kinds::ALL);
             if optional && ty != Type::Unknown && OBJECT_MEMBERS.contains(&name.as_str()) {
-                self.degrade(Reason::InheritedName);
+                self.degrade_at(&["properties", name], Reason::InheritedName);
                 ty = Type::Unknown;
             }
             // A type declared in this place carries the description itself.

@@ -1,0 +1,257 @@
+//! Real and hostile catalogs: everything generates, deterministically and in
+//! bounds.
+
+use std::path::Path;
+
+use callgate_typegen::names::assign;
+use callgate_typegen::{Declarations, Reason, ToolSchema, generate};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+/// Generates tools of one server, given as a server lists them.
+fn declare(tools: &[Value]) -> Declarations {
+    let name = |tool: &Value| tool["name"].as_str().unwrap_or("t").to_owned();
+    let names: Vec<String> = tools.iter().map(name).collect();
+    let functions = assign(names.iter().map(|name| ("server", name.as_str())));
+    let schemas: Vec<ToolSchema<'_>> = tools
+        .iter()
+        .zip(&names)
+        .map(|(raw, name)| ToolSchema {
+            server: "server",
+            tool: name,
+            function: functions.function("server", name).unwrap(),
+            title: raw["title"].as_str(),
+            description: raw["description"].as_str(),
+            input: &raw["inputSchema"],
+            output: raw.get("outputSchema"),
+        })
+        .collect();
+    generate(&schemas)
+}
+
+/// Generates one tool with this input and says why it was widened.
+fn reasons(input: &Value) -> Vec<Reason> {
+    let schema = ToolSchema {
+        server: "server",
+        tool: "tool",
+        function: "server_tool",
+        title: None,
+        description: None,
+        input,
+        output: None,
+    };
+    let declarations = generate(&[schema]);
+    assert!(declarations.text(|_| true).len() < 200_000);
+    let degradations = declarations.degradations().iter();
+    degradations
+        .map(|degradation| degradation.reason.clone())
+        .collect()
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that skips says why")]
+fn the_github_server_loses_nothing() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../shared/corpus/github-mcp-server.tools.json");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        eprintln!("skipped: ../shared/corpus is not beside the checkout");
+        return;
+    };
+    let list: Value = serde_json::from_str(&text).unwrap();
+    let tools = list["tools"].as_array().unwrap();
+    let declarations = declare(tools);
+    let text = declarations.text(|_| true);
+    let found: Vec<String> = declarations
+        .degradations()
+        .iter()
+        .map(|d| d.to_string())
+        .collect();
+    assert_eq!(found, [""; 0]);
+    assert_eq!(text.matches("declare function ").count(), 117);
+    assert_eq!(declare(tools).text(|_| true), text);
+}
+
+#[test]
+fn a_part_shows_only_what_it_needs() {
+    let tool = |name: &str, title: &str| {
+        let input = json!({
+            "type": "object",
+            "properties": { "v": { "type": "object", "title": title, "properties": { "x": {} } } },
+        });
+        json!({ "name": name, "inputSchema": input })
+    };
+    let declarations = declare(&[tool("a", "Ore"), tool("b", "Metal")]);
+    assert_eq!(
+        declarations.text(|function| function == "server_b"),
+        "type Metal = { x?: unknown };\n\
+         declare function server_b(input?: { v?: Metal }): Promise<unknown>;\n"
+    );
+    assert_eq!(declarations.text(|_| false), "");
+}
+
+#[test]
+fn a_schema_nested_very_deep_is_cut() {
+    for titled in [false, true] {
+        let mut schema = json!({});
+        for _ in 0..100_000 {
+            let mut map = Map::new();
+            map.insert("type".to_owned(), json!("object"));
+            if titled {
+                map.insert("title".to_owned(), json!("Level"));
+            }
+            let mut properties = Map::new();
+            properties.insert("p".to_owned(), schema);
+            map.insert("properties".to_owned(), Value::Object(properties));
+            schema = Value::Object(map);
+        }
+        let reasons = reasons(&schema);
+        // Taking a value this deep apart recurses, and is not under test.
+        std::mem::forget(schema);
+        assert_eq!(reasons, [Reason::TooDeep { limit: 48 }], "titled: {titled}");
+    }
+}
+
+#[test]
+fn references_do_not_multiply() {
+    let mut definitions = Map::new();
+    for level in 0..60 {
+        let next = format!("#/$defs/L{}", level + 1);
+        let both = json!({ "type": "array", "prefixItems": [{ "$ref": next }, { "$ref": next }] });
+        definitions.insert(format!("L{level}"), both);
+    }
+    definitions.insert("L60".to_owned(), json!({ "type": "string" }));
+    let schema = json!({
+        "type": "object",
+        "properties": { "x": { "$ref": "#/$defs/L0" } },
+        "$defs": definitions,
+    });
+    assert_eq!(reasons(&schema), []);
+}
+
+#[test]
+fn a_schema_of_too_many_parts_is_cut() {
+    let properties: Map<String, Value> = (0..30_000)
+        .map(|index| (format!("p{index}"), json!({ "type": "string" })))
+        .collect();
+    let schema = json!({ "type": "object", "properties": properties });
+    assert_eq!(
+        reasons(&schema),
+        [
+            Reason::TooLarge { limit: 20_000 },
+            Reason::TooLong { limit: 131_072 }
+        ]
+    );
+}
+
+#[test]
+fn declarations_too_long_are_replaced() {
+    let name = "n".repeat(1_000_000);
+    let schema = json!({ "type": "object", "properties": { name: {} } });
+    assert_eq!(reasons(&schema), [Reason::TooLong { limit: 131_072 }]);
+}
+
+#[test]
+fn enumerations_too_long_are_widened() {
+    let values: Vec<String> = (0..1_000).map(|index| format!("v{index}")).collect();
+    let schema = json!({ "type": "object", "properties": { "e": { "enum": values } } });
+    let limit = 500;
+    let keyword = "enum";
+    assert_eq!(reasons(&schema), [Reason::TooMany { keyword, limit }]);
+}
+
+#[test]
+fn ten_thousand_tools_are_declared() {
+    let tools: Vec<Value> = (0..10_000)
+        .map(|index| {
+            let entry =
+                json!({ "type": "object", "properties": { "x": { "const": index % 100 } } });
+            let input = json!({
+                "type": "object",
+                "properties": { "e": { "$ref": "#/$defs/Entry" } },
+                "$defs": { "Entry": entry },
+            });
+            json!({ "name": format!("t{index}"), "inputSchema": input })
+        })
+        .collect();
+    let text = declare(&tools).text(|_| true);
+    assert_eq!(text.matches("declare function ").count(), 10_000);
+    assert_eq!(text.matches("type ").count(), 100);
+}
+
+/// JSON made of what schemas are made of, in places where it may not belong.
+fn hostile() -> impl Strategy<Value = Value> {
+    let word = prop::sample::select(vec![
+        "$ref",
+        "#",
+        "#/$defs/a",
+        "a",
+        "object",
+        "array",
+        "string",
+        "null",
+        "type",
+        "title",
+        "properties",
+        "required",
+        "items",
+        "prefixItems",
+        "enum",
+        "const",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "$defs",
+        "additionalProperties",
+        "patternProperties",
+        "description",
+        "nullable",
+        "$id",
+        "not",
+        "minItems",
+        "*/",
+        "\u{2028}",
+        "__proto__",
+        "#/%zz",
+        "#/$defs/~2",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<f64>().prop_map(|number| json!(number)),
+        any::<u64>().prop_map(Value::from),
+        word.clone().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 80, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::vec((word.clone(), inner), 0..7).prop_map(|entries| {
+                let entries = entries.into_iter();
+                Value::Object(
+                    entries
+                        .map(|(key, value)| (key.to_owned(), value))
+                        .collect(),
+                )
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn any_json_generates_alone_and_the_same_again(input in hostile(), output in hostile()) {
+        let neighbour = json!({
+            "name": "neighbour",
+            "inputSchema": { "type": "object", "properties": { "x": { "type": "string" } } },
+        });
+        let odd = json!({ "name": "odd", "inputSchema": input, "outputSchema": output });
+        let tools = [odd, neighbour];
+        let declarations = declare(&tools);
+        let text = declarations.text(|_| true);
+        let expected =
+            "declare function server_neighbour(input?: { x?: string }): Promise<unknown>;\n";
+        prop_assert!(text.ends_with(expected), "{}", text);
+        prop_assert_eq!(declare(&tools).text(|_| true), text);
+    }
+}

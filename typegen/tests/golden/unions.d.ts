@@ -1,0 +1,35 @@
+type Shape = Circle | Square;
+type Circle = { kind: "circle"; radius: number };
+type Square = { kind: "square"; side: number };
+declare function s_nullable(input?: {
+  list?: string[] | null;
+  list_of_nullable?: (string | null)[];
+  any_of?: number[] | null;
+  openapi?: string[] | null;
+  object?: { a?: string } | null;
+}): Promise<unknown>;
+declare function s_enums(input?: {
+  with_null?: "a" | "b" | null;
+  null_excluded?: "a" | "b";
+  mixed?: "a" | 1 | -1.5 | true | null | number | 0;
+  quoted?: "a\"b" | "c\\d" | "*/" | "e\nf";
+  constant?: 5;
+  structured?: [1, "a"] | { k: null } | [] | { [key: string]: never };
+  list?: ("x" | "y")[];
+}): Promise<unknown>;
+declare function s_discriminated(input: { id: string } & ({ kind: "circle"; radius: number } | { kind: "square"; side: number })): Promise<Shape>;
+declare function s_one_or_the_other(input: { id?: string; name?: string } & ({ id: unknown } | { name: unknown })): Promise<unknown>;
+declare function s_all_of(input: { a: string } & { b?: string | number }): Promise<unknown>;
+declare function s_tuples(input?: {
+  pair?: [string, (number | null)?];
+  open?: [string?, ...unknown[]];
+  draft7?: [string?, ...number[]];
+  unsized?: unknown[];
+}): Promise<unknown>;
+declare function s_same_type_twice(input?: {
+  a?: string;
+  n?: number;
+  everything?: unknown;
+  any_of_anything?: unknown;
+  formats?: string;
+}): Promise<unknown>;
