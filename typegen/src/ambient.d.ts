@@ -2,24 +2,25 @@ declare namespace mcp {
   /** Calls a tool by the name of its function. */
   function callTool<T = unknown>(name: string, input?: object): Promise<T>;
 }
-/** The tool ran and reported an error. */
-declare class McpToolError extends Error {
-  readonly server: string;
+/** A tool call that did not give a result. */
+declare class McpError extends Error {
+  /** The name of the function. */
   readonly tool: string;
-  readonly content: unknown[];
+  readonly server?: string;
+}
+/** The tool ran and reported an error. */
+declare class McpToolError extends McpError {
+  readonly server: string;
+  readonly content: unknown;
   readonly structuredContent?: unknown;
   readonly retryable: boolean;
 }
-/** The server did not answer the call as the protocol asks. */
-declare class McpProtocolError extends Error {
-  readonly tool: string;
+/** The server could not be asked, or did not answer as the protocol says. */
+declare class McpProtocolError extends McpError {
   readonly code: number;
+  readonly data?: unknown;
 }
 /** The server did not answer in time. */
-declare class McpTimeoutError extends Error {
-  readonly tool: string;
-}
+declare class McpTimeoutError extends McpError {}
 /** The call was not permitted. */
-declare class McpDeniedError extends Error {
-  readonly tool: string;
-}
+declare class McpDeniedError extends McpError {}

@@ -28,9 +28,9 @@ pub struct ToolDefinition {
     pub title: Option<String>,
     /// What the tool does.
     pub description: Option<String>,
-    /// The JSON Schema of the arguments: an object.
+    /// The JSON Schema of the arguments, which are an object.
     pub input_schema: Value,
-    /// The JSON Schema of the structured result: an object.
+    /// The JSON Schema of the structured result.
     pub output_schema: Option<Value>,
     /// What the server says about the tool's effects.
     pub annotations: Annotations,
@@ -64,7 +64,7 @@ impl ToolDefinition {
     pub fn parse(server: &str, raw: &Value) -> Result<Self, Malformed> {
         let malformed = |name: Option<&str>, reason| Malformed {
             server: server.to_owned(),
-            tool: name.map(str::to_owned),
+            tool: name.map(|name| shortened(name).to_owned()),
             reason,
         };
         let Some(entry) = raw.as_object() else {
@@ -81,7 +81,7 @@ impl ToolDefinition {
         let input_schema = match entry.get("inputSchema") {
             None => return Err(malformed(Some(name), MalformedReason::NoInputSchema)),
             Some(schema) => {
-                if let Some(fault) = schema_fault(schema) {
+                if let Some(fault) = input_fault(schema) {
                     return Err(malformed(Some(name), MalformedReason::InputSchema(fault)));
                 }
                 schema.clone()
@@ -126,7 +126,7 @@ impl ToolDefinition {
 pub struct Malformed {
     /// The server as it is configured.
     pub server: String,
-    /// The tool's name, if it has one.
+    /// The tool's name, if it has one; cut at 256 bytes.
     pub tool: Option<String>,
     /// What is wrong with it.
     pub reason: MalformedReason,
@@ -173,7 +173,7 @@ pub enum MalformedReason {
 pub enum SchemaFault {
     /// It is not a JSON object.
     NotAnObject,
-    /// Its `type` is another than `object`.
+    /// It is that of arguments, and its `type` is another than `object`.
     NotOfObjects,
     /// It is nested deeper than any schema.
     TooDeep {
@@ -190,6 +190,15 @@ impl fmt::Display for SchemaFault {
             Self::TooDeep { limit } => write!(f, "is nested deeper than {limit} levels"),
         }
     }
+}
+
+/// A name that may be too long to keep.
+fn shortened(name: &str) -> &str {
+    let mut end = MAX_NAME.min(name.len());
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.get(..end).unwrap_or_default()
 }
 
 fn what(tool: Option<&str>) -> String {
@@ -214,20 +223,22 @@ fn name_fault(name: &str) -> Option<MalformedReason> {
     }
 }
 
-fn schema_fault(schema: &Value) -> Option<SchemaFault> {
-    let Some(map) = schema.as_object() else {
-        return Some(SchemaFault::NotAnObject);
-    };
+fn input_fault(schema: &Value) -> Option<SchemaFault> {
     // The protocol requires it; servers that leave it out mean the same.
-    if map.get("type").is_some_and(|ty| ty != "object") {
+    if schema.get("type").is_some_and(|ty| ty != "object") {
         return Some(SchemaFault::NotOfObjects);
     }
-    if deeper_than(schema, MAX_SCHEMA_DEPTH) {
-        return Some(SchemaFault::TooDeep {
-            limit: MAX_SCHEMA_DEPTH,
-        });
+    schema_fault(schema)
+}
+
+/// What is wrong with any schema of a tool. A result may be something else than
+/// an object from the protocol's 2026 revision on, so its `type` is free.
+fn schema_fault(schema: &Value) -> Option<SchemaFault> {
+    if !schema.is_object() {
+        return Some(SchemaFault::NotAnObject);
     }
-    None
+    let limit = MAX_SCHEMA_DEPTH;
+    deeper_than(schema, limit).then_some(SchemaFault::TooDeep { limit })
 }
 
 /// Whether a value is nested deeper than `limit`; without recursion, and before

@@ -1,0 +1,296 @@
+//! From a server's raw entries to a catalog: what is kept, what is dropped, and
+//! what is said about it.
+
+#![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
+
+use callgate_catalog::{Catalog, ToolDefinition};
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Builds a catalog of entries, shows its functions with their originals, then
+/// what was malformed, then the warnings.
+fn check(entries: &[(&str, Value)], expected: Expect) {
+    let (catalog, malformed) = build(entries);
+    let mut text = String::new();
+    for tool in catalog.tools() {
+        let function = &tool.function;
+        assert_eq!(catalog.get(function), Some(tool));
+        let (server, name) = catalog.names().original(function).unwrap();
+        text.push_str(&format!("{function} = {server:?} {name:?}\n"));
+    }
+    for line in malformed {
+        text.push_str(&format!("malformed: {line}\n"));
+    }
+    for warning in catalog.warnings() {
+        text.push_str(&format!("warning: {warning}\n"));
+    }
+    expected.assert_eq(&text);
+}
+
+fn build(entries: &[(&str, Value)]) -> (Catalog, Vec<String>) {
+    let mut definitions = Vec::new();
+    let mut malformed = Vec::new();
+    for (server, raw) in entries {
+        match ToolDefinition::parse(server, raw) {
+            Ok(definition) => definitions.push(definition),
+            Err(error) => malformed.push(error.to_string()),
+        }
+    }
+    (Catalog::build(definitions), malformed)
+}
+
+fn tool(name: &str) -> Value {
+    json!({ "name": name, "inputSchema": { "type": "object" } })
+}
+
+#[test]
+fn a_definition_is_read_whole() {
+    let raw = json!({
+        "name": "getLogs",
+        "title": "Get logs",
+        "description": "Newest first.",
+        "inputSchema": { "type": "object", "properties": { "limit": { "type": "integer" } } },
+        "outputSchema": { "type": "object" },
+        "annotations": {
+            "title": "Logs",
+            "readOnlyHint": true,
+            "destructiveHint": false,
+            "idempotentHint": true,
+            "openWorldHint": false,
+            "other": 1,
+        },
+        "icons": [],
+        "_meta": { "x": 1 },
+    });
+    let tool = ToolDefinition::parse("logging", &raw).unwrap();
+    assert_eq!(
+        (tool.server.as_str(), tool.name.as_str()),
+        ("logging", "getLogs")
+    );
+    assert_eq!(tool.title.as_deref(), Some("Get logs"));
+    assert_eq!(tool.description.as_deref(), Some("Newest first."));
+    assert_eq!(tool.input_schema, raw["inputSchema"]);
+    assert_eq!(tool.output_schema.as_ref(), Some(&raw["outputSchema"]));
+    assert_eq!(tool.annotations.title.as_deref(), Some("Logs"));
+    assert_eq!(tool.annotations.read_only_hint, Some(true));
+    assert_eq!(tool.annotations.destructive_hint, Some(false));
+    assert_eq!(tool.annotations.idempotent_hint, Some(true));
+    assert_eq!(tool.annotations.open_world_hint, Some(false));
+    assert_eq!(tool.warnings, []);
+}
+
+#[test]
+fn a_malformed_entry_costs_only_itself() {
+    let mut deep = json!({});
+    for _ in 0..300 {
+        deep = json!({ "p": deep });
+    }
+    let object = json!({ "type": "object" });
+    check(
+        &[
+            ("s", json!("tool")),
+            ("s", json!({ "inputSchema": object })),
+            ("s", json!({ "name": 5, "inputSchema": object })),
+            ("s", tool("")),
+            ("s", tool(&"n".repeat(1_000_000))),
+            ("s", tool("bell\u{7}")),
+            ("s", json!({ "name": "bare" })),
+            ("s", json!({ "name": "null", "inputSchema": null })),
+            ("s", json!({ "name": "list", "inputSchema": [] })),
+            (
+                "s",
+                json!({ "name": "string", "inputSchema": { "type": "string" } }),
+            ),
+            ("s", json!({ "name": "deep", "inputSchema": deep })),
+            ("s", json!({ "name": "untyped", "inputSchema": {} })),
+            ("s", tool("good")),
+        ],
+        expect![[r#"
+            s_untyped = "s" "untyped"
+            s_good = "s" "good"
+            malformed: server "s": a tool is dropped: the entry is not an object
+            malformed: server "s": a tool is dropped: it has no `name`
+            malformed: server "s": a tool is dropped: `name` is not a string
+            malformed: server "s": the tool "" is dropped: `name` is empty
+            malformed: server "s": the tool "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"… is dropped: `name` has 1000000 bytes; the limit is 256
+            malformed: server "s": the tool "bell\u{7}" is dropped: `name` holds control characters
+            malformed: server "s": the tool "bare" is dropped: it has no `inputSchema`
+            malformed: server "s": the tool "null" is dropped: `inputSchema` is not an object
+            malformed: server "s": the tool "list" is dropped: `inputSchema` is not an object
+            malformed: server "s": the tool "string" is dropped: `inputSchema` does not have the `type` "object"
+            malformed: server "s": the tool "deep" is dropped: `inputSchema` is nested deeper than 200 levels
+        "#]],
+    );
+}
+
+#[test]
+fn what_only_describes_a_tool_is_left_out() {
+    let object = json!({ "type": "object" });
+    check(
+        &[
+            (
+                "s",
+                json!({
+                    "name": "a",
+                    "inputSchema": object,
+                    "outputSchema": "x",
+                    "title": 1,
+                    "description": [],
+                    "annotations": { "readOnlyHint": "yes", "title": null },
+                }),
+            ),
+            (
+                "s",
+                json!({
+                    "name": "b",
+                    "inputSchema": object,
+                    "outputSchema": [],
+                    "annotations": true,
+                }),
+            ),
+            (
+                "s",
+                json!({ "name": "c", "inputSchema": object, "outputSchema": null }),
+            ),
+        ],
+        expect![[r#"
+            s_a = "s" "a"
+            s_b = "s" "b"
+            s_c = "s" "c"
+            warning: server "s": `outputSchema` of the tool "a" is ignored: it is not an object
+            warning: server "s": `title` of the tool "a" is ignored: it is not a string
+            warning: server "s": `description` of the tool "a" is ignored: it is not a string
+            warning: server "s": `readOnlyHint` of the tool "a" is ignored: it is not a boolean
+            warning: server "s": `outputSchema` of the tool "b" is ignored: it is not an object
+            warning: server "s": `annotations` of the tool "b" is ignored: it is not an object
+        "#]],
+    );
+}
+
+#[test]
+fn duplicates_collisions_and_degradations_are_told() {
+    let odd = json!({
+        "name": "odd",
+        "inputSchema": { "type": "object", "properties": { "x": { "not": {} } } },
+    });
+    check(
+        &[
+            ("s", tool("delete")),
+            ("s", tool("delete")),
+            ("s", tool("get-user")),
+            ("s", tool("get_user")),
+            ("t", tool("delete")),
+            ("t", odd),
+        ],
+        expect![[r#"
+            s_delete = "s" "delete"
+            s_get_user_c97c69b6 = "s" "get-user"
+            s_get_user_7e0bb0c2 = "s" "get_user"
+            t_delete = "t" "delete"
+            t_odd = "t" "odd"
+            warning: server "s": the tool "delete" is listed more than once; the first one counts
+            warning: more than one tool would be s_get_user; use s_get_user_c97c69b6 for "get-user" of "s", s_get_user_7e0bb0c2 for "get_user" of "s"
+            warning: server "t": the types of the tool "odd" are wider than its schema: `not` cannot be expressed and is ignored at "/inputSchema/properties/x"
+        "#]],
+    );
+}
+
+#[test]
+fn a_name_like_a_function_suggests_it() {
+    let entries = [
+        ("logging", tool("getLogs")),
+        ("ticketing", tool("createIssue")),
+        ("ticketing", tool("closeIssue")),
+    ];
+    let (catalog, _) = build(&entries);
+    let check = |name: &str, expected: Option<&str>| {
+        assert_eq!(catalog.suggest(name), expected, "{name}");
+    };
+    check("logging_getLog", Some("logging_getLogs"));
+    check("logging_get_logs", Some("logging_getLogs"));
+    check("loging_getlogs", Some("logging_getLogs"));
+    check("getLogs", Some("logging_getLogs"));
+    check("create_issue", Some("ticketing_createIssue"));
+    check("ticketing_cloesIssue", Some("ticketing_closeIssue"));
+    check("weather_forecast", None);
+    check("", None);
+    check("___", None);
+    check(&"x".repeat(1_000_000), None);
+}
+
+#[test]
+fn tools_are_grouped_by_server_in_order() {
+    let entries = [("b", tool("2")), ("a", tool("1")), ("b", tool("1"))];
+    let (catalog, _) = build(&entries);
+    let groups: Vec<(&str, Vec<&str>)> = catalog
+        .by_server()
+        .into_iter()
+        .map(|(server, tools)| {
+            let functions = tools.iter().map(|tool| tool.function.as_str());
+            (server, functions.collect())
+        })
+        .collect();
+    assert_eq!(groups, [("b", vec!["b_2", "b_1"]), ("a", vec!["a_1"])]);
+}
+
+#[test]
+fn declarations_are_those_of_the_tools() {
+    let (catalog, _) = build(&[("s", tool("a")), ("s", tool("b"))]);
+    assert_eq!(
+        catalog.declarations(|function| function == "s_b"),
+        "declare function s_b(input?: { [key: string]: unknown }): Promise<unknown>;\n"
+    );
+}
+
+#[test]
+fn ten_thousand_tools_make_a_catalog() {
+    let entries: Vec<(&str, Value)> = (0..10_000)
+        .map(|index| ("s", tool(&format!("tool{index}"))))
+        .collect();
+    let (catalog, malformed) = build(&entries);
+    assert_eq!((catalog.tools().len(), malformed.len()), (10_000, 0));
+    assert!(catalog.get("s_tool9999").is_some());
+    assert_eq!(catalog.suggest("s_tool999x"), Some("s_tool999"));
+}
+
+/// Entries that look like tools more often than not.
+fn entry() -> impl Strategy<Value = Value> {
+    let value = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+        Just(json!({})),
+        Just(json!({ "type": "object" })),
+        Just(json!(["object"])),
+    ];
+    let member = prop::sample::select(vec![
+        "name",
+        "inputSchema",
+        "outputSchema",
+        "title",
+        "description",
+        "annotations",
+    ]);
+    prop::collection::vec((member, value), 0..8).prop_map(|members| {
+        let members = members.into_iter();
+        Value::Object(
+            members
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect(),
+        )
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_entry_is_a_tool_or_a_reason(entries in prop::collection::vec(entry(), 0..10)) {
+        let entries: Vec<(&str, Value)> =
+            entries.into_iter().map(|entry| ("s", entry)).collect();
+        let (catalog, malformed) = build(&entries);
+        prop_assert!(catalog.tools().len() + malformed.len() <= entries.len());
+        for tool in catalog.tools() {
+            prop_assert_eq!(catalog.get(&tool.function), Some(tool));
+        }
+    }
+}
