@@ -1,1 +1,33 @@
 //! Internal crate of Callgate: MCP connections, the dispatch of calls, and the ledger.
+//!
+//! [`Broker::start`] starts servers side by side; each is [`Status::Ready`] with
+//! its raw tools or [`Status::Failed`] with a reason, and none takes another one
+//! down. [`Broker::run`] begins the calls of one script. [`Run::call`] is the
+//! only way to a server, and it goes through [`callgate_policy::Rules`], the
+//! [`Asker`] and the ledger, in this order, before anything is sent.
+//!
+//! Credentials end here: the values of a server's environment and headers are
+//! in no `Debug` form, no error and no log line of this crate.
+
+mod broker;
+mod client;
+mod connection;
+mod error;
+mod handshake;
+mod http;
+mod ledger;
+mod lines;
+mod process;
+mod results;
+mod run;
+mod secrets;
+mod shape;
+mod spec;
+mod start;
+mod stdio;
+
+pub use broker::{Broker, Ready, ServerInfo, ServerState, Status};
+pub use error::{CallError, StartError, StartErrorKind, code};
+pub use ledger::{LedgerLine, Outcome};
+pub use run::{Answer, Asker, NobodyToAsk, Question, Ruling, Run, Target};
+pub use spec::{EraSetting, Http, Revision, ServerSpec, Stdio, Transport, UnknownRevision};

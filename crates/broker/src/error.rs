@@ -1,0 +1,245 @@
+//! Why a server did not start, and why a call gave no result.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use crate::run::{Answer, Ruling};
+
+/// Codes that [`CallError::Protocol`] carries when the failure is the broker's
+/// own finding. A server's own codes are passed on as they are, and lie outside
+/// this range if the server keeps to JSON-RPC.
+pub mod code {
+    /// The server is gone, was not there, or did not start.
+    pub const CONNECTION_CLOSED: i64 = -32000;
+    /// The server's message was longer than the limit.
+    pub const RESULT_TOO_LARGE: i64 = -32050;
+    /// The server's answer is not what `tools/call` may answer.
+    pub const MALFORMED_RESULT: i64 = -32051;
+    /// The server wants input before it goes on, which is not supported yet.
+    pub const INPUT_REQUIRED: i64 = -32052;
+    /// The run has made as many calls as a ledger holds.
+    pub const TOO_MANY_CALLS: i64 = -32053;
+    /// The arguments are not a JSON object (JSON-RPC's "invalid params").
+    pub const INVALID_ARGUMENTS: i64 = -32602;
+}
+
+/// Why a server is not there.
+///
+/// Its `Display` names the server, says what happened and what to do, and ends
+/// with the last lines the server wrote to stderr, if any. Values from the
+/// server's configured environment and headers are replaced by their names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartError {
+    pub(crate) server: String,
+    pub(crate) kind: StartErrorKind,
+    pub(crate) stderr: String,
+}
+
+impl StartError {
+    /// The server's name.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> &StartErrorKind {
+        &self.kind
+    }
+
+    /// The end of what the server wrote to stderr: at most ten lines, empty if
+    /// it wrote nothing or is not a child process.
+    pub fn stderr(&self) -> &str {
+        &self.stderr
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "server `{}` did not start: {}", self.server, self.kind)?;
+        if !self.stderr.is_empty() {
+            f.write_str("; its last words on stderr:")?;
+            for line in self.stderr.lines() {
+                write!(f, "\n  {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// What went wrong at a server's start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartErrorKind {
+    /// Another server has the same name.
+    #[error("another server has this name; give each server a name of its own")]
+    DuplicateName,
+    /// There is no such program.
+    #[error("command {command:?} was not found; install it, or give its full path")]
+    CommandNotFound {
+        /// As configured.
+        command: String,
+    },
+    /// There is no such directory.
+    #[error("working directory {cwd:?} does not exist; create it, or change `cwd`")]
+    NoWorkingDirectory {
+        /// As configured.
+        cwd: String,
+    },
+    /// The program could not be started.
+    #[error("command {command:?} could not be started: {reason}")]
+    Spawn {
+        /// As configured.
+        command: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// The process ended before the server was ready.
+    #[error("it ended with {status}; run its command by hand to see why")]
+    Exited {
+        /// Such as `exit code 3` or `signal 9`.
+        status: String,
+    },
+    /// It closed its output and stayed.
+    #[error("it closed its standard output; an MCP server speaks there")]
+    ClosedOutput,
+    /// It took too long.
+    #[error(
+        "it was not ready within {} ms ({stage}); raise its start timeout if it is slow to start",
+        limit.as_millis()
+    )]
+    TimedOut {
+        /// The limit.
+        limit: Duration,
+        /// What was being waited for.
+        stage: &'static str,
+    },
+    /// It refused the handshake.
+    #[error("it refused {method}: {message} (code {code})")]
+    Refused {
+        /// The handshake's method.
+        method: &'static str,
+        /// The JSON-RPC error code.
+        code: i64,
+        /// The JSON-RPC error message.
+        message: String,
+    },
+    /// It speaks only revisions that the broker does not, or not the fixed one.
+    #[error("it does not speak protocol {wanted}; it offers {offered}")]
+    NoCommonRevision {
+        /// What the broker asked for.
+        wanted: String,
+        /// What the server has.
+        offered: String,
+    },
+    /// It answered something else than the protocol says.
+    #[error("its answer to {method} is malformed: {reason}")]
+    Malformed {
+        /// The method.
+        method: &'static str,
+        /// The parser's reason.
+        reason: String,
+    },
+    /// The URL cannot be used.
+    #[error("its URL cannot be used: {reason}")]
+    BadUrl {
+        /// Why.
+        reason: String,
+    },
+    /// A header cannot be sent.
+    #[error("header {name:?} cannot be sent: {reason}")]
+    BadHeader {
+        /// The header's name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// The HTTP endpoint wants credentials that it did not get.
+    #[error("{url} asks for authorization; set an `Authorization` header for it")]
+    Unauthorized {
+        /// Without its query.
+        url: String,
+    },
+    /// The HTTP endpoint could not be reached or does not speak MCP.
+    #[error("{url} did not answer as an MCP endpoint: {reason}")]
+    Http {
+        /// Without its query.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Why a call gave no result.
+///
+/// The `Display` form is one line that names the server and the tool.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The tool ran and failed: its result has `isError`.
+    #[error("{server}.{tool} failed: {message}")]
+    Tool {
+        /// The server's name.
+        server: String,
+        /// The tool's own name.
+        tool: String,
+        /// The text blocks of the result, joined; at most 16 KiB of them.
+        message: String,
+        /// The result's `content`, an array.
+        content: Box<RawValue>,
+        /// The result's `structuredContent`, if it has one.
+        structured_content: Option<Box<RawValue>>,
+        /// Whether the tool says of itself that calling it once more does no
+        /// harm: it is read-only or idempotent by its annotations.
+        retryable: bool,
+    },
+    /// There is no result to speak of: the server refused the request, is gone,
+    /// or answered what it may not.
+    #[error("{server}.{tool}: {message} (code {code})")]
+    Protocol {
+        /// The server's name.
+        server: String,
+        /// The tool's own name.
+        tool: String,
+        /// The server's JSON-RPC error code, or one of [`code`].
+        code: i64,
+        /// What happened; where it helps, what to do.
+        message: String,
+        /// The server's error data, if it sent any.
+        data: Option<Box<RawValue>>,
+    },
+    /// The server did not answer in time; it was told that the call is
+    /// cancelled. Whether the tool did its work is not known.
+    #[error("{server}.{tool} gave no answer within {} ms", limit.as_millis())]
+    Timeout {
+        /// The server's name.
+        server: String,
+        /// The tool's own name.
+        tool: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// The call was not sent.
+    #[error("{function} was not called: {ruling}{}", advice(function, ruling))]
+    Denied {
+        /// The server's name.
+        server: String,
+        /// The tool's own name.
+        tool: String,
+        /// The generated function name, which rules match.
+        function: String,
+        /// What decided so.
+        ruling: Box<Ruling>,
+    },
+}
+
+/// What to do about a denial that only asking could have turned.
+fn advice(function: &str, ruling: &Ruling) -> String {
+    match ruling.answer {
+        Some(Answer::Nobody) => format!("; allow it with the pattern {function:?}"),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,165 @@
+//! Lines from a stream, of bounded length.
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+
+/// How much of the two ends of an overlong line is kept. A JSON-RPC id stands
+/// in one of them unless the server pads its messages.
+const KEPT_OF_OVERLONG: usize = 512;
+
+/// One line, without its line feed.
+#[derive(Debug)]
+pub(crate) enum Line {
+    /// A whole line.
+    Whole(Vec<u8>),
+    /// A line over the limit: its two ends.
+    Overlong { head: Vec<u8>, tail: Vec<u8> },
+}
+
+/// Reads the next line. `None` at the end of the stream, and when it fails:
+/// either way nothing more will come. What follows the last line feed counts as
+/// a line.
+pub(crate) async fn read_line(
+    stream: &mut (impl AsyncBufRead + Unpin),
+    max_bytes: usize,
+) -> Option<Line> {
+    let mut line = Vec::new();
+    let mut overlong: Option<(Vec<u8>, Vec<u8>)> = None;
+    loop {
+        let Ok(chunk) = stream.fill_buf().await else {
+            return None;
+        };
+        if chunk.is_empty() {
+            return match overlong {
+                Some((head, tail)) => Some(Line::Overlong { head, tail }),
+                None if line.is_empty() => None,
+                None => Some(Line::Whole(line)),
+            };
+        }
+        let (part, used, ended) = match chunk.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (chunk.get(..at).unwrap_or_default(), at + 1, true),
+            None => (chunk, chunk.len(), false),
+        };
+        match &mut overlong {
+            None if line.len() + part.len() <= max_bytes => line.extend_from_slice(part),
+            None => {
+                line.extend_from_slice(part);
+                let tail = line.split_off(line.len().saturating_sub(KEPT_OF_OVERLONG));
+                let mut head = std::mem::take(&mut line);
+                head.truncate(KEPT_OF_OVERLONG);
+                head.shrink_to_fit();
+                overlong = Some((head, tail));
+            }
+            Some((_, tail)) => {
+                tail.extend_from_slice(part);
+                tail.drain(..tail.len().saturating_sub(KEPT_OF_OVERLONG));
+            }
+        }
+        stream.consume(used);
+        if ended {
+            return Some(match overlong {
+                Some((head, tail)) => Line::Overlong { head, tail },
+                None => Line::Whole(line),
+            });
+        }
+    }
+}
+
+/// The JSON-RPC id of an overlong message, when exactly one number that
+/// `is_wanted` stands where an id may stand. Both ends are looked at: servers
+/// write the id before or after the result.
+pub(crate) fn id_of_overlong(
+    head: &[u8],
+    tail: &[u8],
+    is_wanted: impl Fn(i64) -> bool,
+) -> Option<i64> {
+    let mut found: Vec<i64> = Vec::new();
+    for end in [head, tail] {
+        let text = String::from_utf8_lossy(end);
+        for (at, key) in text.match_indices("\"id\"") {
+            let rest = text.get(at + key.len()..).unwrap_or_default().trim_start();
+            let Some(rest) = rest.strip_prefix(':') else {
+                continue;
+            };
+            let digits: String = rest
+                .trim_start()
+                .chars()
+                .take_while(char::is_ascii_digit)
+                .collect();
+            if let Ok(id) = digits.parse()
+                && is_wanted(id)
+                && !found.contains(&id)
+            {
+                found.push(id);
+            }
+        }
+    }
+    match found.as_slice() {
+        [id] => Some(*id),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::BufReader;
+
+    use super::*;
+
+    async fn lines(text: &str, max_bytes: usize, buffer: usize) -> Vec<String> {
+        let mut stream = BufReader::with_capacity(buffer, text.as_bytes());
+        let mut lines = Vec::new();
+        while let Some(line) = read_line(&mut stream, max_bytes).await {
+            lines.push(match line {
+                Line::Whole(line) => String::from_utf8_lossy(&line).into_owned(),
+                Line::Overlong { head, tail } => {
+                    format!(
+                        "{} … {}",
+                        String::from_utf8_lossy(&head),
+                        String::from_utf8_lossy(&tail)
+                    )
+                }
+            });
+        }
+        lines
+    }
+
+    #[tokio::test]
+    async fn whole_lines_in_any_pieces() {
+        for buffer in [1, 2, 3, 64] {
+            assert_eq!(
+                lines("ab\n\ncde\nf", 3, buffer).await,
+                ["ab", "", "cde", "f"]
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn an_overlong_line_keeps_its_ends_and_costs_only_itself() {
+        let (a, b) = ("a".repeat(KEPT_OF_OVERLONG), "b".repeat(KEPT_OF_OVERLONG));
+        let text = format!("{a}{}{b}\nok\n", "-".repeat(5_000));
+        for buffer in [1, 7, 64, 100_000] {
+            assert_eq!(
+                lines(&text, 2_000, buffer).await,
+                [format!("{a} … {b}"), "ok".to_owned()]
+            );
+        }
+    }
+
+    #[test]
+    fn ids() {
+        let check = |head: &str, tail: &str, id: Option<i64>| {
+            assert_eq!(
+                id_of_overlong(head.as_bytes(), tail.as_bytes(), |id| id < 10),
+                id
+            );
+        };
+        check(r#"{"jsonrpc":"2.0","id":7,"result":{"#, "", Some(7));
+        check(
+            r#"{"result":{"id":99,"#,
+            r#"}],"jsonrpc":"2.0","id" : 3}"#,
+            Some(3),
+        );
+        check(r#"{"id":1"#, r#""id":2}"#, None);
+        check("xxx", "yyy", None);
+    }
+}

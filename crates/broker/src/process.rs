@@ -1,0 +1,307 @@
+//! A child process: started with the environment it was given and no more, in
+//! a process group of its own, and gone when the broker is.
+
+use std::collections::VecDeque;
+use std::io;
+use std::process::{ExitStatus, Stdio as StdStdio};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::runtime::Handle;
+use tokio::sync::{oneshot, watch};
+
+use crate::error::StartErrorKind;
+use crate::spec::Stdio;
+
+/// How much of the end of stderr is kept.
+const KEPT_STDERR: usize = 16 << 10;
+/// How many lines of it a message shows.
+const SHOWN_STDERR_LINES: usize = 10;
+/// How long a server has to exit after the end of its input, and again after
+/// SIGTERM.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A started process and its two streams.
+pub(crate) struct Started {
+    pub(crate) process: Process,
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+}
+
+/// A handle to a running process. Dropping it kills the process group.
+#[derive(Debug)]
+pub(crate) struct Process {
+    group: i32,
+    exit: watch::Receiver<Option<ExitStatus>>,
+    stderr: Arc<Tail>,
+}
+
+impl Process {
+    /// Starts the process.
+    pub(crate) async fn start(stdio: &Stdio) -> Result<Started, StartErrorKind> {
+        if let Some(cwd) = &stdio.cwd
+            && !cwd.is_dir()
+        {
+            return Err(StartErrorKind::NoWorkingDirectory {
+                cwd: cwd.display().to_string(),
+            });
+        }
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => StartErrorKind::CommandNotFound {
+                command: stdio.command.clone(),
+            },
+            _ => StartErrorKind::Spawn {
+                command: stdio.command.clone(),
+                reason: error.to_string(),
+            },
+        };
+        let mut child = spawn_on_lasting_thread(command(stdio))
+            .await
+            .map_err(failed)?;
+        let (Some(stdin), Some(stdout), Some(stderr), Some(pid)) = (
+            child.stdin.take(),
+            child.stdout.take(),
+            child.stderr.take(),
+            child.id(),
+        ) else {
+            return Err(failed(io::Error::other(
+                "the process came without its streams",
+            )));
+        };
+        let group = i32::try_from(pid).map_err(|error| failed(io::Error::other(error)))?;
+        let tail = Arc::new(Tail::default());
+        tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
+        let (told, exit) = watch::channel(None);
+        tokio::spawn(reap(child, group, told));
+        let process = Self {
+            group,
+            exit,
+            stderr: tail,
+        };
+        Ok(Started {
+            process,
+            stdin,
+            stdout,
+        })
+    }
+
+    /// The end of what it wrote to stderr: whole lines, at most ten.
+    pub(crate) fn stderr_tail(&self) -> String {
+        self.stderr.last_lines(SHOWN_STDERR_LINES)
+    }
+
+    /// How it ended, if it has; waits up to `patience` for that.
+    pub(crate) async fn ended(&self, patience: Duration) -> Option<String> {
+        let mut exit = self.exit.clone();
+        let ended = tokio::time::timeout(patience, exit.wait_for(Option::is_some)).await;
+        match ended {
+            Ok(Ok(status)) => status.map(describe),
+            _ => None,
+        }
+    }
+
+    /// Waits for it to exit of itself, its input being closed; asks it with
+    /// SIGTERM, then kills it and its whole group.
+    pub(crate) async fn shut_down(&self) {
+        if self.ended(GRACE).await.is_some() {
+            return;
+        }
+        self.signal(libc::SIGTERM);
+        if self.ended(GRACE).await.is_some() {
+            return;
+        }
+        self.signal(libc::SIGKILL);
+        self.ended(GRACE).await;
+    }
+
+    fn signal(&self, signal: i32) {
+        // Once the process has been waited for, its id may be another's.
+        if self.exit.borrow().is_none() {
+            signal_group(self.group, signal);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.signal(libc::SIGKILL);
+    }
+}
+
+fn command(stdio: &Stdio) -> Command {
+    let mut command = Command::new(&stdio.command);
+    command
+        .args(&stdio.args)
+        .stdin(StdStdio::piped())
+        .stdout(StdStdio::piped())
+        .stderr(StdStdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .env_clear();
+    for name in ["PATH", "HOME"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command.envs(&stdio.env);
+    if let Some(cwd) = &stdio.cwd {
+        command.current_dir(cwd);
+    }
+    #[cfg(target_os = "linux")]
+    die_with_parent(&mut command);
+    command
+}
+
+/// Has the kernel kill the process when the thread that starts it ends.
+#[cfg(target_os = "linux")]
+fn die_with_parent(command: &mut Command) {
+    let host = std::process::id();
+    let set_up = move || {
+        // SAFETY: prctl with these arguments reads no memory of ours, and it
+        // and getppid may be called between fork and exec.
+        let (set, parent) = unsafe {
+            (
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0),
+                libc::getppid(),
+            )
+        };
+        if set != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // The host may have died before the signal was set.
+        if u32::try_from(parent) != Ok(host) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        Ok(())
+    };
+    // SAFETY: the closure only makes two system calls and builds errors from
+    // numbers, which allocates nothing.
+    unsafe {
+        command.pre_exec(set_up);
+    }
+}
+
+/// Starts the command on a thread that lives as long as the host. The parent
+/// death signal is tied to the starting thread, and a runtime may end its
+/// threads at any time.
+async fn spawn_on_lasting_thread(command: Command) -> io::Result<Child> {
+    static SPAWNER: OnceLock<mpsc::Sender<Order>> = OnceLock::new();
+    let gone = || io::Error::other("the thread that starts processes is gone");
+
+    let spawner = match SPAWNER.get() {
+        Some(spawner) => spawner,
+        None => {
+            let (orders, taken) = mpsc::channel::<Order>();
+            std::thread::Builder::new()
+                .name("callgate-spawn".to_owned())
+                .spawn(move || {
+                    for mut order in taken {
+                        let _runtime = order.runtime.enter();
+                        let _caller_gone = order.reply.send(order.command.spawn());
+                    }
+                })?;
+            // If another thread was quicker, this one's channel closes and its
+            // thread ends.
+            SPAWNER.get_or_init(|| orders)
+        }
+    };
+    let (reply, started) = oneshot::channel();
+    let order = Order {
+        command,
+        runtime: Handle::current(),
+        reply,
+    };
+    spawner.send(order).map_err(|_| gone())?;
+    started.await.map_err(|_| gone())?
+}
+
+struct Order {
+    command: Command,
+    runtime: Handle,
+    reply: oneshot::Sender<io::Result<Child>>,
+}
+
+/// Waits for the process, then ends what is left of its group: nobody speaks
+/// for the server any more, and an orphan would hold its output open.
+async fn reap(mut child: Child, group: i32, told: watch::Sender<Option<ExitStatus>>) {
+    let status = child.wait().await;
+    signal_group(group, libc::SIGKILL);
+    match status {
+        Ok(status) => {
+            told.send_replace(Some(status));
+        }
+        Err(error) => tracing::warn!(%error, group, "cannot wait for a server's process"),
+    }
+}
+
+fn signal_group(group: i32, signal: i32) {
+    // SAFETY: killpg takes two numbers. The group is one this module made, so
+    // it is neither 0 nor 1.
+    unsafe {
+        libc::killpg(group, signal);
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".to_owned(),
+    }
+}
+
+async fn keep_tail(mut stderr: ChildStderr, tail: Arc<Tail>) {
+    let mut chunk = vec![0; 4 << 10];
+    while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
+        tail.push(chunk.get(..read).unwrap_or_default());
+    }
+}
+
+/// The last bytes of a stream.
+#[derive(Debug, Default)]
+struct Tail {
+    bytes: Mutex<VecDeque<u8>>,
+}
+
+impl Tail {
+    fn push(&self, chunk: &[u8]) {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        bytes.extend(chunk);
+        let surplus = bytes.len().saturating_sub(KEPT_STDERR);
+        bytes.drain(..surplus);
+    }
+
+    fn last_lines(&self, count: usize) -> String {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(bytes.make_contiguous()).into_owned();
+        drop(bytes);
+        let lines: Vec<_> = text
+            .lines()
+            .map(str::trim_end)
+            .filter(|line| !line.is_empty())
+            .collect();
+        lines
+            .get(lines.len().saturating_sub(count)..)
+            .unwrap_or_default()
+            .join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_bounded() {
+        let tail = Tail::default();
+        for n in 0..5_000 {
+            tail.push(format!("line {n}\n\n").as_bytes());
+        }
+        assert_eq!(tail.last_lines(2), "line 4998\nline 4999");
+        assert!(tail.last_lines(usize::MAX).len() <= KEPT_STDERR);
+    }
+}

@@ -1,0 +1,284 @@
+//! What a host says about a server before it is started.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use rmcp::model::ProtocolVersion;
+
+/// One server to start.
+#[derive(Debug, Clone)]
+pub struct ServerSpec {
+    /// The name calls and messages know it by; unique within a broker.
+    pub name: String,
+    /// How to reach it.
+    pub transport: Transport,
+    /// The protocol revision to speak. Default: found out.
+    pub era: EraSetting,
+    /// Whether what the server says about its tools (`readOnlyHint`) counts in
+    /// decisions. Default: no.
+    pub trusted: bool,
+    /// How long the server has from its start until its tools are listed.
+    /// Default: 30 s. Over it the server is [`crate::Status::Failed`]; the
+    /// others go on.
+    pub start_timeout: Duration,
+    /// How long one `tools/call` may take, from sending it to its result.
+    /// Default: 60 s. Over it the server is told that the call is cancelled and
+    /// the caller gets [`crate::CallError::Timeout`]. Waiting for a person's
+    /// answer does not count.
+    pub call_timeout: Duration,
+    /// The largest message taken from the server, in bytes of JSON. Default:
+    /// 64 MiB. Over it the call that it answers ends in
+    /// [`crate::CallError::Protocol`] with [`crate::code::RESULT_TOO_LARGE`];
+    /// the connection stays up. It bounds one message, not the sum of the
+    /// messages in flight.
+    pub max_message_bytes: usize,
+}
+
+impl ServerSpec {
+    /// A program to start with these arguments, with every default: no
+    /// environment but `PATH` and `HOME`.
+    pub fn stdio(
+        name: impl Into<String>,
+        command: impl AsRef<Path>,
+        args: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        let command = command.as_ref().to_string_lossy().into_owned();
+        let args = args.into_iter().map(Into::into).collect();
+        Self::new(
+            name,
+            Transport::Stdio(Stdio {
+                command,
+                args,
+                ..Stdio::default()
+            }),
+        )
+    }
+
+    /// A streamable HTTP endpoint, with every default and no headers.
+    pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
+        Self::new(
+            name,
+            Transport::Http(Http {
+                url: url.into(),
+                ..Http::default()
+            }),
+        )
+    }
+
+    /// A server with every default.
+    pub fn new(name: impl Into<String>, transport: Transport) -> Self {
+        Self {
+            name: name.into(),
+            transport,
+            era: EraSetting::Auto,
+            trusted: false,
+            start_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(60),
+            max_message_bytes: 64 << 20,
+        }
+    }
+}
+
+/// How to reach a server.
+///
+/// The `Debug` form names variables and headers but shows no values, leaves
+/// arguments out, and cuts a URL before its query: all of these may hold
+/// secrets.
+#[derive(Clone)]
+pub enum Transport {
+    /// A child process that speaks over its standard input and output.
+    Stdio(Stdio),
+    /// A streamable HTTP endpoint.
+    Http(Http),
+}
+
+/// A child process to start.
+#[derive(Clone, Default)]
+pub struct Stdio {
+    /// A program: a path, or a name looked up in `PATH`.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its whole environment, but for `PATH` and `HOME`, which it has from the
+    /// host unless they are given here.
+    pub env: BTreeMap<String, String>,
+    /// Its working directory; the host's, when there is none.
+    pub cwd: Option<PathBuf>,
+}
+
+/// An HTTP endpoint to connect to.
+#[derive(Clone, Default)]
+pub struct Http {
+    /// An `http` or `https` URL.
+    pub url: String,
+    /// Headers sent with every request, such as `Authorization`.
+    pub headers: BTreeMap<String, String>,
+}
+
+impl Http {
+    /// The URL up to its query and without user information, for messages.
+    pub(crate) fn shown_url(&self) -> String {
+        let plain = self.url.split(['?', '#']).next().unwrap_or_default();
+        match plain.split_once("://") {
+            Some((scheme, rest)) => {
+                let (authority, path) = match rest.find('/') {
+                    Some(at) => rest.split_at(at),
+                    None => (rest, ""),
+                };
+                let host = authority.rsplit('@').next().unwrap_or_default();
+                format!("{scheme}://{host}{path}")
+            }
+            None => plain.to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdio(stdio) => stdio.fmt(f),
+            Self::Http(http) => http.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Stdio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stdio")
+            .field("command", &self.command)
+            .field("args", &format_args!("[{} not shown]", self.args.len()))
+            .field("env", &self.env.keys())
+            .field("cwd", &self.cwd)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http")
+            .field("url", &self.shown_url())
+            .field("headers", &self.headers.keys())
+            .finish()
+    }
+}
+
+/// Which protocol revision to speak with a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum EraSetting {
+    /// The newest that the server speaks, found out at its start.
+    #[default]
+    Auto,
+    /// This revision and no other. 2026-07-28 means `server/discover`, all
+    /// older ones the `initialize` handshake.
+    Fixed(Revision),
+}
+
+impl FromStr for EraSetting {
+    type Err = UnknownRevision;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let known = ProtocolVersion::KNOWN_VERSIONS
+            .iter()
+            .find(|known| known.as_str() == text);
+        match known {
+            Some(version) => Ok(Self::Fixed(Revision(version.clone()))),
+            None => Err(UnknownRevision {
+                text: text.to_owned(),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for EraSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Fixed(revision) => revision.fmt(f),
+        }
+    }
+}
+
+/// A revision of the Model Context Protocol that this crate speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision(pub(crate) ProtocolVersion);
+
+impl Revision {
+    /// The revision's date, such as `2026-07-28`.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A text that is neither `auto` nor a protocol revision.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown protocol revision {text:?}; write \"auto\" or one of {}",
+    known_revisions()
+)]
+pub struct UnknownRevision {
+    text: String,
+}
+
+fn known_revisions() -> String {
+    let known: Vec<_> = ProtocolVersion::KNOWN_VERSIONS
+        .iter()
+        .rev()
+        .map(|known| format!("{:?}", known.as_str()))
+        .collect();
+    known.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_secrets() {
+        let mut spec = ServerSpec::new(
+            "a",
+            Transport::Stdio(Stdio {
+                command: "npx".to_owned(),
+                args: vec!["--token=hunter2".to_owned()],
+                env: BTreeMap::from([("TOKEN".to_owned(), "hunter2".to_owned())]),
+                cwd: None,
+            }),
+        );
+        let stdio = format!("{spec:?}");
+        spec.transport = Transport::Http(Http {
+            url: "https://me:hunter2@example.com/mcp?key=hunter2".to_owned(),
+            headers: BTreeMap::from([("Authorization".to_owned(), "hunter2".to_owned())]),
+        });
+        let http = format!("{spec:?}");
+        assert!(
+            !stdio.contains("hunter2") && !http.contains("hunter2"),
+            "{stdio}{http}"
+        );
+        assert!(http.contains("https://example.com/mcp\""), "{http}");
+    }
+
+    #[test]
+    fn eras() {
+        for text in ["auto", "2026-07-28", "2025-11-25", "2024-11-05"] {
+            assert_eq!(
+                text.parse::<EraSetting>().map(|era| era.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+        expect![[r#"unknown protocol revision "2020"; write "auto" or one of "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05""#]]
+            .assert_eq(&"2020".parse::<EraSetting>().unwrap_err().to_string());
+    }
+}

@@ -1,0 +1,251 @@
+//! Starting one server: connect, agree on a protocol, list the tools.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{ProtocolVersion, ServerPeerInfo};
+use tokio::time::Instant;
+
+use crate::broker::{Ready, ServerInfo};
+use crate::client::Client;
+use crate::connection::{Connection, Failure as CallFailure};
+use crate::error::{StartError, StartErrorKind};
+use crate::handshake::{self, Opening, shake};
+use crate::process::{Process, Started};
+use crate::results::Results;
+use crate::secrets::Secrets;
+use crate::spec::{EraSetting, Revision, ServerSpec, Stdio, Transport};
+use crate::stdio::{StdioTransport, Streams};
+
+/// How long a server that closed its output has to exit, for the message.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Starts a server within its time limit.
+pub(crate) async fn start(spec: &ServerSpec) -> Result<(Connection, Ready), StartError> {
+    let mut attempt = Attempt {
+        spec,
+        name: spec.name.as_str().into(),
+        secrets: Secrets::of(&spec.transport),
+        deadline: Instant::now() + spec.start_timeout,
+        stderr: String::new(),
+    };
+    let failed = |attempt: &Attempt<'_>, kind| StartError {
+        server: spec.name.clone(),
+        kind,
+        stderr: attempt.secrets.redact(&attempt.stderr),
+    };
+    let connection = match attempt.connect().await {
+        Ok(connection) => connection,
+        Err(kind) => return Err(failed(&attempt, kind)),
+    };
+    match attempt.list(&connection).await {
+        Ok(ready) => Ok((connection, ready)),
+        Err(kind) => {
+            attempt.stderr = connection.stderr();
+            let error = failed(&attempt, kind);
+            connection.shut_down().await;
+            Err(error)
+        }
+    }
+}
+
+struct Attempt<'a> {
+    spec: &'a ServerSpec,
+    name: Arc<str>,
+    secrets: Secrets,
+    deadline: Instant,
+    /// What the last process wrote to stderr.
+    stderr: String,
+}
+
+impl Attempt<'_> {
+    async fn connect(&mut self) -> Result<Connection, StartErrorKind> {
+        match &self.spec.transport {
+            Transport::Stdio(stdio) => self.connect_stdio(stdio).await,
+            Transport::Http(http) => {
+                let results = Arc::new(Results::default());
+                let service = crate::http::connect(
+                    &self.name,
+                    http,
+                    &self.spec.era,
+                    &results,
+                    self.spec.max_message_bytes,
+                    &self.secrets,
+                );
+                let service = tokio::time::timeout_at(self.deadline, service)
+                    .await
+                    .map_err(|_| self.timed_out("waiting for its handshake"))??;
+                let (name, secrets) = (Arc::clone(&self.name), self.secrets.clone());
+                Ok(Connection::new(name, service, results, None, secrets))
+            }
+        }
+    }
+
+    async fn connect_stdio(&mut self, stdio: &Stdio) -> Result<Connection, StartErrorKind> {
+        let openings = match &self.spec.era {
+            EraSetting::Fixed(Revision(version)) if version.has_initialize() => {
+                vec![Opening::Initialize {
+                    version: version.clone(),
+                    exact: true,
+                }]
+            }
+            EraSetting::Fixed(Revision(version)) => vec![Opening::Discover(version.clone())],
+            EraSetting::Auto if remembered_as_older(stdio) => {
+                vec![Opening::initialize(), Opening::Both]
+            }
+            // The second is for servers that exit on what they do not know.
+            EraSetting::Auto => vec![Opening::Both, Opening::initialize()],
+        };
+        let mut problem = StartErrorKind::ClosedOutput;
+        for opening in openings {
+            let attempted = self.open(stdio, &opening).await;
+            match attempted {
+                Ok(connection) => {
+                    if self.spec.era == EraSetting::Auto {
+                        let older = connection
+                            .info()
+                            .is_some_and(|info| info.protocol_version.has_initialize());
+                        remember(stdio, older);
+                    }
+                    return Ok(connection);
+                }
+                // Trying again helps only where the handshake is the cause.
+                Err(
+                    kind @ (StartErrorKind::Exited { .. }
+                    | StartErrorKind::ClosedOutput
+                    | StartErrorKind::Refused { .. }
+                    | StartErrorKind::NoCommonRevision { .. }),
+                ) => problem = kind,
+                Err(kind) => return Err(kind),
+            }
+        }
+        Err(problem)
+    }
+
+    async fn open(
+        &mut self,
+        stdio: &Stdio,
+        opening: &Opening,
+    ) -> Result<Connection, StartErrorKind> {
+        let Started {
+            process,
+            stdin,
+            stdout,
+        } = Process::start(stdio).await?;
+        let mut streams = Streams::new(stdin, stdout, self.spec.max_message_bytes);
+        let agreed =
+            tokio::time::timeout_at(self.deadline, shake(&self.name, &mut streams, opening)).await;
+        let problem = match agreed {
+            Ok(Ok(info)) => return Ok(self.serve(process, streams, info)),
+            Ok(Err(handshake::Failure::Start(kind))) => kind,
+            Ok(Err(handshake::Failure::Ended)) => match process.ended(LAST_WORDS).await {
+                Some(status) => StartErrorKind::Exited { status },
+                None => StartErrorKind::ClosedOutput,
+            },
+            Err(_) => self.timed_out("waiting for its handshake"),
+        };
+        drop(streams);
+        self.stderr = process.stderr_tail();
+        Err(problem)
+    }
+
+    fn serve(&self, process: Process, streams: Streams, info: ServerPeerInfo) -> Connection {
+        let results = Arc::new(Results::default());
+        let client = Client {
+            server: Arc::clone(&self.name),
+            version: info.protocol_version.clone(),
+        };
+        let junk = Arc::clone(&streams.junk);
+        let transport = StdioTransport::new(Arc::clone(&self.name), streams, Arc::clone(&results));
+        let service = rmcp::service::serve_directly(client, transport, Some(info));
+        let (name, secrets) = (Arc::clone(&self.name), self.secrets.clone());
+        Connection::new(name, service, results, Some((process, junk)), secrets)
+    }
+
+    async fn list(&self, connection: &Connection) -> Result<Ready, StartErrorKind> {
+        let listed = connection.list_tools(self.spec.start_timeout);
+        let listing = match tokio::time::timeout_at(self.deadline, listed).await {
+            Ok(Ok(listing)) => listing,
+            Err(_) | Ok(Err(CallFailure::Timeout(_))) => {
+                return Err(self.timed_out("waiting for its list of tools"));
+            }
+            Ok(Err(CallFailure::Refused(error))) => {
+                return Err(StartErrorKind::Refused {
+                    method: "tools/list",
+                    code: i64::from(error.code.0),
+                    message: error.message.into_owned(),
+                });
+            }
+            Ok(Err(failure)) => {
+                return Err(StartErrorKind::Malformed {
+                    method: "tools/list",
+                    reason: connection.describe(&failure),
+                });
+            }
+        };
+        let mut warnings = listing.warnings;
+        let junk = connection.junk_lines();
+        if junk > 0 {
+            warnings.push(format!(
+                "{junk} lines on its standard output were no MCP messages and were ignored; a \
+                 server should log to stderr"
+            ));
+        }
+        let info = connection.info();
+        let info = info.as_deref();
+        Ok(Ready {
+            tools: listing.tools,
+            protocol_version: info
+                .map_or(&ProtocolVersion::LATEST, |info| &info.protocol_version)
+                .to_string(),
+            server_info: info
+                .and_then(|info| info.server_info.as_ref())
+                .map(|info| ServerInfo {
+                    name: info.name.clone(),
+                    title: info.title.clone(),
+                    version: info.version.clone(),
+                }),
+            instructions: info.and_then(|info| info.instructions.clone()),
+            warnings,
+        })
+    }
+
+    fn timed_out(&self, stage: &'static str) -> StartErrorKind {
+        StartErrorKind::TimedOut {
+            limit: self.spec.start_timeout,
+            stage,
+        }
+    }
+}
+
+/// How many servers' eras are remembered; beyond that, none is added.
+const REMEMBERED: usize = 1_024;
+
+/// Which commands turned out to know only the `initialize` handshake, for the
+/// life of the host process. A hint about where to begin, no more: if it fails,
+/// the other way is tried.
+fn eras() -> MutexGuard<'static, HashMap<u64, bool>> {
+    static ERAS: OnceLock<Mutex<HashMap<u64, bool>>> = OnceLock::new();
+    ERAS.get_or_init(Mutex::default)
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+}
+
+fn remembered_as_older(stdio: &Stdio) -> bool {
+    eras().get(&key(stdio)).copied().unwrap_or(false)
+}
+
+fn remember(stdio: &Stdio, older: bool) {
+    let mut eras = eras();
+    if eras.len() < REMEMBERED || eras.contains_key(&key(stdio)) {
+        eras.insert(key(stdio), older);
+    }
+}
+
+fn key(stdio: &Stdio) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&stdio.command, &stdio.args, &stdio.cwd).hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,277 @@
+//! Calls and what comes back: results, errors, time, size, concurrency.
+
+use std::time::Duration;
+
+use callgate_broker::{CallError, code};
+use expect_test::{Expect, expect};
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::support::{call, in_time, odd, one, raw, show, target};
+
+#[tokio::test]
+async fn results_of_every_kind() {
+    let (broker, run, server) = one(odd("flaky")).await;
+    let check = async |tool: &str, arguments: Value, expected: Expect| {
+        expected.assert_eq(&in_time(call(&run, &server, tool, arguments)).await);
+    };
+    for value in [
+        json!(null),
+        json!(true),
+        json!(1.5),
+        json!("s"),
+        json!([1]),
+        json!({"a": 1}),
+    ] {
+        let structured =
+            in_time(call(&run, &server, "structured", json!({ "value": value }))).await;
+        assert_eq!(structured, value.to_string());
+    }
+    check(
+        "text",
+        json!({ "text": "{\"a\":1}" }),
+        expect![[r#""{\"a\":1}""#]],
+    )
+    .await;
+    check(
+        "lines",
+        json!({ "texts": ["a", "é\n"] }),
+        expect![[r#""a\né\n""#]],
+    )
+    .await;
+    check(
+        "image",
+        json!({}),
+        expect![[r#"{"content":[{"type":"image","data":"AAEC","mimeType":"image/png"}]}"#]],
+    )
+    .await;
+    check("mixed", json!({}), expect![[r#"{"content":[{"type":"text","text":"three more"},{"type":"image","data":"AAEC","mimeType":"image/png"},{"type":"resource","resource":{"uri":"file:///a","mimeType":"text/plain","text":"a"}},{"type":"resource_link","uri":"file:///b","name":"b"}]}"#]]).await;
+    check("empty", json!({}), expect!["null"]).await;
+    check("bare", json!({}), expect!["null"]).await;
+    check(
+        "unknown_block",
+        json!({}),
+        expect![[r#"{"content":[{"type":"hologram","data":"?"}]}"#]],
+    )
+    .await;
+    check(
+        "echo",
+        json!({ "a": [1e300, "\u{2028}", {}] }),
+        expect![[r#"{"a":[1e+300," ",{}]}"#]],
+    )
+    .await;
+    check("echo", json!(null), expect!["{}"]).await;
+    check("echo", json!([1]), expect![[r#"Protocol { server: "flaky", tool: "echo", code: -32602, message: "the arguments must be one JSON object: invalid type: sequence, expected a map at line 1 column 0", data: None }"#]]).await;
+    check("fails", json!({}), expect![[r#"Tool { server: "flaky", tool: "fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }"#]]).await;
+    check("fails_silently", json!({}), expect![[r#"Tool { server: "flaky", tool: "fails_silently", message: "the tool failed and did not say why", content: RawValue([]), structured_content: None, retryable: false }"#]]).await;
+    check("rejects", json!({}), expect![[r#"Protocol { server: "flaky", tool: "rejects", code: -32602, message: "no such row", data: None }"#]]).await;
+    check(
+        "rejects",
+        json!({ "code": -1, "message": "é", "data": { "a": 1 } }),
+        expect![[r#"Protocol { server: "flaky", tool: "rejects", code: -1, message: "é", data: Some(RawValue({"a":1})) }"#]],
+    )
+    .await;
+    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", tool: "not_an_object", code: -32051, message: "the answer is malformed: invalid type: integer `7`, expected the object that tools/call answers at line 1 column 1", data: None }"#]]).await;
+    check("input_required", json!({}), expect![[r#"Protocol { server: "flaky", tool: "input_required", code: -32052, message: "the tool wants input before it goes on, which is not supported yet", data: None }"#]]).await;
+    check("no_such_tool", json!({}), expect![[r#"Protocol { server: "flaky", tool: "no_such_tool", code: -32602, message: "no tool `no_such_tool`", data: None }"#]]).await;
+
+    let mut typed = target(&server, "json_text");
+    typed.has_output_schema = true;
+    for (text, value) in [("{\"a\": 1}", "{\"a\": 1}"), ("{a", "\"{a\"")] {
+        let result = in_time(run.call(typed.clone(), raw(json!({ "text": text })))).await;
+        assert_eq!(show(result), value);
+    }
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_ledger_has_every_outcome() {
+    let mut flaky = odd("flaky");
+    flaky.name = "flaky".to_owned();
+    let (broker, run, server) = one(flaky).await;
+    for (tool, arguments) in [
+        ("text", json!({ "text": "hello" })),
+        ("fails", json!({})),
+        ("rejects", json!({ "message": "x".repeat(1_000) })),
+        ("echo", json!([])),
+    ] {
+        in_time(call(&run, &server, tool, arguments)).await;
+    }
+    in_time(call(&run, "nobody", "text", json!({}))).await;
+    broker.shutdown().await;
+    let lines: Vec<Value> = run
+        .ledger()
+        .into_iter()
+        .map(|line| {
+            let mut line = serde_json::to_value(line).expect("a line");
+            assert!(line["startedMs"].is_u64());
+            for field in ["startedMs", "tookMs"] {
+                line.as_object_mut().map(|line| line.remove(field));
+            }
+            line
+        })
+        .collect();
+    expect![[r#"
+        [
+          {
+            "ordinal": 1,
+            "function": "flaky_text",
+            "server": "flaky",
+            "tool": "text",
+            "decision": "allowed by rule \"*\" in permissions.allow",
+            "argumentBytes": 16,
+            "resultBytes": 7,
+            "outcome": "ok"
+          },
+          {
+            "ordinal": 2,
+            "function": "flaky_fails",
+            "server": "flaky",
+            "tool": "fails",
+            "decision": "allowed by rule \"*\" in permissions.allow",
+            "argumentBytes": 2,
+            "resultBytes": 97,
+            "message": "disk is full",
+            "outcome": "toolError"
+          },
+          {
+            "ordinal": 3,
+            "function": "flaky_rejects",
+            "server": "flaky",
+            "tool": "rejects",
+            "decision": "allowed by rule \"*\" in permissions.allow",
+            "argumentBytes": 1014,
+            "message": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…",
+            "code": -32602,
+            "outcome": "protocolError"
+          },
+          {
+            "ordinal": 4,
+            "function": "flaky_echo",
+            "server": "flaky",
+            "tool": "echo",
+            "decision": "",
+            "argumentBytes": 2,
+            "message": "the arguments must be one JSON object: invalid type: sequence, expected a map at line 1 column 0",
+            "outcome": "protocolError",
+            "code": -32602
+          },
+          {
+            "ordinal": 5,
+            "function": "nobody_text",
+            "server": "nobody",
+            "tool": "text",
+            "decision": "",
+            "argumentBytes": 2,
+            "message": "there is no server `nobody`",
+            "outcome": "protocolError",
+            "code": -32000
+          }
+        ]"#]].assert_eq(&serde_json::to_string_pretty(&lines).expect("JSON"));
+}
+
+#[tokio::test]
+async fn a_hundred_calls_are_in_flight_together() {
+    for mode in ["counter", "counter --modern"] {
+        let (broker, run, server) = one(odd(mode)).await;
+        let calls = (0..100).map(|_| call(&run, &server, "wait", json!({ "calls": 100 })));
+        let results = in_time(join_all(calls)).await;
+        assert_eq!(results, vec![r#"{"inFlight":100}"#; 100]);
+        broker.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_hangs_times_out_and_is_cancelled() {
+    let mut spec = odd("hang-on-call");
+    spec.call_timeout = Duration::from_millis(100);
+    let (broker, run, server) = one(spec).await;
+    expect![[r#"Timeout { server: "hang-on-call", tool: "hang", limit: 100ms }"#]]
+        .assert_eq(&in_time(call(&run, &server, "hang", json!({}))).await);
+    // Dropped before its answer: cancelled as well.
+    let hang = tokio::time::timeout(
+        Duration::from_millis(20),
+        call(&run, &server, "hang", json!({})),
+    );
+    assert!(hang.await.is_err());
+    while in_time(call(&run, &server, "cancelled", json!({}))).await != "2" {
+        tokio::task::yield_now().await;
+    }
+    let outcomes: Vec<_> = run
+        .ledger()
+        .into_iter()
+        .take(2)
+        .map(|line| format!("{:?}", line.outcome))
+        .collect();
+    assert_eq!(outcomes, ["TimedOut { limit_ms: 100 }", "Cancelled"]);
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_result_over_the_limit_costs_only_its_call() {
+    let mut spec = odd("big");
+    spec.max_message_bytes = 100_000;
+    let (broker, run, server) = one(spec).await;
+    let (large, small) = futures::join!(
+        call(&run, &server, "blob", json!({ "bytes": 10_000_000 })),
+        call(&run, &server, "blob", json!({ "bytes": 3 })),
+    );
+    expect![[r#"Protocol { server: "big", tool: "blob", code: -32050, message: "the answer is over the limit of 100000 bytes; ask the tool for less (a filter, a page), or raise the server's result limit", data: None }"#]].assert_eq(&large);
+    assert_eq!(small, "\"xxx\"");
+    let rows = run
+        .call(target(&server, "rows"), raw(json!({ "bytes": 200_000 })))
+        .await;
+    match rows {
+        Err(CallError::Protocol { code, .. }) => assert_eq!(code, code::RESULT_TOO_LARGE),
+        other => panic!("{other:?}"),
+    }
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn ten_megabytes_arrive_whole() {
+    let (broker, run, server) = one(odd("big")).await;
+    let rows = in_time(call(&run, &server, "rows", json!({ "bytes": 10_000_000 }))).await;
+    let rows: Value = serde_json::from_str(&rows).expect("JSON");
+    assert_eq!(rows["rows"].as_array().map(Vec::len), Some(10_000_000 / 99));
+    let blob = in_time(call(&run, &server, "blob", json!({ "bytes": 10_000_000 }))).await;
+    assert_eq!(blob.len(), 10_000_002);
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_ends_its_calls_and_later_ones() {
+    let (broker, run, server) = one(odd("dies-on-call")).await;
+    let (first, second) = in_time(async {
+        let first = call(&run, &server, "die", json!({})).await;
+        (first, call(&run, &server, "die", json!({})).await)
+    })
+    .await;
+    expect![[r#"Protocol { server: "dies-on-call", tool: "die", code: -32000, message: "the server ended with exit code 5 during the call; its last words on stderr: odd server: out of luck", data: None }"#]].assert_eq(&first);
+    expect![[r#"Protocol { server: "dies-on-call", tool: "die", code: -32000, message: "the server ended with exit code 5 before the call; its last words on stderr: odd server: out of luck", data: None }"#]].assert_eq(&second);
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn requests_of_the_server_are_declined() {
+    let (broker, run, server) = one(odd("asks")).await;
+    expect![[r#"{"elicitation/create":{"action":"decline"},"ping":{},"roots/list":{"error":-32601},"sampling/createMessage":{"error":-32601}}"#]].assert_eq(&in_time(call(&run, &server, "ask", json!({}))).await);
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn junk_between_messages_does_no_harm() {
+    let (broker, run, server) = one(odd("junk")).await;
+    for n in 0..10 {
+        let result = in_time(call(&run, &server, "echo", json!({ "n": n }))).await;
+        assert_eq!(result, format!(r#""{{\"n\":{n}}}""#));
+    }
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn after_shutdown_calls_fail_at_once() {
+    let (broker, run, server) = one(odd("flaky")).await;
+    broker.shutdown().await;
+    expect![[r#"Protocol { server: "flaky", tool: "empty", code: -32000, message: "the server ended with exit code 0 before the call", data: None }"#]].assert_eq(&in_time(call(&run, &server, "empty", json!({}))).await);
+}

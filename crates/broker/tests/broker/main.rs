@@ -1,0 +1,9 @@
+//! The broker against servers of our own that are odd on purpose, over real
+//! processes and real sockets.
+
+mod calls;
+mod decisions;
+mod http;
+mod processes;
+mod starting;
+mod support;

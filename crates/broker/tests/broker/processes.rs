@@ -1,0 +1,95 @@
+//! Child processes: what they see, and that they end.
+
+use std::path::Path;
+use std::time::Duration;
+
+use callgate_broker::Broker;
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::support::{call, in_time, odd, odd_with_env, one};
+
+#[tokio::test]
+async fn a_server_sees_its_own_environment_only() {
+    // Cargo puts dozens of variables into a test's environment; none may show.
+    assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
+    let (broker, run, server) = one(odd_with_env("env", &[("TOKEN", "t"), ("EMPTY", "")])).await;
+    let seen = in_time(call(&run, &server, "env", json!({}))).await;
+    let mut seen: serde_json::Map<String, Value> = serde_json::from_str(&seen).expect("JSON");
+    for inherited in ["HOME", "PATH"] {
+        let value = seen.remove(inherited).unwrap_or_default();
+        assert_eq!(value.as_str(), std::env::var(inherited).ok().as_deref());
+    }
+    seen.sort_keys();
+    expect![[r#"{"EMPTY":"","TOKEN":"t"}"#]].assert_eq(&Value::Object(seen).to_string());
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn path_and_home_can_be_given() {
+    let (broker, run, server) = one(odd_with_env(
+        "env",
+        &[("PATH", "/nowhere"), ("HOME", "/tmp")],
+    ))
+    .await;
+    expect![[r#"{"HOME":"/tmp","PATH":"/nowhere"}"#]]
+        .assert_eq(&in_time(call(&run, &server, "env", json!({}))).await);
+    broker.shutdown().await;
+}
+
+/// Starts a server that ignores the end of its input and has a child.
+async fn lingering() -> (Broker, [u64; 2]) {
+    let (broker, run, server) = one(odd("lingers")).await;
+    let pids = in_time(call(&run, &server, "pids", json!({}))).await;
+    let pids: Value = serde_json::from_str(&pids).expect("JSON");
+    let pids = ["server", "child"].map(|who| pids[who].as_u64().expect("a process id"));
+    for pid in pids {
+        assert!(is_alive(pid));
+    }
+    (broker, pids)
+}
+
+fn is_alive(pid: u64) -> bool {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
+    // A zombie is dead; only its parent has not looked yet.
+    stat.is_ok_and(|stat| {
+        !stat
+            .rsplit(')')
+            .next()
+            .is_some_and(|rest| rest.starts_with(" Z"))
+    })
+}
+
+async fn both_gone(pids: [u64; 2]) {
+    in_time(async {
+        while pids.into_iter().any(is_alive) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn shutdown_ends_the_whole_group() {
+    let (broker, pids) = lingering().await;
+    in_time(broker.shutdown()).await;
+    both_gone(pids).await;
+}
+
+#[tokio::test]
+async fn dropping_the_broker_ends_the_whole_group() {
+    let (broker, pids) = lingering().await;
+    drop(broker);
+    both_gone(pids).await;
+}
+
+#[test]
+fn a_runtime_that_ends_takes_its_servers_along() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let (broker, pids) = runtime.block_on(lingering());
+    drop(runtime);
+    drop(broker);
+    tokio::runtime::Runtime::new()
+        .expect("a runtime")
+        .block_on(both_gone(pids));
+}

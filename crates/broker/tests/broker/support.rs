@@ -1,0 +1,150 @@
+//! What every test here needs: odd servers, runs, and their text form.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_broker::{
+    Broker, CallError, NobodyToAsk, Run, ServerSpec, ServerState, Status, Stdio, Target, Transport,
+};
+use callgate_policy::Rules;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+/// The directory with the fixture servers.
+fn bin_dir() -> PathBuf {
+    if let Some(dir) = std::env::var_os("CALLGATE_TEST_BIN_DIR") {
+        return dir.into();
+    }
+    let test = std::env::current_exe().expect("the test knows its own path");
+    test.parent()
+        .and_then(|deps| deps.parent())
+        .expect("target/PROFILE/deps")
+        .to_owned()
+}
+
+/// The path of a fixture server.
+pub fn fixture(name: &str) -> String {
+    let path = bin_dir().join(name);
+    assert!(
+        path.exists(),
+        "{} is missing: run `cargo build -p callgate-fixture-servers` first",
+        path.display()
+    );
+    path.to_str().expect("a UTF-8 path").to_owned()
+}
+
+/// The odd server in a mode, under the mode's name.
+pub fn odd(mode: &str) -> ServerSpec {
+    let args = mode.split(' ').map(str::to_owned).collect();
+    let stdio = Stdio {
+        command: fixture("callgate-odd-server"),
+        args,
+        ..Stdio::default()
+    };
+    ServerSpec::new(mode, Transport::Stdio(stdio))
+}
+
+/// The odd server with an environment of its own.
+pub fn odd_with_env(mode: &str, env: &[(&str, &str)]) -> ServerSpec {
+    let mut spec = odd(mode);
+    if let Transport::Stdio(stdio) = &mut spec.transport {
+        stdio.env = env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect::<BTreeMap<_, _>>();
+    }
+    spec
+}
+
+/// A program that is none of ours.
+pub fn program(name: &str, command: &str, args: &[&str]) -> ServerSpec {
+    let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+    let stdio = Stdio {
+        command: command.to_owned(),
+        args,
+        ..Stdio::default()
+    };
+    ServerSpec::new(name, Transport::Stdio(stdio))
+}
+
+/// Starts one server and a run in which everything is allowed.
+pub async fn one(spec: ServerSpec) -> (Broker, Run, String) {
+    let name = spec.name.clone();
+    let broker = Broker::start(vec![spec]).await;
+    if let Some(ServerState {
+        status: Status::Failed(error),
+        ..
+    }) = broker.servers().next()
+    {
+        panic!("{error}");
+    }
+    let run = broker.run(allow_all(), Arc::new(NobodyToAsk));
+    (broker, run, name)
+}
+
+pub fn allow_all() -> Arc<Rules> {
+    Arc::new(Rules::new(["*"], [], []).expect("a pattern"))
+}
+
+/// The tool of a server, without an output schema.
+pub fn target(server: &str, tool: &str) -> Target {
+    Target {
+        function: format!("{}_{tool}", server.replace(['-', ' '], "_")),
+        server: server.to_owned(),
+        tool: tool.to_owned(),
+        ..Target::default()
+    }
+}
+
+pub fn raw(value: Value) -> Box<RawValue> {
+    to_raw_value(&value).expect("JSON")
+}
+
+/// Calls a tool and gives its result, or its error, as one text.
+pub async fn call(run: &Run, server: &str, tool: &str, arguments: Value) -> String {
+    show(run.call(target(server, tool), raw(arguments)).await)
+}
+
+pub fn show(result: Result<Box<RawValue>, CallError>) -> String {
+    match result {
+        Ok(value) => value.to_string(),
+        Err(error) => format!("{error:?}"),
+    }
+}
+
+/// The status of each server as one text: tools, version, warnings, or error.
+pub fn states(broker: &Broker) -> String {
+    let mut text = String::new();
+    for state in broker.servers() {
+        let name = &state.name;
+        match &state.status {
+            Status::Ready(ready) => {
+                let tools: Vec<_> = ready
+                    .tools
+                    .iter()
+                    .map(|tool| tool["name"].as_str().unwrap_or("?"))
+                    .collect();
+                let version = &ready.protocol_version;
+                text.push_str(&format!(
+                    "{name}: {version}, tools [{}]\n",
+                    tools.join(", ")
+                ));
+                for warning in &ready.warnings {
+                    text.push_str(&format!("  warning: {warning}\n"));
+                }
+            }
+            Status::Failed(error) => text.push_str(&format!("{error}\n")),
+            _ => unreachable!("a status this test does not know"),
+        }
+    }
+    text.replace(&bin_dir().display().to_string(), "BIN")
+}
+
+/// Fails rather than hangs.
+pub async fn in_time<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), what)
+        .await
+        .expect("it hangs")
+}
