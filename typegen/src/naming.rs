@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::ir::{Type, TypeId};
+use crate::ir::TypeId;
 use crate::lower::{Definition, Side};
 use crate::print::print_body;
 use crate::reserved::is_reserved_type;
@@ -108,6 +108,7 @@ fn qualified(function: &str, name: &str) -> String {
 /// description and the same body, where what a body refers to counts by class.
 fn classes(definitions: &[Definition], wanted: &[String]) -> Vec<usize> {
     let mut class: Vec<usize> = vec![0; definitions.len()];
+    let mut before = class.clone();
     let mut count = 1;
     for _ in 0..MAX_ROUNDS {
         let mut numbers: HashMap<(usize, String), usize> = HashMap::new();
@@ -121,28 +122,55 @@ fn classes(definitions: &[Definition], wanted: &[String]) -> Vec<usize> {
             refined.push(*numbers.entry((*old, text)).or_insert(fresh));
         }
         let found = numbers.len();
-        class = refined;
+        before = std::mem::replace(&mut class, refined);
         if found == count {
             return class;
         }
         count = found;
     }
-    // Deeper than anyone writes by hand: share only what refers to nothing.
-    let mut shared: HashMap<usize, TypeId> = HashMap::new();
-    definitions
-        .iter()
-        .zip(&class)
+    // Deeper than anyone writes by hand. What may still come apart is what leads
+    // to a class that came apart just now; that is not shared, all else is.
+    let apart = leading_to(definitions, split(&before, &class));
+    let next = class.iter().max().map_or(0, |last| last + 1);
+    class
+        .into_iter()
         .enumerate()
-        .map(|(id, (definition, class))| {
-            if refers(&definition.body) {
-                id
+        .map(|(id, class)| {
+            if apart.contains(&id) {
+                next + id
             } else {
-                *shared.entry(*class).or_insert(id)
+                class
             }
         })
         .collect()
 }
 
-fn refers(body: &Type) -> bool {
-    !body.mentions().is_empty()
+/// The definitions whose class before is more than one class now.
+fn split(before: &[usize], now: &[usize]) -> Vec<TypeId> {
+    let mut became: HashMap<usize, HashSet<usize>> = HashMap::new();
+    for (before, now) in before.iter().zip(now) {
+        became.entry(*before).or_default().insert(*now);
+    }
+    let ids = before.iter().enumerate();
+    ids.filter(|(_, class)| became.get(class).is_some_and(|now| now.len() > 1))
+        .map(|(id, _)| id)
+        .collect()
+}
+
+/// `targets` and every definition that refers to one, directly or not.
+fn leading_to(definitions: &[Definition], targets: Vec<TypeId>) -> HashSet<TypeId> {
+    let mut referrers: HashMap<TypeId, Vec<TypeId>> = HashMap::new();
+    for (id, definition) in definitions.iter().enumerate() {
+        for target in definition.body.mentions() {
+            referrers.entry(target).or_default().push(id);
+        }
+    }
+    let mut found = HashSet::new();
+    let mut open = targets;
+    while let Some(id) = open.pop() {
+        if found.insert(id) {
+            open.extend(referrers.get(&id).into_iter().flatten());
+        }
+    }
+    found
 }

@@ -162,6 +162,48 @@ fn enumerations_too_long_are_widened() {
 }
 
 #[test]
+fn long_chains_of_references_spoil_no_other_tools_types() {
+    let chain = |end: &str| {
+        let mut definitions = Map::new();
+        for level in 0..100 {
+            let next = json!({ "$ref": format!("#/$defs/L{}", level + 1) });
+            let link = json!({ "type": "object", "properties": { "next": next } });
+            definitions.insert(format!("L{level}"), link);
+        }
+        definitions.insert("L100".to_owned(), json!({ "type": end }));
+        json!({ "$ref": "#/$defs/L0", "$defs": definitions })
+    };
+    let shared = json!({
+        "type": "object",
+        "properties": { "e": { "$ref": "#/$defs/Edge" } },
+        "$defs": {
+            "Edge": { "type": "object", "properties": { "to": { "$ref": "#/$defs/Vertex" } } },
+            "Vertex": { "type": "object", "properties": { "out": { "$ref": "#/$defs/Edge" } } },
+        },
+    });
+    let tools = [
+        json!({ "name": "a", "inputSchema": chain("string") }),
+        json!({ "name": "b", "inputSchema": chain("number") }),
+        json!({ "name": "c", "inputSchema": shared }),
+        json!({ "name": "d", "inputSchema": shared }),
+    ];
+    let declarations = declare(&tools);
+    assert_eq!(
+        declarations.text(|function| function == "server_c" || function == "server_d"),
+        "type Edge = { to?: Vertex };\n\
+         type Vertex = { out?: Edge };\n\
+         declare function server_c(input?: { e?: Edge }): Promise<unknown>;\n\
+         declare function server_d(input?: { e?: Edge }): Promise<unknown>;\n"
+    );
+    let text = declarations.text(|function| function == "server_a");
+    assert!(text.contains("type ServerAL100 = string;"), "{text}");
+    assert!(
+        text.contains("type ServerAL0 = { next?: ServerAL1 };"),
+        "{text}"
+    );
+}
+
+#[test]
 fn ten_thousand_tools_are_declared() {
     let tools: Vec<Value> = (0..10_000)
         .map(|index| {
