@@ -1,1 +1,20 @@
-//! Internal crate of Callgate: The worker process with its isolate, and the host side that starts it.
+//! Internal crate of Callgate: the worker process with its V8 isolate, and the host side that starts
+//! it, gives it one script, answers its calls and holds its limits.
+//!
+//! The wall is the process, not the isolate: a worker has an empty environment and one socket, and
+//! whatever a script does to it, the host ends it by SIGKILL. The host keeps the only clock, bounds
+//! everything a worker sends, and always comes back with one [`Ended`].
+//!
+//! The crate knows no MCP: a call is a function name and JSON text, and a [`CallHandler`] answers it.
+
+mod ended;
+mod host;
+mod job;
+mod ops;
+mod worker;
+
+pub use callgate_wire::{ErrorClass, Thrown};
+pub use ended::{Captured, End, Ended, Returned, ScriptException, WhichLimit};
+pub use host::{CallHandler, Launcher, LauncherOptions, WorkerProgram};
+pub use job::{Job, Limits};
+pub use worker::worker_main_if_requested;

@@ -142,12 +142,12 @@ pub enum Level {
     Error,
 }
 
-/// One console message.
+/// One console message, or the beginning of the one that goes on in the tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     /// Its level.
     pub level: Level,
-    /// Its text, without the line feed that ends it.
+    /// Its text, with the line feed that ends it, unless the rest of the message is in the tail.
     pub text: Text,
 }
 

@@ -1,0 +1,73 @@
+//! Makes the start-up snapshot: the isolate after `runtime-js` has run in it.
+
+use std::path::{Path, PathBuf};
+
+use deno_core::snapshot::{CreateSnapshotOptions, create_snapshot};
+use deno_core::{ExtensionFileSource, v8_set_flags};
+
+#[path = "src/ops.rs"]
+#[expect(dead_code, reason = "no script runs while the snapshot is made")]
+mod ops;
+
+fn main() {
+    let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let runtime_js = manifest.join("../../runtime-js");
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/ops.rs");
+    println!("cargo::rerun-if-changed={}", runtime_js.display());
+
+    let files = numbered_files(&runtime_js)
+        .into_iter()
+        .map(|path| {
+            let name = path
+                .file_name()
+                .and_then(|n| n.to_str())
+                .expect("a UTF-8 file name");
+            let path = path.to_str().expect("a UTF-8 path");
+            // The build script ends soon; the snapshot wants names that live as long as it does.
+            ExtensionFileSource::loaded_during_snapshot(
+                String::leak(format!("ext:callgate/{name}")),
+                String::leak(path.to_owned()),
+            )
+        })
+        .collect();
+
+    // The hash seed is part of the snapshot; without this, two builds differ.
+    let _unknown = v8_set_flags(vec![
+        String::new(),
+        "--predictable".into(),
+        "--random-seed=42".into(),
+    ]);
+    let snapshot = create_snapshot(
+        CreateSnapshotOptions {
+            cargo_manifest_dir: env!("CARGO_MANIFEST_DIR"),
+            startup_snapshot: None,
+            skip_op_registration: false,
+            extensions: vec![ops::extension(files)],
+            extension_transpiler: None,
+            with_runtime_cb: None,
+        },
+        None,
+    )
+    .expect("runtime-js runs without an error");
+
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo"));
+    std::fs::write(out.join("isolate.snapshot"), &snapshot.output).expect("OUT_DIR is writable");
+}
+
+/// The files that start with a digit, in their order.
+fn numbered_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("runtime-js is there")
+        .map(|entry| entry.expect("a readable folder").path())
+        .filter(|path| {
+            let name = path
+                .file_name()
+                .and_then(|n| n.to_str())
+                .unwrap_or_default();
+            name.starts_with(|c: char| c.is_ascii_digit()) && name.ends_with(".js")
+        })
+        .collect();
+    files.sort();
+    files
+}

@@ -1,0 +1,128 @@
+//! What a run comes back with.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+/// The end of a run. There is exactly one for every run, whatever happened.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub end: End,
+    /// What the script printed.
+    pub output: Captured,
+    /// The script's own time, see [`Limits::script_time`](crate::Limits::script_time).
+    pub script_time: Duration,
+    /// Calls that reached the handler.
+    pub calls: u64,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum End {
+    /// The script returned.
+    Returned(Returned),
+    /// The script threw something it did not catch, or a promise it left alone was rejected.
+    Threw(ScriptException),
+    /// A limit was passed.
+    Limit {
+        /// Which one.
+        which: WhichLimit,
+        /// Its value, in the unit of the limit; milliseconds for times.
+        limit: u64,
+        /// What was observed, in the same unit.
+        observed: u64,
+    },
+    /// The worker broke: it died, or it sent what no worker sends.
+    Crashed {
+        /// What is known about it, for a person.
+        reason: String,
+    },
+    /// The script waits for a promise that nothing can settle any more.
+    NeverSettled,
+    /// The caller cancelled the run.
+    Cancelled,
+    /// No worker could be started.
+    NotStarted {
+        /// Why, for a person.
+        reason: String,
+    },
+}
+
+/// What a script returned.
+#[derive(Debug)]
+pub enum Returned {
+    /// `undefined`.
+    Undefined,
+    /// A value as JSON text.
+    Json(Box<RawValue>),
+    /// A value that JSON cannot express (a function, a BigInt, a cycle, a Map, a Set, an error), as
+    /// the console shows it.
+    Shown(String),
+    /// A value over [`Limits::result_bytes`](crate::Limits::result_bytes).
+    Cut {
+        /// The beginning of its text.
+        head: String,
+        /// The end of its text.
+        tail: String,
+        /// Bytes of its whole text, as the worker says.
+        total_bytes: u64,
+    },
+}
+
+/// An exception that a script did not catch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ScriptException {
+    /// The error's name; empty when something else than an error was thrown.
+    pub name: String,
+    /// The error's message, or the thrown value as the console shows it.
+    pub message: String,
+    /// Line in the author's text, from 1; 0 when not known.
+    pub line: u32,
+    /// Column in that line, from 1; 0 when not known.
+    pub column: u32,
+    /// The stack in the author's lines, with `Caused by:` for each cause; empty when there is none.
+    pub stack: String,
+}
+
+/// The limits that end a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WhichLimit {
+    /// [`Limits::script_time`](crate::Limits::script_time), in milliseconds.
+    ScriptTime,
+    /// [`Limits::run_time`](crate::Limits::run_time), in milliseconds.
+    RunTime,
+    /// [`Limits::heap_bytes`](crate::Limits::heap_bytes).
+    Memory,
+    /// [`Limits::calls`](crate::Limits::calls).
+    Calls,
+}
+
+impl fmt::Display for WhichLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ScriptTime => "script time",
+            Self::RunTime => "run time",
+            Self::Memory => "memory",
+            Self::Calls => "calls",
+        })
+    }
+}
+
+/// What a script printed: the head, what was cut out of the middle, the tail.
+///
+/// Messages end with a line feed. When nothing was cut, `head` followed by `tail` is everything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Captured {
+    /// The beginning.
+    pub head: String,
+    /// The end.
+    pub tail: String,
+    /// Bytes cut between the two.
+    pub cut_bytes: u64,
+    /// Line feeds in what was cut.
+    pub cut_lines: u64,
+}

@@ -1,0 +1,173 @@
+//! The host side: starts workers ahead of time, gives each one script, and holds every limit.
+
+mod captured;
+mod clock;
+mod process;
+mod run;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use crate::worker::Settings;
+use crate::{Captured, End, Ended, Job, Thrown};
+use process::{Spawner, Worker};
+
+/// The program that workers are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkerProgram {
+    /// The executable of this process, which calls
+    /// [`worker_main_if_requested`](crate::worker_main_if_requested) first thing in its `main`.
+    CurrentExe,
+    /// An executable that does so, `callgate-worker` for one.
+    Path(PathBuf),
+}
+
+/// Settings of a [`Launcher`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LauncherOptions {
+    /// Workers that are started ahead of time and wait for a script. Default 1.
+    ///
+    /// A waiting worker costs about 30 MB of memory, most of it shared with the other workers, and
+    /// no processor time. It is started with the heap limit and the `jit` setting of the run before
+    /// it; a run with others starts its own worker.
+    pub spares: usize,
+    /// Heap limit of the first spares, in bytes. Default as in [`Limits`](crate::Limits).
+    pub heap_bytes: u64,
+    /// `jit` of the first spares. Default as in [`Limits`](crate::Limits).
+    pub jit: bool,
+}
+
+impl Default for LauncherOptions {
+    fn default() -> Self {
+        let limits = crate::Limits::default();
+        Self {
+            spares: 1,
+            heap_bytes: limits.heap_bytes,
+            jit: limits.jit,
+        }
+    }
+}
+
+/// Answers the calls of scripts.
+pub trait CallHandler: Send + Sync {
+    /// Answers one call.
+    ///
+    /// The function's name and the input come from the script: the name is any string of at most
+    /// 4096 bytes, the input is valid JSON and nothing more is known about it. The future is dropped
+    /// when the run ends before it does.
+    fn call(
+        &self,
+        function: String,
+        input: Box<RawValue>,
+    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>>;
+}
+
+/// Starts workers and runs scripts in them. Cheap to clone; the workers end with the last clone and
+/// the last run.
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    spawner: Spawner,
+    spares: usize,
+    waiting: Mutex<Vec<Worker>>,
+}
+
+impl Launcher {
+    /// A launcher whose spares are on their way when this returns. Whether the program can be started
+    /// at all shows in the first run.
+    #[must_use]
+    pub fn new(program: WorkerProgram, options: LauncherOptions) -> Self {
+        let spawner = Spawner::new(program);
+        let launcher = Self {
+            inner: Arc::new(Inner {
+                spawner,
+                spares: options.spares,
+                waiting: Mutex::new(Vec::new()),
+            }),
+        };
+        launcher.refill(settings(options.heap_bytes, options.jit));
+        launcher
+    }
+
+    /// Runs one script to its end.
+    ///
+    /// Comes back once, with what happened, whatever happened; never panics on what a worker sends.
+    /// When the future is dropped the worker dies. Needs a tokio runtime with I/O and time.
+    pub async fn run(
+        &self,
+        job: Job,
+        calls: Arc<dyn CallHandler>,
+        cancel: CancellationToken,
+    ) -> Ended {
+        let settings = settings(job.limits.heap_bytes, job.limits.jit);
+        let waiting = self.take_spare(settings);
+        let worker = match waiting {
+            Some(worker) => Ok(worker),
+            None => self.inner.spawner.spawn(settings).await,
+        };
+        self.refill(settings);
+        match worker {
+            Ok(worker) => run::run(worker, job, calls, cancel).await,
+            Err(reason) => Ended {
+                end: End::NotStarted { reason },
+                output: Captured::default(),
+                script_time: std::time::Duration::ZERO,
+                calls: 0,
+            },
+        }
+    }
+
+    fn take_spare(&self, settings: Settings) -> Option<Worker> {
+        let mut waiting = self
+            .inner
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // Spares that died while they waited are of no use to anyone.
+        waiting.retain_mut(Worker::is_alive);
+        let fitting = waiting
+            .iter()
+            .position(|worker| worker.settings == settings)?;
+        Some(waiting.remove(fitting))
+    }
+
+    /// Has spares with these settings started, in place of those with others.
+    fn refill(&self, settings: Settings) {
+        let inner = &self.inner;
+        let missing = {
+            let mut waiting = inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.retain(|worker| worker.settings == settings);
+            inner.spares.saturating_sub(waiting.len())
+        };
+        for _ in 0..missing {
+            // The launcher may be gone by then, and its spares with it.
+            let launcher = Arc::downgrade(inner);
+            let spares = inner.spares;
+            inner.spawner.spawn_for(settings, move |worker| {
+                let (Ok(worker), Some(inner)) = (worker, launcher.upgrade()) else {
+                    return;
+                };
+                let mut waiting = inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                if waiting.len() < spares {
+                    waiting.push(worker);
+                }
+            });
+        }
+    }
+}
+
+fn settings(heap_bytes: u64, jit: bool) -> Settings {
+    Settings {
+        heap_bytes: heap_bytes.max(16 << 20),
+        jit,
+    }
+}

@@ -1,0 +1,235 @@
+//! Worker processes: how they are started, watched and ended.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::WorkerProgram;
+use crate::worker::{Settings, WORKER_NAME};
+
+/// Bytes of a dead worker's standard error that are looked at.
+const STDERR_BYTES: usize = 16 << 10;
+
+/// Starts workers, on a thread of its own.
+///
+/// Linux ties a child's death signal to the thread that started it, not to the process: a worker
+/// started from a thread of an async runtime would die with that thread. The same thread waits for
+/// the workers that were ended, so that none stays behind as a zombie.
+#[derive(Debug)]
+pub(super) struct Spawner {
+    orders: mpsc::Sender<Order>,
+}
+
+enum Order {
+    Start(Settings, Box<dyn FnOnce(Result<Worker, String>) + Send>),
+    Stop,
+}
+
+impl Spawner {
+    /// Starts the thread.
+    pub(super) fn new(program: WorkerProgram) -> Self {
+        let (orders, inbox) = mpsc::channel();
+        let (dead, graveyard) = mpsc::channel::<Dead>();
+        // Without threads there are no workers: the order is dropped, and its run is told so.
+        let _reaper = std::thread::Builder::new()
+            .name("callgate-reaper".to_owned())
+            .spawn(move || graveyard.into_iter().for_each(Dead::bury));
+        let _spawner = std::thread::Builder::new()
+            .name("callgate-spawner".to_owned())
+            .spawn(move || {
+                while let Ok(Order::Start(settings, then)) = inbox.recv() {
+                    then(start(&program, settings, &dead));
+                }
+            });
+        Self { orders }
+    }
+
+    /// Starts a worker.
+    pub(super) async fn spawn(&self, settings: Settings) -> Result<Worker, String> {
+        let (sender, receiver) = oneshot::channel();
+        self.spawn_for(settings, |worker| {
+            // A run that was dropped meanwhile drops the worker too.
+            let _gone = sender.send(worker);
+        });
+        receiver
+            .await
+            .unwrap_or_else(|_| Err("the thread that starts workers is gone".to_owned()))
+    }
+
+    /// Starts a worker and gives it to `then`, on the spawner's thread.
+    pub(super) fn spawn_for(
+        &self,
+        settings: Settings,
+        then: impl FnOnce(Result<Worker, String>) + Send + 'static,
+    ) {
+        let _gone = self.orders.send(Order::Start(settings, Box::new(then)));
+    }
+}
+
+impl Drop for Spawner {
+    fn drop(&mut self) {
+        // Its thread ends, and with it every worker that is left.
+        let _gone = self.orders.send(Order::Stop);
+    }
+}
+
+/// A running worker. Dropping it kills the process.
+#[derive(Debug)]
+pub(super) struct Worker {
+    /// What it was started with.
+    pub(super) settings: Settings,
+    socket: Option<UnixStream>,
+    child: Option<Child>,
+    dead: mpsc::Sender<Dead>,
+}
+
+impl Worker {
+    /// The host's end of the socket; the first call has it.
+    pub(super) fn take_socket(&mut self) -> Option<UnixStream> {
+        self.socket.take()
+    }
+
+    /// Whether the process has not ended yet.
+    pub(super) fn is_alive(&mut self) -> bool {
+        self.child
+            .as_mut()
+            .is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// Processor time the process has used so far, all its threads together; `None` once it is dead.
+    pub(super) fn cpu_time(&self) -> Option<Duration> {
+        let pid = libc::pid_t::try_from(self.child.as_ref()?.id()).ok()?;
+        let mut clock: libc::clockid_t = 0;
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: both calls write to one live value each. The process is a child that was not
+        // waited for, so its id is not another's.
+        let read = unsafe {
+            libc::clock_getcpuclockid(pid, &raw mut clock) == 0
+                && libc::clock_gettime(clock, &raw mut time) == 0
+        };
+        if !read {
+            return None;
+        }
+        let seconds = u64::try_from(time.tv_sec).ok()?;
+        let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
+        Some(Duration::new(seconds, nanoseconds))
+    }
+
+    /// Kills the process and says how it ended, which is by itself if it was faster.
+    pub(super) async fn end(mut self) -> Death {
+        let (sender, receiver) = oneshot::channel();
+        self.kill(Some(sender));
+        receiver.await.unwrap_or_default()
+    }
+
+    fn kill(&mut self, tell: Option<oneshot::Sender<Death>>) {
+        let Some(child) = self.child.take() else {
+            return;
+        };
+        if let Ok(pid) = libc::pid_t::try_from(child.id()) {
+            // SAFETY: a system call with numbers. The process was not waited for, so its id, which
+            // is its group's too, is not another's.
+            unsafe {
+                libc::kill(-pid, libc::SIGKILL);
+            }
+        }
+        if let Err(mpsc::SendError(dead)) = self.dead.send(Dead { child, tell }) {
+            dead.bury();
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill(None);
+    }
+}
+
+/// How a worker ended.
+#[derive(Debug, Default)]
+pub(super) struct Death {
+    /// Its status, if it could be had.
+    pub(super) status: Option<ExitStatus>,
+    /// The end of what it wrote to standard error, which only V8 and Rust's panics do.
+    pub(super) stderr: String,
+}
+
+impl Death {
+    /// The signal that ended it, unless it was the host's own SIGKILL.
+    pub(super) fn signal(&self) -> Option<i32> {
+        self.status
+            .and_then(|status| status.signal())
+            .filter(|signal| *signal != libc::SIGKILL)
+    }
+}
+
+/// A worker that was killed and has not been waited for.
+struct Dead {
+    child: Child,
+    tell: Option<oneshot::Sender<Death>>,
+}
+
+impl Dead {
+    fn bury(mut self) {
+        let status = self.child.wait().ok();
+        if let Some(tell) = self.tell {
+            let stderr = self.child.stderr.take().map(read_rest).unwrap_or_default();
+            let _gone = tell.send(Death { status, stderr });
+        }
+    }
+}
+
+/// What is in the pipe of a dead process.
+fn read_rest(mut stderr: ChildStderr) -> String {
+    use std::io::Read;
+    let mut bytes = vec![0; STDERR_BYTES];
+    // The process is dead and was alone with its end of the pipe, so this does not wait.
+    let read = stderr.read(&mut bytes).unwrap_or(0);
+    bytes.truncate(read);
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+fn start(
+    program: &WorkerProgram,
+    settings: Settings,
+    dead: &mpsc::Sender<Dead>,
+) -> Result<Worker, String> {
+    let path = match program {
+        // Not the path of the executable, which another may have taken since.
+        WorkerProgram::CurrentExe => "/proc/self/exe".as_ref(),
+        WorkerProgram::Path(path) => path.as_path(),
+    };
+    let fail =
+        |error: std::io::Error| format!("the worker {} cannot be started: {error}", path.display());
+    let (ours, theirs) = UnixStream::pair().map_err(fail)?;
+    ours.set_nonblocking(true).map_err(fail)?;
+    // Without anything that runs between fork and exec, so that the process is started by vfork,
+    // whatever the size of this one. All descriptors of Rust are close-on-exec; the worker closes
+    // those of others first thing.
+    let child = Command::new(path)
+        .arg0(WORKER_NAME)
+        .args(settings.to_arguments())
+        .env_clear()
+        .env("TZ", "UTC")
+        .current_dir("/")
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(fail)?;
+    Ok(Worker {
+        settings,
+        socket: Some(ours),
+        child: Some(child),
+        dead: dead.clone(),
+    })
+}

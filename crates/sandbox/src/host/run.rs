@@ -1,0 +1,550 @@
+//! One run: the loop between a worker's socket, the calls, the clock and the caller's cancel.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use callgate_wire::{
+    Call, Decoder, Done, Encoded, ErrorClass, HostFrame, LimitHit, Reply, ReturnValue, Start,
+    TerminateReason, Text, Thrown, ToWire, WireError, WorkerFrame, WorkerLimits,
+};
+use serde_json::value::RawValue;
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::CallHandler;
+use super::captured::Collector;
+use super::clock::Clock;
+use super::process::{Death, Worker};
+use crate::{Captured, End, Ended, Job, Limits, Returned, ScriptException, WhichLimit};
+
+/// Time a worker has to stop by itself before it is killed.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// Time a worker has to come up.
+const READY_TIME: Duration = Duration::from_secs(20);
+
+/// Bytes of a function's name in a call.
+const NAME_BYTES: usize = 4096;
+
+/// Bytes of inputs that may wait for their turn or their answer, beyond which calls are refused.
+const WAITING_BYTES: usize = 256 << 20;
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// Runs the job in the worker, which is dead when this returns.
+pub(super) async fn run(
+    mut worker: Worker,
+    job: Job,
+    handler: Arc<dyn CallHandler>,
+    cancel: CancellationToken,
+) -> Ended {
+    let began = Instant::now();
+    let limits = job.limits.clone();
+    let socket = worker
+        .take_socket()
+        .and_then(|socket| UnixStream::from_std(socket).ok());
+    let Some(socket) = socket else {
+        return Ended {
+            end: End::NotStarted {
+                reason: "the socket of the worker cannot be used".to_owned(),
+            },
+            output: Captured::default(),
+            script_time: Duration::ZERO,
+            calls: 0,
+        };
+    };
+    let (reading, writing) = socket.into_split();
+    let (frames, outbox) = mpsc::unbounded_channel();
+    let mut writer = JoinSet::new();
+    writer.spawn(write(writing, outbox));
+
+    let mut run = Run {
+        worker,
+        frames,
+        handler,
+        clock: Clock::new(began),
+        cpu: Duration::ZERO,
+        collector: Collector::new(limits.output_bytes),
+        calls: JoinSet::new(),
+        queue: VecDeque::new(),
+        waiting_bytes: 0,
+        call_count: 0,
+        memory: None,
+        stopping: None,
+        limits,
+    };
+    let stop = run.drive(job, reading, &cancel, began).await;
+    run.finish(stop).await
+}
+
+struct Run {
+    worker: Worker,
+    frames: mpsc::UnboundedSender<Encoded>,
+    handler: Arc<dyn CallHandler>,
+    limits: Limits,
+    clock: Clock,
+    /// The last reading of the worker's processor time.
+    cpu: Duration,
+    collector: Collector,
+    calls: JoinSet<(u64, usize, Result<Box<RawValue>, Thrown>)>,
+    queue: VecDeque<Call>,
+    waiting_bytes: usize,
+    call_count: u64,
+    memory: Option<LimitHit>,
+    stopping: Option<Stopping>,
+}
+
+/// A run that the host has decided to end.
+struct Stopping {
+    end: End,
+    kill_at: Instant,
+}
+
+/// Why the loop ended.
+enum Stop {
+    /// The worker told how the script ended.
+    Told(Done),
+    /// The worker closed the socket.
+    Gone,
+    /// The worker sent something else than frames.
+    Violation(String),
+    /// The worker did not stop in time after it was told to.
+    Kill,
+    /// The worker did not come up.
+    NotReady,
+}
+
+impl Run {
+    async fn drive(
+        &mut self,
+        job: Job,
+        mut reading: OwnedReadHalf,
+        cancel: &CancellationToken,
+        began: Instant,
+    ) -> Stop {
+        let mut decoder = Decoder::<WorkerFrame>::new(self.max_worker_frame());
+        let mut job = Some(job);
+        let ready_by = began + READY_TIME;
+        loop {
+            // What has been received.
+            loop {
+                match decoder.next() {
+                    Ok(Some(frame)) => {
+                        if let Some(stop) = self.take(frame, &mut job) {
+                            return stop;
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(error) => return Stop::Violation(error.to_string()),
+                }
+            }
+            let now = Instant::now();
+            self.cpu = self.worker.cpu_time().unwrap_or(self.cpu);
+            let wake = match &self.stopping {
+                Some(stopping) if now >= stopping.kill_at => return Stop::Kill,
+                Some(stopping) => stopping.kill_at,
+                None if job.is_some() && now >= ready_by => return Stop::NotReady,
+                None if job.is_some() => ready_by,
+                None => match self.passed(now, began) {
+                    Some((end, reason)) => {
+                        self.stop(end, reason);
+                        continue;
+                    }
+                    None => self
+                        .clock
+                        .look_again(self.limits.script_time, now, self.cpu)
+                        .min(began + self.limits.run_time),
+                },
+            };
+            tokio::select! {
+                biased;
+                () = cancel.cancelled(), if self.stopping.is_none() => {
+                    self.stop(End::Cancelled, TerminateReason::Cancelled);
+                    if job.is_some() {
+                        return Stop::Kill;
+                    }
+                }
+                read = receive(&mut reading, &mut decoder) => {
+                    if !read {
+                        return Stop::Gone;
+                    }
+                }
+                Some(done) = self.calls.join_next(), if !self.calls.is_empty() => {
+                    self.reply(done);
+                }
+                () = tokio::time::sleep_until(wake.into()) => {}
+            }
+        }
+    }
+
+    /// One frame of the worker.
+    fn take(&mut self, frame: WorkerFrame, job: &mut Option<Job>) -> Option<Stop> {
+        match frame {
+            WorkerFrame::Ready { pid: _ } => {
+                let Some(job) = job.take() else {
+                    return Some(violation("it says twice that it is ready"));
+                };
+                // The script's time begins here, however long the worker took to come up.
+                self.clock = Clock::new(Instant::now());
+                if let Err(error) = self.start(job) {
+                    self.stop(
+                        End::NotStarted {
+                            reason: format!("the script is too large: {error}"),
+                        },
+                        TerminateReason::Limit,
+                    );
+                    return Some(Stop::Kill);
+                }
+            }
+            _ if job.is_some() => return Some(violation("it speaks before it is ready")),
+            WorkerFrame::Call(call) => return self.call(call),
+            WorkerFrame::Output(output) => self.collector.head(&output.text),
+            WorkerFrame::OutputEnd(end) => self.collector.end(&end),
+            WorkerFrame::LimitHit(hit) => {
+                self.memory.get_or_insert(hit);
+                if self.stopping.is_none() {
+                    let end = self.memory_end(hit);
+                    self.stop(end, TerminateReason::Limit);
+                }
+            }
+            WorkerFrame::Done(done) => return Some(Stop::Told(done)),
+        }
+        None
+    }
+
+    fn start(&self, job: Job) -> Result<(), WireError> {
+        let l = &self.limits;
+        self.send(HostFrame::Start(Start {
+            source_name: job.source_name.into(),
+            line_offset: job.line_offset,
+            functions: job.functions.into_iter().map(Text::from).collect(),
+            limits: WorkerLimits {
+                output_bytes: l.output_bytes,
+                output_lines: l.output_lines,
+                message_bytes: l.message_bytes,
+                depth: l.depth,
+                result_bytes: l.result_bytes,
+                frame_bytes: l.input_bytes,
+                buffer_bytes: l.buffer_bytes,
+            },
+            code: job.code.into(),
+        }))
+    }
+
+    fn call(&mut self, call: Call) -> Option<Stop> {
+        if self.stopping.is_some() {
+            return None;
+        }
+        if call.tool.len() > NAME_BYTES {
+            return Some(violation("it calls a function whose name is too long"));
+        }
+        self.call_count += 1;
+        if self.call_count > self.limits.calls {
+            let end = End::Limit {
+                which: WhichLimit::Calls,
+                limit: self.limits.calls,
+                observed: self.call_count,
+            };
+            self.call_count = self.limits.calls;
+            self.stop(end, TerminateReason::Limit);
+            return None;
+        }
+        let bytes = call.input.len();
+        if self.waiting_bytes.saturating_add(bytes) > WAITING_BYTES {
+            self.answer(
+                call.id,
+                Err(refused(format!(
+                    "{}: calls with {WAITING_BYTES} bytes of input are under way; await some first",
+                    call.tool
+                ))),
+            );
+            return None;
+        }
+        self.waiting_bytes += bytes;
+        self.queue.push_back(call);
+        let stop = self.begin_calls();
+        self.note_waiting();
+        stop
+    }
+
+    /// Hands queued calls to the handler as far as there is room.
+    fn begin_calls(&mut self) -> Option<Stop> {
+        let most = usize::try_from(self.limits.calls_in_flight)
+            .unwrap_or(usize::MAX)
+            .max(1);
+        while self.calls.len() < most {
+            let call = self.queue.pop_front()?;
+            let bytes = call.input.len();
+            let Ok(input) = RawValue::from_string(call.input.into_string()) else {
+                return Some(violation("the input of a call is not JSON"));
+            };
+            let answer = self.handler.call(call.tool.into_string(), input);
+            self.calls
+                .spawn(async move { (call.id, bytes, answer.await) });
+        }
+        None
+    }
+
+    fn reply(
+        &mut self,
+        done: Result<(u64, usize, Result<Box<RawValue>, Thrown>), tokio::task::JoinError>,
+    ) {
+        // A handler that panics leaves its call unanswered: the id went with the task. The script
+        // then waits until its time is over, which is the handler's bug to fix.
+        let Ok((id, bytes, outcome)) = done else {
+            self.note_waiting();
+            return;
+        };
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes);
+        self.answer(id, outcome);
+        // Queued inputs were counted when they came, and a bad one among them ends the run when it
+        // is its turn.
+        if let Some(Stop::Violation(reason)) = self.begin_calls() {
+            self.stop(End::Crashed { reason }, TerminateReason::Limit);
+        }
+        self.note_waiting();
+    }
+
+    fn answer(&self, call: u64, outcome: Result<Box<RawValue>, Thrown>) {
+        let limit = usize::try_from(self.limits.reply_bytes).unwrap_or(usize::MAX);
+        let outcome = match outcome {
+            Ok(json) if json.get().len() > limit => Err(refused(format!(
+                "the result is {} bytes of JSON, over the limit of {limit} bytes",
+                json.get().len()
+            ))),
+            Ok(json) => Ok(Text::from(Box::<str>::from(json))),
+            Err(thrown) => Err(thrown),
+        };
+        // A frame that cannot be encoded is over 4 GiB, which the limit above leaves to errors only.
+        let _too_large = self.send(HostFrame::Reply(Reply { call, outcome }));
+    }
+
+    fn note_waiting(&mut self) {
+        let waiting = !self.calls.is_empty() || !self.queue.is_empty();
+        self.cpu = self.worker.cpu_time().unwrap_or(self.cpu);
+        self.clock.set_waiting(waiting, Instant::now(), self.cpu);
+    }
+
+    fn send(&self, frame: HostFrame) -> Result<(), WireError> {
+        let frame = frame.encode(u32::MAX as usize)?;
+        // A worker that is gone shows on the reading side.
+        let _gone = self.frames.send(frame);
+        Ok(())
+    }
+
+    /// Asks the worker to stop, and sets the time for it.
+    fn stop(&mut self, end: End, reason: TerminateReason) {
+        if self.stopping.is_some() {
+            return;
+        }
+        let _small = self.send(HostFrame::Terminate { reason });
+        self.stopping = Some(Stopping {
+            end,
+            kill_at: Instant::now() + GRACE,
+        });
+        self.calls.abort_all();
+        self.queue.clear();
+    }
+
+    fn passed(&self, now: Instant, began: Instant) -> Option<(End, TerminateReason)> {
+        let spent = self.clock.spent(now, self.cpu);
+        let whole = now.saturating_duration_since(began);
+        let (which, limit, observed, reason) = if spent >= self.limits.script_time {
+            let limit = self.limits.script_time;
+            (
+                WhichLimit::ScriptTime,
+                limit,
+                spent,
+                TerminateReason::ScriptTime,
+            )
+        } else if whole >= self.limits.run_time {
+            (
+                WhichLimit::RunTime,
+                self.limits.run_time,
+                whole,
+                TerminateReason::RunTime,
+            )
+        } else {
+            return None;
+        };
+        let end = End::Limit {
+            which,
+            limit: milliseconds(limit),
+            observed: milliseconds(observed),
+        };
+        Some((end, reason))
+    }
+
+    fn max_worker_frame(&self) -> usize {
+        let l = &self.limits;
+        let largest = l
+            .input_bytes
+            .max(l.result_bytes)
+            .max(l.output_bytes)
+            .max(l.message_bytes);
+        // Names, stacks and messages of errors come on top.
+        usize::try_from(largest)
+            .unwrap_or(usize::MAX)
+            .saturating_add(1 << 20)
+    }
+
+    async fn finish(mut self, stop: Stop) -> Ended {
+        let now = Instant::now();
+        self.cpu = self.worker.cpu_time().unwrap_or(self.cpu);
+        let script_time = self.clock.spent(now, self.cpu);
+        self.calls.abort_all();
+        let death = self.worker.end().await;
+        let end = match (self.stopping, stop) {
+            (Some(stopping), _) => stopping.end,
+            (None, Stop::Told(done)) => told(done, &self.limits),
+            (None, Stop::Gone) => crashed(&death),
+            (None, Stop::Violation(reason)) => End::Crashed {
+                reason: format!("the worker breaks the protocol: {reason}"),
+            },
+            (None, Stop::NotReady | Stop::Kill) => End::NotStarted {
+                reason: with_stderr(
+                    "the worker did not come up; does the program call worker_main_if_requested \
+                     first thing in its main?"
+                        .to_owned(),
+                    &death,
+                ),
+            },
+        };
+        Ended {
+            end,
+            output: self.collector.into_captured(),
+            script_time,
+            calls: self.call_count,
+        }
+    }
+
+    fn memory_end(&self, hit: LimitHit) -> End {
+        End::Limit {
+            which: WhichLimit::Memory,
+            limit: self.limits.heap_bytes,
+            observed: hit.observed,
+        }
+    }
+}
+
+/// What the worker told, checked.
+fn told(done: Done, limits: &Limits) -> End {
+    let limit = usize::try_from(limits.result_bytes).unwrap_or(usize::MAX);
+    let too_long = || End::Crashed {
+        reason: "the worker breaks the protocol: its result is over the limit".to_owned(),
+    };
+    match done {
+        Done::Returned(ReturnValue::Undefined) => End::Returned(Returned::Undefined),
+        Done::Returned(ReturnValue::Json(json)) if json.len() <= limit => {
+            match RawValue::from_string(json.into_string()) {
+                Ok(json) => End::Returned(Returned::Json(json)),
+                Err(_) => End::Crashed {
+                    reason: "the worker breaks the protocol: its result is not JSON".to_owned(),
+                },
+            }
+        }
+        Done::Returned(ReturnValue::Shown(text)) if text.len() <= limit => {
+            End::Returned(Returned::Shown(text.into_string()))
+        }
+        Done::Returned(ReturnValue::Cut {
+            head,
+            tail,
+            total_bytes,
+        }) if head.len().saturating_add(tail.len()) <= limit => End::Returned(Returned::Cut {
+            head: head.into_string(),
+            tail: tail.into_string(),
+            total_bytes,
+        }),
+        Done::Returned(_) => too_long(),
+        Done::Threw(exception) => End::Threw(ScriptException {
+            name: exception.name.into_string(),
+            message: exception.message.into_string(),
+            line: exception.line,
+            column: exception.column,
+            stack: exception.stack.into_string(),
+        }),
+        Done::NeverSettled => End::NeverSettled,
+        Done::Terminated => End::Crashed {
+            reason: "the worker stopped the script without being told to".to_owned(),
+        },
+    }
+}
+
+fn crashed(death: &Death) -> End {
+    let reason = match (
+        death.signal(),
+        death.status.and_then(|status| status.code()),
+    ) {
+        (Some(signal), _) => format!("the worker died of signal {signal}"),
+        (None, Some(code)) => format!("the worker ended with code {code} before the script did"),
+        (None, None) => "the worker closed its socket before the script ended".to_owned(),
+    };
+    End::Crashed {
+        reason: with_stderr(reason, death),
+    }
+}
+
+fn with_stderr(mut reason: String, death: &Death) -> String {
+    let said = death
+        .stderr
+        .lines()
+        .find(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let fatal = death.stderr.lines().find(|line| line.contains("atal"));
+    if let Some(line) = fatal.or(said) {
+        reason.push_str(": ");
+        reason.extend(line.trim_matches(['#', ' ']).chars().take(200));
+    }
+    reason
+}
+
+fn violation(what: &str) -> Stop {
+    Stop::Violation(what.to_owned())
+}
+
+fn refused(message: String) -> Thrown {
+    Thrown {
+        class: ErrorClass::Protocol,
+        message: message.into(),
+        fields: "{}".into(),
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Reads what is there into the decoder; false at the end of the stream. Nothing is lost when the
+/// future is dropped while it waits.
+async fn receive(reading: &mut OwnedReadHalf, decoder: &mut Decoder<WorkerFrame>) -> bool {
+    loop {
+        if reading.readable().await.is_err() {
+            return false;
+        }
+        match reading.try_read_buf(decoder.space(READ_BYTES)) {
+            Ok(read) => return read > 0,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Writes frames in the order they come, until the worker or the run is gone.
+async fn write(mut writing: OwnedWriteHalf, mut outbox: mpsc::UnboundedReceiver<Encoded>) {
+    while let Some(frame) = outbox.recv().await {
+        let mut slices = frame.slices().map(IoSlice::new);
+        let mut slices = slices.as_mut_slice();
+        while !slices.is_empty() {
+            match writing.write_vectored(slices).await {
+                Ok(0) | Err(_) => return,
+                Ok(written) => IoSlice::advance_slices(&mut slices, written),
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What a run is given: the script and its limits.
+
+use std::time::Duration;
+
+/// One script to run.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Name of the script in stacks and messages, `script.ts` for one.
+    pub source_name: String,
+    /// JavaScript expression text whose value is an async function without parameters. It is
+    /// evaluated as a classic script, the function is called, and its promise is awaited.
+    pub code: String,
+    /// Lines that `code` has before the author's first line.
+    pub line_offset: u32,
+    /// Names of the functions to define in the global scope.
+    pub functions: Vec<String>,
+    /// The limits of this run.
+    pub limits: Limits,
+}
+
+/// The limits of one run.
+///
+/// A limit that is passed ends the run with [`End::Limit`](crate::End::Limit), which carries the
+/// limit and what was observed, unless its description says otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Time of the script itself. Default 10 s.
+    ///
+    /// While no call is under way this is wall time, so a sleeping timer counts; while calls are
+    /// under way it is the worker's processor time, so waiting for a tool or a person does not.
+    /// The script is stopped within 250 ms more. Does not cover the start of the worker.
+    pub script_time: Duration,
+    /// Wall time of the whole run, with all waiting. Default 1 h.
+    pub run_time: Duration,
+    /// Bytes of the JavaScript heap. Default 128 MiB, at least 16 MiB.
+    ///
+    /// Does not cover array buffers, and some of V8's own memory.
+    pub heap_bytes: u64,
+    /// Bytes of all array buffers together. Default 128 MiB. Over it the script gets a `RangeError`
+    /// that it can catch.
+    pub buffer_bytes: u64,
+    /// Bytes of console output that are kept: half as the head, half as the tail. Default 64 KiB.
+    /// Nothing ends; what was cut is counted.
+    pub output_bytes: u64,
+    /// Lines of console output that are kept, in the same way. Default 2000.
+    pub output_lines: u64,
+    /// Bytes, roughly, that one console message may have; over it, its middle or its end is left
+    /// out. Default 64 KiB.
+    pub message_bytes: u64,
+    /// Levels of nesting that the console shows of a value. Default 4.
+    pub depth: u32,
+    /// Bytes of the returned value's JSON that are kept; over it, half as head and half as tail.
+    /// Default 1 MiB.
+    pub result_bytes: u64,
+    /// Bytes of one call's input as JSON text. Default 16 MiB. Over it the call throws.
+    pub input_bytes: u64,
+    /// Bytes of one call's result as JSON text. Default 256 MiB. Over it the call throws
+    /// `McpProtocolError`. V8 takes no string of more than about 512 MiB.
+    pub reply_bytes: u64,
+    /// Calls that are under way at the same time. Default 1000. More wait for their turn.
+    pub calls_in_flight: u32,
+    /// Calls of the whole run. Default 10000.
+    pub calls: u64,
+    /// Whether V8 may compile to machine code. Default true. Without, scripts that compute are many
+    /// times slower, and a class of attacks on the compiler is gone.
+    pub jit: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            script_time: Duration::from_secs(10),
+            run_time: Duration::from_secs(3600),
+            heap_bytes: 128 << 20,
+            buffer_bytes: 128 << 20,
+            output_bytes: 64 << 10,
+            output_lines: 2000,
+            message_bytes: 64 << 10,
+            depth: 4,
+            result_bytes: 1 << 20,
+            input_bytes: 16 << 20,
+            reply_bytes: 256 << 20,
+            calls_in_flight: 1000,
+            calls: 10_000,
+            jit: true,
+        }
+    }
+}

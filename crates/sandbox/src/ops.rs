@@ -1,0 +1,394 @@
+//! The ops: everything that JavaScript in the isolate can ask of the worker.
+//!
+//! The build script uses this file too, for the snapshot, so it knows the rest of the worker only
+//! as [`Link`].
+
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use callgate_wire::{ErrorClass, Text, Thrown};
+use deno_core::url::{Url, form_urlencoded, quirks};
+use deno_core::{Extension, ExtensionFileSource, OpDecl, OpState, ToV8, op2, v8};
+use deno_error::JsErrorBox;
+use tokio::sync::oneshot;
+
+/// What the ops need of the worker.
+pub(crate) trait Link {
+    /// Sends a call; the reply comes through the receiver. An error is for the script to catch.
+    fn call(&self, tool: String, input: String) -> Result<Receiver, String>;
+    /// Takes one console message.
+    fn print(&self, level: u8, message: String);
+    /// Takes the end of the script.
+    fn done(&self, done: Told);
+}
+
+/// Where the reply to a call comes from.
+pub(crate) type Receiver = oneshot::Receiver<Result<Text, Thrown>>;
+
+/// How the script ended, as `99_start.js` tells it.
+pub(crate) struct Told {
+    /// One of the numbers at the top of that file.
+    pub(crate) kind: u32,
+    /// JSON, shown value or message.
+    pub(crate) text: String,
+    /// Name of the error.
+    pub(crate) name: String,
+    /// Its stack.
+    pub(crate) stack: String,
+    /// Line of its first frame.
+    pub(crate) line: u32,
+    /// Column of its first frame.
+    pub(crate) column: u32,
+}
+
+/// The extension with the ops, and with the given JavaScript when a snapshot is made.
+pub(crate) fn extension(files: Vec<ExtensionFileSource>) -> Extension {
+    Extension {
+        name: "callgate",
+        ops: Cow::Borrowed(OPS),
+        js_files: Cow::Owned(files),
+        op_state_fn: Some(Box::new(|state| {
+            state.put(Clock {
+                start: Instant::now(),
+                origin: SystemTime::now(),
+            });
+        })),
+        middleware_fn: Some(Box::new(|op| {
+            if op.name.starts_with("op_callgate_") || ALLOWED_BUILTINS.contains(&op.name) {
+                op
+            } else {
+                op.disable()
+            }
+        })),
+        ..Extension::default()
+    }
+}
+
+/// The ops of deno_core that work; all others throw when they are called.
+const ALLOWED_BUILTINS: &[&str] = &[
+    // Needed by deno_core's own start-up and event loop.
+    "op_drain_pending_rejections",
+    "op_get_ext_import_meta_proto",
+    "op_get_extras_binding_object",
+    "op_run_microtasks",
+    "op_set_captured_bootstrap",
+    // Timers.
+    "op_timer_now",
+    "op_timer_schedule",
+    "op_timer_track",
+    "op_timer_untrack",
+    // Looking at values without running any of their code.
+    "op_get_promise_details",
+    "op_get_proxy_details",
+    "op_is_any_array_buffer",
+    "op_is_arguments_object",
+    "op_is_array_buffer",
+    "op_is_async_function",
+    "op_is_big_int_object",
+    "op_is_boolean_object",
+    "op_is_boxed_primitive",
+    "op_is_date",
+    "op_is_generator_function",
+    "op_is_map",
+    "op_is_native_error",
+    "op_is_number_object",
+    "op_is_promise",
+    "op_is_reg_exp",
+    "op_is_set",
+    "op_is_string_object",
+    "op_is_typed_array",
+    "op_is_weak_map",
+    "op_is_weak_set",
+    // Text and clones.
+    "op_str_byte_length",
+    "op_structured_clone",
+];
+
+const OPS: &[OpDecl] = &[
+    op_callgate_call(),
+    op_callgate_decode(),
+    op_callgate_done(),
+    op_callgate_encode(),
+    op_callgate_form_parse(),
+    op_callgate_form_write(),
+    op_callgate_now(),
+    op_callgate_print(),
+    op_callgate_random(),
+    op_callgate_time_origin(),
+    op_callgate_url_parse(),
+    op_callgate_url_set(),
+];
+
+struct Clock {
+    start: Instant,
+    origin: SystemTime,
+}
+
+/// The reply to a call: `{ value }`, parsed, or `{ failed: [class, message, fields] }`.
+struct CallReply(Result<Text, Thrown>);
+
+impl<'a> ToV8<'a> for CallReply {
+    type Error = JsErrorBox;
+
+    fn to_v8<'i>(
+        self,
+        scope: &mut v8::PinScope<'a, 'i>,
+    ) -> Result<v8::Local<'a, v8::Value>, JsErrorBox> {
+        let (key, value) = match self.0 {
+            Ok(json) => {
+                let text = string(scope, &json)?;
+                drop(json);
+                // A text that is no JSON leaves V8's own SyntaxError behind, which is dropped here
+                // for one that says where it came from.
+                v8::tc_scope!(let scope, scope);
+                let value = v8::json::parse(scope, text)
+                    .ok_or_else(|| JsErrorBox::type_error("the result of the call is not JSON"))?;
+                ("value", value)
+            }
+            Err(thrown) => {
+                let class = match thrown.class {
+                    ErrorClass::Tool => 0,
+                    ErrorClass::Protocol => 1,
+                    ErrorClass::Timeout => 2,
+                    ErrorClass::Denied => 3,
+                };
+                let parts = [
+                    v8::Integer::new(scope, class).into(),
+                    string(scope, &thrown.message)?.into(),
+                    string(scope, &thrown.fields)?.into(),
+                ];
+                ("failed", v8::Array::new_with_elements(scope, &parts).into())
+            }
+        };
+        let key = string(scope, key)?;
+        let null = v8::null(scope).into();
+        Ok(v8::Object::with_prototype_and_properties(scope, null, &[key.into()], &[value]).into())
+    }
+}
+
+/// An array of strings, or null.
+struct Strings(Option<Vec<String>>);
+
+impl<'a> ToV8<'a> for Strings {
+    type Error = JsErrorBox;
+
+    fn to_v8<'i>(
+        self,
+        scope: &mut v8::PinScope<'a, 'i>,
+    ) -> Result<v8::Local<'a, v8::Value>, JsErrorBox> {
+        let Some(strings) = self.0 else {
+            return Ok(v8::null(scope).into());
+        };
+        let mut values = Vec::with_capacity(strings.len());
+        for text in strings {
+            values.push(v8::Local::<v8::Value>::from(string(scope, &text)?));
+        }
+        Ok(v8::Array::new_with_elements(scope, &values).into())
+    }
+}
+
+fn string<'a>(
+    scope: &mut v8::PinScope<'a, '_>,
+    text: &str,
+) -> Result<v8::Local<'a, v8::String>, JsErrorBox> {
+    v8::String::new(scope, text)
+        .ok_or_else(|| JsErrorBox::range_error("the text is longer than a string can be"))
+}
+
+#[op2]
+fn op_callgate_call(
+    state: &mut OpState,
+    #[string] tool: String,
+    #[string] input: String,
+) -> Result<impl Future<Output = Result<CallReply, JsErrorBox>> + use<>, JsErrorBox> {
+    let reply = state
+        .borrow::<Rc<dyn Link>>()
+        .call(tool, input)
+        .map_err(JsErrorBox::type_error)?;
+    Ok(async move {
+        match reply.await {
+            Ok(outcome) => Ok(CallReply(outcome)),
+            // The sender lives as long as the worker.
+            Err(_) => Err(JsErrorBox::generic("the worker is ending")),
+        }
+    })
+}
+
+#[op2(fast)]
+fn op_callgate_print(state: &mut OpState, level: u8, #[string] message: String) {
+    state.borrow::<Rc<dyn Link>>().print(level, message);
+}
+
+#[op2(fast)]
+fn op_callgate_done(
+    state: &mut OpState,
+    kind: u32,
+    #[string] text: String,
+    #[string] name: String,
+    #[string] stack: String,
+    line: u32,
+    column: u32,
+) {
+    state.borrow::<Rc<dyn Link>>().done(Told {
+        kind,
+        text,
+        name,
+        stack,
+        line,
+        column,
+    });
+}
+
+/// Milliseconds since the worker started.
+#[op2(fast)]
+fn op_callgate_now(state: &mut OpState) -> f64 {
+    state.borrow::<Clock>().start.elapsed().as_secs_f64() * 1000.0
+}
+
+/// Milliseconds from 1970 to the start of the worker.
+#[op2(fast)]
+fn op_callgate_time_origin(state: &mut OpState) -> f64 {
+    let origin = state.borrow::<Clock>().origin;
+    origin
+        .duration_since(UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64() * 1000.0)
+}
+
+/// Fills the buffer with random bytes of the kernel.
+#[op2(fast)]
+fn op_callgate_random(#[buffer] buffer: &mut [u8]) -> Result<(), JsErrorBox> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        // SAFETY: the pointer and the length are those of one live slice.
+        let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
+        match usize::try_from(got) {
+            Ok(got) => filled += got,
+            Err(_) => return Err(JsErrorBox::generic("the system gives no random bytes")),
+        }
+    }
+    Ok(())
+}
+
+/// Writes the text as UTF-8; the buffer has its length. Lone surrogates become U+FFFD.
+#[op2(fast)]
+fn op_callgate_encode(#[string] text: String, #[buffer] buffer: &mut [u8]) {
+    for (to, from) in buffer.iter_mut().zip(text.as_bytes()) {
+        *to = *from;
+    }
+}
+
+/// The text in these bytes of UTF-8; null when it has errors and they are fatal.
+#[op2]
+#[string]
+fn op_callgate_decode(#[buffer] bytes: &[u8], fatal: bool) -> Option<String> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Some(text.to_owned()),
+        Err(_) if fatal => None,
+        Err(_) => Some(String::from_utf8_lossy(bytes).into_owned()),
+    }
+}
+
+/// The parts of a URL in the order that `31_url.js` knows, or null.
+#[op2]
+fn op_callgate_url_parse(
+    #[string] text: String,
+    #[string] base: String,
+    has_base: bool,
+) -> Strings {
+    let base = if has_base {
+        match Url::parse(&base) {
+            Ok(base) => Some(base),
+            Err(_) => return Strings(None),
+        }
+    } else {
+        None
+    };
+    Strings(
+        Url::options()
+            .base_url(base.as_ref())
+            .parse(&text)
+            .ok()
+            .map(|url| parts(&url)),
+    )
+}
+
+/// The same after one part was set, or null when it cannot be set to this.
+#[op2]
+fn op_callgate_url_set(#[string] href: String, part: u32, #[string] value: String) -> Strings {
+    let Ok(mut url) = Url::parse(&href) else {
+        return Strings(None);
+    };
+    let set = match part {
+        0 => quirks::set_href(&mut url, &value).is_ok(),
+        2 => quirks::set_protocol(&mut url, &value).is_ok(),
+        3 => quirks::set_username(&mut url, &value).is_ok(),
+        4 => quirks::set_password(&mut url, &value).is_ok(),
+        5 => quirks::set_host(&mut url, &value).is_ok(),
+        6 => quirks::set_hostname(&mut url, &value).is_ok(),
+        7 => quirks::set_port(&mut url, &value).is_ok(),
+        8 => {
+            quirks::set_pathname(&mut url, &value);
+            true
+        }
+        9 => {
+            quirks::set_search(&mut url, &value);
+            true
+        }
+        10 => {
+            quirks::set_hash(&mut url, &value);
+            true
+        }
+        _ => false,
+    };
+    Strings(set.then(|| parts(&url)))
+}
+
+fn parts(url: &Url) -> Vec<String> {
+    [
+        quirks::href(url),
+        &quirks::origin(url),
+        quirks::protocol(url),
+        quirks::username(url),
+        quirks::password(url),
+        quirks::host(url),
+        quirks::hostname(url),
+        quirks::port(url),
+        quirks::pathname(url),
+        quirks::search(url),
+        quirks::hash(url),
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+/// Names and values in turn.
+#[op2]
+fn op_callgate_form_parse(#[string] text: String) -> Strings {
+    Strings(Some(
+        form_urlencoded::parse(text.as_bytes())
+            .flat_map(|(name, value)| [name.into_owned(), value.into_owned()])
+            .collect(),
+    ))
+}
+
+/// The opposite of `op_callgate_form_parse`.
+#[op2]
+#[string]
+fn op_callgate_form_write(
+    scope: &mut v8::PinScope<'_, '_>,
+    flat: v8::Local<'_, v8::Array>,
+) -> String {
+    let mut text = form_urlencoded::Serializer::new(String::new());
+    let mut index = 0;
+    while index + 1 < flat.length() {
+        let at = |index| {
+            flat.get_index(scope, index)
+                .map_or_else(String::new, |v| v.to_rust_string_lossy(scope))
+        };
+        let (name, value) = (at(index), at(index + 1));
+        text.append_pair(&name, &value);
+        index += 2;
+    }
+    text.finish()
+}

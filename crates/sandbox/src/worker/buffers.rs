@@ -1,0 +1,98 @@
+//! Memory of array buffers, which V8's heap limit does not bound.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use deno_core::v8;
+
+/// Counts the bytes of all array buffers and refuses those over a limit; the script then gets a
+/// `RangeError`.
+pub(super) struct Buffers {
+    used: AtomicUsize,
+    limit: AtomicUsize,
+}
+
+impl Buffers {
+    /// Without a limit, until a script is there.
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            used: AtomicUsize::new(0),
+            limit: AtomicUsize::new(usize::MAX),
+        })
+    }
+
+    /// Sets the limit.
+    pub(super) fn set_limit(&self, bytes: u64) {
+        self.limit.store(
+            usize::try_from(bytes).unwrap_or(usize::MAX),
+            Ordering::Relaxed,
+        );
+    }
+
+    /// The allocator for V8.
+    pub(super) fn allocator(self: &Arc<Self>) -> v8::UniqueRef<v8::Allocator> {
+        // SAFETY: the handle is an `Arc` turned into a pointer, and `drop` of the table turns it
+        // back; the functions of the table take that same type.
+        unsafe { v8::new_rust_allocator(Arc::into_raw(Arc::clone(self)), &TABLE) }
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let limit = self.limit.load(Ordering::Relaxed);
+        self.used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+                used.checked_add(bytes).filter(|used| *used <= limit)
+            })
+            .is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn allocate(&self, bytes: usize, zeroed: bool) -> *mut c_void {
+        if !self.take(bytes) {
+            return std::ptr::null_mut();
+        }
+        // A buffer of no bytes still needs an address of its own.
+        let size = bytes.max(1);
+        // SAFETY: sizes are not zero; the result is checked.
+        let memory = unsafe {
+            if zeroed {
+                libc::calloc(size, 1)
+            } else {
+                libc::malloc(size)
+            }
+        };
+        if memory.is_null() {
+            self.give_back(bytes);
+        }
+        memory
+    }
+}
+
+static TABLE: v8::RustAllocatorVtable<Buffers> = v8::RustAllocatorVtable {
+    allocate,
+    allocate_uninitialized,
+    free,
+    drop,
+};
+
+unsafe extern "C" fn allocate(buffers: &Buffers, bytes: usize) -> *mut c_void {
+    buffers.allocate(bytes, true)
+}
+
+unsafe extern "C" fn allocate_uninitialized(buffers: &Buffers, bytes: usize) -> *mut c_void {
+    buffers.allocate(bytes, false)
+}
+
+unsafe extern "C" fn free(buffers: &Buffers, memory: *mut c_void, bytes: usize) {
+    // SAFETY: V8 gives back what `allocate` gave out, once.
+    unsafe { libc::free(memory) };
+    buffers.give_back(bytes);
+}
+
+unsafe extern "C" fn drop(buffers: *const Buffers) {
+    // SAFETY: the pointer came from `Arc::into_raw` in `allocator`, and V8 drops it once.
+    std::mem::drop(unsafe { Arc::from_raw(buffers) });
+}

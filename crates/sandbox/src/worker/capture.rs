@@ -1,0 +1,207 @@
+//! Console output, bounded where it is made: the head goes to the host as it comes, of the rest the
+//! tail is kept.
+//!
+//! The capture is shared with the thread that reads the socket, which sends the tail when the script
+//! is stuck.
+
+use std::collections::VecDeque;
+
+/// The bounded output of one script.
+#[derive(Debug, Default)]
+pub(super) struct Capture {
+    head: Room,
+    tail: Room,
+    kept: VecDeque<String>,
+    kept_bytes: usize,
+    kept_lines: usize,
+    cut_bytes: u64,
+    cut_lines: u64,
+    closed: bool,
+}
+
+/// Bytes and lines that still fit.
+#[derive(Debug, Default, Clone, Copy)]
+struct Room {
+    bytes: usize,
+    lines: usize,
+}
+
+/// The end of the output, as the host is told.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Rest {
+    pub(super) tail: String,
+    pub(super) cut_bytes: u64,
+    pub(super) cut_lines: u64,
+}
+
+impl Capture {
+    /// Half of the room is for the head, half for the tail.
+    pub(super) fn new(bytes: u64, lines: u64) -> Self {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let lines = usize::try_from(lines).unwrap_or(usize::MAX);
+        Self {
+            head: Room {
+                bytes: bytes / 2,
+                lines: lines / 2,
+            },
+            tail: Room {
+                bytes: bytes - bytes / 2,
+                lines: lines - lines / 2,
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Takes a message and gives back what of it goes to the host now.
+    pub(super) fn push(&mut self, mut message: String) -> Option<String> {
+        if self.closed {
+            return None;
+        }
+        message.push('\n');
+        if self.head.bytes == 0 {
+            self.keep(message);
+            return None;
+        }
+        let fits = prefix(&message, self.head);
+        if fits == message.len() {
+            self.head.bytes -= fits;
+            self.head.lines -= line_feeds(&message);
+            return Some(message);
+        }
+        // The head is full with this message; what follows belongs to the tail even if it would fit.
+        self.head = Room::default();
+        let rest = message.split_off(fits);
+        self.keep(rest);
+        (!message.is_empty()).then_some(message)
+    }
+
+    /// Gives back the tail, once. Nothing is taken after it.
+    pub(super) fn close(&mut self) -> Option<Rest> {
+        if std::mem::replace(&mut self.closed, true) {
+            return None;
+        }
+        let mut tail = String::with_capacity(self.kept_bytes);
+        for message in self.kept.drain(..) {
+            tail.push_str(&message);
+        }
+        let from = tail.len() - suffix(&tail, self.tail);
+        let cut = tail.get(..from).unwrap_or_default();
+        self.cut_bytes += cut.len() as u64;
+        self.cut_lines += line_feeds(cut) as u64;
+        tail.drain(..from);
+        Some(Rest {
+            tail,
+            cut_bytes: self.cut_bytes,
+            cut_lines: self.cut_lines,
+        })
+    }
+
+    fn keep(&mut self, message: String) {
+        self.kept_bytes += message.len();
+        self.kept_lines += line_feeds(&message);
+        self.kept.push_back(message);
+        // Whole messages that cannot be part of the tail any more.
+        while let Some(first) = self.kept.front() {
+            let (bytes, lines) = (first.len(), line_feeds(first));
+            let needed = self.kept_bytes - bytes < self.tail.bytes
+                && self.kept_lines - lines < self.tail.lines;
+            if needed {
+                break;
+            }
+            self.kept.pop_front();
+            self.kept_bytes -= bytes;
+            self.kept_lines -= lines;
+            self.cut_bytes += bytes as u64;
+            self.cut_lines += lines as u64;
+        }
+    }
+}
+
+fn line_feeds(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
+}
+
+/// Bytes of the longest beginning that fits, at the end of a character.
+fn prefix(text: &str, room: Room) -> usize {
+    if room.lines == 0 {
+        return 0;
+    }
+    let by_lines = text
+        .match_indices('\n')
+        .nth(room.lines - 1)
+        .map_or(text.len(), |(at, _)| at + 1);
+    text.floor_char_boundary(by_lines.min(room.bytes))
+}
+
+/// Bytes of the longest end that fits, at the beginning of a character.
+fn suffix(text: &str, room: Room) -> usize {
+    // The last message ends with a line feed, so the line feed before the first kept line is one
+    // further away than there are lines.
+    let by_lines = text
+        .rmatch_indices('\n')
+        .nth(room.lines)
+        .map_or(text.len(), |(at, _)| text.len() - at - 1);
+    let from = text.len() - by_lines.min(room.bytes);
+    text.len() - text.ceil_char_boundary(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pushes the messages into a capture of this size and expects head, tail and what was cut.
+    fn check(bytes: u64, lines: u64, messages: &[&str], expected: (&str, &str, u64, u64)) {
+        let mut capture = Capture::new(bytes, lines);
+        let head: String = messages
+            .iter()
+            .filter_map(|m| capture.push((*m).to_owned()))
+            .collect();
+        let rest = capture.close().expect("closed for the first time");
+        assert_eq!(
+            (
+                head.as_str(),
+                rest.tail.as_str(),
+                rest.cut_bytes,
+                rest.cut_lines
+            ),
+            expected,
+            "{messages:?}"
+        );
+        let whole: usize = messages.iter().map(|m| m.len() + 1).sum();
+        assert_eq!(
+            head.len() + rest.tail.len() + rest.cut_bytes as usize,
+            whole
+        );
+        assert_eq!(capture.push("late".to_owned()), None);
+        assert_eq!(capture.close(), None);
+    }
+
+    #[test]
+    fn head_and_tail_are_kept() {
+        check(100, 100, &[], ("", "", 0, 0));
+        check(100, 100, &["a", "b"], ("a\nb\n", "", 0, 0));
+        check(8, 100, &["abc", "def"], ("abc\n", "def\n", 0, 0));
+        check(8, 100, &["abc", "def", "ghi"], ("abc\n", "ghi\n", 4, 1));
+        check(8, 100, &["abcdefghij"], ("abcd", "hij\n", 3, 0));
+        check(
+            8,
+            100,
+            &["ab", "c", "d", "efghijkl"],
+            ("ab\nc", "jkl\n", 9, 2),
+        );
+        check(
+            100,
+            4,
+            &["1", "2", "3", "4", "5", "6"],
+            ("1\n2\n", "5\n6\n", 4, 2),
+        );
+        check(100, 4, &["1\n2\n3\n4\n5\n6"], ("1\n2\n", "5\n6\n", 4, 2));
+        check(0, 0, &["gone"], ("", "", 5, 1));
+    }
+
+    #[test]
+    fn characters_stay_whole() {
+        check(8, 100, &["äöüä"], ("äö", "ä\n", 2, 0));
+        check(10, 100, &["🎉🎉🎉"], ("🎉", "🎉\n", 4, 0));
+    }
+}

@@ -1,0 +1,374 @@
+//! The isolate: made from the snapshot, locked, and then given its one script.
+
+use std::cell::RefCell;
+use std::ffi::c_char;
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use callgate_wire::{Done, Exception, Start, WorkerFrame};
+use deno_core::futures::future::poll_fn;
+use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flags};
+use tokio::sync::oneshot;
+
+use super::Settings;
+use super::buffers::Buffers;
+use super::channel::{Channel, IsolateLink};
+use crate::ops::{self, Link};
+
+static SNAPSHOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/isolate.snapshot"));
+
+/// Heap that is added, a few times, when the limit is reached, so that the script can be stopped
+/// instead of V8 aborting the process.
+const HEADROOM_BYTES: usize = 16 << 20;
+
+/// How often it is added.
+const HEADROOM_TIMES: u32 = 4;
+
+/// A frame of the host can be a result of the largest size there is.
+const MAX_HOST_FRAME: usize = u32::MAX as usize;
+
+/// For V8's call when memory is out, which comes with no data of its own.
+static CHANNEL: OnceLock<(Arc<Channel>, usize)> = OnceLock::new();
+
+thread_local! {
+    /// The function that writes stacks; V8's callback has no data of its own either.
+    static PREPARE_STACK_TRACE: RefCell<Option<v8::Global<v8::Function>>> = const { RefCell::new(None) };
+}
+
+/// Makes the isolate, says that it is ready, runs the script that comes, tells how it ended.
+pub(super) fn run(socket: UnixStream, settings: Settings) -> i32 {
+    let Ok(reading) = socket.try_clone() else {
+        return 1;
+    };
+    // No I/O driver: the worker has nothing to read or write but its socket, which has a thread.
+    let Ok(tokio) = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+    else {
+        return 1;
+    };
+    let channel = Channel::new(socket);
+    tokio.block_on(async {
+        let mut isolate = match Isolate::new(settings, Arc::clone(&channel)) {
+            Ok(isolate) => isolate,
+            Err(_) => return 1,
+        };
+        let (start, started) = oneshot::channel();
+        let handle = isolate.runtime.v8_isolate().thread_safe_handle();
+        if channel
+            .read(reading, start, handle, MAX_HOST_FRAME)
+            .is_err()
+        {
+            return 1;
+        }
+        channel.send(WorkerFrame::Ready {
+            pid: std::process::id(),
+        });
+        let Ok(start) = started.await else { return 1 };
+        channel.set_limits(&start.limits);
+        isolate.buffers.set_limit(start.limits.buffer_bytes);
+        let done = isolate.execute(&start).await;
+        channel.finish(done);
+        0
+    })
+}
+
+struct Isolate {
+    runtime: JsRuntime,
+    link: Rc<IsolateLink>,
+    buffers: Arc<Buffers>,
+    prepare: v8::Global<v8::Function>,
+    run: v8::Global<v8::Function>,
+    fail: v8::Global<v8::Function>,
+}
+
+impl Isolate {
+    fn new(settings: Settings, channel: Arc<Channel>) -> Result<Self, &'static str> {
+        let mut flags = vec![
+            String::new(),
+            // One script per process: what is compiled is not worth a second compiler's thread as
+            // long as it is short, and the stack of a deep recursion stays well within the thread's.
+            "--stack-size=900".to_owned(),
+        ];
+        if !settings.jit {
+            flags.push("--jitless".to_owned());
+        }
+        let _unknown = v8_set_flags(flags);
+        JsRuntime::init_platform(None);
+
+        let heap = usize::try_from(settings.heap_bytes).unwrap_or(usize::MAX);
+        let buffers = Buffers::new();
+        let link = Rc::new(IsolateLink {
+            channel: Arc::clone(&channel),
+            done: RefCell::new(None),
+        });
+        let mut runtime = JsRuntime::try_new(RuntimeOptions {
+            extensions: vec![ops::extension(Vec::new())],
+            startup_snapshot: Some(SNAPSHOT),
+            create_params: Some(
+                v8::CreateParams::default()
+                    .heap_limits(0, heap)
+                    .array_buffer_allocator(buffers.allocator()),
+            ),
+            ..RuntimeOptions::default()
+        })
+        .map_err(|_| "the isolate cannot be made")?;
+        runtime
+            .op_state()
+            .borrow_mut()
+            .put::<Rc<dyn Link>>(Rc::<IsolateLink>::clone(&link));
+
+        let _first = CHANNEL.set((Arc::clone(&channel), heap));
+        let handle = runtime.v8_isolate().thread_safe_handle();
+        let mut times = 0;
+        runtime.add_near_heap_limit_callback(move |current, _initial| {
+            if times == 0 {
+                channel.send_memory_limit(heap, current);
+            }
+            channel.set_terminated();
+            handle.terminate_execution();
+            times += 1;
+            if times > HEADROOM_TIMES {
+                current
+            } else {
+                current + HEADROOM_BYTES
+            }
+        });
+        let isolate = runtime.v8_isolate();
+        isolate.set_oom_error_handler(out_of_memory);
+        isolate.set_prepare_stack_trace_callback(prepare_stack_trace);
+        isolate.set_host_import_module_dynamically_callback(refuse_import);
+
+        let functions = functions(&mut runtime)?;
+        let [begin, prepare, run, fail, stack] = functions;
+        PREPARE_STACK_TRACE.with(|slot| *slot.borrow_mut() = Some(stack));
+        call(&mut runtime, &begin, |_| Some(Vec::new())).ok_or("the globals cannot be locked")?;
+        {
+            deno_core::scope!(scope, &mut runtime);
+            scope
+                .get_current_context()
+                .set_allow_generation_from_strings(false);
+        }
+        Ok(Self {
+            runtime,
+            link,
+            buffers,
+            prepare,
+            run,
+            fail,
+        })
+    }
+
+    /// Runs the script to its end, whatever that is.
+    async fn execute(&mut self, start: &Start) -> Done {
+        let prepared = call(&mut self.runtime, &self.prepare, |scope| {
+            let mut names = Vec::with_capacity(start.functions.len());
+            for name in &start.functions {
+                names.push(v8::String::new(scope, name)?.into());
+            }
+            let depth = v8::Number::new(scope, f64::from(start.limits.depth));
+            let message = v8::Number::new(scope, start.limits.message_bytes as f64);
+            Some(vec![
+                v8::Array::new_with_elements(scope, &names).into(),
+                depth.into(),
+                message.into(),
+            ])
+        });
+        if prepared.is_none() {
+            return threw("the functions of the script cannot be defined");
+        }
+        if !self.start_script(start) && self.link.done.borrow().is_none() {
+            return if self.link.channel.is_terminated() {
+                Done::Terminated
+            } else {
+                threw("the script cannot be started")
+            };
+        }
+        poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Done> {
+        self.link.channel.wake.register(context.waker());
+        if let Some(done) = self.ended() {
+            return Poll::Ready(done);
+        }
+        let polled = self
+            .runtime
+            .poll_event_loop(context, PollEventLoopOptions::default());
+        if let Some(done) = self.ended() {
+            return Poll::Ready(done);
+        }
+        match polled {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(())) => Poll::Ready(Done::NeverSettled),
+            // Every error of a script goes to `fail` in 99_start.js, so this is one of the event
+            // loop itself.
+            Poll::Ready(Err(error)) => Poll::Ready(threw(&error.to_string())),
+        }
+    }
+
+    fn ended(&self) -> Option<Done> {
+        if self.link.channel.is_terminated() {
+            return Some(Done::Terminated);
+        }
+        self.link.done.borrow_mut().take()
+    }
+
+    /// Compiles the code, calls what it evaluates to; false if that was stopped.
+    fn start_script(&mut self, start: &Start) -> bool {
+        let (run, fail) = (self.run.clone(), self.fail.clone());
+        deno_core::scope!(scope, &mut self.runtime);
+        v8::tc_scope!(let scope, scope);
+        let run = v8::Local::new(scope, run);
+        let fail = v8::Local::new(scope, fail);
+        let undefined = v8::undefined(scope).into();
+        let function = compile(scope, start).and_then(|script| script.run(scope));
+        let called = match function {
+            Some(function) => run.call(scope, undefined, &[function]),
+            None => {
+                let Some(exception) = scope.exception() else {
+                    return false;
+                };
+                let (line, column) = match scope.message() {
+                    Some(message) => (
+                        message.get_line_number(scope).unwrap_or(0) as f64,
+                        message.get_start_column() as f64 + 1.0,
+                    ),
+                    None => (0.0, 0.0),
+                };
+                let line = v8::Number::new(scope, line.max(0.0)).into();
+                let column = v8::Number::new(scope, column).into();
+                scope.reset();
+                fail.call(scope, undefined, &[exception, line, column])
+            }
+        };
+        called.is_some()
+    }
+}
+
+fn compile<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    start: &Start,
+) -> Option<v8::Local<'s, v8::Script>> {
+    let source = v8::String::new(scope, &start.code)?;
+    let name = v8::String::new(scope, &start.source_name)?;
+    // A negative offset: the author's first line is line 1, and the wrapper's lines come before it.
+    let offset = i32::try_from(start.line_offset)
+        .unwrap_or(0)
+        .saturating_neg();
+    let origin = v8::ScriptOrigin::new(
+        scope,
+        name.into(),
+        offset,
+        0,
+        false,
+        -1,
+        None,
+        false,
+        false,
+        false,
+        None,
+    );
+    v8::Script::compile(scope, source, Some(&origin))
+}
+
+fn threw(message: &str) -> Done {
+    Done::Threw(Exception {
+        name: "Error".into(),
+        message: message.into(),
+        ..Exception::default()
+    })
+}
+
+/// `begin`, `prepare`, `run`, `fail` and `prepareStackTrace` of `runtime-js`.
+fn functions(runtime: &mut JsRuntime) -> Result<[v8::Global<v8::Function>; 5], &'static str> {
+    deno_core::scope!(scope, runtime);
+    let mut object = scope.get_current_context().global(scope);
+    for key in ["__bootstrap", "internals", "callgate"] {
+        object = property(scope, object, key).ok_or("runtime-js is not in the snapshot")?;
+    }
+    let mut function = |name| {
+        property::<v8::Function>(scope, object, name)
+            .map(|function| v8::Global::new(scope, function))
+            .ok_or("runtime-js lacks a function")
+    };
+    Ok([
+        function("begin")?,
+        function("prepare")?,
+        function("run")?,
+        function("fail")?,
+        function("prepareStackTrace")?,
+    ])
+}
+
+fn property<'s, T>(
+    scope: &mut v8::PinScope<'s, '_>,
+    object: v8::Local<'s, v8::Object>,
+    key: &str,
+) -> Option<v8::Local<'s, T>>
+where
+    v8::Local<'s, T>: TryFrom<v8::Local<'s, v8::Value>>,
+{
+    let key = v8::String::new(scope, key)?;
+    object.get(scope, key.into())?.try_into().ok()
+}
+
+/// Calls one of ours; `None` if it threw or was stopped.
+fn call(
+    runtime: &mut JsRuntime,
+    function: &v8::Global<v8::Function>,
+    arguments: impl for<'s> FnOnce(&mut v8::PinScope<'s, '_>) -> Option<Vec<v8::Local<'s, v8::Value>>>,
+) -> Option<()> {
+    deno_core::scope!(scope, runtime);
+    v8::tc_scope!(let scope, scope);
+    let arguments = arguments(scope)?;
+    let function = v8::Local::new(scope, function);
+    let undefined = v8::undefined(scope).into();
+    function.call(scope, undefined, &arguments).map(|_| ())
+}
+
+/// Called by V8 when `stack` of an error is first read. With it set, `Error.prepareStackTrace` of a
+/// script has no effect.
+fn prepare_stack_trace<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    error: v8::Local<'s, v8::Value>,
+    sites: v8::Local<'s, v8::Array>,
+) -> v8::Local<'s, v8::Value> {
+    let function = PREPARE_STACK_TRACE.with(|slot| slot.borrow().clone());
+    let made = function.and_then(|function| {
+        v8::tc_scope!(let scope, scope);
+        let function = v8::Local::new(scope, function);
+        let undefined = v8::undefined(scope).into();
+        function.call(scope, undefined, &[error, sites.into()])
+    });
+    // V8 wants a value, also when the script is being stopped.
+    made.unwrap_or_else(|| v8::String::empty(scope).into())
+}
+
+/// `import()` in a script.
+fn refuse_import<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    _options: v8::Local<'s, v8::Data>,
+    _referrer: v8::Local<'s, v8::Value>,
+    _specifier: v8::Local<'s, v8::String>,
+    _attributes: v8::Local<'s, v8::FixedArray>,
+) -> Option<v8::Local<'s, v8::Promise>> {
+    let resolver = v8::PromiseResolver::new(scope)?;
+    let message = v8::String::new(
+        scope,
+        "a script cannot import modules; call the global functions instead",
+    )?;
+    let error = v8::Exception::type_error(scope, message);
+    resolver.reject(scope, error)?;
+    Some(resolver.get_promise(scope))
+}
+
+/// Called by V8 just before it aborts the process.
+unsafe extern "C" fn out_of_memory(_location: *const c_char, _details: &v8::OomDetails) {
+    if let Some((channel, heap)) = CHANNEL.get() {
+        channel.send_memory_limit(*heap, *heap);
+        channel.flush();
+    }
+}

@@ -1,0 +1,38 @@
+//! What a worker gives up before it does anything else.
+//!
+//! The kernel's own filters (seccomp, Landlock, namespaces) have their place here and are not there
+//! yet; docs/limitations/sandbox.md says what that means.
+
+/// Gives up what can be given up before the first thread starts.
+///
+/// A step that the kernel refuses is left out: the host's watch over the process does not depend on
+/// any of them.
+pub(super) fn lock_down() {
+    // SAFETY: plain system calls with numbers; no memory of this process is involved but the
+    // `rlimit` values, which live through their calls.
+    unsafe {
+        // Everything but socket, null device and the pipe for crash messages. Descriptors that the
+        // host's other libraries left open to children end here.
+        libc::close_range(3, libc::c_uint::MAX, 0);
+        // The worker dies with the thread that started it, which lives as long as its launcher.
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        // No core dump, and no reading of this process's memory or environment by others of the
+        // same user.
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+        for (resource, most) in [
+            (libc::RLIMIT_CORE, 0),
+            (libc::RLIMIT_FSIZE, 0),
+            (libc::RLIMIT_NOFILE, 16),
+            (libc::RLIMIT_MEMLOCK, 0),
+            (libc::RLIMIT_MSGQUEUE, 0),
+        ] {
+            let limit = libc::rlimit {
+                rlim_cur: most,
+                rlim_max: most,
+            };
+            libc::setrlimit(resource, &raw const limit);
+        }
+        libc::umask(0o777);
+    }
+}

@@ -1,0 +1,166 @@
+//! What the integration tests share: a script in, an `Ended` out, through a real worker.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use callgate_sandbox::{
+    CallHandler, Captured, End, Ended, ErrorClass, Job, Launcher, LauncherOptions, Limits,
+    Returned, Thrown, WorkerProgram,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+/// A launcher of the worker binary, without spares unless the test asks for them.
+pub fn launcher(spares: usize) -> Launcher {
+    let mut options = LauncherOptions::default();
+    options.spares = spares;
+    Launcher::new(
+        WorkerProgram::Path(env!("CARGO_BIN_EXE_callgate-worker").into()),
+        options,
+    )
+}
+
+/// The author's lines, wrapped as the script crate wraps them.
+pub fn job(script: &str) -> Job {
+    Job {
+        source_name: "script.ts".to_owned(),
+        code: format!("(async () => {{\"use strict\";\n{script}\n}})"),
+        line_offset: 1,
+        functions: ["echo", "fail", "never", "big", "gate"]
+            .map(str::to_owned)
+            .to_vec(),
+        limits: Limits::default(),
+    }
+}
+
+/// Runs the script with the functions of [`Handler`].
+pub async fn run(script: &str) -> Ended {
+    run_job(job(script)).await
+}
+
+/// Runs the job with the functions of [`Handler`].
+pub async fn run_job(job: Job) -> Ended {
+    launcher(0)
+        .run(job, Arc::new(Handler::default()), CancellationToken::new())
+        .await
+}
+
+/// The run's end in one text, for golden comparisons.
+pub fn shown(ended: &Ended) -> String {
+    let mut text = printed(&ended.output);
+    match &ended.end {
+        End::Returned(Returned::Undefined) => {}
+        End::Returned(Returned::Json(json)) => text.push_str(&format!("=> {json}\n")),
+        End::Returned(Returned::Shown(value)) => text.push_str(&format!("=> shown {value}\n")),
+        End::Returned(Returned::Cut {
+            head,
+            tail,
+            total_bytes,
+        }) => {
+            text.push_str(&format!("=> cut {head}..{tail} of {total_bytes}\n"));
+        }
+        End::Threw(e) => {
+            text.push_str(&format!(
+                "threw {:?} {:?} at {}:{}\n{}\n",
+                e.name, e.message, e.line, e.column, e.stack
+            ));
+        }
+        other => text.push_str(&format!("{other:?}\n")),
+    }
+    text
+}
+
+/// Everything that was printed, with a mark where something was cut.
+pub fn printed(output: &Captured) -> String {
+    if output.cut_bytes == 0 {
+        format!("{}{}", output.head, output.tail)
+    } else {
+        format!(
+            "{}[cut {} bytes, {} lines]{}",
+            output.head, output.cut_bytes, output.cut_lines, output.tail
+        )
+    }
+}
+
+/// Functions for scripts to call.
+#[derive(Default)]
+pub struct Handler {
+    /// Calls so far, by name.
+    pub calls: Arc<Mutex<BTreeMap<String, u64>>>,
+    in_flight: Arc<AtomicU64>,
+    gate: Arc<tokio::sync::Notify>,
+}
+
+impl CallHandler for Handler {
+    fn call(
+        &self,
+        function: String,
+        input: Box<RawValue>,
+    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+        *self
+            .calls
+            .lock()
+            .unwrap()
+            .entry(function.clone())
+            .or_default() += 1;
+        let raw = |text: String| RawValue::from_string(text).unwrap();
+        match function.as_str() {
+            "echo" => async move { Ok(input) }.boxed(),
+            "never" => std::future::pending().boxed(),
+            "big" => {
+                let bytes: usize = input
+                    .get()
+                    .trim_matches(|c: char| !c.is_ascii_digit())
+                    .parse()
+                    .unwrap();
+                async move { Ok(raw(format!("\"{}\"", "x".repeat(bytes - 2)))) }.boxed()
+            }
+            // Answers once as many calls are in flight as the input says.
+            "gate" => {
+                let wanted: u64 = input
+                    .get()
+                    .trim_matches(|c: char| !c.is_ascii_digit())
+                    .parse()
+                    .unwrap();
+                let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
+                let gate = Arc::clone(&self.gate);
+                let open = now == wanted;
+                async move {
+                    if open {
+                        for _ in 1..wanted {
+                            gate.notify_one();
+                            tokio::task::yield_now().await;
+                        }
+                        gate.notify_waiters();
+                    } else {
+                        gate.notified().await;
+                    }
+                    Ok(raw(now.to_string()))
+                }
+                .boxed()
+            }
+            _ => {
+                let class = match input.get() {
+                    text if text.contains("protocol") => ErrorClass::Protocol,
+                    text if text.contains("timeout") => ErrorClass::Timeout,
+                    text if text.contains("denied") => ErrorClass::Denied,
+                    _ => ErrorClass::Tool,
+                };
+                let thrown = Thrown {
+                    class,
+                    message: format!("{function} failed").into(),
+                    fields: format!(
+                        "{{\"tool\":\"{function}\",\"server\":\"demo\",\"retryable\":false}}"
+                    )
+                    .into(),
+                };
+                async move { Err(thrown) }.boxed()
+            }
+        }
+    }
+}

@@ -1,0 +1,618 @@
+// Values as text, the way Node's console shows them, within a budget.
+//
+// Reading a value never calls a getter or a method of the script, and stops when the text is as long
+// as a message may be: a value can be far larger than what is shown of it.
+"use strict";
+
+((globalThis) => {
+  const { core, primordials, internals } = globalThis.__bootstrap;
+  const {
+    ArrayBufferPrototypeGetByteLength,
+    ArrayIsArray,
+    ArrayPrototypeIncludes,
+    ArrayPrototypeJoin,
+    ArrayPrototypePop,
+    ArrayPrototypePush,
+    BigIntPrototypeToString,
+    BigIntPrototypeValueOf,
+    BooleanPrototypeValueOf,
+    DatePrototypeGetTime,
+    DatePrototypeToISOString,
+    ErrorPrototype,
+    FunctionPrototypeToString,
+    MapPrototypeEntries,
+    MapPrototypeGetSize,
+    MapIteratorPrototypeNext,
+    MathFloor,
+    MathMax,
+    MathMin,
+    MathRound,
+    MathSqrt,
+    NumberIsNaN,
+    NumberPrototypeValueOf,
+    ObjectGetOwnPropertyDescriptor,
+    ObjectGetOwnPropertySymbols,
+    ObjectGetPrototypeOf,
+    ObjectIs,
+    ObjectKeys,
+    ObjectPrototypeHasOwnProperty,
+    ObjectPrototypeIsPrototypeOf,
+    ObjectPrototypePropertyIsEnumerable,
+    RegExpPrototypeToString,
+    SafeMap,
+    SafeRegExp,
+    RegExpPrototypeTest,
+    SetPrototypeGetSize,
+    SetPrototypeValues,
+    SetIteratorPrototypeNext,
+    String,
+    StringPrototypeIncludes,
+    StringPrototypePadEnd,
+    StringPrototypePadStart,
+    StringPrototypeRepeat,
+    StringPrototypeReplace,
+    StringPrototypeReplaceAll,
+    StringPrototypeSlice,
+    StringPrototypeSplit,
+    StringPrototypeStartsWith,
+    StringPrototypeValueOf,
+    Symbol,
+    SymbolPrototypeToString,
+    SymbolPrototypeValueOf,
+    SymbolToStringTag,
+    TypedArrayPrototypeGetLength,
+    TypedArrayPrototypeGetSymbolToStringTag,
+  } = primordials;
+  const shared = internals.callgate;
+
+  const LINE_CHARS = 80; // a value goes on one line if it fits in this
+  const ENTRIES = 100; // of an array, a map or a set; the rest is counted
+  const STRING_CHARS = 10000; // of a string inside a value
+  const IDENTIFIER = new SafeRegExp("^[a-zA-Z_$][a-zA-Z_$0-9]*$");
+  const CONTROL = new SafeRegExp("[\\x00-\\x1f\\x7f-\\x9f\\\\]", "g");
+
+  // Classes of ours say under this symbol how they are shown.
+  const show = Symbol("callgate.show");
+  shared.show = show;
+
+  // `value` as text; `depth` levels of it, at most about `chars` characters.
+  shared.inspect = (value, options) => {
+    const ctx = {
+      __proto__: null,
+      depth: options?.depth ?? shared.limits.depth,
+      left: options?.chars ?? shared.limits.messageChars,
+      parents: [],
+      circular: undefined,
+      indent: 0,
+      deepest: 0,
+    };
+    return formatValue(ctx, value, 0);
+  };
+
+  // Takes from the budget; every text that becomes part of the result goes through here once.
+  function spend(ctx, text) {
+    ctx.left -= text.length;
+    return text;
+  }
+
+  function formatValue(ctx, value, level) {
+    if (value === null) return spend(ctx, "null");
+    switch (typeof value) {
+      case "string":
+        return formatString(ctx, value);
+      case "number":
+        return spend(ctx, ObjectIs(value, -0) ? "-0" : `${value}`);
+      case "bigint":
+        return spend(ctx, `${cutDigits(BigIntPrototypeToString(value))}n`);
+      case "boolean":
+      case "undefined":
+        return spend(ctx, `${value}`);
+      case "symbol":
+        return spend(ctx, SymbolPrototypeToString(value));
+    }
+    const proxy = core.getProxyDetails(value);
+    if (proxy !== null) {
+      if (proxy[0] === null) return spend(ctx, "<Revoked Proxy>");
+      return formatValue(ctx, proxy[0], level);
+    }
+    if (ArrayPrototypeIncludes(ctx.parents, value)) {
+      ctx.circular ??= new SafeMap();
+      let index = ctx.circular.get(value);
+      if (index === undefined) {
+        index = ctx.circular.size + 1;
+        ctx.circular.set(value, index);
+      }
+      return spend(ctx, `[Circular *${index}]`);
+    }
+    return formatObject(ctx, value, level);
+  }
+
+  function cutDigits(text) {
+    return shared.cut(text, STRING_CHARS);
+  }
+
+  function formatString(ctx, text) {
+    const shown = StringPrototypeSlice(text, 0, MathMin(STRING_CHARS, MathMax(ctx.left, 16)));
+    const rest = text.length - shown.length;
+    let result = quote(shown);
+    if (rest > 0) result += `... ${rest} more character${rest > 1 ? "s" : ""}`;
+    return spend(ctx, result);
+  }
+
+  function quote(text) {
+    const mark = !StringPrototypeIncludes(text, "'")
+      ? "'"
+      : !StringPrototypeIncludes(text, '"')
+      ? '"'
+      : !StringPrototypeIncludes(text, "`")
+      ? "`"
+      : "'";
+    let escaped = StringPrototypeReplace(text, CONTROL, escapeControl);
+    if (mark === "'") escaped = StringPrototypeReplaceAll(escaped, "'", "\\'");
+    return mark + escaped + mark;
+  }
+  shared.quote = quote;
+
+  function escapeControl(char) {
+    switch (char) {
+      case "\n": return "\\n";
+      case "\t": return "\\t";
+      case "\r": return "\\r";
+      case "\b": return "\\b";
+      case "\f": return "\\f";
+      case "\v": return "\\v";
+      case "\\": return "\\\\";
+    }
+    const hex = primordials.NumberPrototypeToString(primordials.StringPrototypeCharCodeAt(char, 0), 16);
+    return `\\x${StringPrototypePadStart(primordials.StringPrototypeToUpperCase(hex), 2, "0")}`;
+  }
+
+  // Name of the constructor, or null for an object without a prototype.
+  function constructorName(value) {
+    let object = value;
+    for (let i = 0; i < 32 && object !== null; i++) {
+      const descriptor = ObjectGetOwnPropertyDescriptor(object, "constructor");
+      if (descriptor !== undefined && typeof descriptor.value === "function") {
+        const name = ObjectGetOwnPropertyDescriptor(descriptor.value, "name");
+        if (typeof name?.value === "string" && name.value !== "") {
+          return shared.cut(name.value, 200);
+        }
+      }
+      object = ObjectGetPrototypeOf(object);
+    }
+    return null;
+  }
+
+  function ownTag(value) {
+    let object = value;
+    for (let i = 0; i < 32 && object !== null; i++) {
+      const descriptor = ObjectGetOwnPropertyDescriptor(object, SymbolToStringTag);
+      if (descriptor !== undefined) {
+        return typeof descriptor.value === "string" ? shared.cut(descriptor.value, 200) : "";
+      }
+      object = ObjectGetPrototypeOf(object);
+    }
+    return "";
+  }
+
+  function prefixOf(value, fallback, size) {
+    const name = constructorName(value);
+    const count = size === undefined ? "" : `(${size})`;
+    if (name === null) return `[${fallback}${count}: null prototype] `;
+    const tag = ownTag(value);
+    const shownTag = tag !== "" && tag !== name ? ` [${tag}]` : "";
+    return `${name}${count}${shownTag} `;
+  }
+
+  function formatObject(ctx, value, level) {
+    const custom = value[show];
+    if (typeof custom === "function" && ObjectGetPrototypeOf(value) !== null) {
+      // Only our own classes have this symbol; their method gives a name and an object to show.
+      const shown = custom(value);
+      if (shown !== undefined) {
+        if (typeof shown === "string") return spend(ctx, shown);
+        return formatEntries(ctx, value, level, `${shown.name} `, shown.fields);
+      }
+    }
+    if (ArrayIsArray(value)) {
+      const name = constructorName(value);
+      const prefix = name === "Array" ? "" : prefixOf(value, "Array", value.length);
+      return formatBraced(ctx, value, level, prefix, "[", "]", arrayEntries, true);
+    }
+    if (core.isSet(value)) {
+      const size = SetPrototypeGetSize(value);
+      return formatBraced(ctx, value, level, prefixOf(value, "Set", size), "{", "}", setEntries);
+    }
+    if (core.isMap(value)) {
+      const size = MapPrototypeGetSize(value);
+      return formatBraced(ctx, value, level, prefixOf(value, "Map", size), "{", "}", mapEntries);
+    }
+    if (core.isTypedArray(value)) {
+      const tag = TypedArrayPrototypeGetSymbolToStringTag(value);
+      const prefix = `${tag}(${TypedArrayPrototypeGetLength(value)}) `;
+      return formatBraced(ctx, value, level, prefix, "[", "]", typedArrayEntries, true);
+    }
+    if (typeof value === "function") return formatFunction(ctx, value, level);
+    if (core.isArgumentsObject(value)) {
+      return formatBraced(ctx, value, level, "[Arguments] ", "[", "]", arrayEntries, true);
+    }
+    if (core.isRegExp(value)) return formatBase(ctx, value, level, RegExpPrototypeToString(value));
+    if (core.isDate(value)) {
+      const text = NumberIsNaN(DatePrototypeGetTime(value))
+        ? "Invalid Date"
+        : DatePrototypeToISOString(value);
+      return formatBase(ctx, value, level, text);
+    }
+    if (core.isNativeError(value) || ObjectPrototypeIsPrototypeOf(ErrorPrototype, value)) {
+      return formatError(ctx, value, level);
+    }
+    if (core.isAnyArrayBuffer(value)) {
+      const fields = { byteLength: ArrayBufferPrototypeGetByteLength(value) };
+      return formatEntries(ctx, value, level, "ArrayBuffer ", fields);
+    }
+    if (core.isPromise(value)) {
+      return formatBraced(ctx, value, level, prefixOf(value, "Promise"), "{", "}", promiseEntries);
+    }
+    if (core.isWeakSet(value)) return formatUnknown(ctx, "WeakSet");
+    if (core.isWeakMap(value)) return formatUnknown(ctx, "WeakMap");
+    if (core.isBoxedPrimitive(value)) return formatBoxed(ctx, value, level);
+    const name = constructorName(value);
+    const tag = ownTag(value);
+    const prefix = name === "Object" && tag === "" ? "" : prefixOf(value, "Object");
+    return formatBraced(ctx, value, level, prefix, "{", "}", () => []);
+  }
+
+  function formatUnknown(ctx, name) {
+    return spend(ctx, `${name} { <items unknown> }`);
+  }
+
+  function formatBoxed(ctx, value, level) {
+    let type;
+    let inner;
+    if (core.isNumberObject(value)) {
+      type = "Number";
+      inner = NumberPrototypeValueOf(value);
+    } else if (core.isStringObject(value)) {
+      type = "String";
+      inner = StringPrototypeValueOf(value);
+      return spend(ctx, `[String: ${formatString(ctx, inner)}]`);
+    } else if (core.isBooleanObject(value)) {
+      type = "Boolean";
+      inner = BooleanPrototypeValueOf(value);
+    } else if (core.isBigIntObject(value)) {
+      type = "BigInt";
+      inner = BigIntPrototypeValueOf(value);
+    } else {
+      type = "Symbol";
+      inner = SymbolPrototypeValueOf(value);
+    }
+    return formatBase(ctx, value, level, `[${type}: ${formatValue(ctx, inner, level)}]`);
+  }
+
+  function formatFunction(ctx, value, level) {
+    const name = ObjectGetOwnPropertyDescriptor(value, "name")?.value;
+    const shown = typeof name === "string" && name !== "" ? shared.cut(name, 200) : undefined;
+    const source = FunctionPrototypeToString(value);
+    if (StringPrototypeStartsWith(source, "class") && source[source.length - 1] === "}") {
+      let base = `[class ${shown ?? "(anonymous)"}`;
+      const parent = ObjectGetPrototypeOf(value);
+      const parentName = typeof parent === "function"
+        ? ObjectGetOwnPropertyDescriptor(parent, "name")?.value
+        : undefined;
+      if (typeof parentName === "string" && parentName !== "") {
+        base += ` extends ${shared.cut(parentName, 200)}`;
+      }
+      return formatBase(ctx, value, level, `${base}]`);
+    }
+    const type = core.isGeneratorFunction(value)
+      ? core.isAsyncFunction(value) ? "AsyncGeneratorFunction" : "GeneratorFunction"
+      : core.isAsyncFunction(value)
+      ? "AsyncFunction"
+      : "Function";
+    return formatBase(ctx, value, level, `[${type}${shown === undefined ? " (anonymous)" : `: ${shown}`}]`);
+  }
+
+  // A text that stands for the object, followed by its own properties if it has any.
+  function formatBase(ctx, value, level, base) {
+    const keys = ownKeys(value);
+    if (keys.length === 0 || level > ctx.depth) return spend(ctx, base);
+    return formatBraced(ctx, value, level, "", "{", "}", () => [], false, spend(ctx, base));
+  }
+
+  function formatError(ctx, value, level) {
+    let text;
+    const stack = ObjectGetOwnPropertyDescriptor(value, "stack");
+    // `stack` of a real error is V8's own accessor or data; anything else is the script's and is
+    // not called.
+    if (core.isNativeError(value)) text = shared.stackOf(value);
+    else if (typeof stack?.value === "string") text = stack.value;
+    if (typeof text !== "string" || text === "") text = `[${shared.headline(value)}]`;
+    text = shared.cut(text, MathMax(MathMin(STRING_CHARS, ctx.left), 64));
+    if (!StringPrototypeIncludes(text, "\n    at ") && text[0] !== "[") text = `[${text}]`;
+    const pad = StringPrototypeRepeat(" ", ctx.indent);
+    if (ctx.indent > 0) text = StringPrototypeReplaceAll(text, "\n", `\n${pad}`);
+    const extra = [];
+    const cause = ObjectGetOwnPropertyDescriptor(value, "cause");
+    if (cause !== undefined && "value" in cause) ArrayPrototypePush(extra, ["[cause]", cause.value]);
+    const errors = ObjectGetOwnPropertyDescriptor(value, "errors");
+    if (ArrayIsArray(errors?.value)) ArrayPrototypePush(extra, ["[errors]", errors.value]);
+    const hidden = ["stack", "message", "cause", "errors", "name"];
+    const keys = [];
+    const all = ownKeys(value);
+    for (let i = 0; i < all.length; i++) {
+      if (!ArrayPrototypeIncludes(hidden, all[i])) ArrayPrototypePush(keys, all[i]);
+    }
+    spend(ctx, text);
+    if (keys.length === 0 && extra.length === 0) return text;
+    if (level > ctx.depth) return text;
+    const entries = () => {
+      const out = [];
+      for (let i = 0; i < extra.length; i++) {
+        ArrayPrototypePush(out, `${extra[i][0]}: ${nested(ctx, extra[i][1], level)}`);
+      }
+      return out;
+    };
+    return formatBraced(ctx, value, level, "", "{", "}", entries, false, text, keys);
+  }
+
+  function formatEntries(ctx, value, level, prefix, fields) {
+    const entries = () => {
+      const out = [];
+      const keys = ObjectKeys(fields);
+      for (let i = 0; i < keys.length; i++) {
+        ArrayPrototypePush(out, `${keys[i]}: ${nested(ctx, fields[keys[i]], level)}`);
+      }
+      return out;
+    };
+    return formatBraced(ctx, value, level, prefix, "{", "}", entries, false, "", []);
+  }
+
+  // The common shape: prefix, bracket, entries, own properties, bracket.
+  function formatBraced(ctx, value, level, prefix, open, close, entriesOf, list = false, base = "", givenKeys) {
+    if (level > ctx.depth) {
+      const name = constructorName(value);
+      if (base !== "") return base;
+      return spend(ctx, `[${name ?? `${list ? "Array" : "Object"}: null prototype`}]`);
+    }
+    ArrayPrototypePush(ctx.parents, value);
+    ctx.deepest = level;
+    let output;
+    try {
+      output = entriesOf(ctx, value, level);
+      const keys = givenKeys ?? ownKeys(value, list);
+      for (let i = 0; i < keys.length; i++) {
+        if (ctx.left <= 0) {
+          ArrayPrototypePush(output, `... ${keys.length - i} more properties`);
+          break;
+        }
+        ArrayPrototypePush(output, formatProperty(ctx, value, keys[i], level));
+      }
+    } finally {
+      ArrayPrototypePop(ctx.parents);
+    }
+    if (ctx.circular !== undefined) {
+      const index = ctx.circular.get(value);
+      if (index !== undefined) {
+        const reference = `<ref *${index}> `;
+        if (base === "") prefix = reference + prefix;
+        else base = reference + base;
+      }
+    }
+    if (output.length === 0) {
+      if (base !== "") return base;
+      return spend(ctx, `${prefix}${open}${close}`);
+    }
+    return layOut(ctx, output, base, prefix + open, close, level, list);
+  }
+
+  // One line if it is short and shallow, else one entry per line; long lists in columns.
+  function layOut(ctx, output, base, open, close, level, list) {
+    const entries = output.length;
+    if (list && entries > 6) output = columns(ctx, output);
+    const lead = base === "" ? "" : `${base} `;
+    if (ctx.deepest - level < 3 && entries === output.length) {
+      let total = output.length + output.length + ctx.indent + open.length + base.length + 10;
+      let simple = !StringPrototypeIncludes(base, "\n");
+      for (let i = 0; simple && i < output.length; i++) {
+        total += output[i].length;
+        simple = total <= LINE_CHARS && !StringPrototypeIncludes(output[i], "\n");
+      }
+      if (simple) return `${lead}${open} ${ArrayPrototypeJoin(output, ", ")} ${close}`;
+    }
+    const line = `\n${StringPrototypeRepeat(" ", ctx.indent)}`;
+    return `${lead}${open}${line}  ${ArrayPrototypeJoin(output, `,${line}  `)}${line}${close}`;
+  }
+
+  // Short entries side by side, in columns of equal width.
+  function columns(ctx, output) {
+    let count = output.length;
+    const last = output[count - 1];
+    const hasRest = StringPrototypeStartsWith(last, "... ");
+    if (hasRest) count--;
+    const widths = [];
+    let total = 0;
+    let widest = 0;
+    let numbers = true;
+    for (let i = 0; i < count; i++) {
+      const text = output[i];
+      if (StringPrototypeIncludes(text, "\n")) return output;
+      ArrayPrototypePush(widths, text.length);
+      total += text.length + 2;
+      widest = MathMax(widest, text.length);
+      const first = text[0];
+      numbers &&= (first >= "0" && first <= "9") || first === "-";
+    }
+    const width = widest + 2;
+    if (width * 3 + ctx.indent >= LINE_CHARS || !(total / width > 5 || widest <= 6)) return output;
+    const bias = MathMax(width - 2 - MathSqrt(width - total / output.length), 1);
+    const across = MathMin(
+      MathRound(MathSqrt(2.5 * bias * count) / bias),
+      MathFloor((LINE_CHARS - ctx.indent) / width),
+      12,
+      15,
+    );
+    if (across <= 1) return output;
+    const result = [];
+    const columnWidths = [];
+    for (let column = 0; column < across; column++) {
+      let max = 0;
+      for (let i = column; i < count; i += across) max = MathMax(max, widths[i]);
+      ArrayPrototypePush(columnWidths, max + 2);
+    }
+    const pad = numbers ? StringPrototypePadStart : StringPrototypePadEnd;
+    for (let i = 0; i < count; i += across) {
+      const end = MathMin(i + across, count);
+      let row = "";
+      for (let j = i; j < end; j++) {
+        const comma = j < end - 1 ? ", " : "";
+        if (numbers) {
+          row += pad(output[j] + comma, columnWidths[j - i] - (comma === "" ? 2 : 0));
+        } else {
+          row += comma === "" ? output[j] : pad(output[j] + comma, columnWidths[j - i]);
+        }
+      }
+      ArrayPrototypePush(result, row);
+    }
+    if (hasRest) ArrayPrototypePush(result, last);
+    return result;
+  }
+
+  function nested(ctx, value, level) {
+    ctx.indent += 2;
+    try {
+      return formatValue(ctx, value, level + 1);
+    } finally {
+      ctx.indent -= 2;
+    }
+  }
+
+  // Enumerable own keys; for lists without the indices.
+  function ownKeys(value, list = false) {
+    const keys = [];
+    if (!(list && TypedArrayPrototypeGetSymbolToStringTag(value) !== undefined)) {
+      const names = list ? nonIndexKeys(value) : ObjectKeys(value);
+      for (let i = 0; i < names.length; i++) ArrayPrototypePush(keys, names[i]);
+    }
+    const symbols = ObjectGetOwnPropertySymbols(value);
+    for (let i = 0; i < symbols.length; i++) {
+      if (ObjectPrototypePropertyIsEnumerable(value, symbols[i])) {
+        ArrayPrototypePush(keys, symbols[i]);
+      }
+    }
+    return keys;
+  }
+
+  // Indices come first in the order of keys, so they are skipped from the front. An array with very
+  // many entries is not searched for other properties.
+  function nonIndexKeys(value) {
+    if (value.length > 100000) return [];
+    const names = ObjectKeys(value);
+    let i = 0;
+    while (i < names.length && names[i] === `${+names[i]}`) i++;
+    const rest = [];
+    for (; i < names.length; i++) ArrayPrototypePush(rest, names[i]);
+    return rest;
+  }
+
+  function formatProperty(ctx, value, key, level) {
+    const descriptor = ObjectGetOwnPropertyDescriptor(value, key);
+    let shown;
+    if (descriptor === undefined) shown = "undefined";
+    else if ("value" in descriptor) shown = nested(ctx, descriptor.value, level);
+    else if (descriptor.get !== undefined) {
+      shown = descriptor.set !== undefined ? "[Getter/Setter]" : "[Getter]";
+    } else shown = "[Setter]";
+    return `${spend(ctx, keyText(key))}: ${shown}`;
+  }
+
+  function keyText(key) {
+    if (typeof key === "symbol") return `[${SymbolPrototypeToString(key)}]`;
+    if (key === "__proto__") return "['__proto__']";
+    const shown = shared.cut(key, 1000);
+    return RegExpPrototypeTest(IDENTIFIER, shown) ? shown : quote(shown);
+  }
+
+  function rest(output, left) {
+    if (left > 0) ArrayPrototypePush(output, `... ${left} more item${left > 1 ? "s" : ""}`);
+    return output;
+  }
+
+  function arrayEntries(ctx, value, level) {
+    const output = [];
+    const length = value.length;
+    let i = 0;
+    while (i < length && output.length < ENTRIES && ctx.left > 0) {
+      if (ObjectPrototypeHasOwnProperty(value, i)) {
+        const descriptor = ObjectGetOwnPropertyDescriptor(value, i);
+        ArrayPrototypePush(
+          output,
+          "value" in descriptor ? nested(ctx, descriptor.value, level) : "[Getter]",
+        );
+        i++;
+        continue;
+      }
+      // Holes are counted up to a bound: an array can have four thousand million of them.
+      let holes = 0;
+      while (i < length && holes < 100000 && !ObjectPrototypeHasOwnProperty(value, i)) {
+        holes++;
+        i++;
+      }
+      if (holes === 100000) {
+        const keys = ObjectKeys(value);
+        let next = length;
+        for (let k = 0; k < keys.length; k++) {
+          const index = +keys[k];
+          if (index >= i && index < length) {
+            next = index;
+            break;
+          }
+        }
+        holes += next - i;
+        i = next;
+      }
+      ArrayPrototypePush(output, spend(ctx, `<${holes} empty item${holes > 1 ? "s" : ""}>`));
+    }
+    return rest(output, length - i);
+  }
+
+  function typedArrayEntries(ctx, value, level) {
+    const output = [];
+    const length = TypedArrayPrototypeGetLength(value);
+    const shown = MathMin(length, ENTRIES);
+    for (let i = 0; i < shown; i++) ArrayPrototypePush(output, nested(ctx, value[i], level));
+    return rest(output, length - shown);
+  }
+
+  function setEntries(ctx, value, level) {
+    const output = [];
+    const values = SetPrototypeValues(value);
+    while (output.length < ENTRIES && ctx.left > 0) {
+      const step = SetIteratorPrototypeNext(values);
+      if (step.done) break;
+      ArrayPrototypePush(output, nested(ctx, step.value, level));
+    }
+    return rest(output, SetPrototypeGetSize(value) - output.length);
+  }
+
+  function mapEntries(ctx, value, level) {
+    const output = [];
+    const entries = MapPrototypeEntries(value);
+    while (output.length < ENTRIES && ctx.left > 0) {
+      const step = MapIteratorPrototypeNext(entries);
+      if (step.done) break;
+      const key = nested(ctx, step.value[0], level);
+      ArrayPrototypePush(output, `${key} => ${nested(ctx, step.value[1], level)}`);
+    }
+    return rest(output, MapPrototypeGetSize(value) - output.length);
+  }
+
+  function promiseEntries(ctx, value, level) {
+    const details = core.getPromiseDetails(value);
+    if (details[0] === 0) return [spend(ctx, "<pending>")];
+    const inner = nested(ctx, details[1], level);
+    return [details[0] === 2 ? `<rejected> ${inner}` : inner];
+  }
+
+  shared.splitLines = (text) => StringPrototypeSplit(text, "\n");
+  shared.string = String;
+})(globalThis);

@@ -1,0 +1,348 @@
+// `console`. Every message is cut to the length a message may have before it leaves the isolate; the
+// worker then keeps the head and the tail of all messages together.
+"use strict";
+
+((globalThis) => {
+  const { core, primordials, internals } = globalThis.__bootstrap;
+  const {
+    ArrayIsArray,
+    ArrayPrototypeIncludes,
+    ArrayPrototypeJoin,
+    ArrayPrototypePush,
+    ArrayPrototypeSlice,
+    JSONStringify,
+    MapPrototypeEntries,
+    MapIteratorPrototypeNext,
+    MathMax,
+    MathMin,
+    MathTrunc,
+    Number,
+    NumberParseFloat,
+    NumberParseInt,
+    NumberPrototypeToFixed,
+    ObjectDefineProperty,
+    ObjectGetOwnPropertyDescriptor,
+    ObjectKeys,
+    SafeMap,
+    SafeSet,
+    SetPrototypeValues,
+    SetIteratorPrototypeNext,
+    StringPrototypePadEnd,
+    StringPrototypePadStart,
+    StringPrototypeRepeat,
+    StringPrototypeReplaceAll,
+    StringPrototypeSlice,
+    SymbolPrototypeToString,
+    SymbolToStringTag,
+  } = primordials;
+  const { op_callgate_print, op_callgate_now } = core.ops;
+  const shared = internals.callgate;
+  const { inspect } = shared;
+
+  const DEBUG = 0, LOG = 1, INFO = 2, WARN = 3, ERROR = 4;
+  const TABLE_ROWS = 200;
+
+  const counts = new SafeMap();
+  const timers = new SafeMap();
+  let groupIndent = "";
+
+  function emit(level, text) {
+    const limit = shared.limits.messageChars;
+    if (text.length > limit) text = cutMiddle(text, limit);
+    if (groupIndent !== "") {
+      text = groupIndent + StringPrototypeReplaceAll(text, "\n", `\n${groupIndent}`);
+    }
+    op_callgate_print(level, text);
+  }
+
+  // The message's own head and tail.
+  function cutMiddle(text, limit) {
+    const half = MathTrunc(limit / 2);
+    const head = StringPrototypeSlice(text, 0, half);
+    const tail = StringPrototypeSlice(text, text.length - half);
+    return `${head}\u2026 ${text.length - 2 * half} characters cut \u2026${tail}`;
+  }
+
+  // printf-like when the first argument is a string with a `%`, else all arguments side by side.
+  function format(args) {
+    if (args.length === 1 && typeof args[0] === "string") return args[0];
+    const parts = [];
+    let left = shared.limits.messageChars;
+    let next = 0;
+    if (typeof args[0] === "string" && args.length > 1) {
+      const made = substitute(args);
+      ArrayPrototypePush(parts, made.text);
+      left -= made.text.length;
+      next = made.used;
+    }
+    for (let i = next; i < args.length; i++) {
+      if (left <= 0) {
+        ArrayPrototypePush(parts, `\u2026 ${args.length - i} more arguments`);
+        break;
+      }
+      const text = typeof args[i] === "string" ? args[i] : inspect(args[i], { chars: left });
+      left -= text.length;
+      ArrayPrototypePush(parts, text);
+    }
+    return ArrayPrototypeJoin(parts, " ");
+  }
+  shared.format = format;
+
+  function substitute(args) {
+    const template = args[0];
+    let text = "";
+    let from = 0;
+    let used = 1;
+    for (let i = 0; i < template.length - 1; i++) {
+      if (template[i] !== "%") continue;
+      const letter = template[i + 1];
+      if (letter === "%") {
+        text += StringPrototypeSlice(template, from, i) + "%";
+        from = i + 2;
+        i++;
+        continue;
+      }
+      if (used >= args.length) continue;
+      const shown = substituted(letter, args[used]);
+      if (shown === undefined) continue;
+      text += StringPrototypeSlice(template, from, i) + shown;
+      from = i + 2;
+      i++;
+      used++;
+    }
+    return { text: text + StringPrototypeSlice(template, from), used };
+  }
+
+  function substituted(letter, value) {
+    switch (letter) {
+      case "s":
+        if (typeof value === "string") return value;
+        if (typeof value === "object" || typeof value === "function") {
+          return inspect(value, { depth: 0 });
+        }
+        return inspect(value);
+      case "d":
+        if (typeof value === "bigint") return inspect(value);
+        return typeof value === "symbol" || typeof value === "object"
+          ? "NaN"
+          : inspect(Number(value));
+      case "i":
+        if (typeof value === "bigint") return inspect(value);
+        return typeof value === "symbol" || typeof value === "object"
+          ? "NaN"
+          : inspect(NumberParseInt(value));
+      case "f":
+        return typeof value === "symbol" ? "NaN" : inspect(NumberParseFloat(value));
+      case "j":
+        try {
+          return `${JSONStringify(value)}`;
+        } catch {
+          return "[Circular]";
+        }
+      case "o":
+      case "O":
+        return inspect(value);
+      case "c":
+        return "";
+    }
+    return undefined;
+  }
+
+  function labelOf(label) {
+    if (label === undefined) return "default";
+    if (typeof label === "symbol") return SymbolPrototypeToString(label);
+    return shared.textOf(label, "default");
+  }
+
+  function elapsed(label) {
+    const ms = op_callgate_now() - timers.get(label);
+    if (ms >= 1000) return `${NumberPrototypeToFixed(ms / 1000, 3)}s`;
+    return `${NumberPrototypeToFixed(ms, 3)}ms`;
+  }
+
+  function descriptorValue(object, key) {
+    return ObjectGetOwnPropertyDescriptor(object, key)?.value;
+  }
+
+  // Rows of [index, value] pairs of what `console.table` was given.
+  function rowsOf(data) {
+    const rows = [];
+    if (core.isMap(data)) {
+      const entries = MapPrototypeEntries(data);
+      for (let i = 0; i < TABLE_ROWS; i++) {
+        const step = MapIteratorPrototypeNext(entries);
+        if (step.done) break;
+        ArrayPrototypePush(rows, [`${i}`, { Key: step.value[0], Values: step.value[1] }]);
+      }
+      return { rows, index: "(iteration index)" };
+    }
+    if (core.isSet(data)) {
+      const values = SetPrototypeValues(data);
+      for (let i = 0; i < TABLE_ROWS; i++) {
+        const step = SetIteratorPrototypeNext(values);
+        if (step.done) break;
+        ArrayPrototypePush(rows, [`${i}`, step.value]);
+      }
+      return { rows, index: "(iteration index)" };
+    }
+    const keys = ArrayIsArray(data) && data.length > TABLE_ROWS
+      ? ObjectKeys(ArrayPrototypeSlice(data, 0, TABLE_ROWS))
+      : ObjectKeys(data);
+    for (let i = 0; i < MathMin(keys.length, TABLE_ROWS); i++) {
+      ArrayPrototypePush(rows, [keys[i], descriptorValue(data, keys[i])]);
+    }
+    return { rows, index: "(index)" };
+  }
+
+  function table(data, only) {
+    const { rows, index } = rowsOf(data);
+    const names = [];
+    const seen = new SafeSet();
+    let plain = false;
+    for (let r = 0; r < rows.length; r++) {
+      const value = rows[r][1];
+      if (value === null || typeof value !== "object") {
+        plain = true;
+        continue;
+      }
+      const keys = ObjectKeys(value);
+      for (let k = 0; k < MathMin(keys.length, 100); k++) {
+        if (seen.has(keys[k])) continue;
+        seen.add(keys[k]);
+        ArrayPrototypePush(names, keys[k]);
+      }
+    }
+    const shown = ArrayIsArray(only) ? only : names;
+    const heads = [index];
+    for (let i = 0; i < shown.length; i++) ArrayPrototypePush(heads, shared.textOf(shown[i], ""));
+    if (plain) ArrayPrototypePush(heads, "Values");
+    const lines = [];
+    for (let r = 0; r < rows.length; r++) {
+      const value = rows[r][1];
+      const isObject = value !== null && typeof value === "object";
+      const line = [rows[r][0]];
+      for (let i = 0; i < shown.length; i++) {
+        const has = isObject && ArrayPrototypeIncludes(ObjectKeys(value), shown[i]);
+        ArrayPrototypePush(
+          line,
+          has ? inspect(descriptorValue(value, shown[i]), { depth: 0, chars: 200 }) : "",
+        );
+      }
+      if (plain) ArrayPrototypePush(line, isObject ? "" : inspect(value, { chars: 200 }));
+      ArrayPrototypePush(lines, line);
+    }
+    return drawTable(heads, lines);
+  }
+
+  function drawTable(heads, lines) {
+    const widths = [];
+    for (let c = 0; c < heads.length; c++) {
+      let width = heads[c].length;
+      for (let r = 0; r < lines.length; r++) width = MathMax(width, lines[r][c].length);
+      ArrayPrototypePush(widths, width + 2);
+    }
+    const rule = (left, middle, right) => {
+      const parts = [];
+      for (let c = 0; c < widths.length; c++) {
+        ArrayPrototypePush(parts, StringPrototypeRepeat("\u2500", widths[c]));
+      }
+      return left + ArrayPrototypeJoin(parts, middle) + right;
+    };
+    const row = (cells) => {
+      const parts = [];
+      for (let c = 0; c < cells.length; c++) {
+        ArrayPrototypePush(parts, ` ${StringPrototypePadEnd(cells[c], widths[c] - 1)}`);
+      }
+      return `\u2502${ArrayPrototypeJoin(parts, "\u2502")}\u2502`;
+    };
+    const out = [rule("\u250c", "\u252c", "\u2510"), row(heads), rule("\u251c", "\u253c", "\u2524")];
+    for (let r = 0; r < lines.length; r++) ArrayPrototypePush(out, row(lines[r]));
+    ArrayPrototypePush(out, rule("\u2514", "\u2534", "\u2518"));
+    return ArrayPrototypeJoin(out, "\n");
+  }
+
+  const methods = {
+    __proto__: null,
+    debug: (...args) => emit(DEBUG, format(args)),
+    log: (...args) => emit(LOG, format(args)),
+    info: (...args) => emit(INFO, format(args)),
+    warn: (...args) => emit(WARN, format(args)),
+    error: (...args) => emit(ERROR, format(args)),
+    dir: (value, options) => {
+      const depth = options?.depth;
+      emit(LOG, inspect(value, {
+        depth: depth === null || depth === Infinity ? 64 : typeof depth === "number" ? MathMin(depth, 64) : undefined,
+      }));
+    },
+    dirxml: (...args) => emit(LOG, format(args)),
+    table: (data, only) =>
+      data !== null && typeof data === "object"
+        ? emit(LOG, table(data, only))
+        : emit(LOG, format([data])),
+    assert: (condition, ...args) => {
+      if (condition) return;
+      if (args.length > 0 && typeof args[0] === "string") {
+        args[0] = `Assertion failed: ${args[0]}`;
+        emit(WARN, format(args));
+      } else emit(WARN, args.length > 0 ? `Assertion failed ${format(args)}` : "Assertion failed");
+    },
+    count: (label) => {
+      label = labelOf(label);
+      const count = (counts.get(label) ?? 0) + 1;
+      counts.set(label, count);
+      emit(LOG, `${label}: ${count}`);
+    },
+    countReset: (label) => {
+      label = labelOf(label);
+      if (counts.has(label)) counts.delete(label);
+      else emit(WARN, `Count for '${label}' does not exist`);
+    },
+    time: (label) => {
+      label = labelOf(label);
+      if (timers.has(label)) emit(WARN, `Label '${label}' already exists for console.time()`);
+      else timers.set(label, op_callgate_now());
+    },
+    timeLog: (label, ...args) => {
+      label = labelOf(label);
+      if (!timers.has(label)) emit(WARN, `No such label '${label}' for console.timeLog()`);
+      else emit(LOG, `${label}: ${elapsed(label)}${args.length > 0 ? ` ${format(args)}` : ""}`);
+    },
+    timeEnd: (label) => {
+      label = labelOf(label);
+      if (!timers.has(label)) emit(WARN, `No such label '${label}' for console.timeEnd()`);
+      else {
+        emit(LOG, `${label}: ${elapsed(label)}`);
+        timers.delete(label);
+      }
+    },
+    group: (...args) => {
+      if (args.length > 0) emit(LOG, format(args));
+      if (groupIndent.length < 64) groupIndent += "  ";
+    },
+    groupEnd: () => {
+      groupIndent = StringPrototypeSlice(groupIndent, 2);
+    },
+    trace: function trace(...args) {
+      const holder = { name: "Trace", message: args.length > 0 ? format(args) : "" };
+      primordials.ErrorCaptureStackTrace(holder, trace);
+      emit(ERROR, holder.stack);
+    },
+    clear: () => {},
+  };
+  methods.groupCollapsed = methods.group;
+
+  const console = {};
+  const names = ObjectKeys(methods);
+  for (let i = 0; i < names.length; i++) {
+    const method = methods[names[i]];
+    ObjectDefineProperty(method, "name", { __proto__: null, value: names[i], configurable: true });
+    console[names[i]] = method;
+  }
+  ObjectDefineProperty(console, SymbolToStringTag, {
+    __proto__: null,
+    value: "console",
+    configurable: true,
+  });
+  shared.console = console;
+  shared.padStart = StringPrototypePadStart;
+})(globalThis);

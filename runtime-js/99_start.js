@@ -1,0 +1,239 @@
+// The list of allowed globals, the lock on all others, and the run itself.
+//
+// `begin` is called once in a fresh worker, before it says that it is ready; `prepare` and `run` once
+// for its one script.
+"use strict";
+
+((globalThis) => {
+  const { core, primordials, internals } = globalThis.__bootstrap;
+  const {
+    ArrayPrototypePush,
+    Error,
+    Function,
+    FunctionPrototype,
+    JSONStringify,
+    ObjectDefineProperty,
+    ObjectGetOwnPropertyDescriptor,
+    ObjectKeys,
+    PromiseResolve,
+    PromisePrototypeThen,
+    ReflectApply,
+    ReflectDeleteProperty,
+    ReflectOwnKeys,
+    SafeSet,
+    StringPrototypeSlice,
+    SymbolToStringTag,
+  } = primordials;
+  const { op_callgate_done } = core.ops;
+  const shared = internals.callgate;
+
+  // What `done` tells; the same numbers are in src/ops.rs.
+  const UNDEFINED = 0, JSON_TEXT = 1, SHOWN = 2, THREW = 3;
+
+  const STACK_CHARS = 16384;
+  const CAUSES = 8;
+
+  // What the language itself puts into a global scope and may stay. Anything else that is found
+  // there is taken away, so that a new V8 brings nothing in unseen. Not here: SharedArrayBuffer and
+  // Atomics (a clock of high resolution and a way to block), WebAssembly (more compiler than a
+  // script needs), eval (there is none; the property would only say so).
+  const LANGUAGE = [
+    "AggregateError", "Array", "ArrayBuffer", "AsyncDisposableStack", "BigInt", "BigInt64Array",
+    "BigUint64Array", "Boolean", "DataView", "Date", "DisposableStack", "Error", "EvalError",
+    "FinalizationRegistry", "Float16Array", "Float32Array", "Float64Array", "Function", "Infinity",
+    "Int16Array", "Int32Array", "Int8Array", "Intl", "Iterator", "JSON", "Map", "Math", "NaN",
+    "Number", "Object", "Promise", "Proxy", "RangeError", "ReferenceError", "Reflect", "RegExp",
+    "Set", "String", "SuppressedError", "Symbol", "SyntaxError", "Temporal", "TypeError",
+    "URIError", "Uint16Array", "Uint32Array", "Uint8Array", "Uint8ClampedArray", "WeakMap",
+    "WeakRef", "WeakSet", "decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent",
+    "escape", "globalThis", "isFinite", "isNaN", "parseFloat", "parseInt", "queueMicrotask",
+    "undefined", "unescape",
+  ];
+
+  const GIVEN = [
+    shared.errors,
+    shared.eventGlobals,
+    shared.urlGlobals,
+    shared.webGlobals,
+    { console: shared.console, mcp: shared.mcp },
+  ];
+
+  let ended = false;
+
+  shared.begin = () => {
+    const { queueMicrotask } = globalThis;
+    // Settled here, once: V8 adds its own on first use after a snapshot.
+    const keep = new SafeSet();
+    for (let i = 0; i < LANGUAGE.length; i++) keep.add(LANGUAGE[i]);
+    const keys = ReflectOwnKeys(globalThis);
+    for (let i = 0; i < keys.length; i++) {
+      if (!keep.has(keys[i])) ReflectDeleteProperty(globalThis, keys[i]);
+    }
+    for (let g = 0; g < GIVEN.length; g++) {
+      const names = ObjectKeys(GIVEN[g]);
+      for (let i = 0; i < names.length; i++) give(names[i], GIVEN[g][names[i]]);
+    }
+    give("queueMicrotask", (callback) => {
+      if (typeof callback !== "function") {
+        throw new primordials.TypeError("queueMicrotask needs a function to call");
+      }
+      PromisePrototypeThen(PromiseResolve(), () => {
+        try {
+          ReflectApply(callback, undefined, []);
+        } catch (error) {
+          shared.fail(error);
+        }
+      });
+    });
+    ObjectDefineProperty(globalThis.queueMicrotask, "name", { __proto__: null, value: "queueMicrotask" });
+    void queueMicrotask;
+    ObjectDefineProperty(globalThis, SymbolToStringTag, {
+      __proto__: null,
+      value: "global",
+      configurable: true,
+    });
+    // The ops that return promises are called through these two.
+    lock(FunctionPrototype, "call");
+    lock(FunctionPrototype, "apply");
+    // V8 is told to ask us for stacks, so these would have no effect; that a script finds them
+    // absent is the clearest way to say so.
+    Error.stackTraceLimit = 30;
+    core.setUnhandledPromiseRejectionHandler((_promise, reason) => {
+      shared.fail(reason);
+      return true;
+    });
+    core.setReportExceptionCallback((error) => shared.fail(error));
+  };
+
+  function give(name, value) {
+    ObjectDefineProperty(globalThis, name, {
+      __proto__: null,
+      value,
+      writable: true,
+      enumerable: false,
+      configurable: true,
+    });
+  }
+
+  function lock(object, key) {
+    const descriptor = ObjectGetOwnPropertyDescriptor(object, key);
+    ObjectDefineProperty(object, key, {
+      __proto__: null,
+      value: descriptor.value,
+      writable: false,
+      enumerable: false,
+      configurable: false,
+    });
+  }
+
+  shared.prepare = (functions, depth, messageChars) => {
+    shared.limits.depth = depth;
+    shared.limits.messageChars = messageChars;
+    for (let i = 0; i < functions.length; i++) give(functions[i], shared.makeStub(functions[i]));
+  };
+
+  // Calls the script's function and tells how it ended.
+  shared.run = (script) => {
+    if (typeof script !== "function") {
+      shared.fail(new Error("the code of the script is not a function"));
+      return;
+    }
+    let result;
+    try {
+      result = ReflectApply(script, undefined, []);
+    } catch (error) {
+      shared.fail(error);
+      return;
+    }
+    // Through `then` of our own, so that what the script did to promises has no part in it.
+    PromisePrototypeThen(PromiseResolve(result), returned, shared.fail);
+  };
+
+  function returned(value) {
+    if (ended) return;
+    let kind = SHOWN;
+    let text;
+    if (value === undefined) {
+      kind = UNDEFINED;
+      text = "";
+    } else if (!needsShowing(value)) {
+      try {
+        text = JSONStringify(value);
+        if (text !== undefined) kind = JSON_TEXT;
+      } catch { /* a BigInt, a cycle, a throwing getter: shown instead */ }
+    }
+    text ??= shared.inspect(value);
+    if (ended) return; // by what a getter or toJSON of the value did
+    ended = true;
+    op_callgate_done(kind, text, "", "", 0, 0);
+  }
+
+  // Values that JSON would turn into `{}`.
+  function needsShowing(value) {
+    return typeof value === "object" && value !== null &&
+      (core.isMap(value) || core.isSet(value) || core.isNativeError(value) || core.isRegExp(value));
+  }
+
+  shared.fail = (error, line, column) => {
+    if (ended) return;
+    const told = describe(error);
+    if (ended) return;
+    ended = true;
+    op_callgate_done(
+      THREW,
+      told.message,
+      told.name,
+      told.stack,
+      line ?? told.position?.[0] ?? 0,
+      column ?? told.position?.[1] ?? 0,
+    );
+  };
+
+  function describe(error) {
+    if (!core.isNativeError(error)) {
+      return { name: "", message: shared.inspect(error, { chars: 4096 }), stack: "", position: undefined };
+    }
+    let stack = shared.stackOf(error);
+    let cause = error;
+    const seen = [];
+    for (let i = 0; i < CAUSES; i++) {
+      ArrayPrototypePush(seen, cause);
+      const next = ObjectGetOwnPropertyDescriptor(cause, "cause");
+      if (next === undefined || !("value" in next) || next.value === undefined) break;
+      cause = next.value;
+      if (!core.isNativeError(cause)) {
+        stack += `\nCaused by: ${shared.inspect(cause, { chars: 1024 })}`;
+        break;
+      }
+      if (primordials.ArrayPrototypeIncludes(seen, cause)) break;
+      stack += `\nCaused by: ${shared.stackOf(cause)}`;
+    }
+    return {
+      name: property(error, "name", "Error"),
+      message: property(error, "message", ""),
+      stack: shared.cut(stack, STACK_CHARS),
+      position: shared.positionOf(error),
+    };
+  }
+
+  function property(error, key, otherwise) {
+    try {
+      const value = error[key];
+      return value === undefined ? otherwise : shared.cut(shared.textOf(value, otherwise), STACK_CHARS);
+    } catch {
+      return otherwise;
+    }
+  }
+
+  // The stack of a real error, whatever the script made of the property.
+  shared.stackOf = (error) => {
+    try {
+      const stack = error.stack;
+      if (typeof stack === "string") return shared.cut(stack, STACK_CHARS);
+    } catch { /* a hostile getter: the headline stands */ }
+    return shared.cut(shared.headline(error), STACK_CHARS);
+  };
+
+  shared.slice = StringPrototypeSlice;
+  shared.Function = Function;
+})(globalThis);
