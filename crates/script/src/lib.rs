@@ -1,1 +1,222 @@
 //! Internal crate of Callgate: Parses a TypeScript script, normalises its form and strips its types.
+//!
+//! [`prepare`] turns what an author wrote into the text of one async function
+//! expression, in which every line of the author stands one line lower and in
+//! its own columns. Accepted are statements with `await` and `return` at the
+//! top, `export default`, one function, one expression, and a fenced code
+//! block around any of these. The author's text is parsed alone, before
+//! anything is put around it, and the result is parsed again the way V8 will
+//! read it, so that no text can end the function around it.
+
+mod depth;
+mod error;
+mod form;
+mod names;
+mod parse;
+mod source;
+mod strip;
+#[cfg(test)]
+mod tests;
+
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use swc_ecma_ast::{Expr, Script, Stmt};
+
+pub use depth::MAX_DEPTH;
+pub use error::{ScriptError, ScriptErrorKind};
+pub use form::Form;
+pub use names::{Mention, Named};
+
+use form::Wrapping;
+use parse::SyntaxErrors;
+use source::{Source, line_and_column};
+
+/// How long a script may be, in bytes of UTF-8: 256 KiB.
+pub const MAX_BYTES: usize = 256 * 1024;
+
+/// A script that is ready to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Prepared {
+    /// One JavaScript expression, to be evaluated as a classic script: an async
+    /// function without parameters. Its promise is the script's value.
+    pub code: String,
+    /// How many lines of `code` stand before the author's first line.
+    pub line_offset: u32,
+    /// Whether a line and a column of `code` are the author's own, `line_offset`
+    /// lines lower. `false` only where types had to be transformed, as for an
+    /// enum: lines are then those of the transformed code.
+    pub exact_positions: bool,
+    /// The form in which the script was written.
+    pub form: Form,
+    /// The tools it names.
+    pub named: Named,
+}
+
+/// Prepares a script for the sandbox.
+///
+/// # Errors
+///
+/// [`ScriptError`] if the text is no TypeScript, uses what a script cannot
+/// have, or is beyond [`MAX_BYTES`] or [`MAX_DEPTH`]. No text makes it panic.
+pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
+    if source.len() > MAX_BYTES {
+        return Err(ScriptError::new(
+            ScriptErrorKind::TooLong,
+            format!(
+                "the script has {} bytes, and {MAX_BYTES} is the limit; let it fetch its data \
+                 with tools",
+                source.len()
+            ),
+            None,
+        ));
+    }
+    on_own_thread(source.to_owned())
+}
+
+/// How much stack the parser takes for one byte of text, at the very most: an
+/// opening parenthesis takes about 2600 bytes without optimisation.
+const STACK_PER_BYTE: usize = 4 * 1024;
+
+/// Stack for everything that does not grow with the text.
+const STACK: usize = 64 * 1024 * 1024;
+
+/// How long parsing may take. It takes milliseconds; the parser is known to
+/// take exponential time on some texts.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Works on a thread of its own: with a stack that no text can use up, and so
+/// that a panic or a hang in the parser stays there.
+fn on_own_thread(text: String) -> Result<Prepared, ScriptError> {
+    let internal = |message: String| ScriptError::new(ScriptErrorKind::Internal, message, None);
+    let (send, receive) = sync_channel(1);
+    let spawned = std::thread::Builder::new()
+        .name("callgate-script".to_owned())
+        .stack_size(STACK + STACK_PER_BYTE * text.len())
+        .spawn(move || {
+            // Nobody listens any more after a time-out.
+            let _ = send.send(prepare_here(&text));
+        });
+    if let Err(error) = spawned {
+        return Err(internal(format!("the parser cannot be started: {error}")));
+    }
+    match receive.recv_timeout(PATIENCE) {
+        Ok(result) => result,
+        Err(RecvTimeoutError::Timeout) => Err(ScriptError::new(
+            ScriptErrorKind::TooComplex,
+            format!(
+                "the script takes longer than {} s to parse; write it in simpler pieces",
+                PATIENCE.as_secs()
+            ),
+            None,
+        )),
+        Err(RecvTimeoutError::Disconnected) => Err(internal(
+            "the parser failed on this script; write it in simpler pieces".to_owned(),
+        )),
+    }
+}
+
+fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
+    let source = Source::new(text)?;
+    let (wrapping, named) = match parse_alone(&source) {
+        Ok(parsed) => parsed,
+        Err(error) if error.kind() == ScriptErrorKind::Syntax => {
+            return Err(source.prose().unwrap_or(error));
+        }
+        Err(error) => return Err(error),
+    };
+    let Wrapping {
+        form,
+        edits,
+        head,
+        tail,
+    } = wrapping;
+    let wrapped = format!(
+        "(async () => {{\"use strict\";{head}\n{}{tail}",
+        source.code_with(&edits)
+    );
+    let inside = |text: &str, errors: SyntaxErrors| wrapped_error(&source, text, &errors);
+    let stripped = strip::strip(&wrapped).map_err(|errors| inside(&wrapped, errors))?;
+    let script =
+        parse::classic_script(&stripped.code).map_err(|errors| inside(&stripped.code, errors))?;
+    if !is_one_async_function(&script) {
+        return Err(ScriptError::new(
+            ScriptErrorKind::Internal,
+            "the script does not stay inside the function around it",
+            None,
+        ));
+    }
+    Ok(Prepared {
+        code: stripped.code,
+        line_offset: 1,
+        exact_positions: stripped.exact_positions,
+        form,
+        named,
+    })
+}
+
+/// Parses the author's code with nothing around it.
+fn parse_alone(source: &Source) -> Result<(Wrapping, Named), ScriptError> {
+    let code = source.code();
+    let first = match parse::module(&code) {
+        Ok(module) => {
+            not_too_deep(source, &module)?;
+            let wrapping = form::wrapping(source, &module)?;
+            return Ok((wrapping, names::named(source, module)));
+        }
+        Err(errors) => errors,
+    };
+    // A function expression without a name is no statement.
+    match parse::function(&code) {
+        Ok(Some(module)) => {
+            not_too_deep(source, &module)?;
+            let wrapping = form::function_expression(source, &module)?;
+            Ok((wrapping, names::named(source, module)))
+        }
+        Err(errors) if errors.position > first.position => Err(syntax_error(source, &errors)),
+        _ => Err(syntax_error(source, &first)),
+    }
+}
+
+fn not_too_deep(source: &Source, module: &swc_ecma_ast::Module) -> Result<(), ScriptError> {
+    match depth::too_deep(module) {
+        None => Ok(()),
+        Some(span) => Err(source.error(
+            ScriptErrorKind::TooComplex,
+            format!("the code is nested more than {MAX_DEPTH} deep; write it in simpler pieces"),
+            parse::offset(span.lo),
+        )),
+    }
+}
+
+fn syntax_error(source: &Source, errors: &SyntaxErrors) -> ScriptError {
+    source.error(ScriptErrorKind::Syntax, with_count(errors), errors.position)
+}
+
+/// An error in the wrapped code, whose lines are one lower than the author's.
+fn wrapped_error(source: &Source, text: &str, errors: &SyntaxErrors) -> ScriptError {
+    let (line, column, _) = line_and_column(text, errors.position);
+    let place = source.place_at(line.saturating_sub(1).max(1), column);
+    ScriptError::new(ScriptErrorKind::Syntax, with_count(errors), Some(place))
+}
+
+fn with_count(errors: &SyntaxErrors) -> String {
+    match errors.more {
+        0 => errors.message.clone(),
+        1 => format!("{} (and 1 more error)", errors.message),
+        more => format!("{} (and {more} more errors)", errors.message),
+    }
+}
+
+/// Whether the code is one async function and nothing else.
+fn is_one_async_function(script: &Script) -> bool {
+    let [Stmt::Expr(statement)] = script.body.as_slice() else {
+        return false;
+    };
+    let mut expr = &*statement.expr;
+    while let Expr::Paren(inner) = expr {
+        expr = &inner.expr;
+    }
+    matches!(expr, Expr::Arrow(arrow) if arrow.is_async && arrow.params.is_empty())
+}

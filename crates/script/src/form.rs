@@ -1,0 +1,408 @@
+//! The form of a script: what its value is, and what it cannot have.
+
+use swc_common::{BytePos, Span, Spanned};
+use swc_ecma_ast::{
+    CallExpr, Callee, Decl, DefaultDecl, ExportDefaultDecl, ExportDefaultExpr, Expr, ExprStmt,
+    FnDecl, Function, ImportDecl, Lit, MetaPropExpr, MetaPropKind, Module, ModuleDecl, ModuleItem,
+    ReturnStmt, StaticBlock, Stmt, TsModuleBlock,
+};
+use swc_ecma_visit::{Visit, VisitWith};
+
+use crate::parse::{offset, range};
+use crate::source::{Edits, Source};
+use crate::{ScriptError, ScriptErrorKind};
+
+/// The form in which a script was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Form {
+    /// Statements; the value is what a top-level `return` gives.
+    Statements,
+    /// `export default`; a function is called, anything else is the value.
+    DefaultExport,
+    /// One function and nothing else; it is called.
+    Function,
+    /// One expression and nothing else; it is the value.
+    Expression,
+}
+
+/// How the code becomes the body of one async function.
+pub(crate) struct Wrapping {
+    pub(crate) form: Form,
+    pub(crate) edits: Edits,
+    /// The end of the wrapper's first line.
+    pub(crate) head: String,
+    /// The wrapper's lines after the code.
+    pub(crate) tail: String,
+}
+
+/// What the code needs to become the body of an async function.
+pub(crate) fn wrapping(source: &Source, module: &Module) -> Result<Wrapping, ScriptError> {
+    refuse(source, module)?;
+    let value = fresh_name(source.text());
+    let mut edits = Edits::default();
+    let mut runs: Vec<&ModuleItem> = Vec::new();
+    let mut default = None;
+    for (index, item) in module.body.iter().enumerate() {
+        match item {
+            ModuleItem::ModuleDecl(
+                export @ (ModuleDecl::ExportDefaultExpr(_) | ModuleDecl::ExportDefaultDecl(_)),
+            ) => {
+                if default.replace(export).is_some() {
+                    return Err(source.error(
+                        ScriptErrorKind::Syntax,
+                        "there is a second \"export default\"; keep one",
+                        offset(item.span().lo),
+                    ));
+                }
+                runs.push(item);
+            }
+            item if is_only_types(item) => erase(&mut edits, item.span(), runs.is_empty()),
+            ModuleItem::Stmt(Stmt::Empty(_)) => {}
+            ModuleItem::Stmt(Stmt::Expr(ExprStmt { expr, span }))
+                if matches!(**expr, Expr::Lit(Lit::Str(_))) && index + 1 < module.body.len() =>
+            {
+                // A directive says nothing that is not so already.
+                if runs.is_empty() {
+                    edits.blank(range(*span));
+                } else {
+                    runs.push(item);
+                }
+            }
+            item => runs.push(item),
+        }
+    }
+    let call_value =
+        format!("\n;return typeof {value} === \"function\" ? await {value}() : {value};\n}})");
+    let assigned = |form, edits, head: &str| Wrapping {
+        form,
+        edits,
+        head: format!(" let {value}{head}"),
+        tail: call_value.clone(),
+    };
+    if let Some(default) = default {
+        let name = export_default(source, default, &value, &mut edits)?;
+        return Ok(match name {
+            None => assigned(Form::DefaultExport, edits, ";"),
+            Some(name) => called(Form::DefaultExport, edits, &name),
+        });
+    }
+    Ok(match runs.as_slice() {
+        [] => {
+            return Err(ScriptError::new(
+                ScriptErrorKind::Empty,
+                "there is no code in the script; write statements that call tools",
+                None,
+            ));
+        }
+        [
+            ModuleItem::Stmt(Stmt::Decl(Decl::Fn(FnDecl {
+                ident, function, ..
+            }))),
+        ] if !function.is_generator => called(Form::Function, edits, &ident.sym),
+        // A sequence would need parentheses around it.
+        [ModuleItem::Stmt(Stmt::Expr(ExprStmt { expr, .. }))]
+            if !matches!(**expr, Expr::Seq(_)) =>
+        {
+            let form = match without_parentheses(expr) {
+                Expr::Arrow(_) | Expr::Fn(_) => Form::Function,
+                _ => Form::Expression,
+            };
+            assigned(form, edits, &format!("; {value} ="))
+        }
+        _ => Wrapping {
+            form: Form::Statements,
+            edits,
+            head: String::new(),
+            tail: "\n})".to_owned(),
+        },
+    })
+}
+
+/// The wrapping that calls a declared function.
+fn called(form: Form, edits: Edits, name: &str) -> Wrapping {
+    Wrapping {
+        form,
+        edits,
+        head: String::new(),
+        tail: format!("\n;return await {name}();\n}})"),
+    }
+}
+
+/// The wrapping for a function expression without a name, which is no
+/// statement of its own.
+pub(crate) fn function_expression(
+    source: &Source,
+    module: &Module,
+) -> Result<Wrapping, ScriptError> {
+    refuse(source, module)?;
+    let value = fresh_name(source.text());
+    Ok(Wrapping {
+        form: Form::Function,
+        edits: Edits::default(),
+        head: format!(" let {value}; {value} ="),
+        tail: format!("\n;return await {value}();\n}})"),
+    })
+}
+
+/// A name that the text does not have.
+fn fresh_name(text: &str) -> String {
+    let mut name = "$0".to_owned();
+    let mut number = 0_u32;
+    while text.contains(&name) {
+        number += 1;
+        name = format!("${number}_");
+    }
+    name
+}
+
+/// Erases a declaration that has no meaning at run time.
+fn erase(edits: &mut Edits, span: Span, first: bool) {
+    // Without its own end, the statement before could run on into the next.
+    edits.write(range(span), if first { "" } else { ";" });
+}
+
+/// Turns `export default` into something a function body can have. Gives the
+/// name of the function to call, if it has one.
+fn export_default(
+    source: &Source,
+    export: &ModuleDecl,
+    value: &str,
+    edits: &mut Edits,
+) -> Result<Option<String>, ScriptError> {
+    let whole = export.span();
+    let (inner, anonymous) = match export {
+        ModuleDecl::ExportDefaultExpr(ExportDefaultExpr { expr, .. }) => (expr.span_lo(), false),
+        ModuleDecl::ExportDefaultDecl(ExportDefaultDecl { decl, .. }) => match decl {
+            DefaultDecl::Fn(function) => match &function.ident {
+                Some(name) => {
+                    blank_words(source, edits, whole.lo, function.function.span.lo, "");
+                    return Ok(Some(name.sym.to_string()));
+                }
+                None => (function.function.span.lo, true),
+            },
+            DefaultDecl::Class(class) => {
+                return Err(source.error(
+                    ScriptErrorKind::Unsupported,
+                    "a class cannot be the default export; export a function or a value",
+                    offset(class.class.span.lo),
+                ));
+            }
+            DefaultDecl::TsInterfaceDecl(interface) => {
+                return Err(source.error(
+                    ScriptErrorKind::Unsupported,
+                    "an interface cannot be the default export; export a function or a value",
+                    offset(interface.span.lo),
+                ));
+            }
+        },
+        _ => return Ok(None),
+    };
+    blank_words(source, edits, whole.lo, inner, &format!(";{value}="));
+    if anonymous {
+        // As a declaration it ended with its brace; as a value it would run
+        // on into what follows.
+        let end = offset(whole.hi);
+        edits.write(end..end, ";");
+    }
+    Ok(None)
+}
+
+/// Blanks `export default`, which stands in front of `inner`, and writes
+/// `write` over its start.
+fn blank_words(source: &Source, edits: &mut Edits, start: BytePos, inner: BytePos, write: &str) {
+    let start = offset(start);
+    let text = source.text().get(start..offset(inner)).unwrap_or_default();
+    let first = start..start + "export".len();
+    edits.write(first.clone(), write);
+    // Comments may stand between the words, and may say "default".
+    let mut rest = text.get("export".len()..).unwrap_or_default();
+    loop {
+        rest = rest.trim_start();
+        let skipped = if rest.starts_with("//") {
+            rest.find(['\n', '\r', '\u{2028}', '\u{2029}'])
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map(|at| at + 2)
+        } else {
+            break;
+        };
+        rest = rest
+            .get(skipped.unwrap_or(rest.len())..)
+            .unwrap_or_default();
+    }
+    let at = offset(inner) - rest.len();
+    edits.blank(at..at + "default".len().min(rest.len()));
+}
+
+/// Whether an item says nothing at run time.
+fn is_only_types(item: &ModuleItem) -> bool {
+    match item {
+        ModuleItem::Stmt(Stmt::Decl(decl)) => is_type_declaration(decl),
+        ModuleItem::ModuleDecl(ModuleDecl::ExportDecl(export)) => is_type_declaration(&export.decl),
+        ModuleItem::ModuleDecl(ModuleDecl::ExportNamed(export)) => {
+            export.src.is_none() && (export.specifiers.is_empty() || export.type_only)
+        }
+        _ => false,
+    }
+}
+
+fn is_type_declaration(decl: &Decl) -> bool {
+    match decl {
+        Decl::TsInterface(_) | Decl::TsTypeAlias(_) => true,
+        Decl::Class(class) => class.declare,
+        Decl::Fn(function) => function.declare || function.function.body.is_none(),
+        Decl::Var(var) => var.declare,
+        Decl::TsEnum(declared) => declared.declare,
+        Decl::TsModule(module) => module.declare || module.global,
+        Decl::Using(_) => false,
+    }
+}
+
+fn without_parentheses(expr: &Expr) -> &Expr {
+    let mut expr = expr;
+    while let Expr::Paren(inner) = expr {
+        expr = &inner.expr;
+    }
+    expr
+}
+
+const USE_TOOLS: &str = "imports are not available; call tools as global functions, such as \
+                         server_tool(input)";
+
+/// Refuses what no script can have.
+fn refuse(source: &Source, module: &Module) -> Result<(), ScriptError> {
+    let mut refusals = Refusals::default();
+    module.visit_with(&mut refusals);
+    for item in &module.body {
+        if let ModuleItem::ModuleDecl(decl) = item {
+            match decl {
+                ModuleDecl::TsImportEquals(import) => refusals.add(import.span, USE_TOOLS),
+                ModuleDecl::ExportDecl(_) | ModuleDecl::ExportNamed(_) if !is_only_types(item) => {
+                    refusals.add(
+                        decl.span(),
+                        "only \"export default\" is available; return the value, or drop \
+                         \"export\"",
+                    );
+                }
+                ModuleDecl::ExportAll(_)
+                | ModuleDecl::TsExportAssignment(_)
+                | ModuleDecl::TsNamespaceExport(_) => refusals.add(
+                    decl.span(),
+                    "only \"export default\" is available; return the value",
+                ),
+                _ => {}
+            }
+        }
+    }
+    match refusals.found.into_iter().min_by_key(|(span, _)| span.lo) {
+        None => Ok(()),
+        Some((span, message)) => {
+            Err(source.error(ScriptErrorKind::Unsupported, message, offset(span.lo)))
+        }
+    }
+}
+
+#[derive(Default)]
+struct Refusals {
+    found: Vec<(Span, &'static str)>,
+    /// Whether `arguments` and `return` belong to a function.
+    in_function: bool,
+    in_static_block: bool,
+}
+
+impl Refusals {
+    fn add(&mut self, span: Span, message: &'static str) {
+        self.found.push((span, message));
+    }
+
+    fn within(&mut self, function: bool, static_block: bool, visit: impl FnOnce(&mut Self)) {
+        let outer = (self.in_function, self.in_static_block);
+        (self.in_function, self.in_static_block) = (function, static_block);
+        visit(self);
+        (self.in_function, self.in_static_block) = outer;
+    }
+}
+
+impl Visit for Refusals {
+    fn visit_import_decl(&mut self, import: &ImportDecl) {
+        self.add(
+            import.span,
+            if import.type_only {
+                "imports are not available; the types of tools are global, use them by name"
+            } else {
+                USE_TOOLS
+            },
+        );
+    }
+
+    fn visit_call_expr(&mut self, call: &CallExpr) {
+        match &call.callee {
+            Callee::Import(_) => self.add(call.span, USE_TOOLS),
+            Callee::Super(callee) if !self.in_function => {
+                self.add(callee.span, "\"super\" is only available in a class");
+            }
+            _ => {}
+        }
+        call.visit_children_with(self);
+    }
+
+    fn visit_meta_prop_expr(&mut self, meta: &MetaPropExpr) {
+        if meta.kind == MetaPropKind::ImportMeta {
+            self.add(
+                meta.span,
+                "\"import.meta\" is not available: a script is not a module file",
+            );
+        }
+    }
+
+    fn visit_expr(&mut self, expr: &Expr) {
+        if let Expr::Ident(name) = expr
+            && name.sym == *"arguments"
+            && !self.in_function
+        {
+            self.add(name.span, "\"arguments\" is only available in a function");
+        }
+        expr.visit_children_with(self);
+    }
+
+    fn visit_function(&mut self, function: &Function) {
+        self.within(true, false, |visit| function.visit_children_with(visit));
+    }
+
+    fn visit_constructor(&mut self, constructor: &swc_ecma_ast::Constructor) {
+        self.within(true, false, |visit| constructor.visit_children_with(visit));
+    }
+
+    fn visit_getter_prop(&mut self, getter: &swc_ecma_ast::GetterProp) {
+        self.within(true, false, |visit| getter.visit_children_with(visit));
+    }
+
+    fn visit_setter_prop(&mut self, setter: &swc_ecma_ast::SetterProp) {
+        self.within(true, false, |visit| setter.visit_children_with(visit));
+    }
+
+    fn visit_arrow_expr(&mut self, arrow: &swc_ecma_ast::ArrowExpr) {
+        self.within(self.in_function, false, |visit| {
+            arrow.visit_children_with(visit)
+        });
+    }
+
+    fn visit_static_block(&mut self, block: &StaticBlock) {
+        self.within(self.in_function, true, |visit| {
+            block.visit_children_with(visit)
+        });
+    }
+
+    fn visit_ts_module_block(&mut self, block: &TsModuleBlock) {
+        self.within(self.in_function, true, |visit| {
+            block.visit_children_with(visit)
+        });
+    }
+
+    fn visit_return_stmt(&mut self, statement: &ReturnStmt) {
+        if self.in_static_block {
+            self.add(statement.span, "\"return\" is not allowed here");
+        }
+        statement.visit_children_with(self);
+    }
+}

@@ -1,0 +1,174 @@
+//! The parser, and its messages in plain words.
+
+use swc_common::input::StringInput;
+use swc_common::{BytePos, Span, Spanned};
+use swc_ecma_ast::{EsVersion, Expr, Module, ModuleItem, Script, Stmt};
+use swc_ecma_parser::error::{Error, SyntaxError};
+use swc_ecma_parser::{EsSyntax, Lexer, PResult, Parser, Syntax, TsSyntax};
+
+/// What the author may write: TypeScript without JSX and decorators, neither
+/// of which V8 can run.
+pub(crate) const TYPESCRIPT: TsSyntax = TsSyntax {
+    tsx: false,
+    decorators: false,
+    dts: false,
+    no_early_errors: false,
+    disallow_ambiguous_jsx_like: false,
+};
+
+/// Parses a text as a module of its own: strict, with `await` at the top. A
+/// `return` at the top is not an error.
+pub(crate) fn module(text: &str) -> Result<Module, SyntaxErrors> {
+    let (module, errors) = run(text, BytePos(1), Syntax::Typescript(TYPESCRIPT), |parser| {
+        parser.parse_module()
+    });
+    checked(module, errors, |error| {
+        matches!(error.kind(), SyntaxError::ReturnNotAllowed)
+    })
+}
+
+/// Parses a text between parentheses, where a function needs no name. Every
+/// position is that of the text without them. `None` if the text is anything
+/// but one function.
+pub(crate) fn function(text: &str) -> Result<Option<Module>, SyntaxErrors> {
+    let text = format!("({}\n)", text.trim_end().trim_end_matches(';'));
+    let (module, errors) = run(
+        &text,
+        BytePos(0),
+        Syntax::Typescript(TYPESCRIPT),
+        |parser| parser.parse_module(),
+    );
+    let module = checked(module, errors, |_| false)?;
+    let is_function = matches!(
+        module.body.as_slice(),
+        [ModuleItem::Stmt(Stmt::Expr(statement))] if matches!(
+            &*statement.expr,
+            Expr::Paren(paren)
+                if paren.span.hi.0 as usize == text.len() && matches!(*paren.expr, Expr::Fn(_))
+        )
+    );
+    Ok(is_function.then_some(module))
+}
+
+/// Parses a text the way V8 will: as a classic script, without types.
+pub(crate) fn classic_script(text: &str) -> Result<Script, SyntaxErrors> {
+    let syntax = EsSyntax {
+        explicit_resource_management: true,
+        ..EsSyntax::default()
+    };
+    let (script, errors) = run(text, BytePos(1), Syntax::Es(syntax), |parser| {
+        parser.parse_script()
+    });
+    checked(script, errors, |_| false)
+}
+
+/// Syntax errors, at bytes of the text that was parsed.
+pub(crate) struct SyntaxErrors {
+    /// Where the first is.
+    pub(crate) position: usize,
+    /// What it says.
+    pub(crate) message: String,
+    /// How many follow.
+    pub(crate) more: usize,
+}
+
+/// The byte of a text at which swc's position stands, for a text that was
+/// parsed alone.
+pub(crate) fn offset(position: BytePos) -> usize {
+    position.0.saturating_sub(1) as usize
+}
+
+/// The bytes of a text that a span covers.
+pub(crate) fn range(span: Span) -> std::ops::Range<usize> {
+    offset(span.lo)..offset(span.hi)
+}
+
+fn run<T>(
+    text: &str,
+    start: BytePos,
+    syntax: Syntax,
+    parse: impl FnOnce(&mut Parser<Lexer<'_>>) -> PResult<T>,
+) -> (PResult<T>, Vec<Error>) {
+    let end = BytePos(u32::try_from(text.len()).unwrap_or(u32::MAX - 1) + start.0);
+    let input = StringInput::new(text, start, end);
+    let lexer = Lexer::new(syntax, EsVersion::latest(), input, None);
+    let mut parser = Parser::new_from(lexer);
+    let parsed = parse(&mut parser);
+    let errors = parser.take_errors();
+    (parsed, errors)
+}
+
+fn checked<T>(
+    parsed: PResult<T>,
+    errors: Vec<Error>,
+    ignore: impl Fn(&Error) -> bool,
+) -> Result<T, SyntaxErrors> {
+    let (parsed, fatal) = match parsed {
+        Ok(parsed) => (Some(parsed), None),
+        Err(error) => (None, Some(error)),
+    };
+    let mut errors: Vec<Error> = errors
+        .into_iter()
+        .filter(|error| !ignore(error))
+        .chain(fatal)
+        .collect();
+    errors.sort_by_key(|error| error.span().lo);
+    errors.dedup_by_key(|error| error.span().lo);
+    match (parsed, errors.first()) {
+        (Some(parsed), None) => Ok(parsed),
+        (_, first) => Err(SyntaxErrors {
+            position: first.map_or(0, |error| offset(error.span().lo)),
+            message: first.map_or_else(|| "not TypeScript".to_owned(), |e| plain(e.kind())),
+            more: errors.len().saturating_sub(1),
+        }),
+    }
+}
+
+/// The parser's message in plain words.
+fn plain(error: &SyntaxError) -> String {
+    match error {
+        SyntaxError::WithLabel { inner, .. } => plain(inner.kind()),
+        SyntaxError::Eof => "the script ends here, but something in it is still open".to_owned(),
+        SyntaxError::Expected(expected, got) if got == "<eof>" => {
+            format!("the script ends here, and '{expected}' is missing")
+        }
+        SyntaxError::LegacyCommentInModule => {
+            "\"<!--\" and \"-->\" start comments in old scripts; write \"//\", or put spaces \
+             between the characters"
+                .to_owned()
+        }
+        SyntaxError::TS1003 | SyntaxError::ExpectedIdent => "a name is expected here".to_owned(),
+        SyntaxError::TS1109 | SyntaxError::InvalidExpr => {
+            "an expression is expected here".to_owned()
+        }
+        SyntaxError::TS1005 | SyntaxError::ExpectedSemi => {
+            "a semicolon or a new line is expected here".to_owned()
+        }
+        SyntaxError::ExpectedSemiForExprStmt { .. } => {
+            "a semicolon or a new line is expected here".to_owned()
+        }
+        SyntaxError::WithInStrict | SyntaxError::TS2410 => {
+            "\"with\" is not available: scripts are strict".to_owned()
+        }
+        SyntaxError::AwaitInFunction => {
+            "\"await\" needs an async function; write \"async\" before the function around it"
+                .to_owned()
+        }
+        SyntaxError::ReturnNotAllowed => "\"return\" is not allowed here".to_owned(),
+        other => {
+            let message = other.msg();
+            let message = message
+                .trim_end_matches('.')
+                .replace("<eof>", "end of the script");
+            // Only a plain first word is put in lower case: TypeScript's own
+            // names keep theirs.
+            let mut characters = message.chars();
+            match (characters.next(), characters.clone().next()) {
+                (Some(first), Some(second)) if second.is_lowercase() => {
+                    first.to_lowercase().chain(characters).collect()
+                }
+                _ => message,
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The author's text: where its code is, and where a byte of it stands.
+
+use std::ops::Range;
+
+use crate::error::{Place, ScriptError, ScriptErrorKind};
+
+/// A script's text, and which part of it is code.
+pub(crate) struct Source {
+    text: String,
+    /// The code: all of the text, or what is inside a fence.
+    code: Range<usize>,
+    /// Where prose before a fence starts, if the text looks like that.
+    prose: Option<usize>,
+}
+
+impl Source {
+    /// Finds the code in a text.
+    pub(crate) fn new(text: &str) -> Result<Self, ScriptError> {
+        // Editors do not count a byte order mark as a column.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
+        let mut source = Self {
+            code: 0..text.len(),
+            prose: None,
+            text,
+        };
+        if let Some(code) = source.fenced()? {
+            source.code = code;
+        }
+        if source.text.starts_with("#!") {
+            source.code.start = source.text.find(is_line_end).unwrap_or(source.text.len());
+        }
+        Ok(source)
+    }
+
+    /// The whole text in which everything but the code, and everything in
+    /// `blanks`, is blank; every character of the code stands on the line and
+    /// in the column of the author. `writes` are put over what was there and
+    /// must be as wide.
+    pub(crate) fn code_with(&self, edits: &Edits) -> String {
+        let mut all: Vec<(Range<usize>, &str)> = vec![
+            (0..self.code.start, ""),
+            (self.code.end..self.text.len(), ""),
+        ];
+        all.extend(
+            edits
+                .edits
+                .iter()
+                .map(|(range, write)| (range.clone(), write.as_str())),
+        );
+        all.sort_by_key(|(range, _)| (range.start, range.end));
+        let mut out = String::with_capacity(self.text.len() + 16);
+        let mut copied = 0;
+        for (range, write) in all {
+            let start = range.start.max(copied);
+            out.push_str(self.text.get(copied..start).unwrap_or_default());
+            out.push_str(write);
+            let end = range.end.max(start);
+            let covered = self.text.get(start..end).unwrap_or_default();
+            let mut to_skip = write.len();
+            for c in covered.chars() {
+                if to_skip > 0 && !is_line_end(c) {
+                    to_skip -= 1;
+                } else if is_line_end(c) {
+                    out.push(c);
+                } else {
+                    out.extend(std::iter::repeat_n(' ', c.len_utf16()));
+                }
+            }
+            copied = end;
+        }
+        out.push_str(self.text.get(copied..).unwrap_or_default());
+        out
+    }
+
+    /// The author's text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The code alone, every byte of it where it is in the text.
+    pub(crate) fn code(&self) -> String {
+        let code = self.text.get(self.code.clone()).unwrap_or_default();
+        " ".repeat(self.code.start) + code
+    }
+
+    /// What is wrong with a text that is no code and looks like prose around a
+    /// code block.
+    pub(crate) fn prose(&self) -> Option<ScriptError> {
+        self.prose.map(|at| {
+            self.error(
+                ScriptErrorKind::Unsupported,
+                "there is text before the code block; send the code alone",
+                at,
+            )
+        })
+    }
+
+    /// Line, column and line text of a byte of the text.
+    pub(crate) fn place(&self, position: usize) -> Place {
+        let position = (0..=position.min(self.text.len()))
+            .rev()
+            .find(|at| self.text.is_char_boundary(*at))
+            .unwrap_or(0);
+        let (line, column, start) = line_and_column(&self.text, position);
+        let rest = self.text.get(start..).unwrap_or_default();
+        let text = rest
+            .get(..rest.find(is_line_end).unwrap_or(rest.len()))
+            .unwrap_or_default();
+        Place {
+            line,
+            column,
+            text: text.to_owned(),
+        }
+    }
+
+    /// The place with this line and column, both from 1.
+    pub(crate) fn place_at(&self, line: u32, column: u32) -> Place {
+        let start = match line.checked_sub(2) {
+            None => 0,
+            Some(ends) => line_ends(&self.text)
+                .nth(ends as usize)
+                .map_or(self.text.len(), |(at, length)| at + length),
+        };
+        Place {
+            line,
+            column,
+            text: self.place(start).text,
+        }
+    }
+
+    /// An error at a byte of the text.
+    pub(crate) fn error(
+        &self,
+        kind: ScriptErrorKind,
+        message: impl Into<String>,
+        position: usize,
+    ) -> ScriptError {
+        ScriptError::new(kind, message, Some(self.place(position)))
+    }
+
+    /// The inside of a fence around the whole text, if there is one.
+    fn fenced(&mut self) -> Result<Option<Range<usize>>, ScriptError> {
+        let mut fences = Vec::new();
+        let mut start = 0;
+        let ends = line_ends(&self.text).chain([(self.text.len(), 0)]);
+        for (at, length) in ends {
+            let line = self.text.get(start..at).unwrap_or_default();
+            if line.trim_start().starts_with("```") {
+                fences.push((start, at, at + length, line.trim()));
+            }
+            start = at + length;
+        }
+        let Some(&(open, _, inside, info)) = fences.first() else {
+            return Ok(None);
+        };
+        let before = self.text.get(..open).unwrap_or_default();
+        let language = info.trim_start_matches('`').trim();
+        let known = matches!(
+            language.to_ascii_lowercase().as_str(),
+            "" | "ts" | "typescript" | "js" | "javascript" | "mts" | "mjs"
+        );
+        if !before.trim().is_empty() {
+            // It may as well be a line inside a template literal.
+            if known && !language.is_empty() {
+                self.prose = Some(before.len() - before.trim_start().len());
+            }
+            return Ok(None);
+        }
+        if !known {
+            return Err(self.error(
+                ScriptErrorKind::Unsupported,
+                format!("the code block is marked {language:?}; send TypeScript or JavaScript"),
+                open,
+            ));
+        }
+        // The last fence closes the block: those between are in its code.
+        let Some(&(close, _, after, _)) = fences.iter().skip(1).rev().find(|f| f.3 == "```") else {
+            return Err(self.error(
+                ScriptErrorKind::Syntax,
+                "the code block is not closed; end it with a line \"```\"",
+                open,
+            ));
+        };
+        let rest = self.text.get(after..).unwrap_or_default();
+        if !rest.trim().is_empty() {
+            let at = after + rest.len() - rest.trim_start().len();
+            return Err(self.error(
+                ScriptErrorKind::Unsupported,
+                "there is text after the code block; send the code alone",
+                at,
+            ));
+        }
+        // Two blocks would otherwise run as one.
+        let between = fences.iter().skip(1).filter(|fence| fence.0 < close);
+        if let Some(fence) = between.clone().find(|fence| fence.3.len() > 3).or_else(|| {
+            let mut between = between;
+            between.next().filter(|fence| fence.3 == "```")
+        }) {
+            return Err(self.error(
+                ScriptErrorKind::Unsupported,
+                "there is more than one code block; send one",
+                fence.0,
+            ));
+        }
+        Ok(Some(inside..close))
+    }
+}
+
+/// Changes to a text that keep every line and column.
+#[derive(Default)]
+pub(crate) struct Edits {
+    edits: Vec<(Range<usize>, String)>,
+}
+
+impl Edits {
+    /// Blanks a range of the text.
+    pub(crate) fn blank(&mut self, range: Range<usize>) {
+        self.edits.push((range, String::new()));
+    }
+
+    /// Blanks a range and writes ASCII text over its start. Over an empty
+    /// range, the text is put in.
+    pub(crate) fn write(&mut self, range: Range<usize>, text: &str) {
+        self.edits.push((range, text.to_owned()));
+    }
+}
+
+/// Line and column of a byte of a text, and the byte at which its line starts.
+pub(crate) fn line_and_column(text: &str, position: usize) -> (u32, u32, usize) {
+    let mut line = 1;
+    let mut start = 0;
+    for (at, length) in line_ends(text) {
+        if at + length > position {
+            break;
+        }
+        line += 1;
+        start = at + length;
+    }
+    let before = text.get(start..position).unwrap_or_default();
+    let column = u32::try_from(before.encode_utf16().count()).unwrap_or(u32::MAX - 1) + 1;
+    (line, column, start)
+}
+
+/// Line ends as V8 counts them: each as its position and length.
+fn line_ends(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    text.char_indices().filter_map(|(at, c)| match c {
+        '\r' if text.as_bytes().get(at + 1) == Some(&b'\n') => None,
+        '\n' if at > 0 && text.as_bytes().get(at - 1) == Some(&b'\r') => Some((at - 1, 2)),
+        c if is_line_end(c) => Some((at, c.len_utf8())),
+        _ => None,
+    })
+}
+
+fn is_line_end(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')
+}

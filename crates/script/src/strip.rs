@@ -1,0 +1,98 @@
+//! Types out of the wrapped code: blanked in place where they can be, and by
+//! transformation where they cannot.
+
+use std::sync::{Arc, Mutex};
+
+use swc_common::errors::{DiagnosticBuilder, Emitter, Handler};
+use swc_common::sync::Lrc;
+use swc_common::{GLOBALS, Globals, SourceMap};
+use swc_ts_fast_strip::{ErrorCode, Mode, Options, TransformConfig, operate};
+
+use crate::parse::{SyntaxErrors, TYPESCRIPT, offset};
+
+/// JavaScript without types.
+pub(crate) struct Stripped {
+    pub(crate) code: String,
+    /// Whether every line and column is where it was.
+    pub(crate) exact_positions: bool,
+}
+
+/// Takes the types out of a text.
+pub(crate) fn strip(text: &str) -> Result<Stripped, SyntaxErrors> {
+    match attempt(text, Mode::StripOnly) {
+        Ok(code) => Ok(Stripped {
+            code,
+            exact_positions: true,
+        }),
+        Err((ErrorCode::UnsupportedSyntax, _)) => attempt(text, Mode::Transform)
+            .map(|code| {
+                let code = code.trim_end().trim_end_matches(';').to_owned();
+                Stripped {
+                    code,
+                    exact_positions: false,
+                }
+            })
+            .map_err(|(_, errors)| errors),
+        Err((_, errors)) => Err(errors),
+    }
+}
+
+fn attempt(text: &str, mode: Mode) -> Result<String, (ErrorCode, SyntaxErrors)> {
+    let map: Lrc<SourceMap> = Lrc::default();
+    let messages = Messages::default();
+    let handler = Handler::with_emitter(false, false, Box::new(messages.clone()));
+    let mut transform = TransformConfig::default();
+    transform.typescript.no_empty_export = true;
+    transform.typescript.native_class_properties = true;
+    let options = Options {
+        module: Some(true),
+        parser: TYPESCRIPT,
+        mode,
+        transform: Some(transform),
+        ..Options::default()
+    };
+    let result = GLOBALS.set(&Globals::new(), || {
+        operate(&map, &handler, text.to_owned(), options)
+    });
+    result.map(|output| output.code).map_err(|error| {
+        let mut found = messages
+            .found
+            .lock()
+            .map(|mut found| std::mem::take(&mut *found));
+        let errors = match &mut found {
+            Ok(found) if !found.is_empty() => {
+                let more = found.len() - 1;
+                let (position, message) = found.swap_remove(0);
+                SyntaxErrors {
+                    position,
+                    message,
+                    more,
+                }
+            }
+            _ => SyntaxErrors {
+                position: 0,
+                message: error.message,
+                more: 0,
+            },
+        };
+        (error.code, errors)
+    })
+}
+
+/// Keeps what the stripper says instead of printing it.
+#[derive(Clone, Default)]
+struct Messages {
+    found: Arc<Mutex<Vec<(usize, String)>>>,
+}
+
+impl Emitter for Messages {
+    fn emit(&mut self, diagnostic: &mut DiagnosticBuilder<'_>) {
+        let position = diagnostic
+            .span
+            .primary_span()
+            .map_or(0, |span| offset(span.lo));
+        if let Ok(mut found) = self.found.lock() {
+            found.push((position, diagnostic.message()));
+        }
+    }
+}
