@@ -130,8 +130,8 @@ impl Summary {
                 .as_str()
                 .context("a call has no `function`")?;
             *summary.calls.entry(function.to_owned()).or_default() += 1;
-            summary.arguments += count(call, "argument_bytes")?;
-            summary.results += count(call, "result_bytes")?;
+            summary.arguments += count(call, "argumentBytes")?;
+            summary.results += count(call, "resultBytes")?;
         }
         for text in [&report["output"]["text"], &report["value"]["text"]] {
             summary.text.push_str(text.as_str().unwrap_or_default());
@@ -209,11 +209,11 @@ mod tests {
     fn a_report_becomes_its_figures() {
         let report = json!({
             "calls": [
-                { "function": "logging_getLogs", "argument_bytes": 40, "result_bytes": 250_000 },
-                { "function": "ticketing_createIssue", "argument_bytes": 90, "result_bytes": 30 },
-                { "function": "ticketing_createIssue", "argument_bytes": 80, "result_bytes": null },
+                { "function": "logging_getLogs", "argumentBytes": 40, "resultBytes": 250_000 },
+                { "function": "ticketing_createIssue", "argumentBytes": 90, "resultBytes": 30 },
+                { "function": "ticketing_createIssue", "argumentBytes": 80, "resultBytes": null },
             ],
-            "output": { "text": "filed 2 tickets\n", "bytes": 16, "cut_bytes": 0 },
+            "output": { "text": "filed 2 tickets\n", "bytes": 16, "cutBytes": 0 },
             "value": null,
         });
         let summary = Summary::of(&report, 1_006).unwrap();
@@ -238,8 +238,8 @@ mod tests {
         check(json!({}), "the report has no list `calls`");
         check(json!({ "calls": [{}] }), "a call has no `function`");
         check(
-            json!({ "calls": [{ "function": "a_b", "argument_bytes": "1" }] }),
-            "a call's `argument_bytes` is no byte count",
+            json!({ "calls": [{ "function": "a_b", "argumentBytes": "1" }] }),
+            "a call's `argumentBytes` is no byte count",
         );
     }
 }

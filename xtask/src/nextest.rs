@@ -61,7 +61,7 @@ pub(crate) fn install(project: &Project) -> Result<Nextest> {
         ));
     }
     say::detail(format_args!(
-        "not installed: building {PINNED} into {} (once; about ten minutes on two cores; \
+        "not installed: building {PINNED} into {} (once; some ten minutes on two cores; \
          a ready one from https://nexte.st on the PATH spares it)",
         root.display()
     ));

@@ -61,7 +61,9 @@ fn pip(pins: &Path, folder: &Path) -> Result<()> {
     let requirements = pins.join("requirements.txt");
     let python = tools::python();
     let version = process::version(Command::new(&python).arg("-VV")).unwrap_or_default();
-    let stamp = Stamp::new(folder, &[&read(&requirements)?, &version]);
+    // A virtual environment has its own place written into its programs.
+    let place = folder.to_string_lossy();
+    let stamp = Stamp::new(folder, &[&read(&requirements)?, &version, &place]);
     if stamp.is_current() {
         say::detail(format_args!("PyPI: as pinned, in {}", folder.display()));
         return Ok(());
