@@ -4,7 +4,7 @@
 "use strict";
 
 ((globalThis) => {
-  const { core, primordials, internals } = globalThis.__bootstrap;
+  const { primordials, internals } = globalThis.__bootstrap;
   const {
     ArrayPrototypeJoin,
     ArrayPrototypePush,
@@ -86,6 +86,4 @@
   shared.setPosition = (error, position) => {
     if (position !== undefined) WeakMapPrototypeSet(positions, error, position);
   };
-
-  shared.core = core;
 })(globalThis);

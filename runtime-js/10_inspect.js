@@ -45,7 +45,6 @@
     SetPrototypeGetSize,
     SetPrototypeValues,
     SetIteratorPrototypeNext,
-    String,
     StringPrototypeIncludes,
     StringPrototypePadEnd,
     StringPrototypePadStart,
@@ -53,7 +52,6 @@
     StringPrototypeReplace,
     StringPrototypeReplaceAll,
     StringPrototypeSlice,
-    StringPrototypeSplit,
     StringPrototypeStartsWith,
     StringPrototypeValueOf,
     Symbol,
@@ -612,7 +610,4 @@
     const inner = nested(ctx, details[1], level);
     return [details[0] === 2 ? `<rejected> ${inner}` : inner];
   }
-
-  shared.splitLines = (text) => StringPrototypeSplit(text, "\n");
-  shared.string = String;
 })(globalThis);

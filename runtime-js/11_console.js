@@ -28,7 +28,6 @@
     SetPrototypeValues,
     SetIteratorPrototypeNext,
     StringPrototypePadEnd,
-    StringPrototypePadStart,
     StringPrototypeRepeat,
     StringPrototypeReplaceAll,
     StringPrototypeSlice,
@@ -344,5 +343,4 @@
     configurable: true,
   });
   shared.console = console;
-  shared.padStart = StringPrototypePadStart;
 })(globalThis);

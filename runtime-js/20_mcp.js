@@ -15,7 +15,6 @@
     ObjectDefineProperty,
     ObjectFreeze,
     ObjectKeys,
-    PromisePrototypeThen,
     StringPrototypeIndexOf,
     StringPrototypeSlice,
     SymbolToStringTag,
@@ -139,6 +138,4 @@
     }[name];
     return stub;
   };
-
-  shared.then = PromisePrototypeThen;
 })(globalThis);

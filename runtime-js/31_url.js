@@ -8,7 +8,6 @@
     ArrayPrototypePush,
     ArrayPrototypeSort,
     ObjectKeys,
-    SafeArrayIterator,
     String,
     StringPrototypeSlice,
     SymbolIterator,
@@ -245,5 +244,4 @@
     };
 
   shared.urlGlobals = { URL, URLSearchParams };
-  shared.iterate = SafeArrayIterator;
 })(globalThis);

@@ -5,13 +5,13 @@
   const { core, primordials, internals } = globalThis.__bootstrap;
   const {
     ArrayBufferIsView,
-    ArrayBufferPrototypeGetByteLength,
     ArrayPrototypeIncludes,
     DataViewPrototypeGetBuffer,
     DataViewPrototypeGetByteLength,
     DataViewPrototypeGetByteOffset,
     MathMin,
     NumberPrototypeToString,
+    ObjectDefineProperty,
     ObjectPrototypeIsPrototypeOf,
     RangeError,
     ReflectApply,
@@ -327,8 +327,8 @@
       }
       return out;
     },
-    get [SymbolToStringTag]() { return "Crypto"; },
   };
+  tag(crypto, "Crypto");
 
   // --- performance ----------------------------------------------------------------------------
 
@@ -336,8 +336,12 @@
     now() { return op_callgate_now(); },
     get timeOrigin() { return op_callgate_time_origin(); },
     toJSON() { return { timeOrigin: op_callgate_time_origin() }; },
-    get [SymbolToStringTag]() { return "Performance"; },
   };
+  tag(performance, "Performance");
+
+  function tag(object, value) {
+    ObjectDefineProperty(object, SymbolToStringTag, { __proto__: null, value, configurable: true });
+  }
 
   shared.webGlobals = {
     setTimeout,
@@ -354,5 +358,4 @@
     crypto,
     performance,
   };
-  shared.byteLengthOf = ArrayBufferPrototypeGetByteLength;
 })(globalThis);

@@ -9,7 +9,6 @@
   const {
     ArrayPrototypePush,
     Error,
-    Function,
     FunctionPrototype,
     JSONStringify,
     ObjectDefineProperty,
@@ -21,7 +20,6 @@
     ReflectDeleteProperty,
     ReflectOwnKeys,
     SafeSet,
-    StringPrototypeSlice,
     SymbolToStringTag,
   } = primordials;
   const { op_callgate_done } = core.ops;
@@ -43,7 +41,7 @@
     "FinalizationRegistry", "Float16Array", "Float32Array", "Float64Array", "Function", "Infinity",
     "Int16Array", "Int32Array", "Int8Array", "Intl", "Iterator", "JSON", "Map", "Math", "NaN",
     "Number", "Object", "Promise", "Proxy", "RangeError", "ReferenceError", "Reflect", "RegExp",
-    "Set", "String", "SuppressedError", "Symbol", "SyntaxError", "Temporal", "TypeError",
+    "Set", "String", "SuppressedError", "Symbol", "SyntaxError", "TypeError",
     "URIError", "Uint16Array", "Uint32Array", "Uint8Array", "Uint8ClampedArray", "WeakMap",
     "WeakRef", "WeakSet", "decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent",
     "escape", "globalThis", "isFinite", "isNaN", "parseFloat", "parseInt", "queueMicrotask",
@@ -61,8 +59,6 @@
   let ended = false;
 
   shared.begin = () => {
-    const { queueMicrotask } = globalThis;
-    // Settled here, once: V8 adds its own on first use after a snapshot.
     const keep = new SafeSet();
     for (let i = 0; i < LANGUAGE.length; i++) keep.add(LANGUAGE[i]);
     const keys = ReflectOwnKeys(globalThis);
@@ -86,7 +82,6 @@
       });
     });
     ObjectDefineProperty(globalThis.queueMicrotask, "name", { __proto__: null, value: "queueMicrotask" });
-    void queueMicrotask;
     ObjectDefineProperty(globalThis, SymbolToStringTag, {
       __proto__: null,
       value: "global",
@@ -95,8 +90,7 @@
     // The ops that return promises are called through these two.
     lock(FunctionPrototype, "call");
     lock(FunctionPrototype, "apply");
-    // V8 is told to ask us for stacks, so these would have no effect; that a script finds them
-    // absent is the clearest way to say so.
+    // Enough for the script's frames after those that are left out of a stack.
     Error.stackTraceLimit = 30;
     core.setUnhandledPromiseRejectionHandler((_promise, reason) => {
       shared.fail(reason);
@@ -233,7 +227,4 @@
     } catch { /* a hostile getter: the headline stands */ }
     return shared.cut(shared.headline(error), STACK_CHARS);
   };
-
-  shared.slice = StringPrototypeSlice;
-  shared.Function = Function;
 })(globalThis);

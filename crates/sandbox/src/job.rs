@@ -36,8 +36,8 @@ pub struct Limits {
     ///
     /// Does not cover array buffers, and some of V8's own memory.
     pub heap_bytes: u64,
-    /// Bytes of all array buffers together. Default 128 MiB. Over it the script gets a `RangeError`
-    /// that it can catch.
+    /// Bytes of all array buffers together. Default 128 MiB. Passing it ends the run like
+    /// `heap_bytes`; a single buffer that grows in place fails with a `RangeError` somewhat later.
     pub buffer_bytes: u64,
     /// Bytes of console output that are kept: half as the head, half as the tail. Default 64 KiB.
     /// Nothing ends; what was cut is counted.

@@ -128,6 +128,7 @@ impl FromWire for HostFrame {
                     result_bytes: r.u64("result_bytes")?,
                     frame_bytes: r.u64("frame_bytes")?,
                     buffer_bytes: r.u64("buffer_bytes")?,
+                    data_bytes: r.u64("data_bytes")?,
                 };
                 let count = r.u32("functions")?;
                 // Not trusted for the capacity: each name takes at least its length prefix, so

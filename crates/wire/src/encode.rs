@@ -59,6 +59,7 @@ impl ToWire for HostFrame {
                     l.result_bytes,
                     l.frame_bytes,
                     l.buffer_bytes,
+                    l.data_bytes,
                 ] {
                     w.u64(number);
                 }

@@ -68,6 +68,8 @@ pub struct WorkerLimits {
     pub frame_bytes: u64,
     /// Bytes of all array buffers together.
     pub buffer_bytes: u64,
+    /// Bytes that the process may allocate on top of what it has when the script starts.
+    pub data_bytes: u64,
 }
 
 /// A call that a script makes.

@@ -14,7 +14,7 @@ fn host_frame() -> impl Strategy<Value = HostFrame> {
         text(),
         any::<u32>(),
         prop::collection::vec(text(), 0..5),
-        any::<[u64; 6]>(),
+        any::<[u64; 7]>(),
         any::<u32>(),
         text(),
     )
@@ -31,6 +31,7 @@ fn host_frame() -> impl Strategy<Value = HostFrame> {
                     result_bytes: n[3],
                     frame_bytes: n[4],
                     buffer_bytes: n[5],
+                        data_bytes: n[6],
                 },
                 code,
             })

@@ -46,7 +46,7 @@ impl Collector {
     }
 
     fn cut(&mut self, text: &str) {
-        let lines = text.bytes().filter(|byte| *byte == b'\n').count();
+        let lines = text.matches('\n').count();
         self.captured.cut_bytes = self.captured.cut_bytes.saturating_add(text.len() as u64);
         self.captured.cut_lines = self.captured.cut_lines.saturating_add(lines as u64);
     }

@@ -35,6 +35,9 @@ const NAME_BYTES: usize = 4096;
 /// Bytes of inputs that may wait for their turn or their answer, beyond which calls are refused.
 const WAITING_BYTES: usize = 256 << 20;
 
+/// Bytes of memory that a worker may take beside those that have a limit of their own.
+const MEMORY_BESIDE: u64 = 256 << 20;
+
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
 
@@ -233,6 +236,14 @@ impl Run {
                 result_bytes: l.result_bytes,
                 frame_bytes: l.input_bytes,
                 buffer_bytes: l.buffer_bytes,
+                // Twice the heap, for collections that copy; one result in whole; and what V8 and
+                // the worker need beside.
+                data_bytes: l
+                    .heap_bytes
+                    .saturating_mul(2)
+                    .saturating_add(l.buffer_bytes)
+                    .saturating_add(l.reply_bytes)
+                    .saturating_add(MEMORY_BESIDE),
             },
             code: job.code.into(),
         }))
@@ -428,7 +439,12 @@ impl Run {
     fn memory_end(&self, hit: LimitHit) -> End {
         End::Limit {
             which: WhichLimit::Memory,
-            limit: self.limits.heap_bytes,
+            // A worker is asked which of the two it was, not what they are.
+            limit: if hit.limit == self.limits.buffer_bytes {
+                self.limits.buffer_bytes
+            } else {
+                self.limits.heap_bytes
+            },
             observed: hit.observed,
         }
     }

@@ -11,6 +11,8 @@ use deno_core::v8;
 pub(super) struct Buffers {
     used: AtomicUsize,
     limit: AtomicUsize,
+    /// What the first buffer that was refused would have brought it to; 0 until then.
+    refused: AtomicUsize,
 }
 
 impl Buffers {
@@ -19,6 +21,7 @@ impl Buffers {
         Arc::new(Self {
             used: AtomicUsize::new(0),
             limit: AtomicUsize::new(usize::MAX),
+            refused: AtomicUsize::new(0),
         })
     }
 
@@ -30,6 +33,14 @@ impl Buffers {
         );
     }
 
+    /// The limit and what would have been used, if a buffer was refused.
+    pub(super) fn refused(&self) -> Option<(usize, usize)> {
+        match self.refused.load(Ordering::Relaxed) {
+            0 => None,
+            observed => Some((self.limit.load(Ordering::Relaxed), observed)),
+        }
+    }
+
     /// The allocator for V8.
     pub(super) fn allocator(self: &Arc<Self>) -> v8::UniqueRef<v8::Allocator> {
         // SAFETY: the handle is an `Arc` turned into a pointer, and `drop` of the table turns it
@@ -39,11 +50,16 @@ impl Buffers {
 
     fn take(&self, bytes: usize) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);
-        self.used
+        let taken = self
+            .used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
                 used.checked_add(bytes).filter(|used| *used <= limit)
-            })
-            .is_ok()
+            });
+        if let Err(used) = taken {
+            self.refused
+                .store(used.saturating_add(bytes), Ordering::Relaxed);
+        }
+        taken.is_ok()
     }
 
     fn give_back(&self, bytes: usize) {

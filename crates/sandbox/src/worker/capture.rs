@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 pub(super) struct Capture {
     head: Room,
     tail: Room,
-    kept: VecDeque<String>,
+    /// Messages with their line feeds.
+    kept: VecDeque<(String, usize)>,
     kept_bytes: usize,
     kept_lines: usize,
     cut_bytes: u64,
@@ -81,7 +82,7 @@ impl Capture {
             return None;
         }
         let mut tail = String::with_capacity(self.kept_bytes);
-        for message in self.kept.drain(..) {
+        for (message, _lines) in self.kept.drain(..) {
             tail.push_str(&message);
         }
         let from = tail.len() - suffix(&tail, self.tail);
@@ -97,12 +98,13 @@ impl Capture {
     }
 
     fn keep(&mut self, message: String) {
+        let lines = line_feeds(&message);
         self.kept_bytes += message.len();
-        self.kept_lines += line_feeds(&message);
-        self.kept.push_back(message);
+        self.kept_lines += lines;
+        self.kept.push_back((message, lines));
         // Whole messages that cannot be part of the tail any more.
-        while let Some(first) = self.kept.front() {
-            let (bytes, lines) = (first.len(), line_feeds(first));
+        while let Some((first, lines)) = self.kept.front() {
+            let (bytes, lines) = (first.len(), *lines);
             let needed = self.kept_bytes - bytes < self.tail.bytes
                 && self.kept_lines - lines < self.tail.lines;
             if needed {
@@ -118,7 +120,7 @@ impl Capture {
 }
 
 fn line_feeds(text: &str) -> usize {
-    text.bytes().filter(|byte| *byte == b'\n').count()
+    text.matches('\n').count()
 }
 
 /// Bytes of the longest beginning that fits, at the end of a character.
@@ -187,7 +189,7 @@ mod tests {
             8,
             100,
             &["ab", "c", "d", "efghijkl"],
-            ("ab\nc", "jkl\n", 9, 2),
+            ("ab\nc", "jkl\n", 8, 2),
         );
         check(
             100,

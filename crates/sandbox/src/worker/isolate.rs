@@ -12,9 +12,9 @@ use deno_core::futures::future::poll_fn;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flags};
 use tokio::sync::oneshot;
 
-use super::Settings;
 use super::buffers::Buffers;
 use super::channel::{Channel, IsolateLink};
+use super::{Settings, lock_down};
 use crate::ops::{self, Link};
 
 static SNAPSHOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/isolate.snapshot"));
@@ -69,6 +69,7 @@ pub(super) fn run(socket: UnixStream, settings: Settings) -> i32 {
         let Ok(start) = started.await else { return 1 };
         channel.set_limits(&start.limits);
         isolate.buffers.set_limit(start.limits.buffer_bytes);
+        lock_down::limit_memory(start.limits.data_bytes);
         let done = isolate.execute(&start).await;
         channel.finish(done);
         0
@@ -123,9 +124,12 @@ impl Isolate {
         let _first = CHANNEL.set((Arc::clone(&channel), heap));
         let handle = runtime.v8_isolate().thread_safe_handle();
         let mut times = 0;
+        let refusing = Arc::clone(&buffers);
         runtime.add_near_heap_limit_callback(move |current, _initial| {
             if times == 0 {
-                channel.send_memory_limit(heap, current);
+                // V8 calls this, too, for a buffer that could not be had.
+                let (limit, observed) = refusing.refused().unwrap_or((heap, current));
+                channel.send_memory_limit(limit, observed);
             }
             channel.set_terminated();
             handle.terminate_execution();
@@ -140,6 +144,7 @@ impl Isolate {
         isolate.set_oom_error_handler(out_of_memory);
         isolate.set_prepare_stack_trace_callback(prepare_stack_trace);
         isolate.set_host_import_module_dynamically_callback(refuse_import);
+        isolate.set_host_import_module_with_phase_dynamically_callback(refuse_import_phase);
 
         let functions = functions(&mut runtime)?;
         let [begin, prepare, run, fail, stack] = functions;
@@ -355,6 +360,22 @@ fn refuse_import<'s>(
     _specifier: v8::Local<'s, v8::String>,
     _attributes: v8::Local<'s, v8::FixedArray>,
 ) -> Option<v8::Local<'s, v8::Promise>> {
+    refused_import(scope)
+}
+
+/// `import()` and `import.source()` in a script.
+fn refuse_import_phase<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    _options: v8::Local<'s, v8::Data>,
+    _referrer: v8::Local<'s, v8::Value>,
+    _specifier: v8::Local<'s, v8::String>,
+    _phase: v8::ModuleImportPhase,
+    _attributes: v8::Local<'s, v8::FixedArray>,
+) -> Option<v8::Local<'s, v8::Promise>> {
+    refused_import(scope)
+}
+
+fn refused_import<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Promise>> {
     let resolver = v8::PromiseResolver::new(scope)?;
     let message = v8::String::new(
         scope,

@@ -36,3 +36,25 @@ pub(super) fn lock_down() {
         libc::umask(0o777);
     }
 }
+
+/// Bounds what the process may allocate from now on, by whatever way: array buffers that grow in
+/// place are counted by nothing else.
+///
+/// Reserved address space, of which V8 has much, does not count.
+pub(super) fn limit_memory(bytes: u64) {
+    let pages = std::fs::read_to_string("/proc/self/statm")
+        .ok()
+        .and_then(|statm| statm.split_whitespace().nth(5)?.parse::<u64>().ok())
+        .unwrap_or(0);
+    // SAFETY: a number in, a number out.
+    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+    let most = pages.saturating_mul(page).saturating_add(bytes);
+    let limit = libc::rlimit {
+        rlim_cur: most,
+        rlim_max: most,
+    };
+    // SAFETY: the value lives through the call.
+    unsafe {
+        libc::setrlimit(libc::RLIMIT_DATA, &raw const limit);
+    }
+}

@@ -1,0 +1,206 @@
+//! A worker that has been taken over: whatever it sends, the host ends it with a typed end.
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use callgate_sandbox::{End, Ended, Launcher, LauncherOptions, WorkerProgram};
+use callgate_wire::{
+    Call, Done, Level, LimitHit, Output, OutputEnd, ReturnValue, ToWire, WhichLimit, WorkerFrame,
+};
+use support::{Handler, job};
+use tokio_util::sync::CancellationToken;
+
+/// Runs a script in a "worker" that sends these bytes and then waits.
+async fn run(bytes: &[u8]) -> Ended {
+    let folder = std::env::temp_dir().join(format!(
+        "callgate-hostile-{}-{:x}",
+        std::process::id(),
+        bytes.iter().fold(bytes.len() as u64, |h, b| h
+            .wrapping_mul(31)
+            .wrapping_add(u64::from(*b)))
+    ));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("bytes"), bytes).unwrap();
+    let program = folder.join("worker");
+    let script = format!(
+        "#!/bin/sh\ncat '{}' >&0\nexec sleep 60\n",
+        folder.join("bytes").display()
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let mut options = LauncherOptions::default();
+    options.spares = 0;
+    let launcher = Launcher::new(WorkerProgram::Path(program), options);
+    let mut job = job("");
+    job.limits.script_time = Duration::from_secs(5);
+    let ended = launcher
+        .run(job, Arc::new(Handler::default()), CancellationToken::new())
+        .await;
+    std::fs::remove_dir_all(&folder).unwrap();
+    ended
+}
+
+fn bytes(frames: Vec<WorkerFrame>) -> Vec<u8> {
+    let ready = WorkerFrame::Ready { pid: 1 };
+    std::iter::once(ready)
+        .chain(frames)
+        .flat_map(|frame| frame.encode(usize::MAX).unwrap().to_vec())
+        .collect()
+}
+
+/// Expects the worker that sends these bytes to be ended at once, for this reason.
+async fn check(name: &str, bytes: &[u8], expected: &str) {
+    let began = Instant::now();
+    let ended = run(bytes).await;
+    match &ended.end {
+        End::Crashed { reason } => {
+            assert_eq!(
+                reason,
+                &format!("the worker breaks the protocol: {expected}"),
+                "{name}"
+            );
+        }
+        other => panic!("{name}: {other:?}"),
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(4),
+        "{name}: {:?}",
+        began.elapsed()
+    );
+}
+
+fn call(tool: &str, input: &str) -> WorkerFrame {
+    WorkerFrame::Call(Call {
+        id: 1,
+        tool: tool.into(),
+        input: input.into(),
+    })
+}
+
+#[tokio::test]
+async fn broken_frames() {
+    check(
+        "length",
+        &[0xff; 64],
+        "frame of 4294967295 bytes is over the limit of 17825792 bytes",
+    )
+    .await;
+    check(
+        "version",
+        &[2, 0, 0, 0, 9, 0x81],
+        "frame of version 9, where version 1 is spoken",
+    )
+    .await;
+    check("kind", &[2, 0, 0, 0, 1, 0x01], "frame of unknown kind 0x01").await;
+    check(
+        "short",
+        &[3, 0, 0, 0, 1, 0x81, 0],
+        "frame ends inside its field `pid`",
+    )
+    .await;
+    check(
+        "early",
+        &call("echo", "{}").encode(100).unwrap().to_vec(),
+        "it speaks before it is ready",
+    )
+    .await;
+    check(
+        "twice",
+        &bytes(vec![WorkerFrame::Ready { pid: 2 }]),
+        "it says twice that it is ready",
+    )
+    .await;
+    check(
+        "not JSON",
+        &bytes(vec![call("echo", "{]")]),
+        "the input of a call is not JSON",
+    )
+    .await;
+    check(
+        "long name",
+        &bytes(vec![call(&"x".repeat(5000), "{}")]),
+        "it calls a function whose name is too long",
+    )
+    .await;
+    let returned = |value| bytes(vec![WorkerFrame::Done(Done::Returned(value))]);
+    check(
+        "bad result",
+        &returned(ReturnValue::Json("{".into())),
+        "its result is not JSON",
+    )
+    .await;
+    check(
+        "long result",
+        &returned(ReturnValue::Shown("x".repeat((1 << 20) + 1).into())),
+        "its result is over the limit",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn too_much_output_is_cut() {
+    let mut frames = vec![
+        WorkerFrame::Output(Output {
+            level: Level::Log,
+            text: "x".repeat(1 << 20).into()
+        });
+        8
+    ];
+    frames.push(WorkerFrame::OutputEnd(OutputEnd {
+        cut_bytes: u64::MAX,
+        cut_lines: u64::MAX,
+        tail: "y".repeat(1 << 20).into(),
+    }));
+    frames.push(WorkerFrame::Done(Done::NeverSettled));
+    let ended = run(&bytes(frames)).await;
+    assert!(matches!(ended.end, End::NeverSettled), "{:?}", ended.end);
+    assert_eq!(ended.output.head.len(), 32 << 10);
+    assert_eq!(ended.output.tail.len(), 32 << 10);
+    assert_eq!(ended.output.cut_bytes, u64::MAX);
+}
+
+#[tokio::test]
+async fn a_limit_that_is_told_is_the_hosts() {
+    let hit = LimitHit {
+        which: WhichLimit::Memory,
+        limit: 7,
+        observed: u64::MAX,
+    };
+    let ended = run(&bytes(vec![WorkerFrame::LimitHit(hit)])).await;
+    match ended.end {
+        End::Limit { limit, .. } => assert_eq!(limit, 128 << 20),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_calls_ends() {
+    let frames = vec![call("never", "{}"); 20_000];
+    let ended = run(&bytes(frames)).await;
+    assert!(
+        matches!(
+            ended.end,
+            End::Limit {
+                limit: 10_000,
+                observed: 10_001,
+                ..
+            }
+        ),
+        "{:?}",
+        ended.end
+    );
+    assert_eq!(ended.calls, 10_000);
+}
+
+#[tokio::test]
+async fn silence_after_ready_is_script_time() {
+    let ended = run(&bytes(vec![])).await;
+    assert!(
+        matches!(ended.end, End::Limit { limit: 5000, .. }),
+        "{:?}",
+        ended.end
+    );
+}

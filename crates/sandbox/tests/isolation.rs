@@ -1,0 +1,228 @@
+//! The process of a worker: what it has, and how it ends.
+
+mod support;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use callgate_sandbox::{CallHandler, End, Launcher, LauncherOptions, Thrown, WorkerProgram};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::value::RawValue;
+use support::{Handler, job, launcher, shown};
+use tokio_util::sync::CancellationToken;
+
+/// Looks at the worker while its script waits for a call.
+#[derive(Default)]
+struct Look {
+    seen: Arc<Mutex<Vec<Seen>>>,
+    kill: Option<i32>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    pid: i32,
+    environ: std::io::Result<Vec<u8>>,
+    fds: std::io::Result<Vec<(String, String)>>,
+    status: String,
+}
+
+impl CallHandler for Look {
+    fn call(
+        &self,
+        _: String,
+        _: Box<RawValue>,
+    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+        let seen = Arc::clone(&self.seen);
+        let kill = self.kill;
+        async move {
+            for pid in children() {
+                if let Some(signal) = kill {
+                    // SAFETY: a child of this test that was not waited for.
+                    unsafe { libc::kill(pid, signal) };
+                    continue;
+                }
+                let process = PathBuf::from(format!("/proc/{pid}"));
+                let fds = std::fs::read_dir(process.join("fd")).map(|entries| {
+                    let mut fds: Vec<_> = entries
+                        .filter_map(Result::ok)
+                        .map(|entry| {
+                            let target = std::fs::read_link(entry.path()).unwrap_or_default();
+                            let target = target.to_string_lossy();
+                            let kind = target.split(':').next().unwrap_or_default().to_owned();
+                            (entry.file_name().to_string_lossy().into_owned(), kind)
+                        })
+                        .collect();
+                    fds.sort();
+                    fds
+                });
+                seen.lock().unwrap().push(Seen {
+                    pid,
+                    environ: std::fs::read(process.join("environ")),
+                    fds,
+                    status: std::fs::read_to_string(process.join("status")).unwrap_or_default(),
+                });
+            }
+            Ok(RawValue::from_string("null".to_owned()).unwrap())
+        }
+        .boxed()
+    }
+}
+
+/// Workers of this process.
+fn children() -> Vec<i32> {
+    let me = std::process::id().to_string();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse() else {
+            continue;
+        };
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let rest = stat.rsplit(')').next().unwrap_or_default();
+        if rest.split_whitespace().nth(1) == Some(&me) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+fn has_ended(pid: i32) -> bool {
+    !std::path::Path::new(&format!("/proc/{pid}")).exists()
+}
+
+#[tokio::test]
+async fn a_worker_has_nothing() {
+    // SAFETY: no other thread of this test reads the environment.
+    unsafe { std::env::set_var("CALLGATE_TEST_SECRET", "hunter2") };
+    // A descriptor that a careless library would leave open to children.
+    let (reader, _writer) = std::io::pipe().unwrap();
+    // SAFETY: a plain system call on an open descriptor.
+    unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(&reader), libc::F_SETFD, 0) };
+    let look = Look::default();
+    let seen = Arc::clone(&look.seen);
+    let mut job = job("await echo({}); return 1;");
+    job.functions = vec!["echo".to_owned()];
+    let ended = launcher(0)
+        .run(job, Arc::new(look), CancellationToken::new())
+        .await;
+    assert_eq!(shown(&ended), "=> 1\n");
+
+    let seen = seen.lock().unwrap();
+    let [seen] = seen.as_slice() else {
+        panic!("one worker, not {seen:?}")
+    };
+    // The worker is not dumpable, so only root can look; anyone else is refused, which is as good.
+    // SAFETY: no arguments.
+    let root = unsafe { libc::geteuid() } == 0;
+    match (&seen.environ, &seen.fds) {
+        (Ok(environ), Ok(fds)) => {
+            assert_eq!(String::from_utf8_lossy(environ), "TZ=UTC\0");
+            let shown: Vec<_> = fds
+                .iter()
+                .map(|(fd, kind)| format!("{fd} {kind}"))
+                .collect();
+            // 0 is the socket; 3 and 4 are the same socket, for the two threads that use it.
+            assert_eq!(
+                shown,
+                ["0 socket", "1 /dev/null", "2 pipe", "3 socket", "4 socket"]
+            );
+        }
+        refused => assert!(!root, "root is refused: {refused:?}"),
+    }
+    assert!(seen.status.contains("NoNewPrivs:\t1"), "{}", seen.status);
+    assert!(
+        has_ended(seen.pid),
+        "the worker is still there, or a zombie"
+    );
+}
+
+#[tokio::test]
+async fn a_worker_that_dies_is_reported() {
+    for (signal, expected) in [
+        (libc::SIGABRT, "the worker died of signal 6"),
+        (libc::SIGTRAP, "the worker died of signal 5"),
+    ] {
+        let look = Look {
+            kill: Some(signal),
+            ..Look::default()
+        };
+        let ended = launcher(0)
+            .run(
+                job("console.log('before'); await echo({}); await new Promise(r => setTimeout(r, 5000));"),
+                Arc::new(look),
+                CancellationToken::new(),
+            )
+            .await;
+        match &ended.end {
+            End::Crashed { reason } => assert_eq!(reason, expected),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(ended.output.head, "before\n");
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_run_leaves_no_process() {
+    let launcher = launcher(0);
+    let run = launcher.run(
+        job("while (true) {}"),
+        Arc::new(Handler::default()),
+        CancellationToken::new(),
+    );
+    let stopped = tokio::time::timeout(Duration::from_millis(300), run).await;
+    assert!(stopped.is_err(), "a run that does not end by itself");
+    let deadline = std::time::Instant::now() + Duration::from_secs(5);
+    while !children().is_empty() {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{:?} are still there",
+            children()
+        );
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn programs_that_are_no_workers() {
+    for (program, expected) in [
+        (
+            "/nowhere/callgate-worker",
+            "NotStarted { reason: \"the worker /nowhere/callgate-worker cannot be started: No such file or directory (os error 2)\" }",
+        ),
+        (
+            "/bin/true",
+            "Crashed { reason: \"the worker ended with code 0 before the script did\" }",
+        ),
+    ] {
+        let launcher = Launcher::new(
+            WorkerProgram::Path(program.into()),
+            LauncherOptions::default(),
+        );
+        let ended = launcher
+            .run(
+                job("return 1;"),
+                Arc::new(Handler::default()),
+                CancellationToken::new(),
+            )
+            .await;
+        let got = format!("{:?}", ended.end).replace(
+            "closed its socket before the script ended",
+            "ended with code 0 before the script did",
+        );
+        assert_eq!(got, expected, "{program}");
+    }
+}
+
+#[test]
+fn a_normal_start_is_no_worker() {
+    use std::process::{Command, Stdio};
+    for arguments in [vec![], vec!["--callgate-sandbox-worker", "134217728", "1"]] {
+        let status = Command::new(env!("CARGO_BIN_EXE_callgate-worker"))
+            .args(&arguments)
+            .stdin(Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(2), "{arguments:?}");
+    }
+}
