@@ -30,6 +30,7 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 /// Bounds on what a server may list.
 const MAX_PAGES: usize = 1_000;
 const MAX_TOOLS: usize = 10_000;
+const MAX_LIST_BYTES: usize = 64 << 20;
 
 /// Why a request has no result.
 #[derive(Debug)]
@@ -123,6 +124,7 @@ impl Connection {
         let mut listing = Listing::default();
         let mut cursor = None;
         let mut seen = HashSet::new();
+        let mut bytes = 0;
         for _ in 0..MAX_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor.take());
             let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
@@ -153,14 +155,17 @@ impl Connection {
                     return Ok(listing);
                 }
             };
-            if listing.tools.len() >= MAX_TOOLS {
-                listing.tools.truncate(MAX_TOOLS);
-                listing
-                    .warnings
-                    .push(format!("only its first {MAX_TOOLS} tools are used"));
+            let Some(next) = next else {
+                return Ok(listing);
+            };
+            bytes += page.get().len();
+            if listing.tools.len() >= MAX_TOOLS || bytes >= MAX_LIST_BYTES {
+                let used = listing.tools.len();
+                listing.warnings.push(format!(
+                    "its list of tools is too long; only the first {used} are used"
+                ));
                 return Ok(listing);
             }
-            let Some(next) = next else { return Ok(listing) };
             if !seen.insert(next.clone()) {
                 listing.warnings.push(
                     "its list of tools repeats a cursor; what came before is used".to_owned(),

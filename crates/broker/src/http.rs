@@ -180,7 +180,9 @@ impl Endpoint {
         let url = reqwest::Url::parse(&http.url)
             .map_err(|error| bad_url(&format!("{error}; write it as https://host/path")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(bad_url("its scheme is neither http nor https"));
+            return Err(bad_url(
+                "its scheme is neither http nor https; write it as https://host/path",
+            ));
         }
         let mut headers = HashMap::new();
         for (name, value) in &http.headers {
@@ -274,10 +276,16 @@ impl RawHttp {
                 }
                 Ok(event)
             }
-            Err(error) => match &request {
-                Some(id) if is_too_large(&error) => too_large(id, &results, max_bytes).ok_or(error),
-                _ => Err(error),
-            },
+            Err(error) if is_too_large(&error) => {
+                let woken = request
+                    .as_ref()
+                    .and_then(|id| too_large(id, &results, max_bytes));
+                woken.ok_or(error)
+            }
+            // The URL, which may hold a secret, is in the error's debug form,
+            // and rmcp logs that.
+            Err(SseError::Body(error)) => Err(SseError::Body(error.to_string().into())),
+            Err(error) => Err(error),
         });
         kept.boxed()
     }
@@ -319,6 +327,14 @@ fn is_tool_list(result: &str) -> bool {
         _tools: serde::de::IgnoredAny,
     }
     serde_json::from_str::<List>(result).is_ok()
+}
+
+/// rmcp logs its client's errors, and a URL may hold a secret.
+fn without_url(error: Error) -> Error {
+    match error {
+        StreamableHttpError::Client(error) => StreamableHttpError::Client(error.without_url()),
+        other => other,
+    }
 }
 
 impl StreamableHttpClient for RawHttp {
@@ -375,7 +391,7 @@ impl StreamableHttpClient for RawHttp {
             {
                 return Ok(StreamableHttpPostResponse::Json(woken(id.clone()), None));
             }
-            (response, _) => response?,
+            (response, _) => response.map_err(without_url)?,
         };
         Ok(match response {
             StreamableHttpPostResponse::Sse(stream, session_id) => {
@@ -413,6 +429,7 @@ impl StreamableHttpClient for RawHttp {
         self.client
             .delete_session(uri, session_id, auth_header, headers)
             .await
+            .map_err(without_url)
     }
 
     async fn get_stream(
@@ -454,7 +471,8 @@ impl StreamableHttpClient for RawHttp {
                 headers,
                 max_sse_event_size,
             )
-            .await?;
+            .await
+            .map_err(without_url)?;
         Ok(self.keep_results(stream, None, max_sse_event_size))
     }
 }

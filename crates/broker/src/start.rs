@@ -111,13 +111,13 @@ impl Attempt<'_> {
                     }
                     return Ok(connection);
                 }
-                // Trying again helps only where the handshake is the cause.
-                Err(
-                    kind @ (StartErrorKind::Exited { .. }
-                    | StartErrorKind::ClosedOutput
-                    | StartErrorKind::Refused { .. }
-                    | StartErrorKind::NoCommonRevision { .. }),
-                ) => problem = kind,
+                // A server that ended may have ended because of the opening. One
+                // that answered has, unless it was asked one thing only, been
+                // asked all there is.
+                Err(kind @ (StartErrorKind::Exited { .. } | StartErrorKind::ClosedOutput)) => {
+                    problem = kind;
+                }
+                Err(kind) if opening != Opening::Both => problem = kind,
                 Err(kind) => return Err(kind),
             }
         }

@@ -72,6 +72,11 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
+    /// Whether the server has stopped reading, for now.
+    fn is_full(&self) -> bool {
+        self.queue.capacity() == 0
+    }
+
     /// Writes one message.
     pub(crate) async fn send(&self, message: &impl serde::Serialize) -> Result<(), Closed> {
         let mut text = serde_json::to_vec(message).map_err(|_| Closed)?;
@@ -124,9 +129,10 @@ impl StdioTransport {
             self.note_junk(line);
             return None;
         };
-        let (Some(id), None) = (frame.id, &frame.method) else {
-            return self.typed(line);
+        let (Some(id), None) = (&frame.id, &frame.method) else {
+            return self.typed(&frame, line);
         };
+        let id = id.clone();
         if !self.results.expects(&id) {
             tracing::debug!(server = %self.server, %id, "an answer nobody waits for");
             return None;
@@ -143,7 +149,13 @@ impl StdioTransport {
     }
 
     /// A request or notification of the server's.
-    fn typed(&self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
+    fn typed(&self, frame: &Frame<'_>, line: &[u8]) -> Option<ServerJsonRpcMessage> {
+        // Answers wait in memory for the server to read them, so a server that
+        // asks and does not read is not answered.
+        if frame.id.is_some() && self.writer.as_ref().is_none_or(Writer::is_full) {
+            tracing::debug!(server = %self.server, "a server asks and does not read the answers");
+            return None;
+        }
         match serde_json::from_slice(line) {
             Ok(message) => Some(message),
             Err(error) => {

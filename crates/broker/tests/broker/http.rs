@@ -206,7 +206,7 @@ async fn a_server_killed_in_a_call_ends_it_and_no_other_server() {
             "{hang}"
         );
         let later = in_time(call(&run, "web", "echo", json!({}))).await;
-        expect![[r#"Protocol { server: "web", tool: "echo", code: -32000, message: "the server cannot be reached: Connection refused (os error 111)", data: None }"#][r#"Protocol { server: "web", tool: "echo", code: -32000, message: "the server cannot be reached: Connection refused (os error 111)", data: None }"#]].assert_eq(&later);
+        expect![[r#"Protocol { server: "web", tool: "echo", code: -32000, message: "the server cannot be reached: Connection refused (os error 111)", data: None }"#]].assert_eq(&later);
         assert_eq!(
             in_time(call(&run, "flaky", "empty", json!({}))).await,
             "null"
@@ -260,7 +260,7 @@ async fn endpoints_that_are_none() {
     let states = states(&broker).replace(&port.to_string(), "PORT");
     expect![[r#"
         server `refused` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: Connection refused (os error 111)
-        server `relative` did not start: its URL cannot be used: its scheme is neither http nor https
+        server `relative` did not start: its URL cannot be used: its scheme is neither http nor https; write it as https://host/path
         server `no url` did not start: its URL cannot be used: relative URL without a base; write it as https://host/path
         server `bad header` did not start: header "a b" cannot be sent: its name is not allowed
         server `bad value` did not start: header "a" cannot be sent: its value has characters that headers cannot have

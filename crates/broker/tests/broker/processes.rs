@@ -93,3 +93,46 @@ fn a_runtime_that_ends_takes_its_servers_along() {
         .expect("a runtime")
         .block_on(both_gone(pids));
 }
+
+/// Set in the process that plays the host.
+const HOST: &str = "CALLGATE_TEST_PLAYS_HOST";
+
+#[test]
+fn a_killed_host_takes_its_servers_along() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    if let Some(path) = std::env::var_os(HOST) {
+        let (_broker, pids) = runtime.block_on(lingering());
+        std::fs::write(path, format!("{pids:?}")).expect("a file");
+        loop {
+            std::thread::park();
+        }
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("pids");
+    let mut host = std::process::Command::new(std::env::current_exe().expect("a path"))
+        .args([
+            "--exact",
+            "processes::a_killed_host_takes_its_servers_along",
+        ])
+        .env(HOST, &path)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("a process");
+    let [server, child] = runtime.block_on(in_time(async {
+        loop {
+            let pids = std::fs::read_to_string(&path).unwrap_or_default();
+            if let Ok(pids) = serde_json::from_str::<[u64; 2]>(&pids) {
+                break pids;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }));
+    host.kill().expect("a signal");
+    host.wait().expect("an exit");
+    runtime.block_on(both_gone([server, server]));
+    // What the server started itself is beyond the kernel's promise.
+    let kill = std::process::Command::new("kill")
+        .args(["-9", &child.to_string()])
+        .status();
+    kill.expect("kill");
+}

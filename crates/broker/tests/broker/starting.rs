@@ -68,10 +68,10 @@ async fn pages_are_read_to_the_end() {
     check(
         vec![odd("pages"), odd("repeat-cursor")],
         expect![[r#"
-        pages: 2025-11-25, tools [first, second, third, malformed, fourth]
-        repeat-cursor: 2025-11-25, tools [first, again]
-          warning: its list of tools repeats a cursor; what came before is used
-    "#]],
+            pages: 2025-11-25, tools [first, second, third, malformed, fourth, delete, fifth]
+            repeat-cursor: 2025-11-25, tools [first, again]
+              warning: its list of tools repeats a cursor; what came before is used
+        "#]],
     )
     .await;
 }
@@ -115,6 +115,9 @@ async fn check_with(spec: ServerSpec, look: impl Fn(&Status)) {
 async fn one_that_fails_takes_no_other_down() {
     let mut silent = odd("silent");
     silent.start_timeout = Duration::from_millis(300);
+    // What is remembered of it from another test would change the count of lines.
+    let mut junk = odd("junk");
+    junk.era = "2025-11-25".parse().expect("a revision");
     let mut nowhere = odd("counter");
     nowhere.name = "nowhere".to_owned();
     if let callgate_broker::Transport::Stdio(stdio) = &mut nowhere.transport {
@@ -124,8 +127,8 @@ async fn one_that_fails_takes_no_other_down() {
         vec![
             silent,
             odd("exits"),
-            odd("junk"),
-            odd("junk"),
+            junk.clone(),
+            junk,
             program("missing", "callgate-no-such-program", &[]),
             nowhere,
             program("not executable", "/etc/passwd", &[]),
