@@ -266,7 +266,8 @@ fn without_parentheses(expr: &Expr) -> &Expr {
     expr
 }
 
-const USE_TOOLS: &str = "imports are not available; call tools as global functions, such as \
+/// What is said about every way to import.
+pub(crate) const USE_TOOLS: &str = "imports are not available; call tools as global functions, such as \
                          server_tool(input)";
 
 /// Refuses what no script can have.

@@ -8,6 +8,8 @@
 //! anything is put around it, and the result is parsed again the way V8 will
 //! read it, so that no text can end the function around it.
 
+mod assertions;
+mod declared;
 mod depth;
 mod error;
 mod form;
@@ -18,10 +20,11 @@ mod strip;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use swc_ecma_ast::{Expr, Script, Stmt};
+use swc_ecma_ast::{Expr, Module, Script, Stmt};
 
 pub use depth::MAX_DEPTH;
 pub use error::{ScriptError, ScriptErrorKind};
@@ -82,38 +85,73 @@ const STACK_PER_BYTE: usize = 4 * 1024;
 /// Stack for everything that does not grow with the text.
 const STACK: usize = 64 * 1024 * 1024;
 
-/// How long parsing may take. It takes milliseconds; the parser is known to
-/// take exponential time on some texts.
+/// How long parsing may take. It takes milliseconds; on some texts, the time
+/// the parser takes grows with the square of their length.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Parsers that still run although nobody waits for them any more.
+static ABANDONED: AtomicUsize = AtomicUsize::new(0);
+
+/// How many of those there may be before no script is taken any more, so that
+/// hostile scripts cannot fill the machine with them.
+const MAX_ABANDONED: usize = 2;
 
 /// Works on a thread of its own: with a stack that no text can use up, and so
 /// that a panic or a hang in the parser stays there.
 fn on_own_thread(text: String) -> Result<Prepared, ScriptError> {
     let internal = |message: String| ScriptError::new(ScriptErrorKind::Internal, message, None);
-    let (send, receive) = sync_channel(1);
+    if ABANDONED.load(Ordering::Relaxed) >= MAX_ABANDONED {
+        return Err(internal(
+            "earlier scripts are still being parsed; try again in a minute".to_owned(),
+        ));
+    }
+    // Without room for a message, one is taken or it is refused: nothing in
+    // between could be counted wrongly.
+    let (send, receive) = sync_channel(0);
+    let copy = text.clone();
     let spawned = std::thread::Builder::new()
         .name("callgate-script".to_owned())
         .stack_size(STACK + STACK_PER_BYTE * text.len())
         .spawn(move || {
-            // Nobody listens any more after a time-out.
-            let _ = send.send(prepare_here(&text));
+            if send.send(prepare_here(&text)).is_err() {
+                ABANDONED.fetch_sub(1, Ordering::Relaxed);
+            }
         });
     if let Err(error) = spawned {
         return Err(internal(format!("the parser cannot be started: {error}")));
     }
     match receive.recv_timeout(PATIENCE) {
         Ok(result) => result,
-        Err(RecvTimeoutError::Timeout) => Err(ScriptError::new(
-            ScriptErrorKind::TooComplex,
-            format!(
-                "the script takes longer than {} s to parse; write it in simpler pieces",
-                PATIENCE.as_secs()
-            ),
+        Err(RecvTimeoutError::Timeout) => {
+            ABANDONED.fetch_add(1, Ordering::Relaxed);
+            Err(ScriptError::new(
+                ScriptErrorKind::TooComplex,
+                format!(
+                    "the script takes longer than {} s to parse; write it in simpler pieces",
+                    PATIENCE.as_secs()
+                ),
+                None,
+            ))
+        }
+        Err(RecvTimeoutError::Disconnected) => Err(parser_failed(&copy)),
+    }
+}
+
+/// What is said when the parser panicked.
+fn parser_failed(text: &str) -> ScriptError {
+    // It is known to, on some of the comments that it refuses.
+    match (
+        Source::new(text),
+        text.find("<!--").or_else(|| text.find("-->")),
+    ) {
+        (Ok(source), Some(position)) => {
+            source.error(ScriptErrorKind::Syntax, parse::OLD_COMMENT, position)
+        }
+        _ => ScriptError::new(
+            ScriptErrorKind::Internal,
+            "the parser failed on this script; write it in simpler pieces",
             None,
-        )),
-        Err(RecvTimeoutError::Disconnected) => Err(internal(
-            "the parser failed on this script; write it in simpler pieces".to_owned(),
-        )),
+        ),
     }
 }
 
@@ -159,35 +197,53 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
 /// Parses the author's code with nothing around it.
 fn parse_alone(source: &Source) -> Result<(Wrapping, Named), ScriptError> {
     let code = source.code();
+    if let Some(position) = assertions::too_many(&code) {
+        return Err(source.error(
+            ScriptErrorKind::TooComplex,
+            "type assertions stand too deep inside each other; write \"x as T\" for \"<T>x\"",
+            position,
+        ));
+    }
     let first = match parse::module(&code) {
         Ok(module) => {
-            not_too_deep(source, &module)?;
+            sound(source, &module)?;
             let wrapping = form::wrapping(source, &module)?;
-            return Ok((wrapping, names::named(source, module)));
+            return Ok((wrapping, names::named(source, module)?));
         }
         Err(errors) => errors,
     };
     // A function expression without a name is no statement.
     match parse::function(&code) {
         Ok(Some(module)) => {
-            not_too_deep(source, &module)?;
+            sound(source, &module)?;
             let wrapping = form::function_expression(source, &module)?;
-            Ok((wrapping, names::named(source, module)))
+            Ok((wrapping, names::named(source, module)?))
         }
-        Err(errors) if errors.position > first.position => Err(syntax_error(source, &errors)),
+        // Past the end is what was put around it.
+        Err(errors) if (first.position + 1..code.len()).contains(&errors.position) => {
+            Err(syntax_error(source, &errors))
+        }
         _ => Err(syntax_error(source, &first)),
     }
 }
 
-fn not_too_deep(source: &Source, module: &swc_ecma_ast::Module) -> Result<(), ScriptError> {
-    match depth::too_deep(module) {
-        None => Ok(()),
-        Some(span) => Err(source.error(
+/// Refuses what the parser lets pass, and what would not end well.
+fn sound(source: &Source, module: &Module) -> Result<(), ScriptError> {
+    if let Some(span) = depth::too_deep(module) {
+        return Err(source.error(
             ScriptErrorKind::TooComplex,
             format!("the code is nested more than {MAX_DEPTH} deep; write it in simpler pieces"),
             parse::offset(span.lo),
-        )),
+        ));
     }
+    if let Some((name, span)) = declared::twice(module) {
+        return Err(source.error(
+            ScriptErrorKind::Syntax,
+            format!("\"{name}\" is declared twice; rename one of them"),
+            parse::offset(span.lo),
+        ));
+    }
+    Ok(())
 }
 
 fn syntax_error(source: &Source, errors: &SyntaxErrors) -> ScriptError {

@@ -9,8 +9,10 @@ use swc_ecma_ast::{
 use swc_ecma_transforms_base::resolver;
 use swc_ecma_visit::{Visit, VisitWith};
 
+use crate::form::USE_TOOLS;
 use crate::parse::offset;
 use crate::source::Source;
+use crate::{ScriptError, ScriptErrorKind};
 
 /// The tools a script may call, as far as its text tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,8 +40,12 @@ pub struct Mention {
 }
 
 /// Finds the tools that a module names.
-pub(crate) fn named(source: &Source, module: Module) -> Named {
-    let (mut found, dynamic) = GLOBALS.set(&Globals::new(), || {
+///
+/// # Errors
+///
+/// An error where it calls `require`.
+pub(crate) fn named(source: &Source, module: Module) -> Result<Named, ScriptError> {
+    let (mut found, dynamic, require) = GLOBALS.set(&Globals::new(), || {
         let unresolved = Mark::new();
         let mut program = Program::Module(module);
         program.mutate(&mut resolver(unresolved, Mark::new(), true));
@@ -47,10 +53,14 @@ pub(crate) fn named(source: &Source, module: Module) -> Named {
             unresolved,
             found: Vec::new(),
             dynamic: false,
+            require: None,
         };
         program.visit_with(&mut finder);
-        (finder.found, finder.dynamic)
+        (finder.found, finder.dynamic, finder.require)
     });
+    if let Some(span) = require {
+        return Err(source.error(ScriptErrorKind::Unsupported, USE_TOOLS, offset(span.lo)));
+    }
     found.sort_by_key(|(_, at)| *at);
     let mut seen = HashSet::new();
     found.retain(|(name, _)| seen.insert(name.clone()));
@@ -65,13 +75,15 @@ pub(crate) fn named(source: &Source, module: Module) -> Named {
             }
         })
         .collect();
-    Named { tools, dynamic }
+    Ok(Named { tools, dynamic })
 }
 
 struct Finder {
     unresolved: Mark,
     found: Vec<(String, usize)>,
     dynamic: bool,
+    /// Where `require` is called, if it is.
+    require: Option<Span>,
 }
 
 impl Finder {
@@ -104,6 +116,11 @@ impl Finder {
 
 impl Visit for Finder {
     fn visit_call_expr(&mut self, call: &CallExpr) {
+        if let Callee::Expr(callee) = &call.callee
+            && self.is_global(without_wrappers(callee), &["require"])
+        {
+            self.require.get_or_insert(call.span);
+        }
         if let Callee::Expr(callee) = &call.callee
             && let Expr::Member(member) = without_wrappers(callee)
             && self.is_global(&member.obj, &["mcp"])

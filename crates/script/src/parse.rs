@@ -16,6 +16,10 @@ pub(crate) const TYPESCRIPT: TsSyntax = TsSyntax {
     disallow_ambiguous_jsx_like: false,
 };
 
+/// What is said about the comments of classic scripts.
+pub(crate) const OLD_COMMENT: &str = "\"<!--\" and \"-->\" start comments in old scripts; write \
+                                      \"//\", or put spaces between the characters";
+
 /// Parses a text as a module of its own: strict, with `await` at the top. A
 /// `return` at the top is not an error.
 pub(crate) fn module(text: &str) -> Result<Module, SyntaxErrors> {
@@ -129,14 +133,15 @@ fn plain(error: &SyntaxError) -> String {
     match error {
         SyntaxError::WithLabel { inner, .. } => plain(inner.kind()),
         SyntaxError::Eof => "the script ends here, but something in it is still open".to_owned(),
-        SyntaxError::Expected(expected, got) if got == "<eof>" => {
-            format!("the script ends here, and '{expected}' is missing")
+        SyntaxError::Expected(_, got) | SyntaxError::Unexpected { got, .. } if got == "<eof>" => {
+            plain(&SyntaxError::Eof)
         }
-        SyntaxError::LegacyCommentInModule => {
-            "\"<!--\" and \"-->\" start comments in old scripts; write \"//\", or put spaces \
-             between the characters"
-                .to_owned()
+        SyntaxError::Unexpected { got, expected } => {
+            let got = if got == "ident" { "a name" } else { got };
+            format!("unexpected {got}; {expected} is expected")
         }
+        SyntaxError::TS1085 => "octal numbers are written \"0o10\"".to_owned(),
+        SyntaxError::LegacyCommentInModule => OLD_COMMENT.to_owned(),
         SyntaxError::TS1003 | SyntaxError::ExpectedIdent => "a name is expected here".to_owned(),
         SyntaxError::TS1109 | SyntaxError::InvalidExpr => {
             "an expression is expected here".to_owned()
@@ -164,7 +169,9 @@ fn plain(error: &SyntaxError) -> String {
             // names keep theirs.
             let mut characters = message.chars();
             match (characters.next(), characters.clone().next()) {
-                (Some(first), Some(second)) if second.is_lowercase() => {
+                (Some(first), Some(second))
+                    if !second.is_uppercase() && !second.is_ascii_digit() =>
+                {
                     first.to_lowercase().chain(characters).collect()
                 }
                 _ => message,

@@ -26,7 +26,8 @@ pub(crate) fn strip(text: &str) -> Result<Stripped, SyntaxErrors> {
         }),
         Err((ErrorCode::UnsupportedSyntax, _)) => attempt(text, Mode::Transform)
             .map(|code| {
-                let code = code.trim_end().trim_end_matches(';').to_owned();
+                // As a statement, the function is printed without parentheses.
+                let code = format!("({})", code.trim_end().trim_end_matches(';'));
                 Stripped {
                     code,
                     exact_positions: false,

@@ -1,0 +1,337 @@
+//! Texts that are too long, too deep or too strange.
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::check;
+use crate::*;
+
+#[test]
+fn limits() {
+    let check = |source: String, expected: Expect| {
+        let error = prepare(&source).expect_err("too much");
+        let place = error.line().zip(error.column());
+        expected.assert_eq(&format!("{:?} {place:?} {}", error.kind(), error.message()));
+    };
+    check(
+        "f();".repeat(70_000),
+        expect![
+            "TooLong None the script has 280000 bytes, and 262144 is the limit; let it fetch its data with tools"
+        ],
+    );
+    check(
+        format!("f({}1{})", "(".repeat(1_100), ")".repeat(1_100)),
+        expect![
+            "TooComplex Some((1, 1001)) the code is nested more than 1000 deep; write it in simpler pieces"
+        ],
+    );
+    check(
+        format!("f({}1)", "a+".repeat(1_100)),
+        expect![
+            "TooComplex Some((1, 3)) the code is nested more than 1000 deep; write it in simpler pieces"
+        ],
+    );
+    assert!(prepare(&format!("f({}1)", "a+".repeat(900))).is_ok());
+    assert!(prepare(&format!("f({}1{})", "(".repeat(450), ")".repeat(450))).is_ok());
+    assert!(prepare(&"f();\n".repeat(50_000)).is_ok());
+}
+
+/// Each of these nests something in itself as often as a script is long. The
+/// point is that the process is still there afterwards.
+#[test]
+fn no_text_uses_up_the_stack() {
+    for unit in [
+        "(",
+        "[",
+        "{",
+        "!",
+        "-",
+        "a+",
+        "a=>",
+        "a=",
+        "a?",
+        "a?b:",
+        "a**",
+        "a,",
+        "a.b",
+        "a()",
+        "a[",
+        "new ",
+        "if(1)",
+        "if(1){}else ",
+        "for(;;)",
+        "while(1)",
+        "do ",
+        "`${",
+        "f(",
+        "()=>{",
+        "(a)=>",
+        "async a=>",
+        "async()=>{",
+        "function f(){",
+        "class A{[",
+        "class A extends ",
+        "class A{static{",
+        "a<b>",
+        "let x:A<",
+        "x as ",
+        "x!",
+        "x`",
+        "...",
+        "[...",
+        "({a:",
+        "({[",
+        "typeof ",
+        "await ",
+        "yield ",
+        "void ",
+        "delete ",
+        "throw ",
+        "return ",
+        "switch(1){case 1:",
+        "try{",
+        "with(a)",
+        "type A=",
+        "type A=[",
+        "type A={a:",
+        "type A=(",
+        "type A=()=>",
+        "type A=keyof ",
+        "type A=A extends B?",
+        "namespace A{",
+        "namespace A.",
+        "enum A{a=",
+        "interface A{a:",
+        "import(",
+        "export default ",
+        "@a ",
+        "/",
+        "/*",
+        "\\",
+        "'",
+        "#",
+        "a?.b",
+        "a?.(",
+        "\u{2028}",
+        "<!--",
+        "a satisfies ",
+        "let[",
+        "let{a:",
+        "(a:",
+        "abstract class A{",
+        "declare namespace A{",
+        "a=>(",
+        "let x:(",
+        "let x:[",
+        "let x:{a:",
+        "let x:()=>",
+        "let x:new()=>",
+        "let x:A|(",
+        "let x:`${",
+        "let x:keyof ",
+        "let x:A[",
+    ] {
+        let bomb = unit.repeat(MAX_BYTES / 4 / unit.len());
+        assert!(prepare(&bomb).is_err(), "{unit}");
+    }
+    // On these, the parser's time grows with the square of their length.
+    for unit in ["a:", "a<", "A<", "<a>"] {
+        assert!(prepare(&unit.repeat(1_000)).is_err(), "{unit}");
+    }
+}
+
+/// As deep as it may be, through every pass.
+#[test]
+fn deep_code_passes() {
+    let check = |open: &str, close: &str, levels: usize| {
+        let nested = format!("f({}1{})", open.repeat(levels), close.repeat(levels));
+        for prefix in ["", "enum E { A }\n"] {
+            if let Err(error) = prepare(&format!("{prefix}{nested}")) {
+                assert_eq!(error.kind(), ScriptErrorKind::TooComplex, "{open}: {error}");
+            }
+            assert!(
+                prepare(&format!(
+                    "{prefix}f({}1{})",
+                    open.repeat(90),
+                    close.repeat(90)
+                ))
+                .is_ok()
+            );
+        }
+    };
+    check("(", ")", 995);
+    check("[", "]", 995);
+    check("- ", "", 995);
+    check("a + ", "", 995);
+    check("async () => ", "", 995);
+    check("[{ a: ", "}]", 495);
+    check("() => { if (1) { return ", "}}", 330);
+    check("class { static a = ", "}", 330);
+    check("function () { switch (1) { case 1: return ", "}}", 330);
+    check("`${", "}`", 495);
+    check("a ? b : ", "", 495);
+    check("((a: A<B>): a is C => ", ")", 330);
+    check("g(", ")", 995);
+    check("<T,>(a: T) => ", "", 9);
+}
+
+#[test]
+fn nested_type_assertions() {
+    let nested = |levels: usize| format!("f({}1{})", "<T>[".repeat(levels), "]".repeat(levels));
+    assert!(prepare(&nested(8)).is_ok());
+    check(
+        &nested(40),
+        expect![[r#"
+        TooComplex: script.ts:1:43: type assertions stand too deep inside each other; write "x as T" for "<T>x"
+        1 | f(<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[<T>[…
+          |                                           ^
+    "#]],
+    );
+    // Neither comparisons, nor calls, nor text that looks like them.
+    let many =
+        "if (f(x) < y) { g<T>(h<T>([<T>(a: T) => a])) } s = '<T>[<T>['; /<T>[(]<T>/.test(s);\n";
+    assert!(prepare(&many.repeat(50)).is_ok());
+    check(
+        &"`${/* ' */<a>[".repeat(20),
+        expect![[r#"
+        TooComplex: script.ts:1:151: type assertions stand too deep inside each other; write "x as T" for "<T>x"
+        1 | …' */<a>[`${/* ' */<a>[`${/* ' */<a>[`${/* ' */<a>[`${/* ' */<a>[`${/* ' */<a>[`${/* ' */<a>[`${/* ' */<a>[`${/* ' */<a>[…
+          |                                                              ^
+    "#]],
+    );
+}
+
+fn tokens() -> impl Strategy<Value = String> {
+    let token = prop::sample::select(vec![
+        "a",
+        "b_c",
+        "await",
+        "async",
+        "function",
+        "return",
+        "export",
+        "default",
+        "import",
+        "type",
+        "interface",
+        "enum",
+        "namespace",
+        "class",
+        "extends",
+        "constructor",
+        "private",
+        "let",
+        "const",
+        "if",
+        "else",
+        "for",
+        "of",
+        "as",
+        "satisfies",
+        "new",
+        "super",
+        "arguments",
+        "this",
+        "yield",
+        "declare",
+        "abstract",
+        "static",
+        "get",
+        "mcp",
+        "callTool",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "<",
+        ">",
+        "=>",
+        "=",
+        "+",
+        "-",
+        "*",
+        "/",
+        "?",
+        ":",
+        ";",
+        ",",
+        ".",
+        "?.",
+        "!",
+        "...",
+        "`",
+        "${",
+        "'",
+        "\"",
+        "\n",
+        "\r\n",
+        "\u{2028}",
+        "//",
+        "/*",
+        "*/",
+        "<!--",
+        "-->",
+        "```",
+        "```ts",
+        "\n```\n",
+        "#!",
+        "@",
+        "#",
+        "\\",
+        "\u{feff}",
+        "日",
+        "😀",
+        "0",
+        "1n",
+        "010",
+        " ",
+        " ",
+        " ",
+        "'x'",
+        "{}",
+        "()",
+        "x: T",
+        "<T>",
+        "<T,>(x: T): T => x",
+        "import.meta",
+    ]);
+    prop::collection::vec(token, 0..40).prop_map(|tokens| tokens.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_text_is_too_strange(text in prop_oneof![tokens(), any::<String>()]) {
+        match prepare(&text) {
+            Ok(prepared) => {
+                // The author's lines are where they are said to be.
+                if prepared.exact_positions {
+                    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+                    let author: Vec<&str> = text.split('\n').collect();
+                    let code: Vec<&str> = prepared.code.split('\n').skip(1).collect();
+                    prop_assert!(code.len() > author.len());
+                    for (author, code) in author.iter().zip(&code) {
+                        // A ";" may be put at the end of a line.
+                        let width = |line: &str| line.trim_end().encode_utf16().count();
+                        prop_assert!(width(code) <= width(author) + 1, "{author:?} {code:?}");
+                    }
+                }
+            }
+            Err(error) => {
+                // The parser has assertions that some nonsense breaks; what
+                // must not be is a script that leaves the function around it.
+                if error.kind() == ScriptErrorKind::Internal {
+                    prop_assert_eq!(
+                        error.message(),
+                        "the parser failed on this script; write it in simpler pieces"
+                    );
+                }
+                let steers = error.to_string().contains('\u{1b}');
+                prop_assert!(!steers);
+            }
+        }
+    }
+}

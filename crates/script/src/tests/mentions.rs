@@ -1,0 +1,125 @@
+//! The tools a script names.
+
+use super::check;
+use expect_test::expect;
+
+#[test]
+fn names() {
+    check(
+        "const { a_b } = x_y;\nfunction c_d() { return e_f(a_b, c_d) }\n{ let g_h = 1; g_h }\ng_h({ i_j, k: l_m }); console.log(undefined, typeof n_o)",
+        expect![[r#"
+            Statements
+            (async·()·=>·{"use·strict";
+            const·{·a_b·}·=·x_y;
+            function·c_d()·{·return·e_f(a_b,·c_d)·}
+            {·let·g_h·=·1;·g_h·}
+            g_h({·i_j,·k:·l_m·});·console.log(undefined,·typeof·n_o)
+            })
+            names x_y at 1:17
+            names e_f at 2:25
+            names g_h at 4:1
+            names i_j at 4:7
+            names l_m at 4:15
+            names n_o at 4:53
+        "#]],
+    );
+    check(
+        "let x: p_q = r_s as typeof t_u; const y = (v_w) => v_w; x_y<z_z>(1)",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        let·x······=·r_s··············;·const·y·=·(v_w)·=>·v_w;·x_y·····(1)
+        })
+        names r_s at 1:14
+        names x_y at 1:57
+    "#]],
+    );
+    check(
+        "await mcp.callTool('a_b', {}); mcp['callTool'](`c_d`); mcp.emit(1)",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        await·mcp.callTool('a_b',·{});·mcp['callTool'](`c_d`);·mcp.emit(1)
+        })
+        names a_b at 1:20
+        names c_d at 1:48
+    "#]],
+    );
+    check(
+        "await mcp.callTool(x, {})",
+        expect![[r#"
+        Expression
+        (async·()·=>·{"use·strict";·let·$0;·$0·=
+        await·mcp.callTool(x,·{})
+        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
+        })
+        names x at 1:20
+        names others at run time
+    "#]],
+    );
+    check(
+        "const { callTool } = mcp",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        const·{·callTool·}·=·mcp
+        })
+        names others at run time
+    "#]],
+    );
+    check(
+        "const call = mcp.callTool; call('a_b')",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        const·call·=·mcp.callTool;·call('a_b')
+        })
+        names others at run time
+    "#]],
+    );
+    check(
+        "globalThis.a_b({}); globalThis['c_d']({})",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        globalThis.a_b({});·globalThis['c_d']({})
+        })
+        names a_b at 1:1
+        names c_d at 1:21
+    "#]],
+    );
+    check(
+        "globalThis[x](1)",
+        expect![[r#"
+        Expression
+        (async·()·=>·{"use·strict";·let·$0;·$0·=
+        globalThis[x](1)
+        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
+        })
+        names x at 1:12
+        names others at run time
+    "#]],
+    );
+    check(
+        "f(mcp); { let mcp = 1; f(mcp) }",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        f(mcp);·{·let·mcp·=·1;·f(mcp)·}
+        })
+        names f at 1:1
+        names others at run time
+    "#]],
+    );
+    check(
+        "logging_getLogs({}); logging_getLogs({}); try { x } catch (e_e) { e_e }",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        logging_getLogs({});·logging_getLogs({});·try·{·x·}·catch·(e_e)·{·e_e·}
+        })
+        names logging_getLogs at 1:1
+        names x at 1:49
+    "#]],
+    );
+}

@@ -1,0 +1,295 @@
+//! What scripts cannot have, and what is said about it.
+
+use super::check;
+use crate::prepare;
+use expect_test::expect;
+
+#[test]
+fn what_scripts_cannot_have() {
+    check(
+        "import fs from 'fs'\nf()",
+        expect![[r#"
+        Unsupported: script.ts:1:1: imports are not available; call tools as global functions, such as server_tool(input)
+        1 | import fs from 'fs'
+          | ^
+    "#]],
+    );
+    check(
+        "import type { A } from './a'\nf()",
+        expect![[r#"
+        Unsupported: script.ts:1:1: imports are not available; the types of tools are global, use them by name
+        1 | import type { A } from './a'
+          | ^
+    "#]],
+    );
+    check(
+        "f();\nconst x = await import('fs')",
+        expect![[r#"
+        Unsupported: script.ts:2:17: imports are not available; call tools as global functions, such as server_tool(input)
+        2 | const x = await import('fs')
+          |                 ^
+    "#]],
+    );
+    check(
+        "import fs = require('fs')",
+        expect![[r#"
+        Unsupported: script.ts:1:1: imports are not available; call tools as global functions, such as server_tool(input)
+        1 | import fs = require('fs')
+          | ^
+    "#]],
+    );
+    check(
+        "export const x = 1",
+        expect![[r#"
+        Unsupported: script.ts:1:1: only "export default" is available; return the value, or drop "export"
+        1 | export const x = 1
+          | ^
+    "#]],
+    );
+    check(
+        "export { x }",
+        expect![[r#"
+        Unsupported: script.ts:1:1: only "export default" is available; return the value, or drop "export"
+        1 | export { x }
+          | ^
+    "#]],
+    );
+    check(
+        "export * from 'x'",
+        expect![[r#"
+        Unsupported: script.ts:1:1: only "export default" is available; return the value
+        1 | export * from 'x'
+          | ^
+    "#]],
+    );
+    check(
+        "export = 1",
+        expect![[r#"
+        Unsupported: script.ts:1:1: only "export default" is available; return the value
+        1 | export = 1
+          | ^
+    "#]],
+    );
+    check(
+        "const fs = require('fs')",
+        expect![[r#"
+            Unsupported: script.ts:1:12: imports are not available; call tools as global functions, such as server_tool(input)
+            1 | const fs = require('fs')
+              |            ^
+        "#]],
+    );
+    check(
+        "function require(x) {}\nreturn require('fs')",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        function·require(x)·{}
+        return·require('fs')
+        })
+    "#]],
+    );
+    check(
+        "return import.meta.url",
+        expect![[r#"
+        Unsupported: script.ts:1:8: "import.meta" is not available: a script is not a module file
+        1 | return import.meta.url
+          |        ^
+    "#]],
+    );
+    check(
+        "f(() => arguments)",
+        expect![[r#"
+        Unsupported: script.ts:1:9: "arguments" is only available in a function
+        1 | f(() => arguments)
+          |         ^
+    "#]],
+    );
+    check(
+        "f(function () { return arguments }, { get x() { return arguments } })",
+        expect![[r#"
+        Expression
+        (async·()·=>·{"use·strict";·let·$0;·$0·=
+        f(function·()·{·return·arguments·},·{·get·x()·{·return·arguments·}·})
+        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
+        })
+        names f at 1:1
+    "#]],
+    );
+    check(
+        "function () { import('x') }",
+        expect![[r#"
+        Unsupported: script.ts:1:15: imports are not available; call tools as global functions, such as server_tool(input)
+        1 | function () { import('x') }
+          |               ^
+    "#]],
+    );
+    check(
+        "class A { static { return } }",
+        expect![[r#"
+        Unsupported: script.ts:1:20: "return" is not allowed here
+        1 | class A { static { return } }
+          |                    ^
+    "#]],
+    );
+    check(
+        "f(super.x)",
+        expect![[r#"
+        Syntax: script.ts:1:3: invalid access to super
+        1 | f(super.x)
+          |   ^
+    "#]],
+    );
+    check(
+        "f(new.target)",
+        expect![[r#"
+        Syntax: script.ts:1:3: 'new.target' is only allowed in the body of a function declaration, function expression, or class
+        1 | f(new.target)
+          |   ^
+    "#]],
+    );
+    check(
+        "@d class A {}",
+        expect![[r#"
+        Syntax: script.ts:1:1: an expression is expected here
+        1 | @d class A {}
+          | ^
+    "#]],
+    );
+    check(
+        "class A { accessor x = 1 }",
+        expect![[r#"
+            Syntax: script.ts:1:20: unexpected a name; * for generator, private key, identifier or async is expected
+            1 | class A { accessor x = 1 }
+              |                    ^
+        "#]],
+    );
+    check(
+        "f(<div/>)",
+        expect![[r#"
+        Syntax: script.ts:1:7: an expression is expected here (and 2 more errors)
+        1 | f(<div/>)
+          |       ^
+    "#]],
+    );
+}
+
+#[test]
+fn names_declared_twice() {
+    check(
+        "const a = 1;\nf(a);\nconst a = 2",
+        expect![[r#"
+        Syntax: script.ts:3:7: "a" is declared twice; rename one of them
+        3 | const a = 2
+          |       ^
+    "#]],
+    );
+    check(
+        "let { a, b: [c] } = x;\nclass c {}",
+        expect![[r#"
+        Syntax: script.ts:2:7: "c" is declared twice; rename one of them
+        2 | class c {}
+          |       ^
+    "#]],
+    );
+    check(
+        "function f(a, { a }) {}\ng()",
+        expect![[r#"
+        Syntax: script.ts:1:17: "a" is declared twice; rename one of them
+        1 | function f(a, { a }) {}
+          |                 ^
+    "#]],
+    );
+    check(
+        "g((a) => { let a })",
+        expect![[r#"
+        Syntax: script.ts:1:16: "a" is declared twice; rename one of them
+        1 | g((a) => { let a })
+          |                ^
+    "#]],
+    );
+    check(
+        "if (x) { function f() {} let f }",
+        expect![[r#"
+        Syntax: script.ts:1:30: "f" is declared twice; rename one of them
+        1 | if (x) { function f() {} let f }
+          |                              ^
+    "#]],
+    );
+    let fine = "var a; var a; function g() {} function g() {} { let a } (b) => { var b }; class C {} interface C {}";
+    assert!(prepare(fine).is_ok());
+}
+
+#[test]
+fn nothing_ends_the_function_around_a_script() {
+    check(
+        "}); evil(); (async()=>{",
+        expect![[r#"
+        Syntax: script.ts:1:1: an expression is expected here
+        1 | }); evil(); (async()=>{
+          | ^
+    "#]],
+    );
+    check(
+        "}; evil(); {",
+        expect![[r#"
+        Syntax: script.ts:1:1: an expression is expected here
+        1 | }; evil(); {
+          | ^
+    "#]],
+    );
+    check(
+        "}",
+        expect![[r#"
+        Syntax: script.ts:1:1: an expression is expected here
+        1 | }
+          | ^
+    "#]],
+    );
+    check(
+        "f() // }",
+        expect![[r#"
+        Expression
+        (async·()·=>·{"use·strict";·let·$0;·$0·=
+        f()·//·}
+        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
+        })
+        names f at 1:1
+    "#]],
+    );
+    check(
+        "f() /*",
+        expect![[r#"
+        Syntax: script.ts:1:7: unterminated block comment
+        1 | f() /*
+          |       ^
+    "#]],
+    );
+    check(
+        "function () {}); evil(); (function () {}",
+        expect![[r#"
+        Syntax: script.ts:1:10: a name is expected here
+        1 | function () {}); evil(); (function () {}
+          |          ^
+    "#]],
+    );
+    check(
+        "async function () {}\n)()",
+        expect![[r#"
+            Syntax: script.ts:1:16: a name is expected here
+            1 | async function () {}
+              |                ^
+        "#]],
+    );
+}
+
+#[test]
+fn a_panic_of_the_parser_is_an_error() {
+    check(
+        "日<!--\n```\n",
+        expect![[r#"
+        Syntax: script.ts:1:2: "<!--" and "-->" start comments in old scripts; write "//", or put spaces between the characters
+        1 | 日<!--
+          |   ^
+    "#]],
+    );
+}
