@@ -33,7 +33,7 @@ pub enum ScriptErrorKind {
     Unsupported,
     /// There is no code in the text.
     Empty,
-    /// The text is longer than [`MAX_BYTES`](crate::MAX_BYTES).
+    /// The text is longer than [`MAX_SCRIPT_BYTES`](crate::MAX_SCRIPT_BYTES).
     TooLong,
     /// The code is nested deeper than [`MAX_DEPTH`](crate::MAX_DEPTH), or takes
     /// too long to parse.

@@ -36,7 +36,7 @@ use parse::SyntaxErrors;
 use source::{Source, line_and_column};
 
 /// How long a script may be, in bytes of UTF-8: 256 KiB.
-pub const MAX_BYTES: usize = 256 * 1024;
+pub const MAX_SCRIPT_BYTES: usize = 256 * 1024;
 
 /// A script that is ready to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,13 +62,13 @@ pub struct Prepared {
 /// # Errors
 ///
 /// [`ScriptError`] if the text is no TypeScript, uses what a script cannot
-/// have, or is beyond [`MAX_BYTES`] or [`MAX_DEPTH`]. No text makes it panic.
+/// have, or is beyond [`MAX_SCRIPT_BYTES`] or [`MAX_DEPTH`]. No text makes it panic.
 pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
-    if source.len() > MAX_BYTES {
+    if source.len() > MAX_SCRIPT_BYTES {
         return Err(ScriptError::new(
             ScriptErrorKind::TooLong,
             format!(
-                "the script has {} bytes, and {MAX_BYTES} is the limit; let it fetch its data \
+                "the script has {} bytes, and {MAX_SCRIPT_BYTES} is the limit; let it fetch its data \
                  with tools",
                 source.len()
             ),

@@ -131,7 +131,7 @@ fn no_text_uses_up_the_stack() {
         "let x:keyof ",
         "let x:A[",
     ] {
-        let bomb = unit.repeat(MAX_BYTES / 4 / unit.len());
+        let bomb = unit.repeat(MAX_SCRIPT_BYTES / 4 / unit.len());
         assert!(prepare(&bomb).is_err(), "{unit}");
     }
     // On these, the parser's time grows with the square of their length.
