@@ -22,7 +22,7 @@
     SafeSet,
     SymbolToStringTag,
   } = primordials;
-  const { op_callgate_done } = core.ops;
+  const { op_callgate_done, op_drain_pending_rejections } = core.ops;
   const shared = internals.callgate;
 
   // What `done` tells; the same numbers are in src/ops.rs.
@@ -145,6 +145,13 @@
 
   function returned(value) {
     if (ended) return;
+    // A rejection that nobody has handled by now is the run's error, also when the event loop has
+    // not come to it yet.
+    const left = op_drain_pending_rejections();
+    if (left !== undefined && left !== null && left.length > 1) {
+      shared.fail(left[1]);
+      return;
+    }
     let kind = SHOWN;
     let text;
     if (value === undefined) {

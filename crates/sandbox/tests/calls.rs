@@ -1,5 +1,7 @@
 //! Calls: many at once, in turn, never answered, left alone.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 mod support;
 
 use std::sync::Arc;
@@ -101,6 +103,10 @@ async fn exceptions() {
             "threw \"Error\" \"left alone\" at 1:16\nError: left alone\n    at script.ts:1:16\n",
         ),
         (
+            "Promise.reject(new Error('at the end')); return 1;",
+            "threw \"Error\" \"at the end\" at 1:16\nError: at the end\n    at script.ts:1:16\n",
+        ),
+        (
             "queueMicrotask(() => { throw new Error('micro'); }); await echo({});",
             "threw \"Error\" \"micro\" at 1:30\nError: micro\n    at script.ts:1:30\n",
         ),
@@ -149,6 +155,31 @@ async fn calls_that_are_left_alone_end_with_the_run() {
         ended.end
     );
     assert_eq!(calls.lock().unwrap().get("never"), Some(&1));
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_is_an_error_of_the_call() {
+    struct Broken;
+    impl callgate_sandbox::CallHandler for Broken {
+        fn call(
+            &self,
+            _: String,
+            _: Box<serde_json::value::RawValue>,
+        ) -> futures::future::BoxFuture<
+            'static,
+            Result<Box<serde_json::value::RawValue>, callgate_sandbox::Thrown>,
+        > {
+            panic!("a bug");
+        }
+    }
+    let script = "try { await echo({}); } catch (e) { return `${e.name}: ${e.message}`; }";
+    let ended = launcher(0)
+        .run(job(script), Arc::new(Broken), CancellationToken::new())
+        .await;
+    assert_eq!(
+        shown(&ended),
+        "=> \"McpProtocolError: the host failed while it answered the call\"\n"
+    );
 }
 
 #[tokio::test]

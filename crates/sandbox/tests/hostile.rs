@@ -1,5 +1,7 @@
 //! A worker that has been taken over: whatever it sends, the host ends it with a typed end.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 mod support;
 
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,7 @@
 //! The process of a worker: what it has, and how it ends.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 mod support;
 
 use std::path::PathBuf;

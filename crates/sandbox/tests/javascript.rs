@@ -1,6 +1,8 @@
 //! The scripts in `runtime-js/tests`, each run in a real worker and compared with the `.out` beside
 //! it (`UPDATE_EXPECT=1` writes it).
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 mod support;
 
 use expect_test::expect_file;

@@ -1,5 +1,7 @@
 //! Scripts that want more than they may have: each ends typed, in time, with what it printed so far.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 mod support;
 
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,12 +10,13 @@ use callgate_wire::{
     Call, Decoder, Done, Encoded, ErrorClass, HostFrame, LimitHit, Reply, ReturnValue, Start,
     TerminateReason, Text, Thrown, ToWire, WireError, WorkerFrame, WorkerLimits,
 };
+use futures::FutureExt;
 use serde_json::value::RawValue;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::CallHandler;
@@ -96,12 +98,19 @@ struct Run {
     /// The last reading of the worker's processor time.
     cpu: Duration,
     collector: Collector,
-    calls: JoinSet<(u64, usize, Result<Box<RawValue>, Thrown>)>,
+    calls: JoinSet<Answered>,
     queue: VecDeque<Call>,
     waiting_bytes: usize,
     call_count: u64,
     memory: Option<LimitHit>,
     stopping: Option<Stopping>,
+}
+
+/// A call that the handler has answered.
+struct Answered {
+    id: u64,
+    input_bytes: usize,
+    outcome: Result<Box<RawValue>, Thrown>,
 }
 
 /// A run that the host has decided to end.
@@ -296,28 +305,42 @@ impl Run {
             let Ok(input) = RawValue::from_string(call.input.into_string()) else {
                 return Some(violation("the input of a call is not JSON"));
             };
-            let answer = self.handler.call(call.tool.into_string(), input);
-            self.calls
-                .spawn(async move { (call.id, bytes, answer.await) });
+            let handler = Arc::clone(&self.handler);
+            let function = call.tool.into_string();
+            self.calls.spawn(async move {
+                // A handler that panics is a bug of the host's, and no reason for the script to wait
+                // for ever.
+                let answer = AssertUnwindSafe(async move { handler.call(function, input).await });
+                let outcome = answer.catch_unwind().await.unwrap_or_else(|_panic| {
+                    Err(refused(
+                        "the host failed while it answered the call".to_owned(),
+                    ))
+                });
+                Answered {
+                    id: call.id,
+                    input_bytes: bytes,
+                    outcome,
+                }
+            });
         }
         None
     }
 
-    fn reply(
-        &mut self,
-        done: Result<(u64, usize, Result<Box<RawValue>, Thrown>), tokio::task::JoinError>,
-    ) {
-        // A handler that panics leaves its call unanswered: the id went with the task. The script
-        // then waits until its time is over, which is the handler's bug to fix.
-        let Ok((id, bytes, outcome)) = done else {
-            self.note_waiting();
+    fn reply(&mut self, done: Result<Answered, JoinError>) {
+        // Only a run that is being stopped has tasks that do not come to their end.
+        let Ok(Answered {
+            id,
+            input_bytes,
+            outcome,
+        }) = done
+        else {
             return;
         };
-        self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes);
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(input_bytes);
         self.answer(id, outcome);
-        // Queued inputs were counted when they came, and a bad one among them ends the run when it
-        // is its turn.
+        // A queued call is looked at when it is its turn.
         if let Some(Stop::Violation(reason)) = self.begin_calls() {
+            let reason = format!("the worker breaks the protocol: {reason}");
             self.stop(End::Crashed { reason }, TerminateReason::Limit);
         }
         self.note_waiting();
@@ -410,8 +433,9 @@ impl Run {
         let now = Instant::now();
         self.cpu = self.worker.cpu_time().unwrap_or(self.cpu);
         let script_time = self.clock.spent(now, self.cpu);
-        self.calls.abort_all();
         let death = self.worker.end().await;
+        // Every future of the handler is dropped before the caller has the end of the run.
+        self.calls.shutdown().await;
         let end = match (self.stopping, stop) {
             (Some(stopping), _) => stopping.end,
             (None, Stop::Told(done)) => told(done, &self.limits),

@@ -26,10 +26,10 @@ const SOCKET: i32 = 0;
 /// standard input is a socket.
 pub fn worker_main_if_requested() {
     let mut arguments = std::env::args_os();
-    if !arguments.next().is_some_and(|name| name == WORKER_NAME)
-        || !arguments
+    if arguments.next().is_none_or(|name| name != WORKER_NAME)
+        || arguments
             .next()
-            .is_some_and(|argument| argument == WORKER_ARGUMENT)
+            .is_none_or(|argument| argument != WORKER_ARGUMENT)
     {
         return;
     }
