@@ -112,7 +112,7 @@ async fn exceptions() {
         ),
         (
             "const f = () => f(); f();",
-            "threw \"RangeError\" \"Maximum call stack size exceeded\" at 1:11\n",
+            "threw \"RangeError\" \"Maximum call stack size exceeded\" at 1:",
         ),
         (
             "throw new Error('a', { cause: new Error('b', { cause: 'c' }) });",
@@ -128,12 +128,11 @@ async fn exceptions() {
             "threw \"SyntaxError\" \"Unexpected token ';'\" at 1:9\nSyntaxError: Unexpected token ';'\n",
         ),
     ] {
-        let got = shown(&run(script).await);
-        let got = if script.contains("f()") {
-            format!("{}\n", got.lines().next().unwrap_or_default())
-        } else {
-            got
-        };
+        let mut got = shown(&run(script).await);
+        if script.contains("f()") {
+            // Where in `f` the stack ends is up to V8.
+            got.truncate(expected.len());
+        }
         assert_eq!(got, expected, "{script}");
     }
 }
