@@ -1,1 +1,221 @@
-//! Internal crate of Callgate: End-to-end tests against real servers.
+//! Where the end-to-end tests find the binaries and servers they run, and a
+//! folder with a configuration to run them in.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A binary of this workspace, built by `cargo xtask test` beside the tests.
+///
+/// # Panics
+///
+/// If it has not been built.
+#[must_use]
+pub fn binary(name: &str) -> PathBuf {
+    let path = profile_dir().join(name);
+    assert!(
+        path.is_file(),
+        "{} is not built; run `cargo xtask test`, or `cargo build --workspace --bins --examples` first",
+        path.display()
+    );
+    path
+}
+
+/// The folder that `cargo xtask setup --tests` puts other people's servers in.
+///
+/// # Panics
+///
+/// If they are not installed.
+#[must_use]
+pub fn real_servers() -> PathBuf {
+    let path = match std::env::var_os("CALLGATE_REAL_SERVERS") {
+        Some(path) => PathBuf::from(path),
+        None => profile_dir()
+            .parent()
+            .map(|target| target.join("real-servers"))
+            .unwrap_or_default(),
+    };
+    assert!(
+        path.is_dir(),
+        "{} does not exist; run `cargo xtask setup --tests` first",
+        path.display()
+    );
+    path
+}
+
+/// `target/debug` or its like: test executables lie in its `deps`.
+fn profile_dir() -> PathBuf {
+    let exe = std::env::current_exe().expect("the test executable has a path");
+    exe.ancestors()
+        .nth(2)
+        .expect("the test executable lies in target/PROFILE/deps")
+        .to_owned()
+}
+
+/// A temporary folder with a `callgate.json`, to run `callgate` in.
+pub struct Workbench {
+    folder: TempDir,
+}
+
+/// What a command left.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its exit code; -1 if a signal ended it.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Standard output as JSON.
+    ///
+    /// # Panics
+    ///
+    /// If it is none, with all that was printed.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("stdout is not JSON ({error}): {self:#?}"))
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Workbench {
+    /// A folder whose configuration has these servers and allows every call.
+    #[must_use]
+    pub fn new(servers: Value) -> Self {
+        Self::with_config(json!({ "mcpServers": servers, "permissions": { "allow": ["*"] } }))
+    }
+
+    /// A folder with this configuration.
+    ///
+    /// # Panics
+    ///
+    /// If the folder cannot be made.
+    #[must_use]
+    pub fn with_config(config: Value) -> Self {
+        let bench = Self::empty();
+        bench.write("callgate.json", &config.to_string());
+        bench
+    }
+
+    /// A folder without a configuration.
+    ///
+    /// # Panics
+    ///
+    /// If the folder cannot be made.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            folder: TempDir::with_prefix("callgate-").expect("a temporary folder"),
+        }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file into the folder.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, text).expect("write into the temporary folder");
+        path
+    }
+
+    /// `callgate`, to be run in the folder with an environment of its own.
+    #[must_use]
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary("callgate"));
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `callgate` in the folder.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be started.
+    #[must_use]
+    pub fn callgate(&self, arguments: &[&str]) -> Ran {
+        self.command(arguments)
+            .output()
+            .expect("start callgate")
+            .into()
+    }
+
+    /// Runs a script with `callgate run - FLAGS`.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be started.
+    #[must_use]
+    pub fn run(&self, script: &str, flags: &[&str]) -> Ran {
+        let mut command = self.command(&["run", "-"]);
+        command
+            .args(flags)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("start callgate");
+        let mut stdin = child.stdin.take().expect("a piped stdin");
+        stdin
+            .write_all(script.as_bytes())
+            .expect("hand over the script");
+        drop(stdin);
+        child.wait_with_output().expect("wait for callgate").into()
+    }
+
+    /// Runs a script and gives the report as JSON.
+    #[must_use]
+    pub fn report(&self, script: &str, flags: &[&str]) -> Value {
+        let flags: Vec<&str> = flags.iter().copied().chain(["--json"]).collect();
+        self.run(script, &flags).json()
+    }
+}
+
+/// A configuration's entry for a stdio server that is one of our binaries.
+#[must_use]
+pub fn fixture(name: &str, arguments: &[&str]) -> Value {
+    json!({ "command": binary(name), "args": arguments })
+}
+
+/// A configuration's entry for a misbehaving server.
+#[must_use]
+pub fn odd(mode: &str) -> Value {
+    fixture("callgate-odd-server", &[mode])
+}
+
+/// The root of the checkout.
+///
+/// # Panics
+///
+/// Never: this crate lies in it.
+#[must_use]
+pub fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the crate lies in the checkout")
+}

@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::project::Project;
-use crate::{process, say, setup};
+use crate::{say, setup, test};
 
 const SCRIPT: &str = "fixtures/scripts/file-tickets.ts";
 
@@ -22,9 +22,9 @@ pub(crate) struct Options {}
 pub(crate) fn run(project: &Project, _options: &Options) -> Result<ExitCode> {
     setup::for_build(project)?;
     say::step("build (the first time: about ten minutes on two cores)");
-    let mut build = project.cargo();
-    build.args(["build", "--locked", "--package", "callgate-cli"]);
-    process::run(build.args(["--package", "callgate-fixture-servers", "--bins"]))?;
+    // The whole workspace, as for the tests: a part of it would choose other
+    // features for its dependencies and compile them again.
+    test::build(project)?;
 
     say::step("run");
     let config = write_config(project)?;

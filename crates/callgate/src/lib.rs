@@ -1,1 +1,56 @@
 //! Run a TypeScript script whose only power is the MCP tools you allow.
+//!
+//! A [`Gate`] holds connections to MCP servers, the names their tools have in
+//! a script, and the rules over them. [`Gate::run`] takes a script through
+//! parsing, a worker process with a V8 isolate, and the broker that decides
+//! on every call, and always comes back with one [`RunReport`].
+//!
+//! ```no_run
+//! use callgate::{Gate, Rules, ServerSpec};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let gate = Gate::builder()
+//!         .worker_binary("/usr/libexec/callgate-worker")
+//!         .server(ServerSpec::stdio("time", "mcp-server-time", ["--local-timezone", "UTC"]))
+//!         .rules(Rules::new(["time_*"], [], [])?)
+//!         .build()
+//!         .await?;
+//!     let report = gate.run("return await time_get_current_time({ timezone: 'UTC' })").await;
+//!     println!("{report}");
+//!     gate.shutdown().await;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Each script runs in a process of its own: the host's executable started
+//! again, so a host calls [`worker_main_if_requested`] first thing in `main`,
+//! or names a worker binary with [`GateBuilder::worker_binary`].
+//!
+//! This is the one public crate; the `callgate-*` crates under it are
+//! internal and change without notice.
+
+mod calls;
+pub mod config;
+mod gate;
+mod preview;
+mod report;
+mod request;
+
+pub use callgate_broker::{
+    Answer, Asker, CallError, EraSetting, Http, LedgerLine, NobodyToAsk, Outcome, Question, Ruling,
+    ServerSpec, Stdio, Transport,
+};
+pub use callgate_policy::{Because, Decision, PatternError, Rules, Verdict};
+pub use callgate_sandbox::{Limits, worker_main_if_requested};
+pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
+pub use callgate_typegen::ambient as ambient_declarations;
+pub use tokio_util::sync::CancellationToken;
+
+pub use crate::gate::{BuildError, Gate, GateBuilder, Tool};
+pub use crate::preview::{Preview, PreviewedTool};
+pub use crate::report::{
+    ErrorKind, LimitHit, Output, Position, Printed, Problems, REPORT_VERSION, Returned, RunError,
+    RunReport, Status, Unavailable,
+};
+pub use crate::request::{Event, RunRequest};

@@ -1,2 +1,60 @@
-//! The callgate binary: argument parsing and printing.
-fn main() {}
+//! The `callgate` binary: argument parsing, prompts and printing over the
+//! `callgate` library, and nothing else.
+
+mod args;
+mod ask;
+mod commands;
+mod print;
+mod progress;
+mod session;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::Cli;
+
+/// Usage and configuration errors; clap uses the same code.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    callgate::worker_main_if_requested();
+    let cli = Cli::parse();
+    log_to_stderr(cli.verbose);
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            print::error(&format!("could not start: {error}"));
+            return ExitCode::from(USAGE);
+        }
+    };
+    let code = runtime
+        .block_on(commands::execute(cli))
+        .unwrap_or_else(|error| {
+            print::error(&format!("{error:#}"));
+            USAGE
+        });
+    // A thread may still wait for an answer at the terminal; it holds nothing
+    // that must be saved, so it does not hold up the exit.
+    runtime.shutdown_background();
+    ExitCode::from(code)
+}
+
+fn log_to_stderr(verbose: u8) {
+    let level = match verbose {
+        0 => "error",
+        1 => "info",
+        _ => "debug",
+    };
+    // Only our own crates: what a dependency logs may quote headers.
+    let filter = tracing_subscriber::EnvFilter::new(format!(
+        "off,callgate={level},callgate_broker={level},callgate_sandbox={level},callgate_server={level}"
+    ));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+}

@@ -272,8 +272,14 @@ mod tests {
     fn a_grant_comes_after_deny_and_before_ask() {
         let rules = rules().with_grants(["*"], "--allow").expect("patterns");
         let check = |function, expected: Expect| check(&rules, function, false, false, expected);
-        check("notes_write", expect![[r#"Allow: allowed by rule "*" in --allow"#]]);
-        check("notes_delete", expect![[r#"Deny: denied by rule "*delete*" in permissions.deny"#]]);
+        check(
+            "notes_write",
+            expect![[r#"Allow: allowed by rule "*" in --allow"#]],
+        );
+        check(
+            "notes_delete",
+            expect![[r#"Deny: denied by rule "*delete*" in permissions.deny"#]],
+        );
     }
 
     #[test]

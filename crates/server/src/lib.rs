@@ -1,1 +1,51 @@
-//! Internal crate of Callgate: The MCP face: run_script over stdio.
+//! Internal crate of Callgate: the MCP face, one tool `run_script` over stdio.
+//!
+//! [`serve_stdio`] answers MCP on standard input and output until the client
+//! goes away. Standard output carries MCP frames only, so nothing here prints.
+
+mod description;
+mod handler;
+
+use std::sync::Arc;
+
+use callgate::Gate;
+use rmcp::ServiceExt as _;
+
+use crate::handler::RunScript;
+
+/// Why serving ended other than by the client going away.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The client's first messages were no MCP handshake.
+    #[error("the MCP handshake failed: {0}; the client must speak MCP over stdio")]
+    Handshake(String),
+    /// The task that serves the connection ended abnormally.
+    #[error("the MCP connection ended abnormally: {0}")]
+    Connection(String),
+}
+
+/// Serves `run_script` over standard input and output.
+///
+/// The tool's description carries the declarations of the gate's tools; it is
+/// written once, so what the client was shown stays true for the session.
+/// Returns when the client closes its end.
+///
+/// # Errors
+///
+/// [`ServeError::Handshake`] if the client does not complete one, and
+/// [`ServeError::Connection`] if the connection's task fails.
+pub async fn serve_stdio(gate: Arc<Gate>) -> Result<(), ServeError> {
+    let handler = RunScript::new(gate);
+    let service = match handler.serve(rmcp::transport::stdio()).await {
+        Ok(service) => service,
+        // A client that goes away before it says anything wanted nothing.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(ServeError::Handshake(error.to_string())),
+    };
+    service
+        .waiting()
+        .await
+        .map_err(|error| ServeError::Connection(error.to_string()))?;
+    Ok(())
+}

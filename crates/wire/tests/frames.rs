@@ -31,7 +31,7 @@ fn host_frame() -> impl Strategy<Value = HostFrame> {
                     result_bytes: n[3],
                     frame_bytes: n[4],
                     buffer_bytes: n[5],
-                        data_bytes: n[6],
+                    data_bytes: n[6],
                 },
                 code,
             })

@@ -22,11 +22,12 @@ mod units;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use callgate_broker::ServerSpec;
 use callgate_policy::Rules;
+use callgate_sandbox::Limits;
 
 pub use error::{ConfigError, ConfigErrorKind, Problem};
 pub use find::find;
-pub use server::{Protocol, Server, Transport};
 pub use units::{UnitError, parse_bytes, parse_duration};
 
 /// What one configuration file says.
@@ -38,7 +39,7 @@ pub struct Config {
     /// The file's folder. Relative paths in the file start here.
     pub folder: PathBuf,
     /// The servers to start, in the order of the file.
-    pub servers: Vec<Server>,
+    pub servers: Vec<ServerSpec>,
     /// Names of the servers that the file disables.
     pub disabled: Vec<String>,
     /// The rules of `permissions`.
@@ -97,14 +98,38 @@ pub struct LimitsConfig {
     pub timeout: Option<Duration>,
     /// `runTimeout`: time the whole run may take, waiting counted.
     pub run_timeout: Option<Duration>,
-    /// `memory`: size of the script's heap, in bytes.
+    /// `memory`: size of the script's heap, and of its array buffers, in bytes
+    /// each.
     pub memory: Option<u64>,
-    /// `output`: console output and result kept for the report, in bytes.
+    /// `output`: console output, and returned value, kept for the report, in
+    /// bytes each.
     pub output: Option<u64>,
     /// `outputLines`: console output kept for the report, in lines.
     pub output_lines: Option<u64>,
-    /// `result`: size of one tool result or of the final value, in bytes.
+    /// `result`: size of one tool result, in bytes.
     pub result: Option<u64>,
     /// `callsInFlight`: tool calls that may wait for an answer at one time.
     pub calls_in_flight: Option<u64>,
+}
+
+impl LimitsConfig {
+    /// The limits of a run: what the file sets, over the defaults.
+    #[must_use]
+    pub fn over_defaults(&self) -> Limits {
+        let mut limits = Limits::default();
+        let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        limits.script_time = self.timeout.unwrap_or(limits.script_time);
+        limits.run_time = self.run_timeout.unwrap_or(limits.run_time);
+        limits.heap_bytes = self.memory.unwrap_or(limits.heap_bytes);
+        limits.buffer_bytes = self.memory.unwrap_or(limits.buffer_bytes);
+        limits.output_bytes = self.output.unwrap_or(limits.output_bytes);
+        limits.result_bytes = self.output.unwrap_or(limits.result_bytes);
+        limits.output_lines = self.output_lines.unwrap_or(limits.output_lines);
+        limits.reply_bytes = self.result.unwrap_or(limits.reply_bytes);
+        limits.calls_in_flight = self
+            .calls_in_flight
+            .map(count)
+            .unwrap_or(limits.calls_in_flight);
+        limits
+    }
 }

@@ -10,8 +10,9 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use super::error::{ConfigError, ConfigErrorKind};
 use super::expand::Variables;
 use super::reader::{Reader, name_range};
+use super::server::{self, Entry};
 use super::units::{parse_bytes, parse_duration};
-use super::{Config, LimitsConfig, Server, keys, server};
+use super::{Config, LimitsConfig, keys};
 
 /// JSON with comments and trailing commas, and nothing looser.
 const SYNTAX: ParseOptions = ParseOptions {
@@ -124,8 +125,8 @@ fn servers(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Conf
             continue;
         }
         match server::read(reader, property) {
-            Some((server, false)) => config.servers.push(server),
-            Some((Server { name, .. }, true)) => config.disabled.push(name),
+            Some(Entry::Enabled(server)) => config.servers.push(server),
+            Some(Entry::Disabled(name)) => config.disabled.push(name),
             None => {}
         }
     }

@@ -1,9 +1,8 @@
 //! One server of the configuration.
 
-use std::fmt;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::collections::BTreeMap;
 
+use callgate_broker::{EraSetting, Http, ServerSpec, Stdio, Transport};
 use jsonc_parser::ast::ObjectProp;
 use jsonc_parser::common::{Range, Ranged};
 use url::Url;
@@ -13,115 +12,15 @@ use super::keys::{self, closest};
 use super::reader::{Reader, name_range};
 use super::units::parse_duration;
 
-/// One server, with all references replaced.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Server {
-    /// The server's name: its key in the file. Never empty.
-    pub name: String,
-    /// How to reach it.
-    pub transport: Transport,
-    /// `trusted`: whether its word counts that a tool is read-only. Default:
-    /// `false`.
-    pub trusted: bool,
-    /// `protocol`: which version of MCP to speak. Default: find out.
-    pub protocol: Protocol,
-    /// `startTimeout`: how long it may take to start; `None`: the default.
-    pub start_timeout: Option<Duration>,
-    /// `callTimeout`: how long one call may take; `None`: the default.
-    pub call_timeout: Option<Duration>,
+/// What the file says of one server.
+pub(super) enum Entry {
+    Enabled(ServerSpec),
+    Disabled(String),
 }
 
-/// How to reach a server. `Debug` leaves out everything that may be a secret:
-/// arguments, values of variables and headers, and the path of a URL.
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Transport {
-    /// A child process that speaks MCP on its standard input and output.
-    #[non_exhaustive]
-    Stdio {
-        /// The program: a name to look up in `PATH`, or a path. A relative path
-        /// in the file is taken from the file's folder.
-        command: String,
-        /// Its arguments.
-        args: Vec<String>,
-        /// Environment variables for it, in the order of the file.
-        env: Vec<(String, String)>,
-        /// The folder it starts in, absolute; `None`: the current folder.
-        cwd: Option<PathBuf>,
-    },
-    /// Streamable HTTP.
-    #[non_exhaustive]
-    Http {
-        /// An `http` or `https` URL.
-        url: String,
-        /// Headers for every request, in the order of the file.
-        headers: Vec<(String, String)>,
-    },
-}
-
-impl fmt::Debug for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |pairs: &[(String, String)]| -> Vec<String> {
-            pairs.iter().map(|(name, _)| name.clone()).collect()
-        };
-        match self {
-            Self::Stdio {
-                command,
-                args,
-                env,
-                cwd,
-            } => f
-                .debug_struct("Stdio")
-                .field("command", command)
-                .field("args", &format_args!("[{} not shown]", args.len()))
-                .field("env", &format_args!("{:?}, values not shown", names(env)))
-                .field("cwd", cwd)
-                .finish(),
-            Self::Http { url, headers } => f
-                .debug_struct("Http")
-                .field("url", &format_args!("{}/…", origin(url)))
-                .field(
-                    "headers",
-                    &format_args!("{:?}, values not shown", names(headers)),
-                )
-                .finish(),
-        }
-    }
-}
-
-fn origin(url: &str) -> String {
-    Url::parse(url)
-        .map(|url| url.origin().ascii_serialization())
-        .unwrap_or_default()
-}
-
-/// Which version of MCP to speak with a server.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Protocol {
-    /// The newest that the server knows.
-    #[default]
-    Auto,
-    /// One of the published versions, such as `2025-11-25`.
-    Fixed(String),
-}
-
-/// The published versions of MCP.
-const VERSIONS: [&str; 5] = [
-    "2024-11-05",
-    "2025-03-26",
-    "2025-06-18",
-    "2025-11-25",
-    "2026-07-28",
-];
-
-/// Reads one server, and whether it is disabled. `None` if something about it
-/// is wrong, which is then noted.
-pub(super) fn read<'t>(
-    reader: &mut Reader<'_>,
-    property: &ObjectProp<'t>,
-) -> Option<(Server, bool)> {
+/// Reads one server. `None` if something about it is wrong, which is then
+/// noted.
+pub(super) fn read<'t>(reader: &mut Reader<'_>, property: &ObjectProp<'t>) -> Option<Entry> {
     let name = property.name.as_str().to_owned();
     let what = format!("server \"{name}\"");
     let Some(object) = property.value.as_object() else {
@@ -140,22 +39,7 @@ pub(super) fn read<'t>(
     if let Some(property) = get("disabled")
         && reader.boolean(property, &what)?
     {
-        let transport = Transport::Stdio {
-            command: String::new(),
-            args: Vec::new(),
-            env: Vec::new(),
-            cwd: None,
-        };
-        let protocol = Protocol::Auto;
-        let server = Server {
-            name,
-            transport,
-            trusted: false,
-            protocol,
-            start_timeout: None,
-            call_timeout: None,
-        };
-        return Some((server, true));
+        return Some(Entry::Disabled(name));
     }
 
     // A misspelt "command" is not a missing one as well.
@@ -168,23 +52,15 @@ pub(super) fn read<'t>(
     let trusted = get("trusted")
         .and_then(|p| reader.boolean(p, &what))
         .unwrap_or(false);
-    let protocol = get("protocol")
-        .and_then(|p| protocol(reader, p, &what))
-        .unwrap_or_default();
+    let era = get("protocol").and_then(|p| reader.parsed(p, &what, str::parse::<EraSetting>));
     let start_timeout = get("startTimeout").and_then(|p| reader.parsed(p, &what, parse_duration));
     let call_timeout = get("callTimeout").and_then(|p| reader.parsed(p, &what, parse_duration));
-    let transport = transport?;
-    (reader.problems.len() == problems_before).then_some((
-        Server {
-            name,
-            transport,
-            trusted,
-            protocol,
-            start_timeout,
-            call_timeout,
-        },
-        false,
-    ))
+    let mut spec = ServerSpec::new(name, transport?);
+    spec.trusted = trusted;
+    spec.era = era.unwrap_or_default();
+    spec.start_timeout = start_timeout.unwrap_or(spec.start_timeout);
+    spec.call_timeout = call_timeout.unwrap_or(spec.call_timeout);
+    (reader.problems.len() == problems_before).then_some(Entry::Enabled(spec))
 }
 
 #[derive(Clone, Copy)]
@@ -333,7 +209,7 @@ fn stdio<'o, 't: 'o>(
     let cwd = get("cwd").and_then(|property| expanded(reader, property, what));
     let command = command?;
     let is_path = command.contains('/') || command.contains(std::path::MAIN_SEPARATOR);
-    Some(Transport::Stdio {
+    Some(Transport::Stdio(Stdio {
         command: if is_path {
             folder.join(command).to_string_lossy().into_owned()
         } else {
@@ -342,7 +218,7 @@ fn stdio<'o, 't: 'o>(
         args: args.unwrap_or_default(),
         env: env.unwrap_or_default(),
         cwd: cwd.map(|cwd| folder.join(cwd)),
-    })
+    }))
 }
 
 fn http<'o, 't: 'o>(
@@ -372,10 +248,10 @@ fn http<'o, 't: 'o>(
         );
         return None;
     }
-    Some(Transport::Http {
+    Some(Transport::Http(Http {
         url,
         headers: headers.unwrap_or_default(),
-    })
+    }))
 }
 
 /// A string property with its references replaced.
@@ -391,13 +267,13 @@ fn pairs(
     property: &ObjectProp<'_>,
     what: &str,
     check: impl Fn(&str, &str) -> Result<(), String>,
-) -> Vec<(String, String)> {
+) -> BTreeMap<String, String> {
     let Some(object) = reader.object(property, what) else {
-        return Vec::new();
+        return BTreeMap::new();
     };
     let what = format!("\"{}\" in {what}", property.name.as_str());
     reader.no_duplicates(object, &what);
-    let mut pairs = Vec::new();
+    let mut pairs = BTreeMap::new();
     for property in &object.properties {
         let name = property.name.as_str();
         let Some(text) = reader.string(property, &what) else {
@@ -408,7 +284,9 @@ fn pairs(
             continue;
         };
         match check(name, &value) {
-            Ok(()) => pairs.push((name.to_owned(), value)),
+            Ok(()) => {
+                pairs.insert(name.to_owned(), value);
+            }
             Err(message) => reader.error(
                 name_range(property),
                 ConfigErrorKind::Value,
@@ -435,15 +313,4 @@ fn check_header(name: &str, value: &str) -> Result<(), String> {
         return Err("has a control character in its value, such as a line break; remove it".into());
     }
     Ok(())
-}
-
-fn protocol(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Option<Protocol> {
-    reader.parsed(property, what, |text| match text {
-        "auto" => Ok(Protocol::Auto),
-        version if VERSIONS.contains(&version) => Ok(Protocol::Fixed(version.to_owned())),
-        _ => Err(format!(
-            "\"{text}\" is no version of MCP; write \"auto\" or one of {}",
-            VERSIONS.join(", ")
-        )),
-    })
 }

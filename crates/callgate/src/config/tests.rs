@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use callgate_broker::{Http, Stdio, Transport};
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -173,15 +174,15 @@ fn values_reach_the_server() {
             panic!("one server")
         };
         let shown = match &server.transport {
-            Transport::Stdio {
+            Transport::Stdio(Stdio {
                 command,
                 args,
                 env,
                 cwd,
-            } => {
+            }) => {
                 format!("{command} {args:?} {env:?} {cwd:?}")
             }
-            Transport::Http { url, headers } => format!("{url} {headers:?}"),
+            Transport::Http(Http { url, headers }) => format!("{url} {headers:?}"),
         };
         expected.assert_eq(&shown);
     };

@@ -1,0 +1,173 @@
+//! From the sandbox's calls to the broker's: a generated name becomes a
+//! server and a tool, and the broker's error becomes what the script throws.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callgate_broker::{Answer, CallError, Run, Target};
+use callgate_catalog::Catalog;
+use callgate_policy::Verdict;
+use callgate_sandbox::{CallHandler, ErrorClass, Thrown};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::request::{Event, Observer};
+
+/// JSON-RPC's "invalid params", which MCP servers answer for an unknown tool
+/// (MCP 2025-11-25, server/tools, "Error Handling").
+const UNKNOWN_TOOL: i64 = -32602;
+
+/// Answers the calls of one run.
+pub(crate) struct Calls {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) run: Arc<Run>,
+    pub(crate) observer: Option<Observer>,
+    pub(crate) next: AtomicU64,
+}
+
+impl CallHandler for Calls {
+    fn call(
+        &self,
+        function: String,
+        input: Box<RawValue>,
+    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+        // A name that is no tool reaches no server, so it is not a call: it
+        // has no number and no ledger line.
+        let Some(target) = target(&self.catalog, &function) else {
+            let thrown = thrown(&function, unknown_tool(&self.catalog, &function));
+            return async move { Err(thrown) }.boxed();
+        };
+        let run = Arc::clone(&self.run);
+        let observer = self.observer.clone();
+        let call = self.next.fetch_add(1, Ordering::Relaxed);
+        async move {
+            notify(
+                &observer,
+                Event::CallStarted {
+                    call,
+                    function: &function,
+                },
+            );
+            let result = run.call(target, input).await;
+            notify(
+                &observer,
+                Event::CallEnded {
+                    call,
+                    function: &function,
+                    ok: result.is_ok(),
+                },
+            );
+            result.map_err(|error| thrown(&function, error))
+        }
+        .boxed()
+    }
+}
+
+fn notify(observer: &Option<Observer>, event: Event<'_>) {
+    if let Some(observer) = observer {
+        observer(event);
+    }
+}
+
+/// What the broker needs to know of the tool with this generated name.
+pub(crate) fn target(catalog: &Catalog, function: &str) -> Option<Target> {
+    let tool = catalog.get(function)?;
+    let definition = &tool.definition;
+    Some(Target {
+        function: tool.function.clone(),
+        server: definition.server.clone(),
+        tool: definition.name.clone(),
+        read_only_hint: definition.annotations.read_only_hint.unwrap_or(false),
+        idempotent_hint: definition.annotations.idempotent_hint.unwrap_or(false),
+        has_output_schema: definition.output_schema.is_some(),
+    })
+}
+
+/// The message for a name that is no tool, with the nearest one that is.
+pub(crate) fn unknown_tool_message(catalog: &Catalog, function: &str) -> String {
+    // The name comes from a script: what is printed of it is bounded.
+    let shown: String = function.chars().take(80).collect();
+    match catalog.suggest(function) {
+        Some(near) => format!("no tool is named {shown:?}; did you mean {near:?}?"),
+        None => format!("no tool is named {shown:?}; `callgate tools` lists those there are"),
+    }
+}
+
+/// The error for a name that is no tool.
+pub(crate) fn unknown_tool(catalog: &Catalog, function: &str) -> CallError {
+    CallError::Protocol {
+        server: String::new(),
+        tool: String::new(),
+        code: UNKNOWN_TOOL,
+        message: unknown_tool_message(catalog, function),
+        data: None,
+    }
+}
+
+/// What the script catches. Class and fields say which tool it was, so the
+/// message is what happened, without the tool's name where it can be.
+fn thrown(function: &str, error: CallError) -> Thrown {
+    let shown = error.to_string();
+    let (class, message, fields) = match error {
+        CallError::Tool {
+            server,
+            content,
+            structured_content,
+            retryable,
+            message,
+            ..
+        } => (
+            ErrorClass::Tool,
+            message,
+            json!({
+                "tool": function,
+                "server": server,
+                "content": content,
+                "structuredContent": structured_content,
+                "retryable": retryable,
+            }),
+        ),
+        CallError::Protocol {
+            server,
+            code,
+            message,
+            data,
+            ..
+        } => (
+            ErrorClass::Protocol,
+            message,
+            json!({ "tool": function, "server": server, "code": code, "data": data }),
+        ),
+        CallError::Timeout { server, limit, .. } => (
+            ErrorClass::Timeout,
+            format!("{function} gave no answer within {} ms", limit.as_millis()),
+            json!({ "tool": function, "server": server }),
+        ),
+        CallError::Denied { server, ruling, .. } => {
+            // A rule or a person that said no is not to be argued with.
+            let unanswered = matches!(ruling.answer, None | Some(Answer::Nobody))
+                && ruling.decision.verdict == Verdict::Ask;
+            let message = match unanswered {
+                true => format!(
+                    "{shown}; to allow it, write it under permissions.allow or run with --allow \
+                     {function}"
+                ),
+                false => shown,
+            };
+            (
+                ErrorClass::Denied,
+                message,
+                json!({ "tool": function, "server": server }),
+            )
+        }
+        // A kind that is added later must not pass for a result.
+        _ => (ErrorClass::Protocol, shown, json!({ "tool": function })),
+    };
+    Thrown {
+        class,
+        message: message.into(),
+        fields: fields.to_string().into(),
+    }
+}

@@ -1,0 +1,426 @@
+//! The gate: connections, names, rules and workers, and what can be asked of
+//! them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+
+use callgate_broker::{Asker, Broker, CallError, NobodyToAsk, ServerSpec, Status};
+use callgate_catalog::{Catalog, ToolDefinition};
+use callgate_policy::Rules;
+use callgate_sandbox::{Job, Launcher, LauncherOptions, WorkerProgram};
+use callgate_script::{Prepared, ScriptError};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::calls::{self, Calls};
+use crate::config::Config;
+use crate::preview::{self, Preview};
+use crate::report::{self, RunReport, Unavailable};
+use crate::{Limits, RunRequest};
+
+/// Connections to MCP servers and the rules over their tools; runs scripts.
+///
+/// It is made once and used for many runs, side by side if need be. Each run
+/// has a worker process, grants and a ledger of its own.
+pub struct Gate {
+    broker: Broker,
+    catalog: Arc<Catalog>,
+    launcher: Launcher,
+    rules: Arc<Rules>,
+    limits: Limits,
+    asker: Arc<dyn Asker>,
+    unavailable: Vec<Unavailable>,
+    warnings: Vec<String>,
+}
+
+/// Why a gate could not be built. A server that does not start is no reason:
+/// see [`Gate::unavailable`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Two servers have one name, so their tools could not be told apart.
+    #[error("two servers are named {0:?}; give one of them another name")]
+    DuplicateServer(String),
+}
+
+/// What a [`Gate`] is made of.
+#[must_use]
+pub struct GateBuilder {
+    servers: Vec<ServerSpec>,
+    rules: Rules,
+    limits: Limits,
+    asker: Arc<dyn Asker>,
+    worker: WorkerProgram,
+    spares: usize,
+}
+
+impl Default for GateBuilder {
+    fn default() -> Self {
+        Self {
+            servers: Vec::new(),
+            rules: Rules::default(),
+            limits: Limits::default(),
+            asker: Arc::new(NobodyToAsk),
+            worker: WorkerProgram::CurrentExe,
+            spares: 1,
+        }
+    }
+}
+
+impl GateBuilder {
+    /// Takes servers, rules and limits from a configuration file.
+    pub fn config(mut self, config: &Config) -> Self {
+        self.servers.extend(config.servers.iter().cloned());
+        self.rules = config.permissions.clone();
+        self.limits = config.limits.over_defaults();
+        self
+    }
+
+    /// Adds a server.
+    pub fn server(mut self, server: ServerSpec) -> Self {
+        self.servers.push(server);
+        self
+    }
+
+    /// The rules over tool calls. Default: none, so every call that is not
+    /// read-only on a trusted server asks.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// The limits of each run. Default: [`Limits::default`].
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Who is asked where the rules say ask. Default: nobody, and that denies.
+    pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
+        self.asker = asker;
+        self
+    }
+
+    /// The worker binary. Default: this executable started again, which needs
+    /// [`worker_main_if_requested`](crate::worker_main_if_requested) first
+    /// thing in its `main`.
+    pub fn worker_binary(mut self, path: impl Into<PathBuf>) -> Self {
+        self.worker = WorkerProgram::Path(path.into());
+        self
+    }
+
+    /// How many workers wait, started, for a script. Default: 1. Each costs
+    /// an idle process; without any, a run waits for its worker to start.
+    pub fn spare_workers(mut self, spares: usize) -> Self {
+        self.spares = spares;
+        self
+    }
+
+    /// Connects to the servers, side by side, and asks for their tools.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] for settings that cannot work. Servers that do not start
+    /// are not an error: the others go on, and [`Gate::unavailable`] says
+    /// which and why.
+    pub async fn build(self) -> Result<Gate, BuildError> {
+        let mut names: Vec<&str> = self
+            .servers
+            .iter()
+            .map(|server| server.name.as_str())
+            .collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(BuildError::DuplicateServer(pair[0].to_owned()));
+        }
+        // Before the servers, so that workers start while servers do.
+        let mut options = LauncherOptions::default();
+        options.spares = self.spares;
+        options.heap_bytes = self.limits.heap_bytes;
+        options.jit = self.limits.jit;
+        let launcher = Launcher::new(self.worker, options);
+        let broker = Broker::start(self.servers).await;
+        let (catalog, unavailable, mut warnings) = discover(&broker);
+        let functions = catalog.tools().iter().map(|tool| tool.function.as_str());
+        warnings.extend(
+            self.rules
+                .unmatched(functions)
+                .iter()
+                .map(ToString::to_string),
+        );
+        Ok(Gate {
+            broker,
+            catalog: Arc::new(catalog),
+            launcher,
+            rules: Arc::new(self.rules),
+            limits: self.limits,
+            asker: self.asker,
+            unavailable,
+            warnings,
+        })
+    }
+}
+
+/// A tool as a list shows it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Tool {
+    /// The name of its function in a script.
+    pub function: String,
+    /// The server's name in the configuration.
+    pub server: String,
+    /// The tool's own name.
+    pub tool: String,
+    /// The first sentence or line of its description.
+    pub summary: Option<String>,
+}
+
+impl Gate {
+    /// A builder without servers or rules.
+    pub fn builder() -> GateBuilder {
+        GateBuilder::default()
+    }
+
+    /// Runs a script and reports, however it ends.
+    pub async fn run(&self, request: impl Into<RunRequest>) -> RunReport {
+        let request = request.into();
+        let started = Instant::now();
+        let mut report = self.run_inner(&request).await;
+        report.total_ms = started.elapsed().as_millis() as u64;
+        report
+    }
+
+    /// What a script would call, by its text, and what this gate's rules say
+    /// of that. Nothing runs.
+    ///
+    /// # Errors
+    ///
+    /// [`ScriptError`] if the text is no acceptable script.
+    pub fn preview(&self, source: &str) -> Result<Preview, ScriptError> {
+        let prepared = callgate_script::prepare(source)?;
+        Ok(preview::of(&prepared, self))
+    }
+
+    /// Calls one tool without a script, through the same rules and ledger.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] as a script would have caught it; for a name that is no
+    /// tool, [`CallError::Protocol`].
+    pub async fn call(
+        &self,
+        function: &str,
+        arguments: Box<RawValue>,
+    ) -> Result<Box<RawValue>, CallError> {
+        match calls::target(&self.catalog, function) {
+            Some(target) => {
+                let run = self
+                    .broker
+                    .run(Arc::clone(&self.rules), Arc::clone(&self.asker));
+                run.call(target, arguments).await
+            }
+            None => Err(calls::unknown_tool(&self.catalog, function)),
+        }
+    }
+
+    /// The tools, grouped by server in the order of the configuration.
+    pub fn tools(&self) -> Vec<Tool> {
+        let by_server = self.catalog.by_server();
+        let tools = by_server
+            .iter()
+            .flat_map(|(_, tools)| tools)
+            .map(|tool| Tool {
+                function: tool.function.clone(),
+                server: tool.definition.server.clone(),
+                tool: tool.definition.name.clone(),
+                summary: tool.definition.description.as_deref().and_then(summary),
+            });
+        tools.collect()
+    }
+
+    /// Whether a tool has this generated name.
+    pub fn has_tool(&self, function: &str) -> bool {
+        self.catalog.get(function).is_some()
+    }
+
+    /// A message for a name that is no tool, with the nearest that is.
+    pub fn unknown_tool_message(&self, function: &str) -> String {
+        calls::unknown_tool_message(&self.catalog, function)
+    }
+
+    /// TypeScript declarations of the chosen tools and the types they use.
+    /// What a script has besides them is in
+    /// [`ambient_declarations`](crate::ambient_declarations).
+    pub fn declarations(&self, choose: impl Fn(&str) -> bool) -> String {
+        self.catalog.declarations(choose)
+    }
+
+    /// Servers that did not start, and why.
+    pub fn unavailable(&self) -> &[Unavailable] {
+        &self.unavailable
+    }
+
+    /// The server that did not start and to which this name would belong.
+    pub fn unavailable_server_of(&self, function: &str) -> Option<&Unavailable> {
+        if self.has_tool(function) {
+            return None;
+        }
+        self.unavailable.iter().find(|unavailable| {
+            function_prefix(&unavailable.server).is_some_and(|prefix| function.starts_with(&prefix))
+        })
+    }
+
+    /// What is wrong with tools, schemas and rules without stopping anything.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The limits of a run that brings none of its own.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Ends the connections and the servers that were started.
+    pub async fn shutdown(&self) {
+        self.broker.shutdown().await;
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    pub(crate) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    pub(crate) fn trusts(&self, server: &str) -> bool {
+        self.broker
+            .servers()
+            .any(|state| state.trusted && state.name == server)
+    }
+
+    /// Why a name in a script that is no tool looks as if it should be one;
+    /// `None` if it does not.
+    pub(crate) fn why_unknown(&self, name: &str) -> Option<String> {
+        if let Some(server) = self.unavailable_server_of(name) {
+            return Some(format!(
+                "{name}: server {:?} is not available: {}",
+                server.server, server.reason
+            ));
+        }
+        self.catalog.suggest(name)?;
+        Some(self.unknown_tool_message(name))
+    }
+
+    async fn run_inner(&self, request: &RunRequest) -> RunReport {
+        let prepared = match prepare(Arc::clone(&request.source)).await {
+            Ok(prepared) => prepared,
+            Err(error) => return report::rejected(request, &error),
+        };
+        let mentions = &prepared.named.tools;
+        let missing = mentions
+            .iter()
+            .find(|m| self.unavailable_server_of(&m.name).is_some());
+        if let Some(mention) = missing {
+            let mut report =
+                report::missing_server(request, &mention.name, mention.line, mention.column);
+            report.unavailable = self.unavailable.clone();
+            return report;
+        }
+        let mut functions: Vec<String> = mentions
+            .iter()
+            .filter(|mention| self.has_tool(&mention.name))
+            .map(|mention| mention.name.clone())
+            .collect();
+        functions.sort_unstable();
+        functions.dedup();
+        let limits = request.limits.as_ref().unwrap_or(&self.limits);
+        let rules = request.rules.as_ref().unwrap_or(&self.rules);
+        let asker = request.asker.as_ref().unwrap_or(&self.asker);
+        let run = Arc::new(self.broker.run(Arc::clone(rules), Arc::clone(asker)));
+        let calls = Arc::new(Calls {
+            catalog: Arc::clone(&self.catalog),
+            run: Arc::clone(&run),
+            observer: request.observer.clone(),
+            next: AtomicU64::new(0),
+        });
+        let exact = prepared.exact_positions;
+        let job = Job {
+            source_name: request.name.to_string(),
+            code: prepared.code,
+            line_offset: prepared.line_offset,
+            functions,
+            limits: limits.clone(),
+        };
+        let ended = self.launcher.run(job, calls, request.cancel.clone()).await;
+        let mut report = report::ended(request, exact, limits, ended, run.ledger(), self);
+        report.unavailable = self.unavailable.clone();
+        report
+    }
+}
+
+/// Parsing is bounded, but not so tightly that it may hold up other runs.
+async fn prepare(source: Arc<str>) -> Result<Prepared, ScriptError> {
+    match tokio::task::spawn_blocking(move || callgate_script::prepare(&source)).await {
+        Ok(parsed) => parsed,
+        // `prepare` does not panic, so the runtime is shutting down, and this
+        // task with it.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// What the generated names of a server's tools begin with, though none of its
+/// tools is known.
+fn function_prefix(server: &str) -> Option<String> {
+    let names = callgate_typegen::names::assign([(server, "x")]);
+    names
+        .function(server, "x")?
+        .strip_suffix('x')
+        .map(str::to_owned)
+}
+
+/// The first line of a description, shortened to what fits a list.
+fn summary(description: &str) -> Option<String> {
+    const SHOWN: usize = 100;
+    let line = description
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => Some(format!("{}…", line.get(..end)?)),
+        None => Some(line.to_owned()),
+    }
+}
+
+/// Everything that the servers said of their tools.
+fn discover(broker: &Broker) -> (Catalog, Vec<Unavailable>, Vec<String>) {
+    let mut definitions = Vec::new();
+    let mut unavailable = Vec::new();
+    let mut warnings = Vec::new();
+    for server in broker.servers() {
+        match &server.status {
+            Status::Ready(ready) => {
+                let odd = ready.warnings.iter();
+                warnings.extend(odd.map(|warning| format!("server {:?}: {warning}", server.name)));
+                for raw in &ready.tools {
+                    match ToolDefinition::parse(&server.name, raw) {
+                        Ok(definition) => definitions.push(definition),
+                        Err(malformed) => warnings.push(malformed.to_string()),
+                    }
+                }
+            }
+            Status::Failed(error) => unavailable.push(Unavailable {
+                server: server.name.clone(),
+                reason: error.to_string(),
+            }),
+            // A state that is added later is not one a call could go to.
+            _ => {}
+        }
+    }
+    let catalog = Catalog::build(definitions);
+    warnings.extend(catalog.warnings().iter().map(ToString::to_string));
+    (catalog, unavailable, warnings)
+}

@@ -1,0 +1,101 @@
+//! What a script would do, said before it runs: which tools it names, and
+//! what the rules say of each.
+
+use std::collections::HashSet;
+
+use callgate_policy::{CallFacts, Verdict};
+use callgate_script::Prepared;
+use serde::Serialize;
+
+use crate::gate::Gate;
+
+/// The tools a script names and the decisions they would meet.
+///
+/// It is read off the text, so it is neither a promise nor a grant: a script
+/// may name a tool and never call it, and one that calls `mcp.callTool` with a
+/// computed name can call tools that are not listed ([`Self::dynamic`]).
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Preview {
+    /// The tools it names, in the order of their first mention.
+    pub tools: Vec<PreviewedTool>,
+    /// Names that look like a tool of a configured server but are none.
+    pub unknown: Vec<UnknownTool>,
+    /// Whether it calls `mcp.callTool` with a name that is not a literal.
+    pub dynamic: bool,
+}
+
+/// One tool that a script names.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PreviewedTool {
+    /// The generated name, as the script has it.
+    pub function: String,
+    /// The server's name in the configuration.
+    pub server: String,
+    /// The tool's own name.
+    pub tool: String,
+    /// The line of the first mention, counted from 1.
+    pub line: u32,
+    /// What the rules say of it.
+    pub verdict: Verdict,
+    /// Why they say so.
+    pub because: String,
+}
+
+/// A name in a script that is no tool but begins like one.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct UnknownTool {
+    /// The name as the script has it.
+    pub name: String,
+    /// The line of the first mention, counted from 1.
+    pub line: u32,
+    /// What is the matter, with the nearest name if there is one.
+    pub message: String,
+}
+
+/// What this gate knows of the names in a script.
+pub(crate) fn of(prepared: &Prepared, gate: &Gate) -> Preview {
+    let mut preview = Preview {
+        tools: Vec::new(),
+        unknown: Vec::new(),
+        dynamic: prepared.named.dynamic,
+    };
+    let mut seen = HashSet::new();
+    for mention in &prepared.named.tools {
+        let name = mention.name.as_str();
+        if !seen.insert(name) {
+            continue;
+        }
+        if let Some(tool) = gate.catalog().get(name) {
+            let definition = &tool.definition;
+            let decision = gate.rules().decide(&CallFacts {
+                function: name,
+                server: &definition.server,
+                tool: &definition.name,
+                read_only: definition.annotations.read_only_hint.unwrap_or(false),
+                trusted: gate.trusts(&definition.server),
+                arguments: None,
+            });
+            preview.tools.push(PreviewedTool {
+                function: name.to_owned(),
+                server: definition.server.clone(),
+                tool: definition.name.clone(),
+                line: mention.line,
+                verdict: decision.verdict,
+                because: decision.to_string(),
+            });
+        } else if let Some(message) = gate.why_unknown(name) {
+            preview.unknown.push(UnknownTool {
+                name: name.to_owned(),
+                line: mention.line,
+                message,
+            });
+        }
+    }
+    preview
+}

@@ -1,0 +1,321 @@
+//! From the end of a run, in each crate's own words, to the report.
+
+use callgate_broker::{LedgerLine, Outcome};
+use callgate_sandbox::{Captured, End, Ended, ScriptException, WhichLimit};
+use callgate_script::ScriptError;
+use serde_json::value::RawValue;
+
+use super::{
+    ErrorKind, LimitHit, Output, Position, REPORT_VERSION, Returned, RunError, RunReport, Status,
+    Unavailable,
+};
+use crate::gate::Gate;
+use crate::{Limits, RunRequest};
+
+/// Characters of a source line that a position shows.
+const SHOWN_LINE: usize = 160;
+
+/// The report of a text that is no acceptable script.
+pub(crate) fn rejected(request: &RunRequest, error: &ScriptError) -> RunReport {
+    let position = position(
+        &request.source,
+        error.line().unwrap_or(0),
+        error.column().unwrap_or(0),
+    );
+    failed(
+        request,
+        Status::Failed,
+        RunError {
+            position,
+            ..RunError::new(ErrorKind::Syntax, error.message())
+        },
+    )
+}
+
+/// The report of a script that names tools of a server that did not start.
+pub(crate) fn missing_server(
+    request: &RunRequest,
+    name: &str,
+    line: u32,
+    column: u32,
+) -> RunReport {
+    let message = format!("{name} belongs to a server that is not available; nothing was run");
+    failed(
+        request,
+        Status::MissingServer,
+        RunError {
+            position: position(&request.source, line, column),
+            ..RunError::new(ErrorKind::MissingServer, message)
+        },
+    )
+}
+
+/// The report of a script that ran.
+///
+/// `exact` says whether the script's positions are the author's own.
+pub(crate) fn ended(
+    request: &RunRequest,
+    exact: bool,
+    limits: &Limits,
+    ended: Ended,
+    calls: Vec<LedgerLine>,
+    gate: &Gate,
+) -> RunReport {
+    let mut report = empty(request);
+    report.output = output(ended.output);
+    report.script_ms = millis(ended.script_time.as_millis());
+    report.calls = calls;
+    let (status, error) = match ended.end {
+        End::Returned(value) => {
+            report.value = returned(value, limits);
+            return report;
+        }
+        End::Threw(exception) => threw(request, exact, exception, &report.calls, gate),
+        End::Limit {
+            which,
+            limit,
+            observed,
+        } => (Status::Limit, limit_error(which, limit, observed)),
+        End::NeverSettled => {
+            let message = "the script waits for a promise that nothing can settle: no call and no \
+                           timer is left";
+            (
+                Status::Failed,
+                RunError::new(ErrorKind::NeverSettled, message),
+            )
+        }
+        End::Cancelled => (
+            Status::Cancelled,
+            RunError::new(ErrorKind::Cancelled, "the run was cancelled"),
+        ),
+        End::Crashed { reason } => {
+            let message = format!("the worker process ended without a result: {reason}");
+            (Status::Failed, RunError::new(ErrorKind::Crashed, message))
+        }
+        End::NotStarted { reason } => {
+            let message = format!("no worker process could be started: {reason}");
+            (Status::Failed, RunError::new(ErrorKind::Crashed, message))
+        }
+        // An end that is added later is at least no success.
+        other => (
+            Status::Failed,
+            RunError::new(ErrorKind::Crashed, format!("{other:?}")),
+        ),
+    };
+    report.status = status;
+    report.error = Some(error);
+    report
+}
+
+impl RunError {
+    fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            name: None,
+            message: message.into(),
+            position: None,
+            stack: String::new(),
+            limit: None,
+            hint: None,
+        }
+    }
+}
+
+fn empty(request: &RunRequest) -> RunReport {
+    RunReport {
+        version: REPORT_VERSION,
+        script: request.name.clone(),
+        status: Status::Completed,
+        error: None,
+        output: Output::default(),
+        value: None,
+        calls: Vec::new(),
+        unavailable: Vec::<Unavailable>::new(),
+        warnings: Vec::new(),
+        script_ms: 0,
+        total_ms: 0,
+    }
+}
+
+fn failed(request: &RunRequest, status: Status, error: RunError) -> RunReport {
+    RunReport {
+        status,
+        error: Some(error),
+        ..empty(request)
+    }
+}
+
+fn threw(
+    request: &RunRequest,
+    exact: bool,
+    exception: ScriptException,
+    calls: &[LedgerLine],
+    gate: &Gate,
+) -> (Status, RunError) {
+    // The class is the worker's word; that a call was denied is the ledger's.
+    let denied = exception.name == "McpDeniedError"
+        && calls.iter().any(|line| line.outcome == Outcome::Denied);
+    let (status, kind) = match denied {
+        true => (Status::Denied, ErrorKind::Denied),
+        false => (Status::Failed, ErrorKind::Exception),
+    };
+    let undefined = (exception.name == "ReferenceError")
+        .then(|| exception.message.strip_suffix(" is not defined"))
+        .flatten();
+    let error = RunError {
+        hint: undefined.and_then(|name| gate.why_unknown(name)),
+        position: exact
+            .then(|| position(&request.source, exception.line, exception.column))
+            .flatten(),
+        name: Some(exception.name).filter(|name| !name.is_empty()),
+        stack: exception.stack,
+        ..RunError::new(kind, exception.message)
+    };
+    (status, error)
+}
+
+fn limit_error(which: WhichLimit, limit: u64, observed: u64) -> RunError {
+    let (name, unit, message, hint) = match which {
+        WhichLimit::ScriptTime => (
+            "timeout",
+            "ms",
+            format!("the script ran for {observed} ms, over its limit of {limit} ms"),
+            "waiting for tools is not counted; raise the limit with --timeout or limits.timeout",
+        ),
+        WhichLimit::RunTime => (
+            "runTimeout",
+            "ms",
+            format!("the run took {observed} ms, over its limit of {limit} ms"),
+            "waiting for tools and answers is counted; raise the limit with limits.runTimeout",
+        ),
+        WhichLimit::Memory => (
+            "memory",
+            "bytes",
+            format!("the script used {observed} bytes of memory, over its limit of {limit} bytes"),
+            "keep less at once, or raise the limit with --memory or limits.memory",
+        ),
+        WhichLimit::Calls => (
+            "calls",
+            "calls",
+            format!("the script made {observed} calls, over its limit of {limit}"),
+            "ask for more in each call, or split the job into several scripts",
+        ),
+        other => (
+            "other",
+            "",
+            format!("the limit on {other} was passed: {observed}"),
+            "use less",
+        ),
+    };
+    RunError {
+        limit: Some(LimitHit {
+            which: name.to_owned(),
+            limit,
+            observed,
+            unit: unit.to_owned(),
+        }),
+        hint: Some(hint.to_owned()),
+        ..RunError::new(ErrorKind::Limit, message)
+    }
+}
+
+/// The kept output. Where something was cut, its first line says so, and a line
+/// between head and tail marks the place.
+fn output(captured: Captured) -> Output {
+    let Captured {
+        head,
+        tail,
+        cut_bytes,
+        ..
+    } = captured;
+    let bytes = (head.len() + tail.len()) as u64 + cut_bytes;
+    let text = match cut_bytes {
+        0 => head + &tail,
+        _ => cut(&head, &tail, cut_bytes, bytes, "printed"),
+    };
+    Output {
+        text,
+        bytes,
+        cut_bytes,
+    }
+}
+
+fn cut(head: &str, tail: &str, cut: u64, bytes: u64, what: &str) -> String {
+    let gap = if head.ends_with('\n') { "" } else { "\n" };
+    format!(
+        "[{cut} of {bytes} bytes {what} are cut: the beginning and the end follow]\n{head}{gap}[…]\n{tail}"
+    )
+}
+
+fn returned(value: callgate_sandbox::Returned, limits: &Limits) -> Option<Returned> {
+    use callgate_sandbox::Returned as Worker;
+    Some(match value {
+        Worker::Undefined => return None,
+        Worker::Json(json) => {
+            let bytes = json.get().len() as u64;
+            Returned {
+                text: plain(&json),
+                json: Some(json),
+                bytes,
+            }
+        }
+        Worker::Shown(text) => {
+            let bytes = text.len() as u64;
+            Returned {
+                json: None,
+                text: shortened(text, limits.output_bytes),
+                bytes,
+            }
+        }
+        Worker::Cut {
+            head,
+            tail,
+            total_bytes,
+        } => {
+            let hidden = total_bytes.saturating_sub((head.len() + tail.len()) as u64);
+            let text = cut(&head, &tail, hidden, total_bytes, "returned");
+            Returned {
+                json: None,
+                text,
+                bytes: total_bytes,
+            }
+        }
+    })
+}
+
+/// A string as it is, any other value as JSON.
+fn plain(json: &RawValue) -> String {
+    serde_json::from_str::<String>(json.get()).unwrap_or_else(|_| json.get().to_owned())
+}
+
+fn shortened(mut text: String, limit: u64) -> String {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if text.len() > limit {
+        text.truncate(text.floor_char_boundary(limit));
+        text.push('…');
+    }
+    text
+}
+
+/// The place in the author's text; `None` where it is not known.
+fn position(source: &str, line: u32, column: u32) -> Option<Position> {
+    let index = usize::try_from(line.checked_sub(1)?).ok()?;
+    let text = source.lines().nth(index).unwrap_or_default();
+    // A caret under a shortened line would point to nothing.
+    let shown = match text.char_indices().nth(SHOWN_LINE) {
+        None => text.to_owned(),
+        Some((end, _)) if (column as usize) < SHOWN_LINE => {
+            format!("{}…", text.get(..end).unwrap_or_default())
+        }
+        Some(_) => String::new(),
+    };
+    Some(Position {
+        line,
+        column: column.max(1),
+        source_line: shown,
+    })
+}
+
+fn millis(millis: u128) -> u64 {
+    u64::try_from(millis).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,158 @@
+//! The report as text: what a model or a person at a terminal reads.
+//!
+//! A run that went well is just its output and value; the ledger is there
+//! when something went wrong, for then the question is what has been done
+//! already.
+
+use std::fmt;
+
+use callgate_broker::{LedgerLine, Outcome};
+
+use super::{Position, RunError, RunReport, Status};
+
+/// Ledger lines shown before the rest is only counted: the text is for a
+/// model's context, and the JSON form has all of them.
+const SHOWN_CALLS: usize = 20;
+
+/// What the script printed and returned, as [`RunReport::printed`] gives it.
+#[derive(Debug)]
+pub struct Printed<'a>(pub(super) &'a RunReport);
+
+/// Why the run failed and what its author should know, as
+/// [`RunReport::problems`] gives it.
+#[derive(Debug)]
+pub struct Problems<'a>(pub(super) &'a RunReport);
+
+impl fmt::Display for RunReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.printed().fmt(f)?;
+        if self.output.text.is_empty() && self.value.is_none() && self.status == Status::Completed {
+            writeln!(f, "(the script printed nothing and returned nothing)")?;
+        }
+        self.problems().fmt(f)
+    }
+}
+
+impl fmt::Display for Printed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_lines(f, &self.0.output.text)?;
+        match &self.0.value {
+            Some(value) => write_lines(f, &value.text),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Problems<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = self.0;
+        if let Some(error) = &report.error {
+            write_error(f, &report.script, error)?;
+            write_calls(f, report)?;
+        }
+        for server in &report.unavailable {
+            writeln!(
+                f,
+                "server not available: {}: {}",
+                server.server, server.reason
+            )?;
+        }
+        for warning in &report.warnings {
+            writeln!(f, "warning: {warning}")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_lines(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_str(text)?;
+    if !text.is_empty() && !text.ends_with('\n') {
+        f.write_str("\n")?;
+    }
+    Ok(())
+}
+
+fn write_error(f: &mut fmt::Formatter<'_>, script: &str, error: &RunError) -> fmt::Result {
+    match &error.name {
+        Some(name) => writeln!(f, "error: {name}: {}", error.message)?,
+        None => writeln!(f, "error: {}", error.message)?,
+    }
+    if let Some(position) = &error.position {
+        write_position(f, script, position)?;
+    }
+    // The first frame is the position above; the rest tells how the script
+    // got there.
+    for frame in error.stack.lines().skip(1) {
+        writeln!(f, "  {}", frame.trim_start())?;
+    }
+    if let Some(hint) = &error.hint {
+        writeln!(f, "hint: {hint}")?;
+    }
+    Ok(())
+}
+
+fn write_calls(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
+    if report.calls.is_empty() {
+        return writeln!(f, "calls: none");
+    }
+    writeln!(f, "calls: {}", report.calls.len())?;
+    for line in report.calls.iter().take(SHOWN_CALLS) {
+        write_call(f, line)?;
+    }
+    if report.calls.len() > SHOWN_CALLS {
+        writeln!(f, "  and {} more", report.calls.len() - SHOWN_CALLS)?;
+    }
+    Ok(())
+}
+
+fn write_call(f: &mut fmt::Formatter<'_>, line: &LedgerLine) -> fmt::Result {
+    write!(f, "  {} {} ", line.ordinal, line.function)?;
+    let took = line.took_ms.unwrap_or_default();
+    match &line.outcome {
+        Outcome::Ok => {
+            let bytes = line.result_bytes.unwrap_or_default();
+            writeln!(f, "ok in {took} ms, {bytes} bytes")
+        }
+        Outcome::ToolError { message } => writeln!(f, "failed in {took} ms: {message}"),
+        Outcome::ProtocolError { code, message } => {
+            writeln!(f, "failed in {took} ms: {message} (code {code})")
+        }
+        Outcome::TimedOut { limit_ms } => writeln!(f, "gave no answer within {limit_ms} ms"),
+        Outcome::Denied => writeln!(f, "{}", line.decision),
+        Outcome::Asking => writeln!(f, "was being asked about"),
+        Outcome::InFlight => writeln!(f, "had no answer yet"),
+        Outcome::Cancelled => writeln!(f, "was cancelled after {took} ms"),
+        _ => writeln!(f, "ended in {took} ms"),
+    }
+}
+
+fn write_position(f: &mut fmt::Formatter<'_>, script: &str, position: &Position) -> fmt::Result {
+    let Position {
+        line,
+        column,
+        source_line,
+    } = position;
+    writeln!(f, "  --> {script}:{line}:{column}")?;
+    if source_line.is_empty() {
+        return Ok(());
+    }
+    let number = line.to_string();
+    writeln!(f, "  {number} | {source_line}")?;
+    let lead = caret_lead(source_line, *column);
+    writeln!(f, "  {:width$} | {lead}^", "", width = number.len())
+}
+
+/// What stands before the caret so that it falls under `column`: a space for
+/// each character, tabs kept so that they are as wide as in the line above.
+fn caret_lead(source_line: &str, column: u32) -> String {
+    let mut units = 1;
+    let mut lead = String::new();
+    for character in source_line.chars() {
+        if units >= column {
+            break;
+        }
+        units += character.len_utf16() as u32;
+        lead.push(if character == '\t' { '\t' } else { ' ' });
+    }
+    lead
+}

@@ -1,0 +1,131 @@
+//! One request to run a script: the text, and what is different in this run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use callgate_broker::Asker;
+use callgate_policy::Rules;
+use tokio_util::sync::CancellationToken;
+
+use crate::Limits;
+
+/// A script to run, and what is different in this run.
+///
+/// A string is a request with the gate's own settings:
+/// `gate.run("return 1 + 1")`.
+#[derive(Clone)]
+pub struct RunRequest {
+    pub(crate) source: Arc<str>,
+    pub(crate) name: Arc<str>,
+    pub(crate) limits: Option<Limits>,
+    pub(crate) rules: Option<Arc<Rules>>,
+    pub(crate) asker: Option<Arc<dyn Asker>>,
+    pub(crate) observer: Option<Observer>,
+    pub(crate) cancel: CancellationToken,
+}
+
+pub(crate) type Observer = Arc<dyn Fn(Event<'_>) + Send + Sync>;
+
+/// Something that happened in a run, for those who watch it.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A call was asked for; a decision, perhaps a person's, comes next.
+    CallStarted {
+        /// Counts the calls of this run from 0; the same in `CallEnded`.
+        call: u64,
+        /// The tool's generated name.
+        function: &'a str,
+    },
+    /// A call has its outcome.
+    CallEnded {
+        /// As in `CallStarted`.
+        call: u64,
+        /// The tool's generated name.
+        function: &'a str,
+        /// Whether the script got a result rather than an error.
+        ok: bool,
+    },
+}
+
+impl RunRequest {
+    /// A request to run `source`, named `script.ts` in messages.
+    pub fn new(source: impl Into<Arc<str>>) -> Self {
+        Self {
+            source: source.into(),
+            name: "script.ts".into(),
+            limits: None,
+            rules: None,
+            asker: None,
+            observer: None,
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// The name that messages and stack traces give the script.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Limits of this run in place of the gate's.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
+        self
+    }
+
+    /// Rules of this run in place of the gate's.
+    #[must_use]
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = Some(Arc::new(rules));
+        self
+    }
+
+    /// Who answers the questions of this run in place of the gate's asker.
+    #[must_use]
+    pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
+        self.asker = Some(asker);
+        self
+    }
+
+    /// Called for each [`Event`] of the run, from the tasks that run it: it
+    /// must be quick and must not block.
+    #[must_use]
+    pub fn on_event(mut self, observer: impl Fn(Event<'_>) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Cancelling `token` ends the run with
+    /// [`Status::Cancelled`](crate::Status::Cancelled).
+    #[must_use]
+    pub fn cancel_on(mut self, token: CancellationToken) -> Self {
+        self.cancel = token;
+        self
+    }
+}
+
+impl From<&str> for RunRequest {
+    fn from(source: &str) -> Self {
+        Self::new(source)
+    }
+}
+
+impl From<String> for RunRequest {
+    fn from(source: String) -> Self {
+        Self::new(source)
+    }
+}
+
+impl fmt::Debug for RunRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunRequest")
+            .field("name", &self.name)
+            .field("bytes", &self.source.len())
+            .field("limits", &self.limits)
+            .field("rules", &self.rules)
+            .finish_non_exhaustive()
+    }
+}

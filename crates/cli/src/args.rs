@@ -1,0 +1,189 @@
+//! The command line: commands, flags, and the help text.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use callgate::config::{parse_bytes, parse_duration};
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  callgate run report.ts                         a script against ./callgate.json
+  echo 'return await git_git_status({repo_path: \".\"})' | callgate run -
+  callgate run sync.ts --allow 'fs_read*' --timeout 5s
+  callgate run sync.ts --yes --json | jq .calls
+
+Exit codes:
+  0 the script completed   1 it failed            2 usage or configuration error
+  3 a call was denied      4 a limit was reached  5 a server it needs did not start
+  130 interrupted";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  callgate tools                                 what the configured servers offer
+  callgate types git_git_log                     the declaration of one tool
+  callgate check report.ts                       what a script would call, and what it needs
+  callgate run report.ts                         run it
+  callgate call time_get_current_time '{\"timezone\":\"UTC\"}'
+
+The configuration is --config FILE, else callgate.json, else .mcp.json, in this
+folder or the nearest one above.";
+
+/// Run TypeScript whose only power is the MCP tools you allow.
+#[derive(Debug, Parser)]
+#[command(name = "callgate", version, after_help = TOP_EXAMPLES, propagate_version = true)]
+pub struct Cli {
+    /// Configuration file; default: the nearest callgate.json or .mcp.json
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Log more to stderr (-v: info, -vv: debug)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a script against the configured servers
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+
+    /// Say what a script would call and which grants it needs, without running it
+    Check(CheckArgs),
+
+    /// Print the TypeScript declarations of the tools
+    Types(TypesArgs),
+
+    /// List the tools, grouped by server
+    Tools(ToolsArgs),
+
+    /// Call one tool and print its result as JSON
+    #[command(
+        after_help = "Example:\n  callgate call fs_read_file '{\"path\": \"README.md\"}'\n  callgate call fs_write_file - < arguments.json"
+    )]
+    Call(CallArgs),
+
+    /// Serve the one tool run_script as an MCP server over stdio
+    Serve(ServeArgs),
+
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  callgate completions bash > ~/.local/share/bash-completion/completions/callgate"
+    )]
+    Completions {
+        /// The shell to write it for
+        shell: Shell,
+    },
+}
+
+/// Flags of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The script, or - for standard input
+    pub file: PathBuf,
+
+    /// Print the whole report as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// Permissions for one run.
+#[derive(Debug, Args)]
+pub struct PermissionArgs {
+    /// Allow calls to tools of this pattern in this run, such as 'git_*'
+    /// (rules that deny still win); may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub allow: Vec<String>,
+
+    /// Answer every question with yes in this run (rules that deny still win)
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Limits for one run; each wins over the configuration's.
+#[derive(Debug, Args)]
+pub struct LimitArgs {
+    /// Script time: not counted while waiting for a tool or an answer [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+
+    /// The isolate's memory [default: 128MiB]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub memory: Option<u64>,
+
+    /// Output that the report keeps, head and tail [default: 16KiB]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub output: Option<u64>,
+}
+
+/// Flags of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The script, or - for standard input
+    pub file: PathBuf,
+
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
+}
+
+/// Flags of `types`.
+#[derive(Debug, Args)]
+pub struct TypesArgs {
+    /// Tools to declare, by generated name; all if none is named
+    pub tools: Vec<String>,
+}
+
+/// Flags of `tools`.
+#[derive(Debug, Args)]
+pub struct ToolsArgs {
+    /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Flags of `call`.
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    /// The tool, by generated name ({server}_{tool})
+    pub tool: String,
+
+    /// Its arguments as a JSON object, or - for standard input
+    #[arg(default_value = "{}")]
+    pub arguments: String,
+
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
+}
+
+/// Flags of `serve`.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    pub permissions: PermissionArgs,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    parse_bytes(text).map_err(|error| error.to_string())
+}

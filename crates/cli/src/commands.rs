@@ -1,0 +1,258 @@
+//! One function a command: call the library, print what it says, return the
+//! exit code.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::bail;
+use callgate::{CallError, Gate, Preview, RunRequest, Verdict};
+use clap::CommandFactory as _;
+
+use crate::args::{CallArgs, CheckArgs, Cli, Command, RunArgs, ServeArgs, ToolsArgs, TypesArgs};
+use crate::progress::Progress;
+use crate::session::Setting;
+use crate::{print, session};
+
+/// Ended by Ctrl-C or a termination signal, as shells count it.
+pub const INTERRUPTED: u8 = 130;
+
+/// Runs the command and gives the exit code. An error is one of usage or
+/// configuration; the ends of a run have codes of their own.
+pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
+    let config = cli.config.as_deref();
+    match cli.command {
+        Command::Run(args) => run(config, args).await,
+        Command::Check(args) => check(config, args).await,
+        Command::Types(args) => types(config, args).await,
+        Command::Tools(args) => tools(config, args).await,
+        Command::Call(args) => call(config, args).await,
+        Command::Serve(args) => serve(config, args).await,
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "callgate", &mut text);
+            print::out(&String::from_utf8_lossy(&text))?;
+            Ok(0)
+        }
+    }
+}
+
+async fn run(config: Option<&Path>, args: RunArgs) -> anyhow::Result<u8> {
+    let config = session::configuration(config)?;
+    let (source, name) = session::script(&args.file)?;
+    let cancel = session::cancel_on_signal()?;
+    let progress = Arc::new(Progress::new());
+    let setting = Setting {
+        permissions: Some(&args.permissions),
+        limits: Some(&args.limits),
+        asker: session::asker(&args.permissions, &progress),
+    };
+    let Some(gate) = session::connect(config.as_ref(), setting, &cancel).await? else {
+        return Ok(INTERRUPTED);
+    };
+    let watched = Arc::clone(&progress);
+    let request = RunRequest::new(source)
+        .name(name)
+        .on_event(move |event| watched.on_event(event))
+        .cancel_on(cancel);
+    let report = gate.run(request).await;
+    progress.clear();
+    if args.json {
+        print::out(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
+    } else {
+        print::out(&report.printed().to_string())?;
+        print::err(&report.problems().to_string());
+    }
+    gate.shutdown().await;
+    Ok(report.status.exit_code())
+}
+
+async fn check(config: Option<&Path>, args: CheckArgs) -> anyhow::Result<u8> {
+    let config = session::configuration(config)?;
+    let (source, name) = session::script(&args.file)?;
+    let cancel = session::cancel_on_signal()?;
+    let setting = Setting {
+        permissions: Some(&args.permissions),
+        ..Setting::default()
+    };
+    let Some(gate) = session::connect(config.as_ref(), setting, &cancel).await? else {
+        return Ok(INTERRUPTED);
+    };
+    session::tell_problems(&gate);
+    let code = match gate.preview(&source) {
+        Ok(preview) => {
+            let text = if args.json {
+                format!("{}\n", serde_json::to_string_pretty(&preview)?)
+            } else {
+                preview_text(&preview)
+            };
+            print::out(&text)?;
+            u8::from(!preview.unknown.is_empty())
+        }
+        Err(error) => {
+            print::err(&format!("{}\n", error.in_file(&name)));
+            1
+        }
+    };
+    gate.shutdown().await;
+    Ok(code)
+}
+
+fn preview_text(preview: &Preview) -> String {
+    let mut text = String::new();
+    if preview.tools.is_empty() {
+        text.push_str("names no tool\n");
+    }
+    for tool in &preview.tools {
+        let (function, line, because) = (&tool.function, tool.line, &tool.because);
+        text += &format!("{function} (line {line}): {because}\n");
+    }
+    let asking: Vec<_> = preview
+        .tools
+        .iter()
+        .filter(|tool| tool.verdict == Verdict::Ask)
+        .map(|tool| format!("--allow {}", tool.function))
+        .collect();
+    if !asking.is_empty() {
+        text += &format!("to run it unattended: {}\n", asking.join(" "));
+    }
+    if preview.dynamic {
+        text.push_str("calls mcp.callTool with a computed name: it may call any tool\n");
+    }
+    for unknown in &preview.unknown {
+        text += &format!("line {}: {}\n", unknown.line, unknown.message);
+    }
+    text
+}
+
+async fn types(config: Option<&Path>, args: TypesArgs) -> anyhow::Result<u8> {
+    let config = session::required_configuration(config)?;
+    let cancel = session::cancel_on_signal()?;
+    let Some(gate) = session::connect(Some(&config), Setting::default(), &cancel).await? else {
+        return Ok(INTERRUPTED);
+    };
+    session::tell_problems(&gate);
+    known(&gate, &args.tools)?;
+    let all = args.tools.is_empty();
+    let declarations =
+        gate.declarations(|function| all || args.tools.iter().any(|t| t == function));
+    print::out(&format!(
+        "{}\n{declarations}",
+        callgate::ambient_declarations()
+    ))?;
+    gate.shutdown().await;
+    Ok(0)
+}
+
+async fn tools(config: Option<&Path>, args: ToolsArgs) -> anyhow::Result<u8> {
+    let config = session::required_configuration(config)?;
+    let cancel = session::cancel_on_signal()?;
+    let Some(gate) = session::connect(Some(&config), Setting::default(), &cancel).await? else {
+        return Ok(INTERRUPTED);
+    };
+    session::tell_problems(&gate);
+    let tools = gate.tools();
+    if args.json {
+        print::out(&format!("{}\n", serde_json::to_string_pretty(&tools)?))?;
+    } else {
+        let mut text = String::new();
+        let mut server = None;
+        for tool in &tools {
+            if server != Some(&tool.server) {
+                text += &format!("{}\n", tool.server);
+                server = Some(&tool.server);
+            }
+            match &tool.summary {
+                Some(summary) => text += &format!("  {}  {summary}\n", tool.function),
+                None => text += &format!("  {}\n", tool.function),
+            }
+        }
+        print::out(&text)?;
+    }
+    gate.shutdown().await;
+    Ok(0)
+}
+
+async fn call(config: Option<&Path>, args: CallArgs) -> anyhow::Result<u8> {
+    let config = session::required_configuration(config)?;
+    let arguments = match args.arguments.as_str() {
+        "-" => std::io::read_to_string(std::io::stdin().lock())?,
+        _ => args.arguments,
+    };
+    let arguments = match serde_json::from_str::<serde_json::Value>(&arguments) {
+        Ok(serde_json::Value::Object(_)) => serde_json::value::RawValue::from_string(arguments)?,
+        Ok(_) => {
+            bail!("the arguments must be a JSON object, such as '{{\"path\": \"README.md\"}}'")
+        }
+        Err(error) => bail!("the arguments are not JSON: {error}"),
+    };
+    let cancel = session::cancel_on_signal()?;
+    let progress = Progress::new();
+    let setting = Setting {
+        permissions: Some(&args.permissions),
+        asker: session::asker(&args.permissions, &progress),
+        ..Setting::default()
+    };
+    let Some(gate) = session::connect(Some(&config), setting, &cancel).await? else {
+        return Ok(INTERRUPTED);
+    };
+    if let Some(server) = gate.unavailable_server_of(&args.tool) {
+        print::error(&format!(
+            "server {:?} is not available: {}",
+            server.server, server.reason
+        ));
+        return Ok(callgate::Status::MissingServer.exit_code());
+    }
+    known(&gate, std::slice::from_ref(&args.tool))?;
+    let result = tokio::select! {
+        result = gate.call(&args.tool, arguments) => result,
+        () = cancel.cancelled() => return Ok(INTERRUPTED),
+    };
+    progress.clear();
+    gate.shutdown().await;
+    match result {
+        Ok(result) => {
+            print::out(&format!("{}\n", result.get()))?;
+            Ok(0)
+        }
+        Err(error) => {
+            print::error(&error.to_string());
+            Ok(match error {
+                CallError::Denied { .. } => callgate::Status::Denied.exit_code(),
+                _ => callgate::Status::Failed.exit_code(),
+            })
+        }
+    }
+}
+
+async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
+    let config = session::required_configuration(config)?;
+    let cancel = session::cancel_on_signal()?;
+    let setting = Setting {
+        permissions: Some(&args.permissions),
+        limits: Some(&args.limits),
+        // Standard input and output belong to MCP here, so nobody is asked at
+        // the terminal.
+        asker: session::unattended_asker(&args.permissions),
+    };
+    let Some(gate) = session::connect(Some(&config), setting, &cancel).await? else {
+        return Ok(INTERRUPTED);
+    };
+    session::tell_problems(&gate);
+    let code = tokio::select! {
+        served = callgate_server::serve_stdio(Arc::clone(&gate)) => {
+            served?;
+            0
+        }
+        () = cancel.cancelled() => INTERRUPTED,
+    };
+    gate.shutdown().await;
+    Ok(code)
+}
+
+/// An error for the first name that is no tool.
+fn known(gate: &Gate, functions: &[String]) -> anyhow::Result<()> {
+    match functions.iter().find(|function| !gate.has_tool(function)) {
+        Some(unknown) => bail!("{}", gate.unknown_tool_message(unknown)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,180 @@
+//! From flags and configuration to a gate: what every command does first.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use callgate::config::Config;
+use callgate::{Answer, Asker, CancellationToken, Gate, Limits, Question, Rules};
+use futures::future::BoxFuture;
+
+use crate::args::{LimitArgs, PermissionArgs};
+use crate::ask::TerminalAsker;
+use crate::print;
+use crate::progress::Progress;
+
+/// Scripts above this size are refused while they are read; the library has
+/// the same bound for its own callers.
+const MAX_SCRIPT_BYTES: u64 = callgate::MAX_SCRIPT_BYTES as u64;
+
+/// The configuration: the named file, else the nearest one, else none.
+pub fn configuration(named: Option<&Path>) -> anyhow::Result<Option<Config>> {
+    let config = match named {
+        Some(path) => Some(Config::load(path)?),
+        None => {
+            let folder = std::env::current_dir().context("could not read the current folder")?;
+            callgate::config::find(&folder)?
+                .map(|path| Config::load(&path))
+                .transpose()?
+        }
+    };
+    for warning in config.iter().flat_map(|config| &config.warnings) {
+        print::err(&format!("warning: {warning}\n"));
+    }
+    Ok(config)
+}
+
+/// As [`configuration`], for commands that are about the servers in it.
+pub fn required_configuration(named: Option<&Path>) -> anyhow::Result<Config> {
+    match configuration(named)? {
+        Some(config) => Ok(config),
+        None => bail!(
+            "there is no callgate.json or .mcp.json in this folder or above; create one, such as\n  \
+             {{ \"mcpServers\": {{ \"time\": {{ \"command\": \"mcp-server-time\" }} }} }}\nor name a file with --config"
+        ),
+    }
+}
+
+/// What the flags of a command say of its gate.
+pub struct Setting<'a> {
+    pub permissions: Option<&'a PermissionArgs>,
+    pub limits: Option<&'a LimitArgs>,
+    pub asker: Arc<dyn Asker>,
+}
+
+impl Default for Setting<'_> {
+    fn default() -> Self {
+        Self {
+            permissions: None,
+            limits: None,
+            asker: Arc::new(callgate::NobodyToAsk),
+        }
+    }
+}
+
+/// Connects to the configured servers; `None` if Ctrl-C came first.
+pub async fn connect(
+    config: Option<&Config>,
+    setting: Setting<'_>,
+    cancel: &CancellationToken,
+) -> anyhow::Result<Option<Arc<Gate>>> {
+    let mut builder = Gate::builder();
+    let mut limits = Limits::default();
+    let mut rules = Rules::default();
+    if let Some(config) = config {
+        builder = builder.config(config);
+        limits = config.limits.over_defaults();
+        rules = config.permissions.clone();
+    }
+    if let Some(flags) = setting.permissions {
+        let patterns = flags.allow.iter().map(String::as_str);
+        rules = rules.with_grants(patterns, "--allow").context("--allow")?;
+    }
+    if let Some(flags) = setting.limits {
+        limits.script_time = flags.timeout.unwrap_or(limits.script_time);
+        limits.heap_bytes = flags.memory.unwrap_or(limits.heap_bytes);
+        limits.buffer_bytes = flags.memory.unwrap_or(limits.buffer_bytes);
+        limits.output_bytes = flags.output.unwrap_or(limits.output_bytes);
+        limits.result_bytes = flags.output.unwrap_or(limits.result_bytes);
+    }
+    let build = builder
+        .rules(rules)
+        .limits(limits)
+        .asker(setting.asker)
+        .build();
+    tokio::select! {
+        gate = build => Ok(Some(Arc::new(gate?))),
+        () = cancel.cancelled() => Ok(None),
+    }
+}
+
+/// Tells on standard error what could not be connected or used.
+pub fn tell_problems(gate: &Gate) {
+    for server in gate.unavailable() {
+        print::err(&format!(
+            "server not available: {}: {}\n",
+            server.server, server.reason
+        ));
+    }
+    for warning in gate.warnings() {
+        print::err(&format!("warning: {warning}\n"));
+    }
+}
+
+/// Who answers: the flags, or the person at the terminal, or nobody.
+pub fn asker(flags: &PermissionArgs, progress: &Progress) -> Arc<dyn Asker> {
+    match TerminalAsker::if_attended(progress.lines()) {
+        Some(asker) if !flags.yes => Arc::new(asker),
+        _ => unattended_asker(flags),
+    }
+}
+
+/// Who answers where there is nobody to ask: the flags, or nobody.
+pub fn unattended_asker(flags: &PermissionArgs) -> Arc<dyn Asker> {
+    if flags.yes {
+        Arc::new(Yes)
+    } else {
+        Arc::new(callgate::NobodyToAsk)
+    }
+}
+
+/// A script's text and the name it goes by in messages.
+pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
+    if file == Path::new("-") {
+        let text =
+            read_bounded(std::io::stdin().lock()).context("could not read standard input")?;
+        return Ok((text, "stdin.ts".to_owned()));
+    }
+    let name = file.display().to_string();
+    let opened = std::fs::File::open(file).with_context(|| format!("could not read {name}"))?;
+    let text = read_bounded(opened).with_context(|| format!("could not read {name}"))?;
+    Ok((text, name))
+}
+
+fn read_bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    reader.take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_SCRIPT_BYTES {
+        bail!("it is over {MAX_SCRIPT_BYTES} bytes, the most a script may have");
+    }
+    String::from_utf8(bytes).context("it is not UTF-8 text")
+}
+
+/// A token that Ctrl-C or a termination signal cancels; a second Ctrl-C ends
+/// the process at once.
+pub fn cancel_on_signal() -> anyhow::Result<CancellationToken> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let token = CancellationToken::new();
+    let cancelled = token.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        cancelled.cancel();
+        interrupt.recv().await;
+        std::process::exit(crate::commands::INTERRUPTED.into());
+    });
+    Ok(token)
+}
+
+struct Yes;
+
+impl Asker for Yes {
+    fn ask<'a>(&'a self, _question: Question<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(std::future::ready(Answer::Once))
+    }
+}

@@ -1,0 +1,34 @@
+//! The demo's script over the demo's servers.
+
+use callgate_tests::{Workbench, fixture};
+use serde_json::json;
+
+#[test]
+fn errors_of_the_past_hour_become_one_ticket_each() {
+    let script = include_str!("../../fixtures/scripts/file-tickets.ts");
+    let bench = Workbench::new(json!({
+        "logging": fixture("callgate-demo-logging", &[]),
+        "ticketing": fixture("callgate-demo-ticketing", &[]),
+    }));
+    let report = bench.report(script, &[]);
+    assert_eq!(report["status"], "completed", "{report:#}");
+    let calls = report["calls"].as_array().expect("calls");
+    let tickets = calls
+        .iter()
+        .filter(|call| call["function"] == "ticketing_createIssue")
+        .count();
+    assert_eq!(calls[0]["function"], "logging_getLogs");
+    assert!(tickets > 1, "{report:#}");
+    let stayed: u64 = calls
+        .iter()
+        .filter_map(|call| call["resultBytes"].as_u64())
+        .sum();
+    let returned = report["output"]["bytes"].as_u64().expect("bytes");
+    assert!(
+        stayed > 100 * returned,
+        "{stayed} bytes stayed, {returned} came back"
+    );
+    let output = report["output"]["text"].as_str().expect("text");
+    assert_eq!(output.lines().count(), 1, "{output}");
+    assert!(output.contains(&tickets.to_string()), "{output}");
+}

@@ -1,0 +1,19 @@
+//! The library's example program does what its documentation says.
+
+use std::process::Command;
+
+use callgate_tests::{Ran, binary};
+
+#[test]
+fn the_example_program_runs_a_script() {
+    let output = Command::new(binary("examples/embed"))
+        .env("CALLGATE_DEMO_LOGGING", binary("callgate-demo-logging"))
+        .output()
+        .expect("start the example");
+    let ran = Ran::from(output);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:#?}");
+    assert_eq!(
+        ran.stdout,
+        "completed after 1 call\n12 different errors in the past hour\n"
+    );
+}

@@ -1,0 +1,174 @@
+//! Each limit ends a run typed, with its exit code, and with the ledger whole.
+
+use std::time::{Duration, Instant};
+
+use callgate_tests::{Workbench, odd};
+use serde_json::{Value, json};
+
+/// Far above what each of these takes; a hang would be far above this.
+const IN_TIME: Duration = Duration::from_secs(60);
+
+#[track_caller]
+fn ends(script: &str, flags: &[&str], status: &str, kind: &str, which: Option<&str>) -> Value {
+    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
+    let before = Instant::now();
+    let report = bench.report(&format!("console.log('before');\n{script}"), flags);
+    assert!(before.elapsed() < IN_TIME, "took {:?}", before.elapsed());
+    assert_eq!(report["status"], status, "{report:#}");
+    assert_eq!(report["error"]["kind"], kind, "{report:#}");
+    assert_eq!(
+        report["error"]["limit"]["which"].as_str(),
+        which,
+        "{report:#}"
+    );
+    report
+}
+
+#[test]
+fn an_endless_loop() {
+    let report = ends(
+        "while (true) {}",
+        &["--timeout", "300ms"],
+        "limit",
+        "limit",
+        Some("timeout"),
+    );
+    assert_eq!(report["output"]["text"], "before\n");
+    assert_eq!(report["error"]["limit"]["limit"], 300);
+}
+
+#[test]
+fn a_builtin_that_v8_does_not_interrupt() {
+    let script = "Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1)";
+    let report = ends(
+        script,
+        &["--timeout", "300ms"],
+        "limit",
+        "limit",
+        Some("timeout"),
+    );
+    assert_eq!(report["output"]["text"], "before\n");
+}
+
+#[test]
+fn a_promise_that_never_settles() {
+    let report = ends(
+        "await new Promise(() => {})",
+        &[],
+        "failed",
+        "neverSettled",
+        None,
+    );
+    assert_eq!(report["output"]["text"], "before\n");
+}
+
+#[test]
+fn a_timer_that_sleeps_too_long() {
+    let script = "await new Promise((done) => setTimeout(done, 1e9))";
+    ends(
+        script,
+        &["--timeout", "300ms"],
+        "limit",
+        "limit",
+        Some("timeout"),
+    );
+}
+
+#[test]
+fn a_heap_bomb() {
+    let script = "const all = []; while (true) all.push({ a: [1, 2, 3], b: `${all.length}` })";
+    ends(
+        script,
+        &["--memory", "64MiB", "--timeout", "60s"],
+        "limit",
+        "limit",
+        Some("memory"),
+    );
+}
+
+#[test]
+fn an_array_buffer_bomb_can_be_caught() {
+    let bench = Workbench::new(json!({}));
+    let ran = bench.run(
+        "const all = [];
+         try { while (true) all.push(new Uint8Array(16 << 20)); }
+         catch (error) { return error.name; }",
+        &["--memory", "64MiB"],
+    );
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "RangeError\n"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn a_gigabyte_of_output() {
+    let bench = Workbench::new(json!({}));
+    let before = Instant::now();
+    let report = bench.report(
+        "const line = 'x'.repeat(1023);
+         console.log('first');
+         for (let i = 0; i < 1 << 20; i++) console.log(line);
+         console.log('last');",
+        &["--timeout", "50s"],
+    );
+    assert!(before.elapsed() < IN_TIME, "took {:?}", before.elapsed());
+    assert_eq!(report["status"], "completed", "{report:#}");
+    let printed = (1_u64 << 30) + 6 + 5;
+    let text = report["output"]["text"].as_str().expect("output text");
+    assert_eq!(report["output"]["bytes"], printed);
+    assert!(text.len() < 17 * 1024, "{} bytes kept", text.len());
+    let (said, rest) = text.split_once('\n').expect("a first line");
+    let cut = report["output"]["cutBytes"].as_u64().expect("cutBytes");
+    assert!(said.contains(&cut.to_string()), "{said}");
+    assert!(rest.starts_with("first\n"), "{}", &rest[..20]);
+    assert!(rest.ends_with("last\n"), "the end is missing");
+}
+
+#[test]
+fn a_hundred_megabyte_result_is_an_error_that_can_be_caught() {
+    let bench = Workbench::new(json!({ "odd": odd("big") }));
+    let report = bench.report(
+        "try { await odd_blob({ bytes: 100_000_000 }); return 'got it'; }
+         catch (error) { return [error instanceof McpProtocolError, error.tool]; }",
+        &[],
+    );
+    assert_eq!(report["status"], "completed", "{report:#}");
+    assert_eq!(
+        report["value"]["json"],
+        json!([true, "odd_blob"]),
+        "{report:#}"
+    );
+    assert_eq!(report["calls"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_large_result_is_delivered() {
+    let bench = Workbench::new(json!({ "odd": odd("big") }));
+    let ran = bench.run("return (await odd_blob({ bytes: 10_000_000 })).length", &[]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "10000000\n"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn the_ledger_survives_a_limit() {
+    let script = "try { await odd_fails({}) } catch {} while (true) {}";
+    let report = ends(
+        script,
+        &["--timeout", "300ms"],
+        "limit",
+        "limit",
+        Some("timeout"),
+    );
+    assert_eq!(
+        report["calls"].as_array().map(Vec::len),
+        Some(1),
+        "{report:#}"
+    );
+    assert_eq!(report["calls"][0]["function"], "odd_fails");
+}

@@ -1,0 +1,13 @@
+//! End-to-end tests: the real binaries, real servers, real processes.
+
+mod cli;
+mod demo;
+mod http;
+mod library;
+mod limits;
+mod odd_servers;
+mod real_servers;
+mod reports;
+mod secrets;
+mod serve;
+mod terminal;

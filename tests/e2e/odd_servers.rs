@@ -1,0 +1,286 @@
+//! Servers that misbehave cost themselves and nothing else.
+
+use std::process::Command;
+
+use callgate_tests::{Workbench, odd};
+use serde_json::{Value, json};
+
+fn functions(bench: &Workbench) -> Vec<String> {
+    let tools = bench.callgate(&["tools", "--json"]).json();
+    let names = tools
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["function"].as_str());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn all_pages_are_read_and_a_malformed_tool_is_dropped_alone() {
+    let bench = Workbench::new(json!({ "odd": odd("pages") }));
+    let listed = bench.callgate(&["tools"]);
+    assert_eq!(listed.code, 0, "{listed:#?}");
+    assert_eq!(
+        functions(&bench),
+        [
+            "odd_first",
+            "odd_second",
+            "odd_third",
+            "odd_fourth",
+            "odd_delete",
+            "odd_fifth"
+        ]
+    );
+    assert!(listed.stderr.contains("malformed"), "{}", listed.stderr);
+    let ran = bench.run("return await odd_delete({})", &[]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "delete was called\n"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn a_cursor_that_repeats_ends_the_list() {
+    let bench = Workbench::new(json!({ "odd": odd("repeat-cursor") }));
+    let listed = bench.callgate(&["tools"]);
+    assert_eq!(listed.code, 0, "{listed:#?}");
+    assert!(listed.stdout.contains("odd_first"), "{listed:#?}");
+    assert!(listed.stderr.contains("cursor"), "{listed:#?}");
+}
+
+#[test]
+fn junk_on_stdout_is_passed_over() {
+    let bench = Workbench::new(json!({ "odd": odd("junk") }));
+    let ran = bench.run("return await odd_echo({ a: 1 })", &[]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "{\"a\":1}\n"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn a_server_that_exits_on_discover_is_started_again() {
+    let bench = Workbench::new(json!({ "odd": odd("exits-on-discover") }));
+    let ran = bench.run("return await odd_echo({ a: 1 })", &[]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "{\"a\":1}\n"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn a_modern_server_needs_no_initialize() {
+    let server = callgate_tests::fixture("callgate-odd-server", &["flaky", "--modern"]);
+    let bench = Workbench::new(json!({ "odd": server }));
+    let ran = bench.run("return await odd_echo({ a: 1 })", &[]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "{\"a\":1}\n"),
+        "{ran:#?}"
+    );
+}
+
+/// The others go on, and the report says which did not start and why.
+#[test]
+fn servers_that_do_not_start_leave_the_others_alone() {
+    let mut silent = odd("silent");
+    silent["startTimeout"] = json!("1s");
+    let bench = Workbench::new(json!({
+        "good": odd("flaky"),
+        "exits": odd("exits"),
+        "silent": silent,
+        "nowhere": { "command": "callgate-no-such-command" },
+    }));
+    let report = bench.report("return await good_echo({ ok: true })", &[]);
+    assert_eq!(report["status"], "completed", "{report:#}");
+    let reason = |name: &str| -> String {
+        let all = report["unavailable"].as_array().expect("unavailable");
+        let found = all
+            .iter()
+            .find(|server| server["server"] == name)
+            .expect("the server");
+        found["reason"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        report["unavailable"].as_array().map(Vec::len),
+        Some(3),
+        "{report:#}"
+    );
+    assert!(
+        reason("exits").contains("odd server: no database at localhost:5432"),
+        "{report:#}"
+    );
+    assert!(
+        reason("silent").contains("1 s") || reason("silent").contains("1s"),
+        "{report:#}"
+    );
+    assert!(
+        reason("nowhere").contains("callgate-no-such-command"),
+        "{report:#}"
+    );
+}
+
+#[test]
+fn a_script_that_needs_a_missing_server_does_not_start() {
+    let bench = Workbench::new(json!({ "exits": odd("exits"), "good": odd("flaky") }));
+    let report = bench.report("await good_echo({}); await exits_read({})", &[]);
+    assert_eq!(report["status"], "missingServer", "{report:#}");
+    assert_eq!(report["calls"], json!([]));
+    let ran = bench.run("await exits_read({})", &[]);
+    assert_eq!(ran.code, 5, "{ran:#?}");
+}
+
+#[test]
+fn a_server_that_dies_in_a_call_throws_and_the_run_goes_on() {
+    let bench = Workbench::new(json!({ "odd": odd("dies-on-call"), "good": odd("flaky") }));
+    let report = bench.report(
+        "const seen = [];
+         for (let i = 0; i < 2; i++) {
+           try { await odd_die({}) } catch (error) { seen.push(error instanceof McpProtocolError) }
+         }
+         return [seen, await good_echo({ still: 'here' })];",
+        &[],
+    );
+    assert_eq!(
+        report["value"]["json"],
+        json!([[true, true], { "still": "here" }]),
+        "{report:#}"
+    );
+    assert_eq!(
+        report["calls"].as_array().map(Vec::len),
+        Some(3),
+        "{report:#}"
+    );
+}
+
+#[test]
+fn a_call_that_is_never_answered_times_out() {
+    let mut server = odd("hang-on-call");
+    server["callTimeout"] = json!("300ms");
+    let bench = Workbench::new(json!({ "odd": server }));
+    let report = bench.report(
+        "try { await odd_hang({}) }
+         catch (error) { return [error instanceof McpTimeoutError, error.tool, error.message] }",
+        &[],
+    );
+    let value = &report["value"]["json"];
+    assert_eq!(
+        (&value[0], &value[1]),
+        (&json!(true), &json!("odd_hang")),
+        "{report:#}"
+    );
+    assert!(
+        value[2]
+            .as_str()
+            .is_some_and(|message| message.contains("300")),
+        "{report:#}"
+    );
+}
+
+#[test]
+fn is_error_is_thrown_with_what_the_server_said() {
+    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
+    let report = bench.report(
+        "try { await odd_fails({}) } catch (error) {
+           return [error instanceof McpToolError, error instanceof Error, error.name, error.message,
+                   error.server, error.tool, error.content, error.structuredContent, error.retryable];
+         }",
+        &[],
+    );
+    assert_eq!(
+        report["value"]["json"],
+        json!([
+            true, true, "McpToolError", "disk is full", "odd", "odd_fails",
+            [{ "type": "text", "text": "disk is full" }], { "free": 0 }, false,
+        ]),
+        "{report:#}"
+    );
+}
+
+#[test]
+fn a_json_rpc_error_is_thrown_with_its_code() {
+    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
+    let report = bench.report(
+        "try { await odd_rejects({ code: -32000, message: 'no such row' }) } catch (error) {
+           return [error instanceof McpProtocolError, error.name, error.code, error.tool];
+         }",
+        &[],
+    );
+    let expected = json!([true, "McpProtocolError", -32000, "odd_rejects"]);
+    assert_eq!(report["value"]["json"], expected, "{report:#}");
+}
+
+/// 100 calls by `Promise.all` are in flight together: the server answers none
+/// before it holds them all, so fewer would wait for ever.
+#[test]
+fn a_hundred_calls_are_in_flight_together() {
+    let bench = Workbench::new(json!({ "odd": odd("counter") }));
+    let report = bench.report(
+        "const calls = Array.from({ length: 100 }, () => odd_wait({ calls: 100 }));
+         return (await Promise.all(calls)).map((result) => result.inFlight)",
+        &[],
+    );
+    assert_eq!(report["value"]["json"], json!(vec![100; 100]), "{report:#}");
+    assert_eq!(report["calls"].as_array().map(Vec::len), Some(100));
+}
+
+fn is_running(pid: &Value) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    // A zombie is dead; who reaps it is the business of its new parent.
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn servers_and_their_children_die_with_the_command() {
+    let bench = Workbench::new(json!({ "odd": odd("lingers") }));
+    let ran = bench.run("return await odd_pids({})", &[]);
+    let pids = ran.json();
+    assert!(pids["child"].is_u64(), "{ran:#?}");
+    assert!(!is_running(&pids["server"]), "{pids}");
+    assert!(!is_running(&pids["child"]), "{pids}");
+}
+
+/// `kill -9` leaves no time to clean up; the kernel does it.
+#[test]
+fn a_server_dies_with_a_killed_command() {
+    let bench = Workbench::new(json!({ "odd": odd("lingers"), "hang": odd("hang-on-call") }));
+    let script = "console.log(JSON.stringify(await odd_pids({}))); await hang_hang({})";
+    bench.write("script.ts", script);
+    let mut child = bench
+        .command(&["run", "script.ts"])
+        .spawn()
+        .expect("start callgate");
+    // Each of the servers and workers is a child of the command, or of one.
+    let servers = loop {
+        let found = children(child.id());
+        if found.len() >= 3 {
+            break found;
+        }
+        assert_eq!(child.try_wait().expect("its state"), None, "ended early");
+        std::thread::yield_now();
+    };
+    child.kill().expect("kill -9");
+    child.wait().expect("reap");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while servers.iter().any(|pid| is_running(&json!(pid))) {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "still running: {servers:?}"
+        );
+        std::thread::yield_now();
+    }
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let output = Command::new("ps")
+        .args(["-o", "pid=", "--ppid", &pid.to_string()])
+        .output()
+        .expect("run ps");
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
+}

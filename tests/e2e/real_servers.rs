@@ -1,0 +1,145 @@
+//! Scripts that chain other people's servers, checked by their effects.
+
+use std::process::Command;
+
+use callgate_tests::{Ran, Workbench, real_servers};
+use serde_json::{Value, json};
+
+fn node(package: &str, entry: &str, arguments: &[&str]) -> Value {
+    let entry = real_servers()
+        .join("node/node_modules/@modelcontextprotocol")
+        .join(package)
+        .join(entry);
+    let mut all = vec![entry.display().to_string()];
+    all.extend(arguments.iter().map(ToString::to_string));
+    json!({ "command": "node", "args": all })
+}
+
+fn python(module: &str, arguments: &[&str]) -> Value {
+    json!({
+        "command": real_servers().join("venv/bin").join(module),
+        "args": arguments,
+    })
+}
+
+#[track_caller]
+fn completed(ran: &Ran) {
+    assert_eq!(ran.code, 0, "{ran:#?}");
+}
+
+fn git(folder: &std::path::Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("run git");
+    assert!(output.status.success(), "git {arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("git prints UTF-8")
+}
+
+#[test]
+fn a_file_written_by_one_server_is_committed_by_another() {
+    let repository = tempfile::TempDir::with_prefix("callgate-repo-").expect("a folder");
+    let path = repository.path().canonicalize().expect("a real path");
+    git(&path, &["init", "-q", "-b", "main"]);
+    git(&path, &["commit", "-q", "--allow-empty", "-m", "start"]);
+    git(&path, &["config", "user.name", "t"]);
+    git(&path, &["config", "user.email", "t@example.com"]);
+    let folder = path.to_str().expect("a UTF-8 path");
+    let bench = Workbench::new(json!({
+        "fs": node("server-filesystem", "dist/index.js", &[folder]),
+        "git": python("mcp-server-git", &["--repository", folder]),
+    }));
+    let script = format!(
+        "const folder = {folder:?};
+         await fs_write_file({{ path: `${{folder}}/note.txt`, content: 'written by a script\\n' }});
+         await git_git_add({{ repo_path: folder, files: ['note.txt'] }});
+         await git_git_commit({{ repo_path: folder, message: 'Add a note' }});
+         const log = await git_git_log({{ repo_path: folder, max_count: 1 }});
+         return String(log).includes('Add a note');"
+    );
+    let ran = bench.run(&script, &[]);
+    completed(&ran);
+    assert_eq!(ran.stdout, "true\n");
+    let note = std::fs::read_to_string(path.join("note.txt")).expect("the note was written");
+    assert_eq!(note, "written by a script\n");
+    assert_eq!(git(&path, &["log", "-1", "--format=%s"]), "Add a note\n");
+    assert_eq!(
+        git(&path, &["show", "HEAD:note.txt"]),
+        "written by a script\n"
+    );
+}
+
+#[test]
+fn an_entity_made_from_the_time_is_stored_and_found() {
+    let store = tempfile::TempDir::with_prefix("callgate-memory-").expect("a folder");
+    let file = store.path().join("memory.jsonl");
+    let mut memory = node("server-memory", "dist/index.js", &[]);
+    memory["env"] = json!({ "MEMORY_FILE_PATH": file });
+    let bench = Workbench::new(json!({
+        "memory": memory,
+        "time": python("mcp-server-time", &["--local-timezone", "UTC"]),
+    }));
+    let ran = bench.run(
+        "const answer = await time_convert_time({
+           source_timezone: 'UTC', time: '12:00', target_timezone: 'Asia/Kolkata' });
+         const { target } = typeof answer === 'string' ? JSON.parse(answer) : answer;
+         await memory_create_entities({ entities: [
+           { name: 'noon', entityType: 'time', observations: [target.timezone] } ] });
+         const found = await memory_search_nodes({ query: 'noon' });
+         return found.entities.map((entity) => [entity.name, ...entity.observations]);",
+        &[],
+    );
+    completed(&ran);
+    assert_eq!(ran.stdout, "[[\"noon\",\"Asia/Kolkata\"]]\n");
+    let stored = std::fs::read_to_string(&file).expect("the memory was written");
+    assert!(stored.contains("Asia/Kolkata"), "{stored}");
+}
+
+#[test]
+fn five_servers_start_side_by_side_and_list_their_tools() {
+    let folder = tempfile::TempDir::with_prefix("callgate-five-").expect("a folder");
+    let path = folder.path().canonicalize().expect("a real path");
+    git(&path, &["init", "-q"]);
+    let folder = path.to_str().expect("a UTF-8 path");
+    let bench = Workbench::new(json!({
+        "everything": node("server-everything", "dist/index.js", &["stdio"]),
+        "fs": node("server-filesystem", "dist/index.js", &[folder]),
+        "memory": node("server-memory", "dist/index.js", &[]),
+        "time": python("mcp-server-time", &[]),
+        "git": python("mcp-server-git", &["--repository", folder]),
+    }));
+    let ran = bench.callgate(&["tools", "--json"]);
+    completed(&ran);
+    let tools = ran.json();
+    let functions: Vec<&str> = tools
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["function"].as_str())
+        .collect();
+    for expected in [
+        "everything_echo",
+        "fs_read_text_file",
+        "memory_create_entities",
+        "time_get_current_time",
+        "git_git_log",
+    ] {
+        assert!(
+            functions.contains(&expected),
+            "{expected} is not in {functions:?}"
+        );
+    }
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn everything_echoes() {
+    let bench = Workbench::new(json!({
+        "everything": node("server-everything", "dist/index.js", &["stdio"]),
+    }));
+    let ran = bench.run("return await everything_echo({ message: 'hello' })", &[]);
+    completed(&ran);
+    assert_eq!(ran.stdout, "Echo: hello\n");
+}

@@ -1,0 +1,92 @@
+//! A person at a terminal is asked; Ctrl-C ends a run with its report.
+
+use callgate_tests::{Workbench, binary, fixture, odd};
+use rexpect::session::{PtySession, spawn_command};
+use serde_json::json;
+
+const LIMIT_MS: u64 = 60_000;
+
+const TWO_ISSUES: &str = "for (const title of ['one', 'two']) {
+  try { console.log((await ticketing_createIssue({ title })).title, 'made'); }
+  catch (error) { console.log(title, error.name); }
+}";
+
+fn asked(script: &str) -> (Workbench, PtySession) {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+    }));
+    bench.write("script.ts", script);
+    let mut command = std::process::Command::new(binary("callgate"));
+    command.args(["run", "script.ts"]).current_dir(bench.path());
+    let session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    (bench, session)
+}
+
+#[track_caller]
+fn check(answers: &[&str], expected: &str) {
+    let (_bench, mut session) = asked(TWO_ISSUES);
+    for answer in answers {
+        session.exp_string("allow?").expect("a question");
+        session
+            .exp_string("in this run: ")
+            .expect("the whole question");
+        session.send_line(answer).expect("answer");
+    }
+    let rest = session.exp_eof().expect("the end");
+    let said: Vec<&str> = rest
+        .lines()
+        .filter(|line| line.contains("made") || line.contains("Error"))
+        .collect();
+    assert_eq!(said.join("|"), expected, "{rest}");
+}
+
+#[test]
+fn yes_allows_one_call() {
+    check(&["y", "n"], "one made|two McpDeniedError");
+}
+
+#[test]
+fn all_allows_the_tool_for_this_run() {
+    check(&["a"], "one made|two made");
+}
+
+#[test]
+fn no_denies() {
+    check(&["n", "y"], "one McpDeniedError|two made");
+}
+
+#[test]
+fn anything_else_asks_again() {
+    check(&["what", "a"], "one made|two made");
+}
+
+#[test]
+fn the_question_shows_tool_and_arguments_without_escape_sequences() {
+    let (_bench, mut session) = asked("await ticketing_createIssue({ title: '\\u009b2J' })");
+    let question = session.exp_string("allow?").expect("a question");
+    assert!(question.contains("ticketing_createIssue"), "{question}");
+    assert!(question.contains("\\u{9b}2J"), "{question}");
+    session
+        .exp_string("in this run: ")
+        .expect("the whole question");
+    session.send_line("n").expect("answer");
+    session.exp_eof().expect("the end");
+}
+
+#[test]
+fn ctrl_c_ends_the_run_with_a_report() {
+    let bench = Workbench::new(json!({ "odd": odd("hang-on-call") }));
+    bench.write("script.ts", "console.log('started'); await odd_hang({})");
+    let mut command = std::process::Command::new(binary("callgate"));
+    command.args(["run", "script.ts"]).current_dir(bench.path());
+    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    session
+        .exp_string("odd_hang")
+        .expect("a live line for the call");
+    session.send_control('c').expect("Ctrl-C");
+    let rest = session.exp_eof().expect("the end");
+    let said = rest.replace('\r', "");
+    for expected in ["started\n", "error: the run was cancelled\n", "calls: 1\n"] {
+        assert!(said.contains(expected), "{expected:?} is not in {said}");
+    }
+}
