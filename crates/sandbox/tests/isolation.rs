@@ -89,8 +89,18 @@ fn children() -> Vec<i32> {
     found
 }
 
-fn has_ended(pid: i32) -> bool {
-    !std::path::Path::new(&format!("/proc/{pid}")).exists()
+/// Waits until no worker is there, alive or as a zombie, these least of all.
+async fn no_children_are_left(pids: &[i32]) {
+    let deadline = std::time::Instant::now() + Duration::from_secs(5);
+    let there = |pid: &i32| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    while !children().is_empty() || pids.iter().any(there) {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{:?} are still there",
+            children()
+        );
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ const MEMORY_BESIDE: u64 = 256 << 20;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// Runs the job in the worker, which is dead when this returns.
+/// Runs the job in the worker, which has been killed when this returns.
 pub(super) async fn run(
     mut worker: Worker,
     job: Job,
@@ -433,7 +433,14 @@ impl Run {
         let now = Instant::now();
         self.cpu = self.worker.cpu_time().unwrap_or(self.cpu);
         let script_time = self.clock.spent(now, self.cpu);
-        let death = self.worker.end().await;
+        let death = match &stop {
+            // Killed, and not waited for: taking down a V8 takes longer than many a script.
+            Stop::Told(_) => {
+                drop(self.worker);
+                Death::default()
+            }
+            _ => self.worker.end().await,
+        };
         // Every future of the handler is dropped before the caller has the end of the run.
         self.calls.shutdown().await;
         let end = match (self.stopping, stop) {
