@@ -120,7 +120,7 @@ async fn a_worker_has_nothing() {
         .await;
     assert_eq!(shown(&ended), "=> 1\n");
 
-    let seen = seen.lock().unwrap();
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
     let [seen] = seen.as_slice() else {
         panic!("one worker, not {seen:?}")
     };
@@ -143,10 +143,7 @@ async fn a_worker_has_nothing() {
         refused => assert!(!root, "root is refused: {refused:?}"),
     }
     assert!(seen.status.contains("NoNewPrivs:\t1"), "{}", seen.status);
-    assert!(
-        has_ended(seen.pid),
-        "the worker is still there, or a zombie"
-    );
+    no_children_are_left(&[seen.pid]).await;
 }
 
 #[tokio::test]
