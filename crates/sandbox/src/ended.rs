@@ -14,7 +14,8 @@ pub struct Ended {
     pub output: Captured,
     /// The script's own time, see [`Limits::script_time`](crate::Limits::script_time).
     pub script_time: Duration,
-    /// Calls that reached the handler.
+    /// Calls that the script made. One that it made just before its end and did not await may have
+    /// been dropped before the handler began with it.
     pub calls: u64,
 }
 
