@@ -66,7 +66,14 @@
       const file = site.getFileName();
       const line = site.getLineNumber();
       if (typeof file === "string") {
-        if (StringPrototypeStartsWith(file, "ext:") || !(line >= 1)) continue;
+        if (StringPrototypeStartsWith(file, "ext:")) continue;
+        if (!(line >= 1)) {
+          // V8 gives an undefined name the place of its statement, and where the script is one
+          // expression, the wrapper begins that statement.
+          position ??= [1, 1];
+          ArrayPrototypePush(lines, `\n    at ${file}:1:1`);
+          continue;
+        }
         position ??= [line, site.getColumnNumber()];
       }
       ArrayPrototypePush(lines, `\n    at ${site.toString()}`);

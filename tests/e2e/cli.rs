@@ -26,14 +26,27 @@ fn ticketing() -> Workbench {
 #[test]
 fn no_configuration() {
     let bench = Workbench::empty();
-    check(&bench, &bench.callgate(&["tools"]), expect![[""]]);
+    check(&bench, &bench.callgate(&["tools"]), expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        callgate: there is no callgate.json or .mcp.json in this folder or above; create one, such as
+          { "mcpServers": { "time": { "command": "mcp-server-time" } } }
+        or name a file with --config
+    "#]]);
 }
 
 #[test]
 fn a_script_needs_no_configuration() {
     let bench = Workbench::empty();
     let ran = bench.run("console.log('hello', [1, { a: 2 }]); return 'done'", &[]);
-    check(&bench, &ran, expect![[""]]);
+    check(&bench, &ran, expect![[r#"
+        exit code 0
+        --- stdout
+        hello [ 1, { a: 2 } ]
+        done
+        --- stderr
+    "#]]);
 }
 
 #[test]
@@ -42,7 +55,12 @@ fn a_named_configuration_that_is_not_there() {
     check(
         &bench,
         &bench.callgate(&["tools", "--config", "nope.json"]),
-        expect![[""]],
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            callgate: nope.json: cannot be read: No such file or directory (os error 2)
+        "#]],
     );
 }
 
@@ -53,26 +71,52 @@ fn a_configuration_with_mistakes() {
         "callgate.json",
         "{\n  // a comment\n  \"mcpServers\": {\n    \"git\": { \"commnad\": \"mcp-server-git\" },\n    \"web\": { \"type\": \"sse\", \"url\": \"http://127.0.0.1:1/sse\" },\n    \"db\": { \"command\": \"db\", \"env\": { \"TOKEN\": \"${CALLGATE_UNSET}\" } }\n  }\n}\n",
     );
-    check(&bench, &bench.callgate(&["tools"]), expect![[""]]);
+    check(&bench, &bench.callgate(&["tools"]), expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        callgate: callgate.json:4:14: unknown key "commnad" in server "git"; did you mean "command"?
+        callgate.json:5:22: server "web" has "type": "sse", a transport that MCP deprecated in its version 2025-03-26; write "type": "http" and the server's streamable HTTP URL
+        callgate.json:6:48: "TOKEN" of "env" in server "db": environment variable "CALLGATE_UNSET" is not set; set it, or write "${CALLGATE_UNSET:-default}"
+    "#]]);
 }
 
 #[test]
 fn a_configuration_that_is_not_json() {
     let bench = Workbench::empty();
     bench.write("callgate.json", "{ \"mcpServers\": ");
-    check(&bench, &bench.callgate(&["tools"]), expect![[""]]);
+    check(&bench, &bench.callgate(&["tools"]), expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        callgate: callgate.json:1:17: not valid JSON: expected value after colon in object property
+    "#]]);
 }
 
 #[test]
 fn a_missing_script() {
     let bench = Workbench::empty();
-    check(&bench, &bench.callgate(&["run", "nope.ts"]), expect![[""]]);
+    check(&bench, &bench.callgate(&["run", "nope.ts"]), expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        callgate: could not read nope.ts: No such file or directory (os error 2)
+    "#]]);
 }
 
 #[test]
 fn an_unknown_command() {
     let bench = Workbench::empty();
-    check(&bench, &bench.callgate(&["rnu", "x.ts"]), expect![[""]]);
+    check(&bench, &bench.callgate(&["rnu", "x.ts"]), expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        error: unrecognized subcommand 'rnu'
+
+        Usage: callgate [OPTIONS] <COMMAND>
+
+        For more information, try '--help'.
+    "#]]);
 }
 
 #[test]
@@ -81,7 +125,14 @@ fn a_limit_that_is_no_time() {
     check(
         &bench,
         &bench.callgate(&["run", "-", "--timeout", "soon"]),
-        expect![[""]],
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            error: invalid value 'soon' for '--timeout <TIME>': "soon" is not a duration; write a number and ms, s, m or h, such as "500ms" or "2s"
+
+            For more information, try '--help'.
+        "#]],
     );
 }
 
@@ -91,7 +142,13 @@ fn an_allowed_pattern_that_matches_nothing() {
     check(
         &bench,
         &bench.run("return 1", &["--allow", "tickting_*"]),
-        expect![[""]],
+        expect![[r#"
+            exit code 0
+            --- stdout
+            1
+            --- stderr
+            warning: rule "tickting_*" in --allow matches no tool
+        "#]],
     );
 }
 
@@ -101,7 +158,12 @@ fn an_allowed_pattern_that_is_none() {
     check(
         &bench,
         &bench.run("return 1", &["--allow", "ticketing-*"]),
-        expect![[""]],
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            callgate: --allow: pattern "ticketing-*" can never match: generated names have "_" in place of "-"; did you mean "ticketing_*"?
+        "#]],
     );
 }
 
@@ -111,17 +173,37 @@ fn a_typo_in_a_tools_name() {
     check(
         &bench,
         &bench.run("await ticketing_createIsue({ title: 'a' })", &[]),
-        expect![[""]],
+        expect![[r#"
+            exit code 1
+            --- stdout
+            --- stderr
+            error: ReferenceError: ticketing_createIsue is not defined
+              --> stdin.ts:1:1
+              1 | await ticketing_createIsue({ title: 'a' })
+                | ^
+            hint: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"?
+            calls: none
+        "#]],
     );
     check(
         &bench,
         &bench.callgate(&["types", "ticketing_createIsue"]),
-        expect![[""]],
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"?
+        "#]],
     );
     check(
         &bench,
         &bench.callgate(&["call", "ticketing_createIsue", "{}"]),
-        expect![[""]],
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"?
+        "#]],
     );
 }
 
@@ -129,21 +211,41 @@ fn a_typo_in_a_tools_name() {
 fn a_tool_called_by_hand() {
     let bench = ticketing();
     let ran = bench.callgate(&["call", "ticketing_createIssue", "{\"title\": \"By hand\"}"]);
-    check(&bench, &ran, expect![[""]]);
+    check(&bench, &ran, expect![[r#"
+        exit code 0
+        --- stdout
+        {"issueId":"ISSUE-1","url":"https://tickets.example/ISSUE-1","title":"By hand","body":"","priority":"medium"}
+        --- stderr
+    "#]]);
     check(
         &bench,
         &bench.callgate(&["call", "ticketing_createIssue", "{}"]),
-        expect![[""]],
+        expect![[r#"
+            exit code 1
+            --- stdout
+            --- stderr
+            callgate: ticketing.createIssue failed: createIssue cannot read its arguments: missing field `title`
+        "#]],
     );
     check(
         &bench,
         &bench.callgate(&["call", "ticketing_createIssue", "[1]"]),
-        expect![[""]],
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            callgate: the arguments must be a JSON object, such as '{"path": "README.md"}'
+        "#]],
     );
     check(
         &bench,
         &bench.callgate(&["call", "ticketing_createIssue", "{"]),
-        expect![[""]],
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            callgate: the arguments are not JSON: EOF while parsing an object at line 1 column 1
+        "#]],
     );
 }
 
@@ -153,7 +255,16 @@ fn tools_are_listed_by_server() {
         "ticketing": fixture("callgate-demo-ticketing", &[]),
         "logging": fixture("callgate-demo-logging", &[]),
     }));
-    check(&bench, &bench.callgate(&["tools"]), expect![[""]]);
+    check(&bench, &bench.callgate(&["tools"]), expect![[r#"
+        exit code 0
+        --- stdout
+        ticketing
+          ticketing_createIssue  File an issue and get its id.
+          ticketing_listIssues  Get every issue filed so far, oldest first.
+        logging
+          logging_getLogs  Get the shop's log entries, oldest first.
+        --- stderr
+    "#]]);
 }
 
 #[test]
@@ -162,7 +273,58 @@ fn the_declarations_of_one_tool() {
     check(
         &bench,
         &bench.callgate(&["types", "logging_getLogs"]),
-        expect![[""]],
+        expect![[r#"
+            exit code 0
+            --- stdout
+            declare namespace mcp {
+              /** Calls a tool by the name of its function. */
+              function callTool<T = unknown>(name: string, input?: object): Promise<T>;
+            }
+            /** A tool call that did not give a result. */
+            declare class McpError extends Error {
+              /** The name of the function. */
+              readonly tool: string;
+              readonly server?: string;
+            }
+            /** The tool ran and reported an error. */
+            declare class McpToolError extends McpError {
+              readonly server: string;
+              readonly content: unknown;
+              readonly structuredContent?: unknown;
+              readonly retryable: boolean;
+            }
+            /** The server could not be asked, or did not answer as the protocol says. */
+            declare class McpProtocolError extends McpError {
+              readonly code: number;
+              readonly data?: unknown;
+            }
+            /** The server did not answer in time. */
+            declare class McpTimeoutError extends McpError {}
+            /** The call was not permitted. */
+            declare class McpDeniedError extends McpError {}
+
+            /** One line of the log */
+            type LogEntry = {
+              timestamp: string;
+              level: "debug" | "info" | "warn" | "error";
+              service: string;
+              message: string;
+            };
+            /** Get the shop's log entries, oldest first. */
+            declare function logging_getLogs(input?: {
+              /** Oldest moment of interest, in milliseconds since the Unix epoch; without it, from the start of the log */
+              since?: number;
+              /** First moment no longer of interest, in milliseconds since the Unix epoch; without it, to the end of the log */
+              until?: number;
+              /** Only entries of this level */
+              level?: "debug" | "info" | "warn" | "error";
+              /** Only entries of this service */
+              service?: string;
+              /** At most this many entries, oldest first; without it, all */
+              limit?: number;
+            }): Promise<{ entries: LogEntry[] }>;
+            --- stderr
+        "#]],
     );
 }
 
@@ -181,10 +343,25 @@ fn what_a_script_would_call() {
     check(
         &bench,
         &bench.callgate(&["check", "script.ts"]),
-        expect![[""]],
+        expect![[r#"
+            exit code 1
+            --- stdout
+            ticketing_listIssues (line 1): allowed by rule "ticketing_list*" in permissions.allow
+            ticketing_createIssue (line 2): to be asked about: no rule matches
+            to run it unattended: --allow ticketing_createIssue
+            line 3: no tool is named "ticketing_closeIssue"; did you mean "ticketing_createIssue"?
+            --- stderr
+        "#]],
     );
     let allowed = ["check", "script.ts", "--allow", "ticketing_create*"];
-    check(&bench, &bench.callgate(&allowed), expect![[""]]);
+    check(&bench, &bench.callgate(&allowed), expect![[r#"
+        exit code 1
+        --- stdout
+        ticketing_listIssues (line 1): allowed by rule "ticketing_list*" in permissions.allow
+        ticketing_createIssue (line 2): allowed by rule "ticketing_create*" in --allow
+        line 3: no tool is named "ticketing_closeIssue"; did you mean "ticketing_createIssue"?
+        --- stderr
+    "#]]);
 }
 
 #[test]
@@ -242,7 +419,24 @@ fn output_over_the_limit_keeps_head_and_tail() {
     check(
         &bench,
         &bench.run(script, &["--output", "200B"]),
-        expect![[""]],
+        expect![[r#"
+            exit code 0
+            --- stdout
+            [19691 of 19890 bytes printed are cut: the beginning and the end follow]
+            line 0 üüüüü
+            line 1 üüüüü
+            line 2 üüüüü
+            line 3 üüüüü
+            line 4 üüüüü
+            line 5 ü
+            […]
+            line 995 üüüüü
+            line 996 üüüüü
+            line 997 üüüüü
+            line 998 üüüüü
+            line 999 üüüüü
+            --- stderr
+        "#]],
     );
 }
 

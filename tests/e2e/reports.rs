@@ -31,7 +31,10 @@ fn without_times(text: &str) -> String {
 
 #[test]
 fn a_script_that_says_nothing() {
-    check("1 + 1", &[], expect![[""]]);
+    check("1 + 1", &[], expect![[r#"
+        2
+        --- stderr
+    "#]]);
 }
 
 #[test]
@@ -41,7 +44,12 @@ fn values_and_output() {
          console.error('to the same output');
          return { an: 'object' }",
         &[],
-        expect![[""]],
+        expect![[r#"
+            Map(1) { 'a' => { b: [ 1, 2 ] } } Set(1) { 1 } undefined null -0 1n
+            to the same output
+            {"an":"object"}
+            --- stderr
+        "#]],
     );
 }
 
@@ -55,7 +63,18 @@ function first(list: unknown[]) {
 console.log('looking');
 first(rows.rows);",
         &[],
-        expect![[""]],
+        expect![[r#"
+            looking
+            --- stderr
+            error: TypeError: Cannot read properties of undefined (reading 'name')
+              --> stdin.ts:3:40
+              3 |   return (list[0] as { name: string }).name;
+                |                                        ^
+              at first (stdin.ts:3:40)
+              at stdin.ts:6:1
+            calls: 1
+              1 odd_echo ok in _ ms, 11 bytes
+        "#]],
     );
 }
 
@@ -64,7 +83,16 @@ fn an_uncaught_tool_error_shows_what_the_server_said() {
     check(
         "await odd_echo({});\nawait odd_fails({});",
         &[],
-        expect![[""]],
+        expect![[r#"
+            --- stderr
+            error: McpToolError: disk is full
+              --> stdin.ts:2:7
+              2 | await odd_fails({});
+                |       ^
+            calls: 2
+              1 odd_echo ok in _ ms, 2 bytes
+              2 odd_fails failed in _ ms: disk is full
+        "#]],
     );
 }
 
@@ -73,23 +101,55 @@ fn an_uncaught_protocol_error() {
     check(
         "await odd_rejects({ code: -32000, message: 'no such row' })",
         &[],
-        expect![[""]],
+        expect![[r#"
+            --- stderr
+            error: McpProtocolError: no such row
+              --> stdin.ts:1:7
+              1 | await odd_rejects({ code: -32000, message: 'no such row' })
+                |       ^
+            calls: 1
+              1 odd_rejects failed in _ ms: no such row (code -32000)
+        "#]],
     );
 }
 
 #[test]
 fn an_uncaught_denial_names_the_rule() {
-    check("await odd_text({ text: 'a' })", &[], expect![[""]]);
+    check("await odd_text({ text: 'a' })", &[], expect![[r#"
+        --- stderr
+        error: McpDeniedError: odd_text was not called: denied by rule "odd_text" in permissions.deny
+          --> stdin.ts:1:7
+          1 | await odd_text({ text: 'a' })
+            |       ^
+        calls: 1
+          1 odd_text denied by rule "odd_text" in permissions.deny
+    "#]]);
 }
 
 #[test]
 fn a_denial_without_anybody_to_ask() {
-    check("await odd_image({})", &[], expect![[""]]);
+    check("await odd_image({})", &[], expect![[r#"
+        --- stderr
+        error: McpDeniedError: odd_image was not called: denied, because there is nobody to ask (to be asked about: no rule matches); allow it with the pattern "odd_image"
+          --> stdin.ts:1:7
+          1 | await odd_image({})
+            |       ^
+        calls: 1
+          1 odd_image denied, because there is nobody to ask (to be asked about: no rule matches)
+    "#]]);
 }
 
 #[test]
 fn a_name_that_is_nothing() {
-    check("await odd_ehco({})", &[], expect![[""]]);
+    check("await odd_ehco({})", &[], expect![[r#"
+        --- stderr
+        error: ReferenceError: odd_ehco is not defined
+          --> stdin.ts:1:1
+          1 | await odd_ehco({})
+            | ^
+        hint: no tool is named "odd_ehco"; did you mean "odd_echo"?
+        calls: none
+    "#]]);
 }
 
 #[test]
@@ -97,7 +157,14 @@ fn a_computed_name_that_is_no_tool() {
     check(
         "await mcp.callTool('odd_' + 'ehco', {})",
         &[],
-        expect![[""]],
+        expect![[r#"
+            --- stderr
+            error: McpProtocolError: no tool is named "odd_ehco"; did you mean "odd_echo"?
+              --> stdin.ts:1:11
+              1 | await mcp.callTool('odd_' + 'ehco', {})
+                |           ^
+            calls: none
+        "#]],
     );
 }
 
@@ -106,13 +173,24 @@ fn a_rejected_promise_nobody_waits_for() {
     check(
         "Promise.reject(new RangeError('forgotten'));\nawait new Promise((r) => setTimeout(r, 10));",
         &[],
-        expect![[""]],
+        expect![[r#"
+            --- stderr
+            error: RangeError: forgotten
+              --> stdin.ts:1:16
+              1 | Promise.reject(new RangeError('forgotten'));
+                |                ^
+            calls: none
+        "#]],
     );
 }
 
 #[test]
 fn a_thrown_value_that_is_no_error() {
-    check("throw { code: 7 }", &[], expect![[""]]);
+    check("throw { code: 7 }", &[], expect![[r#"
+        --- stderr
+        error: { code: 7 }
+        calls: none
+    "#]]);
 }
 
 #[test]
@@ -120,13 +198,30 @@ fn an_error_with_a_cause() {
     check(
         "throw new Error('outer', { cause: new TypeError('inner') })",
         &[],
-        expect![[""]],
+        expect![[r#"
+            --- stderr
+            error: Error: outer
+              --> stdin.ts:1:7
+              1 | throw new Error('outer', { cause: new TypeError('inner') })
+                |       ^
+              at stdin.ts:1:7
+              Caused by: TypeError: inner
+              at stdin.ts:1:35
+            calls: none
+        "#]],
     );
 }
 
 #[test]
 fn a_syntax_error() {
-    check("const a = 1;\nconst b = (a +;\n", &[], expect![[""]]);
+    check("const a = 1;\nconst b = (a +;\n", &[], expect![[r#"
+        --- stderr
+        error: an expression is expected here
+          --> stdin.ts:2:15
+          2 | const b = (a +;
+            |               ^
+        calls: none
+    "#]]);
 }
 
 #[test]
@@ -134,7 +229,14 @@ fn an_import() {
     check(
         "import fs from 'node:fs';\nfs.readFileSync('/etc/passwd')",
         &[],
-        expect![[""]],
+        expect![[r#"
+            --- stderr
+            error: imports are not available; call tools as global functions, such as server_tool(input)
+              --> stdin.ts:1:1
+              1 | import fs from 'node:fs';
+                | ^
+            calls: none
+        "#]],
     );
 }
 
@@ -143,7 +245,12 @@ fn a_promise_that_never_settles() {
     check(
         "console.log('waiting');\nawait new Promise(() => {});",
         &[],
-        expect![[""]],
+        expect![[r#"
+            waiting
+            --- stderr
+            error: the script waits for a promise that nothing can settle: no call and no timer is left
+            calls: none
+        "#]],
     );
 }
 
@@ -152,7 +259,13 @@ fn the_time_limit() {
     check(
         "console.log('spinning');\nwhile (true) {}",
         &["--timeout", "200ms"],
-        expect![[""]],
+        expect![[r#"
+            spinning
+            --- stderr
+            error: the script ran for _ ms, over its limit of _ ms
+            hint: waiting for tools is not counted; raise the limit with --timeout or limits.timeout
+            calls: none
+        "#]],
     );
 }
 
@@ -161,7 +274,12 @@ fn the_memory_limit() {
     check(
         "const all = [];\nwhile (true) all.push([all.length, {}]);",
         &["--memory", "32MiB", "--timeout", "60s"],
-        expect![[""]],
+        expect![[r#"
+            --- stderr
+            error: the script used 27262976 bytes of memory, over its limit of 33554432 bytes
+            hint: keep less at once, or raise the limit with --memory or limits.memory
+            calls: none
+        "#]],
     );
 }
 
@@ -178,5 +296,40 @@ fn the_json_form() {
         assert!(report["calls"][0][time].is_number(), "{report:#}");
         report["calls"][0][time] = Value::Null;
     }
-    expect![[""]].assert_eq(&format!("{report:#}"));
+    expect![[r#"
+        {
+          "version": 1,
+          "script": "stdin.ts",
+          "status": "completed",
+          "error": null,
+          "output": {
+            "text": "hi\n",
+            "bytes": 3,
+            "cutBytes": 0
+          },
+          "value": {
+            "json": {
+              "a": 1
+            },
+            "text": "{\"a\":1}",
+            "bytes": 7
+          },
+          "calls": [
+            {
+              "ordinal": 1,
+              "function": "odd_echo",
+              "server": "odd",
+              "tool": "echo",
+              "decision": "allowed by rule \"*\" in permissions.allow",
+              "argumentBytes": 7,
+              "resultBytes": 7,
+              "startedMs": null,
+              "tookMs": null,
+              "outcome": "ok"
+            }
+          ],
+          "unavailable": [],
+          "scriptMs": null,
+          "totalMs": null
+        }"#]].assert_eq(&format!("{report:#}"));
 }

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callgate_broker::{Answer, CallError, Run, Target};
+use callgate_broker::{CallError, Run, Target};
 use callgate_catalog::Catalog;
-use callgate_policy::Verdict;
 use callgate_sandbox::{CallHandler, ErrorClass, Thrown};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -145,22 +144,8 @@ fn thrown(function: &str, error: CallError) -> Thrown {
             format!("{function} gave no answer within {} ms", limit.as_millis()),
             json!({ "tool": function, "server": server }),
         ),
-        CallError::Denied { server, ruling, .. } => {
-            // A rule or a person that said no is not to be argued with.
-            let unanswered = matches!(ruling.answer, None | Some(Answer::Nobody))
-                && ruling.decision.verdict == Verdict::Ask;
-            let message = match unanswered {
-                true => format!(
-                    "{shown}; to allow it, write it under permissions.allow or run with --allow \
-                     {function}"
-                ),
-                false => shown,
-            };
-            (
-                ErrorClass::Denied,
-                message,
-                json!({ "tool": function, "server": server }),
-            )
+        CallError::Denied { server, .. } => {
+            (ErrorClass::Denied, shown, json!({ "tool": function, "server": server }))
         }
         // A kind that is added later must not pass for a result.
         _ => (ErrorClass::Protocol, shown, json!({ "tool": function })),

@@ -33,6 +33,7 @@ pub struct Gate {
     asker: Arc<dyn Asker>,
     unavailable: Vec<Unavailable>,
     warnings: Vec<String>,
+    unmatched_rules: Vec<String>,
 }
 
 /// Why a gate could not be built. A server that does not start is no reason:
@@ -142,14 +143,10 @@ impl GateBuilder {
         options.jit = self.limits.jit;
         let launcher = Launcher::new(self.worker, options);
         let broker = Broker::start(self.servers).await;
-        let (catalog, unavailable, mut warnings) = discover(&broker);
+        let (catalog, unavailable, warnings) = discover(&broker);
         let functions = catalog.tools().iter().map(|tool| tool.function.as_str());
-        warnings.extend(
-            self.rules
-                .unmatched(functions)
-                .iter()
-                .map(ToString::to_string),
-        );
+        let unmatched = self.rules.unmatched(functions);
+        let unmatched_rules = unmatched.iter().map(ToString::to_string).collect();
         Ok(Gate {
             broker,
             catalog: Arc::new(catalog),
@@ -159,6 +156,7 @@ impl GateBuilder {
             asker: self.asker,
             unavailable,
             warnings,
+            unmatched_rules,
         })
     }
 }
@@ -273,9 +271,14 @@ impl Gate {
         })
     }
 
-    /// What is wrong with tools, schemas and rules without stopping anything.
+    /// What is wrong with servers, tools and schemas without stopping anything.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// The rules that can decide nothing about the tools there are, and why.
+    pub fn unmatched_rules(&self) -> &[String] {
+        &self.unmatched_rules
     }
 
     /// The limits of a run that brings none of its own.
@@ -306,10 +309,7 @@ impl Gate {
     /// `None` if it does not.
     pub(crate) fn why_unknown(&self, name: &str) -> Option<String> {
         if let Some(server) = self.unavailable_server_of(name) {
-            return Some(format!(
-                "{name}: server {:?} is not available: {}",
-                server.server, server.reason
-            ));
+            return Some(format!("{name} is not available: {}", server.reason));
         }
         self.catalog.suggest(name)?;
         Some(self.unknown_tool_message(name))

@@ -46,8 +46,6 @@ pub struct RunReport {
     pub calls: Vec<LedgerLine>,
     /// Servers that could not be used, and why.
     pub unavailable: Vec<Unavailable>,
-    /// What did not stop the run but the author should know.
-    pub warnings: Vec<String>,
     /// Milliseconds that count against the script-time limit: waiting for
     /// tools and for a person's answer is not in it.
     pub script_ms: u64,

@@ -49,6 +49,7 @@ async fn run(config: Option<&Path>, args: RunArgs) -> anyhow::Result<u8> {
     let Some(gate) = session::connect(config.as_ref(), setting, &cancel).await? else {
         return Ok(INTERRUPTED);
     };
+    session::tell_unmatched_rules(&gate);
     let watched = Arc::clone(&progress);
     let request = RunRequest::new(source)
         .name(name)
@@ -196,10 +197,7 @@ async fn call(config: Option<&Path>, args: CallArgs) -> anyhow::Result<u8> {
         return Ok(INTERRUPTED);
     };
     if let Some(server) = gate.unavailable_server_of(&args.tool) {
-        print::error(&format!(
-            "server {:?} is not available: {}",
-            server.server, server.reason
-        ));
+        print::error(&server.reason);
         return Ok(callgate::Status::MissingServer.exit_code());
     }
     known(&gate, std::slice::from_ref(&args.tool))?;

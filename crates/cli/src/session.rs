@@ -85,8 +85,9 @@ pub async fn connect(
         limits.script_time = flags.timeout.unwrap_or(limits.script_time);
         limits.heap_bytes = flags.memory.unwrap_or(limits.heap_bytes);
         limits.buffer_bytes = flags.memory.unwrap_or(limits.buffer_bytes);
-        limits.output_bytes = flags.output.unwrap_or(limits.output_bytes);
-        limits.result_bytes = flags.output.unwrap_or(limits.result_bytes);
+        if let Some(output) = flags.output {
+            limits.keep_output(output);
+        }
     }
     let build = builder
         .rules(rules)
@@ -102,13 +103,19 @@ pub async fn connect(
 /// Tells on standard error what could not be connected or used.
 pub fn tell_problems(gate: &Gate) {
     for server in gate.unavailable() {
-        print::err(&format!(
-            "server not available: {}: {}\n",
-            server.server, server.reason
-        ));
+        print::err(&format!("warning: {}
+", server.reason));
     }
     for warning in gate.warnings() {
         print::err(&format!("warning: {warning}\n"));
+    }
+    tell_unmatched_rules(gate);
+}
+
+/// Tells on standard error which permissions match nothing.
+pub fn tell_unmatched_rules(gate: &Gate) {
+    for unmatched in gate.unmatched_rules() {
+        print::err(&format!("warning: {unmatched}\n"));
     }
 }
 

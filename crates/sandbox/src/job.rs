@@ -39,10 +39,10 @@ pub struct Limits {
     /// Bytes of all array buffers together. Default 128 MiB. Passing it ends the run like
     /// `heap_bytes`; a single buffer that grows in place fails with a `RangeError` somewhat later.
     pub buffer_bytes: u64,
-    /// Bytes of console output that are kept: half as the head, half as the tail. Default 64 KiB.
+    /// Bytes of console output that are kept: half as the head, half as the tail. Default 16 KiB.
     /// Nothing ends; what was cut is counted.
     pub output_bytes: u64,
-    /// Lines of console output that are kept, in the same way. Default 2000.
+    /// Lines of console output that are kept, in the same way. Default 2048.
     pub output_lines: u64,
     /// Bytes, roughly, that one console message may have; over it, its middle or its end is left
     /// out. Default 64 KiB.
@@ -50,7 +50,7 @@ pub struct Limits {
     /// Levels of nesting that the console shows of a value. Default 4.
     pub depth: u32,
     /// Bytes of the returned value's JSON that are kept; over it, half as head and half as tail.
-    /// Default 1 MiB.
+    /// Default 16 KiB.
     pub result_bytes: u64,
     /// Bytes of one call's input as JSON text. Default 16 MiB. Over it the call throws.
     pub input_bytes: u64,
@@ -66,6 +66,16 @@ pub struct Limits {
     pub jit: bool,
 }
 
+impl Limits {
+    /// Keeps `bytes` of console output and as much of the returned value, and a line of output for
+    /// every 8 bytes, as the defaults do.
+    pub fn keep_output(&mut self, bytes: u64) {
+        self.output_bytes = bytes;
+        self.output_lines = bytes.div_ceil(8);
+        self.result_bytes = bytes;
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -73,11 +83,11 @@ impl Default for Limits {
             run_time: Duration::from_secs(3600),
             heap_bytes: 128 << 20,
             buffer_bytes: 128 << 20,
-            output_bytes: 64 << 10,
-            output_lines: 2000,
+            output_bytes: 16 << 10,
+            output_lines: 2048,
             message_bytes: 64 << 10,
             depth: 4,
-            result_bytes: 1 << 20,
+            result_bytes: 16 << 10,
             input_bytes: 16 << 20,
             reply_bytes: 256 << 20,
             calls_in_flight: 1000,

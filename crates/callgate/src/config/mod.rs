@@ -104,7 +104,8 @@ pub struct LimitsConfig {
     /// `output`: console output, and returned value, kept for the report, in
     /// bytes each.
     pub output: Option<u64>,
-    /// `outputLines`: console output kept for the report, in lines.
+    /// `outputLines`: console output kept for the report, in lines; a line for
+    /// every 8 bytes of `output` if only that is set.
     pub output_lines: Option<u64>,
     /// `result`: size of one tool result, in bytes.
     pub result: Option<u64>,
@@ -122,8 +123,9 @@ impl LimitsConfig {
         limits.run_time = self.run_timeout.unwrap_or(limits.run_time);
         limits.heap_bytes = self.memory.unwrap_or(limits.heap_bytes);
         limits.buffer_bytes = self.memory.unwrap_or(limits.buffer_bytes);
-        limits.output_bytes = self.output.unwrap_or(limits.output_bytes);
-        limits.result_bytes = self.output.unwrap_or(limits.result_bytes);
+        if let Some(output) = self.output {
+            limits.keep_output(output);
+        }
         limits.output_lines = self.output_lines.unwrap_or(limits.output_lines);
         limits.reply_bytes = self.result.unwrap_or(limits.reply_bytes);
         limits.calls_in_flight = self

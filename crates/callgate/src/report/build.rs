@@ -131,7 +131,6 @@ fn empty(request: &RunRequest) -> RunReport {
         value: None,
         calls: Vec::new(),
         unavailable: Vec::<Unavailable>::new(),
-        warnings: Vec::new(),
         script_ms: 0,
         total_ms: 0,
     }
@@ -168,10 +167,18 @@ fn threw(
             .then(|| position(&request.source, exception.line, exception.column))
             .flatten(),
         name: Some(exception.name).filter(|name| !name.is_empty()),
-        stack: exception.stack,
+        stack: frames(&exception.stack),
         ..RunError::new(kind, exception.message)
     };
     (status, error)
+}
+
+/// The frames of a stack, and what it says of causes, without the headline:
+/// class and message stand elsewhere.
+fn frames(stack: &str) -> String {
+    let is_frame = |line: &&str| line.starts_with("at ") || line.starts_with("Caused by: ");
+    let lines: Vec<&str> = stack.lines().map(str::trim_start).skip_while(|l| !is_frame(l)).collect();
+    lines.join("\n")
 }
 
 fn limit_error(which: WhichLimit, limit: u64, observed: u64) -> RunError {

@@ -51,14 +51,7 @@ impl fmt::Display for Problems<'_> {
             write_calls(f, report)?;
         }
         for server in &report.unavailable {
-            writeln!(
-                f,
-                "server not available: {}: {}",
-                server.server, server.reason
-            )?;
-        }
-        for warning in &report.warnings {
-            writeln!(f, "warning: {warning}")?;
+            writeln!(f, "warning: {}", server.reason)?;
         }
         Ok(())
     }
@@ -80,10 +73,12 @@ fn write_error(f: &mut fmt::Formatter<'_>, script: &str, error: &RunError) -> fm
     if let Some(position) = &error.position {
         write_position(f, script, position)?;
     }
-    // The first frame is the position above; the rest tells how the script
+    // A single frame is the position above; more of them tell how the script
     // got there.
-    for frame in error.stack.lines().skip(1) {
-        writeln!(f, "  {}", frame.trim_start())?;
+    if error.position.is_none() || error.stack.lines().count() > 1 {
+        for frame in error.stack.lines() {
+            writeln!(f, "  {frame}")?;
+        }
     }
     if let Some(hint) = &error.hint {
         writeln!(f, "hint: {hint}")?;
