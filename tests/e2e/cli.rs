@@ -26,27 +26,35 @@ fn ticketing() -> Workbench {
 #[test]
 fn no_configuration() {
     let bench = Workbench::empty();
-    check(&bench, &bench.callgate(&["tools"]), expect![[r#"
+    check(
+        &bench,
+        &bench.callgate(&["tools"]),
+        expect![[r#"
         exit code 2
         --- stdout
         --- stderr
         callgate: there is no callgate.json or .mcp.json in this folder or above; create one, such as
           { "mcpServers": { "time": { "command": "mcp-server-time" } } }
         or name a file with --config
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_script_needs_no_configuration() {
     let bench = Workbench::empty();
     let ran = bench.run("console.log('hello', [1, { a: 2 }]); return 'done'", &[]);
-    check(&bench, &ran, expect![[r#"
+    check(
+        &bench,
+        &ran,
+        expect![[r#"
         exit code 0
         --- stdout
         hello [ 1, { a: 2 } ]
         done
         --- stderr
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -71,43 +79,58 @@ fn a_configuration_with_mistakes() {
         "callgate.json",
         "{\n  // a comment\n  \"mcpServers\": {\n    \"git\": { \"commnad\": \"mcp-server-git\" },\n    \"web\": { \"type\": \"sse\", \"url\": \"http://127.0.0.1:1/sse\" },\n    \"db\": { \"command\": \"db\", \"env\": { \"TOKEN\": \"${CALLGATE_UNSET}\" } }\n  }\n}\n",
     );
-    check(&bench, &bench.callgate(&["tools"]), expect![[r#"
+    check(
+        &bench,
+        &bench.callgate(&["tools"]),
+        expect![[r#"
         exit code 2
         --- stdout
         --- stderr
         callgate: callgate.json:4:14: unknown key "commnad" in server "git"; did you mean "command"?
         callgate.json:5:22: server "web" has "type": "sse", a transport that MCP deprecated in its version 2025-03-26; write "type": "http" and the server's streamable HTTP URL
         callgate.json:6:48: "TOKEN" of "env" in server "db": environment variable "CALLGATE_UNSET" is not set; set it, or write "${CALLGATE_UNSET:-default}"
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_configuration_that_is_not_json() {
     let bench = Workbench::empty();
     bench.write("callgate.json", "{ \"mcpServers\": ");
-    check(&bench, &bench.callgate(&["tools"]), expect![[r#"
+    check(
+        &bench,
+        &bench.callgate(&["tools"]),
+        expect![[r#"
         exit code 2
         --- stdout
         --- stderr
         callgate: callgate.json:1:17: not valid JSON: expected value after colon in object property
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_missing_script() {
     let bench = Workbench::empty();
-    check(&bench, &bench.callgate(&["run", "nope.ts"]), expect![[r#"
+    check(
+        &bench,
+        &bench.callgate(&["run", "nope.ts"]),
+        expect![[r#"
         exit code 2
         --- stdout
         --- stderr
         callgate: could not read nope.ts: No such file or directory (os error 2)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn an_unknown_command() {
     let bench = Workbench::empty();
-    check(&bench, &bench.callgate(&["rnu", "x.ts"]), expect![[r#"
+    check(
+        &bench,
+        &bench.callgate(&["rnu", "x.ts"]),
+        expect![[r#"
         exit code 2
         --- stdout
         --- stderr
@@ -116,7 +139,8 @@ fn an_unknown_command() {
         Usage: callgate [OPTIONS] <COMMAND>
 
         For more information, try '--help'.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -211,12 +235,16 @@ fn a_typo_in_a_tools_name() {
 fn a_tool_called_by_hand() {
     let bench = ticketing();
     let ran = bench.callgate(&["call", "ticketing_createIssue", "{\"title\": \"By hand\"}"]);
-    check(&bench, &ran, expect![[r#"
+    check(
+        &bench,
+        &ran,
+        expect![[r#"
         exit code 0
         --- stdout
         {"issueId":"ISSUE-1","url":"https://tickets.example/ISSUE-1","title":"By hand","body":"","priority":"medium"}
         --- stderr
-    "#]]);
+    "#]],
+    );
     check(
         &bench,
         &bench.callgate(&["call", "ticketing_createIssue", "{}"]),
@@ -255,7 +283,10 @@ fn tools_are_listed_by_server() {
         "ticketing": fixture("callgate-demo-ticketing", &[]),
         "logging": fixture("callgate-demo-logging", &[]),
     }));
-    check(&bench, &bench.callgate(&["tools"]), expect![[r#"
+    check(
+        &bench,
+        &bench.callgate(&["tools"]),
+        expect![[r#"
         exit code 0
         --- stdout
         ticketing
@@ -264,7 +295,8 @@ fn tools_are_listed_by_server() {
         logging
           logging_getLogs  Get the shop's log entries, oldest first.
         --- stderr
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -354,14 +386,18 @@ fn what_a_script_would_call() {
         "#]],
     );
     let allowed = ["check", "script.ts", "--allow", "ticketing_create*"];
-    check(&bench, &bench.callgate(&allowed), expect![[r#"
+    check(
+        &bench,
+        &bench.callgate(&allowed),
+        expect![[r#"
         exit code 1
         --- stdout
         ticketing_listIssues (line 1): allowed by rule "ticketing_list*" in permissions.allow
         ticketing_createIssue (line 2): allowed by rule "ticketing_create*" in --allow
         line 3: no tool is named "ticketing_closeIssue"; did you mean "ticketing_createIssue"?
         --- stderr
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

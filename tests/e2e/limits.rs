@@ -89,7 +89,13 @@ fn a_heap_bomb() {
 #[test]
 fn an_array_buffer_bomb() {
     let script = "const all = []; while (true) all.push(new Uint8Array(16 << 20))";
-    ends(script, &["--memory", "64MiB"], "limit", "limit", Some("memory"));
+    ends(
+        script,
+        &["--memory", "64MiB"],
+        "limit",
+        "limit",
+        Some("memory"),
+    );
 }
 
 #[test]

@@ -31,10 +31,14 @@ fn without_times(text: &str) -> String {
 
 #[test]
 fn a_script_that_says_nothing() {
-    check("1 + 1", &[], expect![[r#"
+    check(
+        "1 + 1",
+        &[],
+        expect![[r#"
         2
         --- stderr
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -115,7 +119,10 @@ fn an_uncaught_protocol_error() {
 
 #[test]
 fn an_uncaught_denial_names_the_rule() {
-    check("await odd_text({ text: 'a' })", &[], expect![[r#"
+    check(
+        "await odd_text({ text: 'a' })",
+        &[],
+        expect![[r#"
         --- stderr
         error: McpDeniedError: odd_text was not called: denied by rule "odd_text" in permissions.deny
           --> stdin.ts:1:7
@@ -123,12 +130,16 @@ fn an_uncaught_denial_names_the_rule() {
             |       ^
         calls: 1
           1 odd_text denied by rule "odd_text" in permissions.deny
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_denial_without_anybody_to_ask() {
-    check("await odd_image({})", &[], expect![[r#"
+    check(
+        "await odd_image({})",
+        &[],
+        expect![[r#"
         --- stderr
         error: McpDeniedError: odd_image was not called: denied, because there is nobody to ask (to be asked about: no rule matches); allow it with the pattern "odd_image"
           --> stdin.ts:1:7
@@ -136,12 +147,16 @@ fn a_denial_without_anybody_to_ask() {
             |       ^
         calls: 1
           1 odd_image denied, because there is nobody to ask (to be asked about: no rule matches)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_name_that_is_nothing() {
-    check("await odd_ehco({})", &[], expect![[r#"
+    check(
+        "await odd_ehco({})",
+        &[],
+        expect![[r#"
         --- stderr
         error: ReferenceError: odd_ehco is not defined
           --> stdin.ts:1:1
@@ -149,7 +164,8 @@ fn a_name_that_is_nothing() {
             | ^
         hint: no tool is named "odd_ehco"; did you mean "odd_echo"?
         calls: none
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -186,11 +202,15 @@ fn a_rejected_promise_nobody_waits_for() {
 
 #[test]
 fn a_thrown_value_that_is_no_error() {
-    check("throw { code: 7 }", &[], expect![[r#"
+    check(
+        "throw { code: 7 }",
+        &[],
+        expect![[r#"
         --- stderr
         error: { code: 7 }
         calls: none
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -214,14 +234,18 @@ fn an_error_with_a_cause() {
 
 #[test]
 fn a_syntax_error() {
-    check("const a = 1;\nconst b = (a +;\n", &[], expect![[r#"
+    check(
+        "const a = 1;\nconst b = (a +;\n",
+        &[],
+        expect![[r#"
         --- stderr
         error: an expression is expected here
           --> stdin.ts:2:15
           2 | const b = (a +;
             |               ^
         calls: none
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -331,5 +355,6 @@ fn the_json_form() {
           "unavailable": [],
           "scriptMs": null,
           "totalMs": null
-        }"#]].assert_eq(&format!("{report:#}"));
+        }"#]]
+    .assert_eq(&format!("{report:#}"));
 }

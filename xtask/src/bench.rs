@@ -18,26 +18,14 @@ pub(crate) struct Options {
 pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     setup::for_build(project)?;
     say::step("build in release mode (the first time: about twenty minutes on two cores)");
+    // The whole workspace both times: a part of it would choose other features
+    // for its dependencies and compile them again.
     let mut build = project.cargo();
-    build.args([
-        "build",
-        "--locked",
-        "--release",
-        "--package",
-        "callgate-cli",
-    ]);
-    build.args(["--package", "callgate-fixture-servers", "--bins"]);
+    build.args(["build", "--locked", "--release", "--workspace", "--bins"]);
     process::run(&mut build)?;
     say::step("benchmarks");
     let mut bench = project.cargo();
-    bench.args([
-        "bench",
-        "--locked",
-        "--package",
-        "callgate-tests",
-        "--benches",
-        "--",
-    ]);
+    bench.args(["bench", "--locked", "--workspace", "--bench", "gate", "--"]);
     process::run(bench.args(&options.arguments))?;
     Ok(ExitCode::SUCCESS)
 }

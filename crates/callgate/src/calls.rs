@@ -144,9 +144,11 @@ fn thrown(function: &str, error: CallError) -> Thrown {
             format!("{function} gave no answer within {} ms", limit.as_millis()),
             json!({ "tool": function, "server": server }),
         ),
-        CallError::Denied { server, .. } => {
-            (ErrorClass::Denied, shown, json!({ "tool": function, "server": server }))
-        }
+        CallError::Denied { server, .. } => (
+            ErrorClass::Denied,
+            shown,
+            json!({ "tool": function, "server": server }),
+        ),
         // A kind that is added later must not pass for a result.
         _ => (ErrorClass::Protocol, shown, json!({ "tool": function })),
     };

@@ -73,7 +73,13 @@ impl Default for GateBuilder {
 impl GateBuilder {
     /// Takes servers, rules and limits from a configuration file.
     pub fn config(mut self, config: &Config) -> Self {
-        self.servers.extend(config.servers.iter().cloned());
+        for server in &config.servers {
+            let mut server = server.clone();
+            if let Some(result) = config.limits.result {
+                server.max_message_bytes = usize::try_from(result).unwrap_or(usize::MAX);
+            }
+            self.servers.push(server);
+        }
         self.rules = config.permissions.clone();
         self.limits = config.limits.over_defaults();
         self

@@ -103,8 +103,11 @@ pub async fn connect(
 /// Tells on standard error what could not be connected or used.
 pub fn tell_problems(gate: &Gate) {
     for server in gate.unavailable() {
-        print::err(&format!("warning: {}
-", server.reason));
+        print::err(&format!(
+            "warning: {}
+",
+            server.reason
+        ));
     }
     for warning in gate.warnings() {
         print::err(&format!("warning: {warning}\n"));

@@ -102,37 +102,44 @@ fn a_whole_file() {
 }
 "#,
         expect![[r#"
-            Server {
+            ServerSpec {
                 name: "zeta",
                 transport: Stdio {
                     command: "npx",
                     args: [3 not shown],
-                    env: ["TOKEN", "MODE"], values not shown,
+                    env: [
+                        "MODE",
+                        "TOKEN",
+                    ],
                     cwd: Some(
                         "/project/sub",
                     ),
                 },
+                era: Auto,
                 trusted: true,
-                protocol: Auto,
-                start_timeout: Some(
-                    60s,
-                ),
-                call_timeout: Some(
-                    90s,
-                ),
+                start_timeout: 60s,
+                call_timeout: 90s,
+                max_message_bytes: 67108864,
             }
-            Server {
+            ServerSpec {
                 name: "alpha",
                 transport: Http {
-                    url: https://example.com/…,
-                    headers: ["Authorization"], values not shown,
+                    url: "https://example.com/mcp",
+                    headers: [
+                        "Authorization",
+                    ],
                 },
-                trusted: false,
-                protocol: Fixed(
-                    "2025-11-25",
+                era: Fixed(
+                    Revision(
+                        ProtocolVersion(
+                            "2025-11-25",
+                        ),
+                    ),
                 ),
-                start_timeout: None,
-                call_timeout: None,
+                trusted: false,
+                start_timeout: 30s,
+                call_timeout: 60s,
+                max_message_bytes: 67108864,
             }
             disabled: ["off"]
             Allow rule "git_*" in permissions.allow
@@ -188,19 +195,19 @@ fn values_reach_the_server() {
     };
     check(
         r#""command": "${PROGRAM}", "args": ["${workspaceFolder}/x", "$PROGRAM", "${NO:-a}${EMPTY:-b}${EMPTY}"]"#,
-        expect![[r#"node ["/project/x", "$PROGRAM", "ab"] [] None"#]],
+        expect![[r#"node ["/project/x", "$PROGRAM", "ab"] {} None"#]],
     );
     check(
         r#""command": "./bin/${PROGRAM}", "cwd": "${workspaceFolder}/x", "env": {"A": "${REFERENCE}"}"#,
-        expect![[r#"/project/./bin/node [] [("A", "${TOKEN}")] Some("/project/x")"#]],
+        expect![[r#"/project/./bin/node [] {"A": "${TOKEN}"} Some("/project/x")"#]],
     );
     check(
         r#""command": "/bin/x", "cwd": "/tmp""#,
-        expect![[r#"/bin/x [] [] Some("/tmp")"#]],
+        expect![[r#"/bin/x [] {} Some("/tmp")"#]],
     );
     check(
         r#""url": "http://${HOST}:${PORT:-80}/mcp", "headers": {"X-Key": "${TOKEN}"}"#,
-        expect![[r#"http://example.com:80/mcp [("X-Key", "hunter2")]"#]],
+        expect![[r#"http://example.com:80/mcp {"X-Key": "hunter2"}"#]],
     );
 }
 
@@ -348,28 +355,29 @@ fn keys_of_other_clients_are_errors_in_our_file_and_warnings_in_a_shared_one() {
         ".mcp.json",
         text,
         expect![[r#"
-        Server {
-            name: "git",
-            transport: Stdio {
-                command: "git",
-                args: [0 not shown],
-                env: [], values not shown,
-                cwd: None,
-            },
-            trusted: false,
-            protocol: Auto,
-            start_timeout: None,
-            call_timeout: None,
-        }
-        warning: .mcp.json:2:3: key "inputs" in the file means nothing here; put the values into environment variables and write "${NAME}"
-        warning: .mcp.json:5:42: key "timeout" in server "git" means nothing here; write "callTimeout", such as "60s"
-        warning: .mcp.json:5:57: key "autoApprove" in server "git" means nothing here; write the tools under "permissions", "allow"
-        warning: .mcp.json:6:7: key "alwaysAllow" in server "git" means nothing here; write the tools under "permissions", "allow"
-        warning: .mcp.json:6:26: key "envFile" in server "git" means nothing here; write the variables under "env"
-        warning: .mcp.json:6:45: key "gallery" in server "git" means nothing here; it is a note of VS Code
-        warning: .mcp.json:6:62: key "dev" in server "git" means nothing here; Callgate does not restart servers
-        warning: .mcp.json:6:73: key "trust" in server "git" means nothing here; write "trusted"
-    "#]],
+            ServerSpec {
+                name: "git",
+                transport: Stdio {
+                    command: "git",
+                    args: [0 not shown],
+                    env: [],
+                    cwd: None,
+                },
+                era: Auto,
+                trusted: false,
+                start_timeout: 30s,
+                call_timeout: 60s,
+                max_message_bytes: 67108864,
+            }
+            warning: .mcp.json:2:3: key "inputs" in the file means nothing here; put the values into environment variables and write "${NAME}"
+            warning: .mcp.json:5:42: key "timeout" in server "git" means nothing here; write "callTimeout", such as "60s"
+            warning: .mcp.json:5:57: key "autoApprove" in server "git" means nothing here; write the tools under "permissions", "allow"
+            warning: .mcp.json:6:7: key "alwaysAllow" in server "git" means nothing here; write the tools under "permissions", "allow"
+            warning: .mcp.json:6:26: key "envFile" in server "git" means nothing here; write the variables under "env"
+            warning: .mcp.json:6:45: key "gallery" in server "git" means nothing here; it is a note of VS Code
+            warning: .mcp.json:6:62: key "dev" in server "git" means nothing here; Callgate does not restart servers
+            warning: .mcp.json:6:73: key "trust" in server "git" means nothing here; write "trusted"
+        "#]],
     );
     check_as(
         "mcp.json",
@@ -549,7 +557,7 @@ fn values_of_servers() {
     check_server(
         r#""command": "git", "protocol": "2025-11-24""#,
         expect![[r#"
-            callgate.json:2:39: "protocol" in server "git": "2025-11-24" is no version of MCP; write "auto" or one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28
+            callgate.json:2:39: "protocol" in server "git": unknown protocol revision "2025-11-24"; write "auto" or one of "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"
         "#]],
     );
     check_server(

@@ -177,7 +177,11 @@ fn threw(
 /// class and message stand elsewhere.
 fn frames(stack: &str) -> String {
     let is_frame = |line: &&str| line.starts_with("at ") || line.starts_with("Caused by: ");
-    let lines: Vec<&str> = stack.lines().map(str::trim_start).skip_while(|l| !is_frame(l)).collect();
+    let lines: Vec<&str> = stack
+        .lines()
+        .map(str::trim_start)
+        .skip_while(|l| !is_frame(l))
+        .collect();
     lines.join("\n")
 }
 
@@ -198,7 +202,7 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64) -> RunError {
         WhichLimit::Memory => (
             "memory",
             "bytes",
-            format!("the script used {observed} bytes of memory, over its limit of {limit} bytes"),
+            format!("the script reached its memory limit of {limit} bytes"),
             "keep less at once, or raise the limit with --memory or limits.memory",
         ),
         WhichLimit::Calls => (
@@ -235,7 +239,8 @@ fn output(captured: Captured) -> Output {
         cut_bytes,
         ..
     } = captured;
-    let bytes = (head.len() + tail.len()) as u64 + cut_bytes;
+    // The count of what was cut is the worker's word.
+    let bytes = cut_bytes.saturating_add((head.len() + tail.len()) as u64);
     let text = match cut_bytes {
         0 => head + &tail,
         _ => cut(&head, &tail, cut_bytes, bytes, "printed"),
