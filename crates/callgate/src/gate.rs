@@ -16,7 +16,6 @@ use serde_json::value::RawValue;
 
 use crate::calls::{self, Calls};
 use crate::config::Config;
-use crate::preview::{self, Preview};
 use crate::report::{self, RunReport, Unavailable};
 use crate::{Limits, RunRequest};
 
@@ -197,17 +196,6 @@ impl Gate {
         report
     }
 
-    /// What a script would call, by its text, and what this gate's rules say
-    /// of that. Nothing runs.
-    ///
-    /// # Errors
-    ///
-    /// [`ScriptError`] if the text is no acceptable script.
-    pub fn preview(&self, source: &str) -> Result<Preview, ScriptError> {
-        let prepared = callgate_script::prepare(source)?;
-        Ok(preview::of(&prepared, self))
-    }
-
     /// Calls one tool without a script, through the same rules and ledger.
     ///
     /// # Errors
@@ -369,7 +357,7 @@ impl Gate {
 }
 
 /// Parsing is bounded, but not so tightly that it may hold up other runs.
-async fn prepare(source: Arc<str>) -> Result<Prepared, ScriptError> {
+pub(crate) async fn prepare(source: Arc<str>) -> Result<Prepared, ScriptError> {
     match tokio::task::spawn_blocking(move || callgate_script::prepare(&source)).await {
         Ok(parsed) => parsed,
         // `prepare` does not panic, so the runtime is shutting down, and this

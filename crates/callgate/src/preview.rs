@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 
 use callgate_policy::{CallFacts, Verdict};
-use callgate_script::Prepared;
+use callgate_script::{Prepared, ScriptError};
 use serde::Serialize;
 
-use crate::gate::Gate;
+use crate::gate::{Gate, prepare};
 
 /// The tools a script names and the decisions they would meet.
 ///
@@ -58,8 +58,20 @@ pub struct UnknownTool {
     pub message: String,
 }
 
-/// What this gate knows of the names in a script.
-pub(crate) fn of(prepared: &Prepared, gate: &Gate) -> Preview {
+impl Gate {
+    /// What a script would call, by its text, and what this gate's rules say
+    /// of that. Nothing runs.
+    ///
+    /// # Errors
+    ///
+    /// [`ScriptError`] if the text is no acceptable script.
+    pub async fn preview(&self, source: &str) -> Result<Preview, ScriptError> {
+        let prepared = prepare(source.into()).await?;
+        Ok(of(&prepared, self))
+    }
+}
+
+fn of(prepared: &Prepared, gate: &Gate) -> Preview {
     let mut preview = Preview {
         tools: Vec::new(),
         unknown: Vec::new(),

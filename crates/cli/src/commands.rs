@@ -13,9 +13,6 @@ use crate::progress::Progress;
 use crate::session::Setting;
 use crate::{print, session};
 
-/// Ended by Ctrl-C or a termination signal, as shells count it.
-pub const INTERRUPTED: u8 = 130;
-
 /// Runs the command and gives the exit code. An error is one of usage or
 /// configuration; the ends of a run have codes of their own.
 pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
@@ -47,7 +44,7 @@ async fn run(config: Option<&Path>, args: RunArgs) -> anyhow::Result<u8> {
         asker: session::asker(&args.permissions, &progress),
     };
     let Some(gate) = session::connect(config.as_ref(), setting, &cancel).await? else {
-        return Ok(INTERRUPTED);
+        return Ok(session::INTERRUPTED);
     };
     session::tell_unmatched_rules(&gate);
     let watched = Arc::clone(&progress);
@@ -76,10 +73,10 @@ async fn check(config: Option<&Path>, args: CheckArgs) -> anyhow::Result<u8> {
         ..Setting::default()
     };
     let Some(gate) = session::connect(config.as_ref(), setting, &cancel).await? else {
-        return Ok(INTERRUPTED);
+        return Ok(session::INTERRUPTED);
     };
     session::tell_problems(&gate);
-    let code = match gate.preview(&source) {
+    let code = match gate.preview(&source).await {
         Ok(preview) => {
             let text = if args.json {
                 format!("{}\n", serde_json::to_string_pretty(&preview)?)
@@ -129,7 +126,7 @@ async fn types(config: Option<&Path>, args: TypesArgs) -> anyhow::Result<u8> {
     let config = session::required_configuration(config)?;
     let cancel = session::cancel_on_signal()?;
     let Some(gate) = session::connect(Some(&config), Setting::default(), &cancel).await? else {
-        return Ok(INTERRUPTED);
+        return Ok(session::INTERRUPTED);
     };
     session::tell_problems(&gate);
     known(&gate, &args.tools)?;
@@ -148,7 +145,7 @@ async fn tools(config: Option<&Path>, args: ToolsArgs) -> anyhow::Result<u8> {
     let config = session::required_configuration(config)?;
     let cancel = session::cancel_on_signal()?;
     let Some(gate) = session::connect(Some(&config), Setting::default(), &cancel).await? else {
-        return Ok(INTERRUPTED);
+        return Ok(session::INTERRUPTED);
     };
     session::tell_problems(&gate);
     let tools = gate.tools();
@@ -194,7 +191,7 @@ async fn call(config: Option<&Path>, args: CallArgs) -> anyhow::Result<u8> {
         ..Setting::default()
     };
     let Some(gate) = session::connect(Some(&config), setting, &cancel).await? else {
-        return Ok(INTERRUPTED);
+        return Ok(session::INTERRUPTED);
     };
     if let Some(server) = gate.unavailable_server_of(&args.tool) {
         print::error(&server.reason);
@@ -203,7 +200,7 @@ async fn call(config: Option<&Path>, args: CallArgs) -> anyhow::Result<u8> {
     known(&gate, std::slice::from_ref(&args.tool))?;
     let result = tokio::select! {
         result = gate.call(&args.tool, arguments) => result,
-        () = cancel.cancelled() => return Ok(INTERRUPTED),
+        () = cancel.cancelled() => return Ok(session::INTERRUPTED),
     };
     progress.clear();
     gate.shutdown().await;
@@ -233,7 +230,7 @@ async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
         asker: session::unattended_asker(&args.permissions),
     };
     let Some(gate) = session::connect(Some(&config), setting, &cancel).await? else {
-        return Ok(INTERRUPTED);
+        return Ok(session::INTERRUPTED);
     };
     session::tell_problems(&gate);
     let code = tokio::select! {
@@ -241,7 +238,7 @@ async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
             served?;
             0
         }
-        () = cancel.cancelled() => INTERRUPTED,
+        () = cancel.cancelled() => session::INTERRUPTED,
     };
     gate.shutdown().await;
     Ok(code)

@@ -14,6 +14,10 @@ use crate::ask::TerminalAsker;
 use crate::print;
 use crate::progress::Progress;
 
+/// The exit code of a command that Ctrl-C or a termination signal ended, as
+/// shells count it; a run that was cancelled has the same.
+pub const INTERRUPTED: u8 = 130;
+
 /// Scripts above this size are refused while they are read; the library has
 /// the same bound for its own callers.
 const MAX_SCRIPT_BYTES: u64 = callgate::MAX_SCRIPT_BYTES as u64;
@@ -176,7 +180,7 @@ pub fn cancel_on_signal() -> anyhow::Result<CancellationToken> {
         }
         cancelled.cancel();
         interrupt.recv().await;
-        std::process::exit(crate::commands::INTERRUPTED.into());
+        std::process::exit(INTERRUPTED.into());
     });
     Ok(token)
 }

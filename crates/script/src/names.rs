@@ -18,9 +18,10 @@ use crate::{ScriptError, ScriptErrorKind};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Named {
-    /// Every name that is used but not declared in the script and is not one
-    /// of JavaScript's own globals, and every name that is given to
-    /// `mcp.callTool` as a literal. Each once, where it first stands.
+    /// Every name that is used but not declared in the script, JavaScript's own
+    /// globals among them, and every name that is given to `mcp.callTool` as a
+    /// literal. Each once, where it first stands. Which of them are tools, only
+    /// a catalog knows.
     pub tools: Vec<Mention>,
     /// Whether the script may also call tools whose names its text does not
     /// tell, such as `mcp.callTool(name)` or `globalThis[name]`.
@@ -96,9 +97,7 @@ impl Finder {
     }
 
     fn name(&mut self, name: &str, span: Span) {
-        if !GLOBAL_NAMES.contains(&name) {
-            self.found.push((name.to_owned(), offset(span.lo)));
-        }
+        self.found.push((name.to_owned(), offset(span.lo)));
     }
 
     fn ident(&mut self, name: &Ident) {
@@ -218,98 +217,3 @@ fn without_wrappers(expr: &Expr) -> &Expr {
 
 /// The names of the global object.
 const GLOBAL_OBJECTS: &[&str] = &["globalThis", "self", "window", "global"];
-
-/// Globals of JavaScript and of the sandbox, none of which a tool is ever
-/// named like.
-const GLOBAL_NAMES: &[&str] = &[
-    "AbortController",
-    "AbortSignal",
-    "AggregateError",
-    "Array",
-    "ArrayBuffer",
-    "AsyncDisposableStack",
-    "BigInt",
-    "BigInt64Array",
-    "BigUint64Array",
-    "Blob",
-    "Boolean",
-    "CustomEvent",
-    "DOMException",
-    "DataView",
-    "Date",
-    "DisposableStack",
-    "Error",
-    "EvalError",
-    "Event",
-    "EventTarget",
-    "FinalizationRegistry",
-    "Float16Array",
-    "Float32Array",
-    "Float64Array",
-    "Function",
-    "Infinity",
-    "Int16Array",
-    "Int32Array",
-    "Int8Array",
-    "Intl",
-    "Iterator",
-    "JSON",
-    "Map",
-    "Math",
-    "McpDeniedError",
-    "McpProtocolError",
-    "McpTimeoutError",
-    "McpToolError",
-    "NaN",
-    "Number",
-    "Object",
-    "Promise",
-    "Proxy",
-    "RangeError",
-    "ReferenceError",
-    "Reflect",
-    "RegExp",
-    "Set",
-    "String",
-    "SuppressedError",
-    "Symbol",
-    "SyntaxError",
-    "Temporal",
-    "TextDecoder",
-    "TextEncoder",
-    "TypeError",
-    "URIError",
-    "URL",
-    "URLSearchParams",
-    "Uint16Array",
-    "Uint32Array",
-    "Uint8Array",
-    "Uint8ClampedArray",
-    "WeakMap",
-    "WeakRef",
-    "WeakSet",
-    "arguments",
-    "atob",
-    "btoa",
-    "clearInterval",
-    "clearTimeout",
-    "console",
-    "crypto",
-    "decodeURI",
-    "decodeURIComponent",
-    "encodeURI",
-    "encodeURIComponent",
-    "escape",
-    "eval",
-    "isFinite",
-    "isNaN",
-    "parseFloat",
-    "parseInt",
-    "performance",
-    "queueMicrotask",
-    "setInterval",
-    "setTimeout",
-    "structuredClone",
-    "undefined",
-    "unescape",
-];

@@ -20,6 +20,8 @@ fn names() {
             names g_h at 4:1
             names i_j at 4:7
             names l_m at 4:15
+            names console at 4:23
+            names undefined at 4:35
             names n_o at 4:53
         "#]],
     );

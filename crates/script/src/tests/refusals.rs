@@ -107,13 +107,14 @@ fn what_scripts_cannot_have() {
     check(
         "f(function () { return arguments }, { get x() { return arguments } })",
         expect![[r#"
-        Expression
-        (async·()·=>·{"use·strict";·let·$0;·$0·=
-        f(function·()·{·return·arguments·},·{·get·x()·{·return·arguments·}·})
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-        names f at 1:1
-    "#]],
+            Expression
+            (async·()·=>·{"use·strict";·let·$0;·$0·=
+            f(function·()·{·return·arguments·},·{·get·x()·{·return·arguments·}·})
+            ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
+            })
+            names f at 1:1
+            names arguments at 1:24
+        "#]],
     );
     check(
         "function () { import('x') }",
