@@ -160,8 +160,10 @@ async fn big_result() -> Result<()> {
 }
 
 async fn odd_gate(mode: &str) -> Result<Gate> {
-    let mut limits = Limits::default();
-    limits.script_time = Duration::from_secs(60);
+    let limits = Limits {
+        script_time: Duration::from_secs(60),
+        ..Limits::default()
+    };
     let server = ServerSpec::stdio("odd", binary("callgate-odd-server"), [mode]);
     let rules = Rules::new(["*"], [], [])?;
     Ok(Gate::builder()
