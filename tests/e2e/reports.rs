@@ -300,7 +300,7 @@ fn the_memory_limit() {
         &["--memory", "32MiB", "--timeout", "60s"],
         expect![[r#"
             --- stderr
-            error: the script used 27262976 bytes of memory, over its limit of 33554432 bytes
+            error: the script reached its memory limit of 33554432 bytes
             hint: keep less at once, or raise the limit with --memory or limits.memory
             calls: none
         "#]],

@@ -18,12 +18,18 @@ use crate::request::{Event, Observer};
 /// (MCP 2025-11-25, server/tools, "Error Handling").
 const UNKNOWN_TOOL: i64 = -32602;
 
+/// Unknown names for which a run is told the nearest tool. Finding it goes
+/// through the whole catalog, and a script can ask as often as it likes.
+const SUGGESTIONS: u64 = 10;
+
 /// Answers the calls of one run.
 pub(crate) struct Calls {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) run: Arc<Run>,
     pub(crate) observer: Option<Observer>,
     pub(crate) next: AtomicU64,
+    /// How many names were no tool.
+    pub(crate) unknown: AtomicU64,
 }
 
 impl CallHandler for Calls {
@@ -35,7 +41,11 @@ impl CallHandler for Calls {
         // A name that is no tool reaches no server, so it is not a call: it
         // has no number and no ledger line.
         let Some(target) = target(&self.catalog, &function) else {
-            let thrown = thrown(&function, unknown_tool(&self.catalog, &function));
+            let told = self.unknown.fetch_add(1, Ordering::Relaxed);
+            let near = (told < SUGGESTIONS)
+                .then(|| self.catalog.suggest(&function))
+                .flatten();
+            let thrown = thrown(&function, unknown_tool(&function, near));
             return async move { Err(thrown) }.boxed();
         };
         let run = Arc::clone(&self.run);
@@ -85,22 +95,22 @@ pub(crate) fn target(catalog: &Catalog, function: &str) -> Option<Target> {
 }
 
 /// The message for a name that is no tool, with the nearest one that is.
-pub(crate) fn unknown_tool_message(catalog: &Catalog, function: &str) -> String {
+pub(crate) fn unknown_tool_message(function: &str, near: Option<&str>) -> String {
     // The name comes from a script: what is printed of it is bounded.
     let shown: String = function.chars().take(80).collect();
-    match catalog.suggest(function) {
+    match near {
         Some(near) => format!("no tool is named {shown:?}; did you mean {near:?}?"),
         None => format!("no tool is named {shown:?}; `callgate tools` lists those there are"),
     }
 }
 
 /// The error for a name that is no tool.
-pub(crate) fn unknown_tool(catalog: &Catalog, function: &str) -> CallError {
+pub(crate) fn unknown_tool(function: &str, near: Option<&str>) -> CallError {
     CallError::Protocol {
         server: String::new(),
         tool: String::new(),
         code: UNKNOWN_TOOL,
-        message: unknown_tool_message(catalog, function),
+        message: unknown_tool_message(function, near),
         data: None,
     }
 }

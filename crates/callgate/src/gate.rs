@@ -31,6 +31,8 @@ pub struct Gate {
     limits: Limits,
     asker: Arc<dyn Asker>,
     unavailable: Vec<Unavailable>,
+    /// What the names of their tools would begin with, in the same order.
+    unavailable_prefixes: Vec<Option<String>>,
     warnings: Vec<String>,
     unmatched_rules: Vec<String>,
 }
@@ -159,6 +161,10 @@ impl GateBuilder {
             rules: Arc::new(self.rules),
             limits: self.limits,
             asker: self.asker,
+            unavailable_prefixes: unavailable
+                .iter()
+                .map(|server| function_prefix(&server.server))
+                .collect(),
             unavailable,
             warnings,
             unmatched_rules,
@@ -214,7 +220,10 @@ impl Gate {
                     .run(Arc::clone(&self.rules), Arc::clone(&self.asker));
                 run.call(target, arguments).await
             }
-            None => Err(calls::unknown_tool(&self.catalog, function)),
+            None => Err(calls::unknown_tool(
+                function,
+                self.catalog.suggest(function),
+            )),
         }
     }
 
@@ -240,7 +249,7 @@ impl Gate {
 
     /// A message for a name that is no tool, with the nearest that is.
     pub fn unknown_tool_message(&self, function: &str) -> String {
-        calls::unknown_tool_message(&self.catalog, function)
+        calls::unknown_tool_message(function, self.catalog.suggest(function))
     }
 
     /// TypeScript declarations of the chosen tools and the types they use.
@@ -260,9 +269,10 @@ impl Gate {
         if self.has_tool(function) {
             return None;
         }
-        self.unavailable.iter().find(|unavailable| {
-            function_prefix(&unavailable.server).is_some_and(|prefix| function.starts_with(&prefix))
-        })
+        let mut servers = self.unavailable.iter().zip(&self.unavailable_prefixes);
+        let belongs = |prefix: &str| function.starts_with(prefix);
+        let found = servers.find(|(_, prefix)| prefix.as_deref().is_some_and(belongs));
+        found.map(|(server, _)| server)
     }
 
     /// What is wrong with servers, tools and schemas without stopping anything.
@@ -340,6 +350,7 @@ impl Gate {
             run: Arc::clone(&run),
             observer: request.observer.clone(),
             next: AtomicU64::new(0),
+            unknown: AtomicU64::new(0),
         });
         let exact = prepared.exact_positions;
         let job = Job {

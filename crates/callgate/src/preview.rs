@@ -71,6 +71,10 @@ impl Gate {
     }
 }
 
+/// Names that are no tool and are looked up for one that is like them. It goes
+/// through the whole catalog each time, and a text can hold many names.
+const LOOKED_UP: usize = 100;
+
 fn of(prepared: &Prepared, gate: &Gate) -> Preview {
     let mut preview = Preview {
         tools: Vec::new(),
@@ -78,6 +82,7 @@ fn of(prepared: &Prepared, gate: &Gate) -> Preview {
         dynamic: prepared.named.dynamic,
     };
     let mut seen = HashSet::new();
+    let mut looked_up = 0;
     for mention in &prepared.named.tools {
         let name = mention.name.as_str();
         if !seen.insert(name) {
@@ -101,7 +106,11 @@ fn of(prepared: &Prepared, gate: &Gate) -> Preview {
                 verdict: decision.verdict,
                 because: decision.to_string(),
             });
-        } else if let Some(message) = gate.why_unknown(name) {
+        } else if looked_up < LOOKED_UP {
+            looked_up += 1;
+            let Some(message) = gate.why_unknown(name) else {
+                continue;
+            };
             preview.unknown.push(UnknownTool {
                 name: name.to_owned(),
                 line: mention.line,
