@@ -17,6 +17,8 @@ use tokio::sync::oneshot;
 pub(crate) trait Link {
     /// Sends a call; the reply comes through the receiver. An error is for the script to catch.
     fn call(&self, tool: String, input: String) -> Result<Receiver, String>;
+    /// Takes it that the reply to a call is about to reach the script.
+    fn answered(&self);
     /// Takes one console message.
     fn print(&self, level: u8, message: String);
     /// Takes the end of the script.
@@ -202,12 +204,12 @@ fn op_callgate_call(
     #[string] tool: String,
     #[string] input: String,
 ) -> Result<impl Future<Output = Result<CallReply, JsErrorBox>> + use<>, JsErrorBox> {
-    let reply = state
-        .borrow::<Rc<dyn Link>>()
-        .call(tool, input)
-        .map_err(JsErrorBox::type_error)?;
+    let link = Rc::clone(state.borrow::<Rc<dyn Link>>());
+    let reply = link.call(tool, input).map_err(JsErrorBox::type_error)?;
     Ok(async move {
-        match reply.await {
+        let outcome = reply.await;
+        link.answered();
+        match outcome {
             Ok(outcome) => Ok(CallReply(outcome)),
             // The sender lives as long as the worker.
             Err(_) => Err(JsErrorBox::generic("the worker is ending")),

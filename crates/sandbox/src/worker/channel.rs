@@ -1,7 +1,7 @@
 //! The worker's end of the socket: frames out from any thread, frames in on a thread of their own,
 //! so that a stuck script can be stopped and what it printed can still be sent.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io::{IoSlice, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -187,7 +187,12 @@ impl Channel {
 /// The channel as the ops see it.
 pub(super) struct IsolateLink {
     pub(super) channel: Arc<Channel>,
+    /// The end of the run, once it is known.
     pub(super) done: RefCell<Option<Done>>,
+    /// What the script returned, as long as calls that it left alone are under way.
+    pub(super) returned: RefCell<Option<ReturnValue>>,
+    /// Calls whose replies have not reached the script.
+    pub(super) calls: Cell<usize>,
 }
 
 impl Link for IsolateLink {
@@ -207,7 +212,12 @@ impl Link for IsolateLink {
             tool: tool.into(),
             input: input.into(),
         }));
+        self.calls.set(self.calls.get() + 1);
         Ok(receiver)
+    }
+
+    fn answered(&self) {
+        self.calls.set(self.calls.get().saturating_sub(1));
     }
 
     fn print(&self, level: u8, message: String) {
@@ -229,20 +239,25 @@ impl Link for IsolateLink {
 
     fn done(&self, told: Told) {
         let limit = self.channel.result_bytes.load(Ordering::Relaxed);
-        let done = match told.kind {
-            0 => Done::Returned(ReturnValue::Undefined),
-            1 => Done::Returned(cut(told.text, limit, ReturnValue::Json)),
-            2 => Done::Returned(cut(told.text, limit, ReturnValue::Shown)),
-            _ => Done::Threw(Exception {
-                name: told.name.into(),
-                message: told.text.into(),
-                line: told.line,
-                column: told.column,
-                stack: told.stack.into(),
-            }),
+        let value = match told.kind {
+            0 => Some(ReturnValue::Undefined),
+            1 => Some(cut(told.text, limit, ReturnValue::Json)),
+            2 => Some(cut(told.text, limit, ReturnValue::Shown)),
+            _ => {
+                // The first end counts.
+                self.done.borrow_mut().get_or_insert(Done::Threw(Exception {
+                    name: told.name.into(),
+                    message: told.text.into(),
+                    line: told.line,
+                    column: told.column,
+                    stack: told.stack.into(),
+                }));
+                None
+            }
         };
-        // The first end counts.
-        self.done.borrow_mut().get_or_insert(done);
+        if let Some(value) = value {
+            self.returned.borrow_mut().get_or_insert(value);
+        }
         self.channel.wake.wake();
     }
 }

@@ -1,6 +1,6 @@
 //! The isolate: made from the snapshot, locked, and then given its one script.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
@@ -104,6 +104,8 @@ impl Isolate {
         let link = Rc::new(IsolateLink {
             channel: Arc::clone(&channel),
             done: RefCell::new(None),
+            returned: RefCell::new(None),
+            calls: Cell::new(0),
         });
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
             extensions: vec![ops::extension(Vec::new())],
@@ -204,6 +206,15 @@ impl Isolate {
             .poll_event_loop(context, PollEventLoopOptions::default());
         if let Some(done) = self.ended() {
             return Poll::Ready(done);
+        }
+        // A script that has returned may have left calls alone, such as those of an async callback
+        // of `forEach`. They are made to their end, with all that follows from them: a write that
+        // is dropped without a word would be worse than a wait. Timers are not waited for, since
+        // many a script leaves one behind that was only to limit a wait.
+        if self.link.calls.get() == 0
+            && let Some(value) = self.link.returned.borrow_mut().take()
+        {
+            return Poll::Ready(Done::Returned(value));
         }
         match polled {
             Poll::Pending => Poll::Pending,
