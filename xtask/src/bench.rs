@@ -19,9 +19,17 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     setup::for_build(project)?;
     say::step("build in release mode (the first time: about twenty minutes on two cores)");
     // The whole workspace both times: a part of it would choose other features
-    // for its dependencies and compile them again.
+    // for its dependencies and compile them again; so would a build without the
+    // development dependencies, which `--examples` brings in.
     let mut build = project.cargo();
-    build.args(["build", "--locked", "--release", "--workspace", "--bins"]);
+    build.args([
+        "build",
+        "--locked",
+        "--release",
+        "--workspace",
+        "--bins",
+        "--examples",
+    ]);
     process::run(&mut build)?;
     say::step("benchmarks");
     let mut bench = project.cargo();
