@@ -75,10 +75,12 @@
 
   // `value` as text; `depth` levels of it, at most about `chars` characters.
   shared.inspect = (value, options) => {
+    // Without a prototype, where a script could have put options of its own.
+    const { depth, chars } = { __proto__: null, ...options };
     const ctx = {
       __proto__: null,
-      depth: options?.depth ?? shared.limits.depth,
-      left: options?.chars ?? shared.limits.messageChars,
+      depth: depth ?? shared.limits.depth,
+      left: chars ?? shared.limits.messageChars,
       parents: [],
       circular: undefined,
       indent: 0,
@@ -400,6 +402,7 @@
       if (base !== "") return base;
       return spend(ctx, `${prefix}${open}${close}`);
     }
+    spend(ctx, prefix);
     return layOut(ctx, output, base, prefix + open, close, level, list);
   }
 

@@ -322,9 +322,10 @@
       groupIndent = StringPrototypeSlice(groupIndent, 2);
     },
     trace: function trace(...args) {
-      const holder = { name: "Trace", message: args.length > 0 ? format(args) : "" };
+      const holder = { __proto__: null, name: "Trace", message: args.length > 0 ? format(args) : "" };
       primordials.ErrorCaptureStackTrace(holder, trace);
-      emit(ERROR, holder.stack);
+      // Without a number in `Error.stackTraceLimit` there is no stack.
+      emit(ERROR, holder.stack ?? shared.headline(holder));
     },
     clear: () => {},
   };

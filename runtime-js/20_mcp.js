@@ -66,9 +66,14 @@
         configurable: true,
       });
     }
-    // `site` was made where the script called; its stack is only put together now.
+    return calledAt(error, site);
+  }
+
+  // Gives the error the stack of `site`, which was made where the script called; that stack is only
+  // put together now. There is none when the script took `Error.stackTraceLimit` away.
+  function calledAt(error, site) {
     const stack = site.stack;
-    const frames = StringPrototypeIndexOf(stack, "\n");
+    const frames = typeof stack === "string" ? StringPrototypeIndexOf(stack, "\n") : -1;
     hide(error, "stack", shared.headline(error) + (frames < 0 ? "" : StringPrototypeSlice(stack, frames)));
     shared.setPosition(error, shared.positionOf(site));
     return error;
@@ -95,19 +100,13 @@
   }
 
   async function invoke(name, input, caller) {
-    const site = { name: "Error", message: "" };
+    const site = { __proto__: null, name: "Error", message: "" };
     ErrorCaptureStackTrace(site, caller);
     let text;
     try {
       text = inputText(name, input);
     } catch (error) {
-      const stack = site.stack;
-      const frames = StringPrototypeIndexOf(stack, "\n");
-      if (frames >= 0) {
-        hide(error, "stack", shared.headline(error) + StringPrototypeSlice(stack, frames));
-        shared.setPosition(error, shared.positionOf(site));
-      }
-      throw error;
+      throw calledAt(error, site);
     }
     const reply = await op_callgate_call(name, text);
     if (reply.failed !== undefined) throw thrown(reply.failed, site);

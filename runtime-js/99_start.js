@@ -28,6 +28,9 @@
   // What `done` tells; the same numbers are in src/ops.rs.
   const UNDEFINED = 0, JSON_TEXT = 1, SHOWN = 2, THREW = 3;
 
+  // What is told of an error, whatever it is: it goes to the author of the script as it is.
+  const NAME_CHARS = 200;
+  const MESSAGE_CHARS = 16384;
   const STACK_CHARS = 16384;
   const CAUSES = 8;
 
@@ -139,8 +142,14 @@
       shared.fail(error);
       return;
     }
-    // Through `then` of our own, so that what the script did to promises has no part in it.
-    PromisePrototypeThen(PromiseResolve(result), returned, shared.fail);
+    try {
+      // Through `then` of our own, so that what the script did to promises has no part in it but
+      // for `constructor` and `Symbol.species`, which the language looks at.
+      const promise = core.isPromise(result) ? result : PromiseResolve(result);
+      PromisePrototypeThen(promise, returned, shared.fail);
+    } catch (error) {
+      shared.fail(error);
+    }
   };
 
   function returned(value) {
@@ -163,9 +172,15 @@
         if (text !== undefined) kind = JSON_TEXT;
       } catch { /* a BigInt, a cycle, a throwing getter: shown instead */ }
     }
-    text ??= shared.inspect(value);
+    try {
+      text ??= shared.inspect(value);
+    } catch (error) {
+      // The prototype of a value can be a proxy, which is asked, and answers what it likes.
+      shared.fail(error);
+      return;
+    }
     if (ended) return; // by what a getter or toJSON of the value did
-    ended = true;
+    // Not the end yet: calls that the script left alone may still fail.
     op_callgate_done(kind, text, "", "", 0, 0);
   }
 
@@ -177,8 +192,13 @@
 
   shared.fail = (error, line, column) => {
     if (ended) return;
-    const told = describe(error);
-    if (ended) return;
+    let told;
+    try {
+      told = describe(error);
+    } catch {
+      told = { __proto__: null, name: "", message: "a value that cannot be shown", stack: "" };
+    }
+    if (ended) return; // by what the error's getters did
     ended = true;
     op_callgate_done(
       THREW,
@@ -192,7 +212,8 @@
 
   function describe(error) {
     if (!core.isNativeError(error)) {
-      return { name: "", message: shared.inspect(error, { chars: 4096 }), stack: "", position: undefined };
+      const message = shared.cut(shared.inspect(error, { chars: 4096 }), MESSAGE_CHARS);
+      return { __proto__: null, name: "", message, stack: "", position: undefined };
     }
     let stack = shared.stackOf(error);
     let cause = error;
@@ -210,17 +231,18 @@
       stack += `\nCaused by: ${shared.stackOf(cause)}`;
     }
     return {
-      name: property(error, "name", "Error"),
-      message: property(error, "message", ""),
+      __proto__: null,
+      name: property(error, "name", "Error", NAME_CHARS),
+      message: property(error, "message", "", MESSAGE_CHARS),
       stack: shared.cut(stack, STACK_CHARS),
       position: shared.positionOf(error),
     };
   }
 
-  function property(error, key, otherwise) {
+  function property(error, key, otherwise, chars) {
     try {
       const value = error[key];
-      return value === undefined ? otherwise : shared.cut(shared.textOf(value, otherwise), STACK_CHARS);
+      return value === undefined ? otherwise : shared.cut(shared.textOf(value, otherwise), chars);
     } catch {
       return otherwise;
     }

@@ -139,7 +139,8 @@ async fn exceptions() {
 
 #[tokio::test]
 async fn calls_that_are_left_alone_are_made_to_their_end() {
-    let script = "echo({ a: 1 }).then((first) => echo(first)).then((last) => console.log(last)); return 1;";
+    let script =
+        "echo({ a: 1 }).then((first) => echo(first)).then((last) => console.log(last)); return 1;";
     let ended = run(script).await;
     assert_eq!(shown(&ended), "{ a: 1 }\n=> 1\n");
     assert_eq!(ended.calls, 2);

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use callgate_sandbox::{End, Ended, Launcher, LauncherOptions, WorkerProgram};
 use callgate_wire::{
-    Call, Done, Level, LimitHit, Output, OutputEnd, ReturnValue, ToWire, WhichLimit, WorkerFrame,
+    Call, Done, Exception, Level, LimitHit, Output, OutputEnd, ReturnValue, ToWire, WhichLimit,
+    WorkerFrame,
 };
 use support::{Handler, job};
 use tokio_util::sync::CancellationToken;
@@ -162,6 +163,29 @@ async fn too_much_output_is_cut() {
     assert_eq!(ended.output.head.len(), 8 << 10);
     assert_eq!(ended.output.tail.len(), 8 << 10);
     assert_eq!(ended.output.cut_bytes, u64::MAX);
+}
+
+#[tokio::test]
+async fn a_long_exception_is_cut() {
+    let exception = Exception {
+        name: "n".repeat(2 << 20).into(),
+        message: "\u{fc}".repeat(2 << 20).into(),
+        line: u32::MAX,
+        column: u32::MAX,
+        stack: "s".repeat(2 << 20).into(),
+    };
+    let done = WorkerFrame::Done(Done::Threw(exception));
+    match run(&bytes(vec![done])).await.end {
+        End::Threw(told) => {
+            assert_eq!(told.name, format!("{}\u{2026}", "n".repeat(1 << 10)));
+            assert_eq!(
+                told.message,
+                format!("{}\u{2026}", "\u{fc}".repeat(32 << 10))
+            );
+            assert_eq!(told.stack, format!("{}\u{2026}", "s".repeat(64 << 10)));
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_sandbox::{End, Ended, Job, Limits, Returned, WhichLimit};
-use support::{Handler, job, launcher, printed, run_job};
+use support::{Handler, job, launcher, printed, run_job, shown};
 use tokio_util::sync::CancellationToken;
 
 fn limited(script: &str, change: impl FnOnce(&mut Limits)) -> Job {
@@ -75,6 +75,25 @@ async fn script_time() {
         }
         check(script, WhichLimit::ScriptTime, |_| {}).await;
     }
+}
+
+#[tokio::test]
+async fn limits_may_be_as_large_as_they_can() {
+    let ended = run_job(limited("return await echo({ a: 1 });", |limits| {
+        limits.script_time = Duration::MAX;
+        limits.run_time = Duration::MAX;
+        limits.buffer_bytes = u64::MAX;
+        limits.output_bytes = u64::MAX;
+        limits.output_lines = u64::MAX;
+        limits.message_bytes = u64::MAX;
+        limits.result_bytes = u64::MAX;
+        limits.input_bytes = u64::MAX;
+        limits.reply_bytes = u64::MAX;
+        limits.calls_in_flight = u32::MAX;
+        limits.calls = u64::MAX;
+    }))
+    .await;
+    assert_eq!(shown(&ended), "=> {\"a\":1}\n");
 }
 
 #[tokio::test]

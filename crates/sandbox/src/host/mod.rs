@@ -2,6 +2,8 @@
 
 mod captured;
 mod clock;
+mod endings;
+mod outbox;
 mod process;
 mod run;
 

@@ -1,29 +1,28 @@
 //! One run: the loop between a worker's socket, the calls, the clock and the caller's cancel.
 
 use std::collections::VecDeque;
-use std::io::IoSlice;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_wire::{
-    Call, Decoder, Done, Encoded, ErrorClass, HostFrame, LimitHit, Reply, ReturnValue, Start,
-    TerminateReason, Text, Thrown, ToWire, WireError, WorkerFrame, WorkerLimits,
+    Call, Decoder, Done, ErrorClass, HostFrame, LimitHit, Reply, Start, TerminateReason, Text,
+    Thrown, WireError, WorkerFrame, WorkerLimits,
 };
 use futures::FutureExt;
 use serde_json::value::RawValue;
-use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc;
+use tokio::net::unix::OwnedReadHalf;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::CallHandler;
 use super::captured::Collector;
 use super::clock::Clock;
+use super::endings::{crashed, told, with_stderr};
+use super::outbox::{LONGEST_ANSWER, Outbox};
 use super::process::{Death, Worker};
-use crate::{Captured, End, Ended, Job, Limits, Returned, ScriptException, WhichLimit};
+use crate::{Captured, End, Ended, Job, Limits, WhichLimit};
 
 /// Time a worker has to stop by itself before it is killed.
 const GRACE: Duration = Duration::from_millis(250);
@@ -36,6 +35,10 @@ const NAME_BYTES: usize = 4096;
 
 /// Bytes of inputs that may wait for their turn or their answer, beyond which calls are refused.
 const WAITING_BYTES: usize = 256 << 20;
+
+/// Longer limits than this, a hundred years, cannot be told from none, and moments in time cannot be
+/// reckoned with them.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// Bytes of memory that a worker may take beside those that have a limit of their own.
 const MEMORY_BESIDE: u64 = 256 << 20;
@@ -51,7 +54,9 @@ pub(super) async fn run(
     cancel: CancellationToken,
 ) -> Ended {
     let began = Instant::now();
-    let limits = job.limits.clone();
+    let mut limits = job.limits.clone();
+    limits.script_time = limits.script_time.min(LONGEST);
+    limits.run_time = limits.run_time.min(LONGEST);
     let socket = worker
         .take_socket()
         .and_then(|socket| UnixStream::from_std(socket).ok());
@@ -66,13 +71,13 @@ pub(super) async fn run(
         };
     };
     let (reading, writing) = socket.into_split();
-    let (frames, outbox) = mpsc::unbounded_channel();
+    let (outbox, to_write) = Outbox::new();
     let mut writer = JoinSet::new();
-    writer.spawn(write(writing, outbox));
+    writer.spawn(to_write.write(writing));
 
     let mut run = Run {
         worker,
-        frames,
+        outbox,
         handler,
         clock: Clock::new(began),
         cpu: Duration::ZERO,
@@ -91,7 +96,7 @@ pub(super) async fn run(
 
 struct Run {
     worker: Worker,
-    frames: mpsc::UnboundedSender<Encoded>,
+    outbox: Outbox,
     handler: Arc<dyn CallHandler>,
     limits: Limits,
     clock: Clock,
@@ -99,11 +104,19 @@ struct Run {
     cpu: Duration,
     collector: Collector,
     calls: JoinSet<Answered>,
-    queue: VecDeque<Call>,
+    queue: VecDeque<Queued>,
     waiting_bytes: usize,
     call_count: u64,
     memory: Option<LimitHit>,
     stopping: Option<Stopping>,
+}
+
+/// A call that waits for its turn, in memory of its own: a frame keeps the whole buffer alive that it
+/// was received in.
+struct Queued {
+    id: u64,
+    function: String,
+    input: Box<RawValue>,
 }
 
 /// A call that the handler has answered.
@@ -216,7 +229,7 @@ impl Run {
                 }
             }
             _ if job.is_some() => return Some(violation("it speaks before it is ready")),
-            WorkerFrame::Call(call) => return self.call(call),
+            WorkerFrame::Call(call) => return self.call(&call),
             WorkerFrame::Output(output) => self.collector.head(&output.text),
             WorkerFrame::OutputEnd(end) => self.collector.end(&end),
             WorkerFrame::LimitHit(hit) => {
@@ -233,7 +246,7 @@ impl Run {
 
     fn start(&self, job: Job) -> Result<(), WireError> {
         let l = &self.limits;
-        self.send(HostFrame::Start(Start {
+        self.outbox.send(HostFrame::Start(Start {
             source_name: job.source_name.into(),
             line_offset: job.line_offset,
             functions: job.functions.into_iter().map(Text::from).collect(),
@@ -258,7 +271,7 @@ impl Run {
         }))
     }
 
-    fn call(&mut self, call: Call) -> Option<Stop> {
+    fn call(&mut self, call: &Call) -> Option<Stop> {
         if self.stopping.is_some() {
             return None;
         }
@@ -287,26 +300,36 @@ impl Run {
             );
             return None;
         }
+        let Ok(input) = RawValue::from_string(call.input.as_str().to_owned()) else {
+            return Some(violation("the input of a call is not JSON"));
+        };
         self.waiting_bytes += bytes;
-        self.queue.push_back(call);
-        let stop = self.begin_calls();
+        self.queue.push_back(Queued {
+            id: call.id,
+            function: call.tool.as_str().to_owned(),
+            input,
+        });
+        self.begin_calls();
         self.note_waiting();
-        stop
+        None
     }
 
     /// Hands queued calls to the handler as far as there is room.
-    fn begin_calls(&mut self) -> Option<Stop> {
+    fn begin_calls(&mut self) {
         let most = usize::try_from(self.limits.calls_in_flight)
             .unwrap_or(usize::MAX)
             .max(1);
         while self.calls.len() < most {
-            let call = self.queue.pop_front()?;
-            let bytes = call.input.len();
-            let Ok(input) = RawValue::from_string(call.input.into_string()) else {
-                return Some(violation("the input of a call is not JSON"));
+            let Some(Queued {
+                id,
+                function,
+                input,
+            }) = self.queue.pop_front()
+            else {
+                return;
             };
+            let input_bytes = input.get().len();
             let handler = Arc::clone(&self.handler);
-            let function = call.tool.into_string();
             self.calls.spawn(async move {
                 // A handler that panics is a bug of the host's, and no reason for the script to wait
                 // for ever.
@@ -317,13 +340,12 @@ impl Run {
                     ))
                 });
                 Answered {
-                    id: call.id,
-                    input_bytes: bytes,
+                    id,
+                    input_bytes,
                     outcome,
                 }
             });
         }
-        None
     }
 
     fn reply(&mut self, done: Result<Answered, JoinError>) {
@@ -338,26 +360,35 @@ impl Run {
         };
         self.waiting_bytes = self.waiting_bytes.saturating_sub(input_bytes);
         self.answer(id, outcome);
-        // A queued call is looked at when it is its turn.
-        if let Some(Stop::Violation(reason)) = self.begin_calls() {
-            let reason = format!("the worker breaks the protocol: {reason}");
-            self.stop(End::Crashed { reason }, TerminateReason::Limit);
-        }
+        self.begin_calls();
         self.note_waiting();
     }
 
     fn answer(&self, call: u64, outcome: Result<Box<RawValue>, Thrown>) {
-        let limit = usize::try_from(self.limits.reply_bytes).unwrap_or(usize::MAX);
-        let outcome = match outcome {
-            Ok(json) if json.get().len() > limit => Err(refused(format!(
-                "the result is {} bytes of JSON, over the limit of {limit} bytes",
-                json.get().len()
-            ))),
-            Ok(json) => Ok(Text::from(Box::<str>::from(json))),
-            Err(thrown) => Err(thrown),
+        let limit = usize::try_from(self.limits.reply_bytes)
+            .unwrap_or(usize::MAX)
+            .min(LONGEST_ANSWER);
+        let (what, bytes) = match &outcome {
+            Ok(json) => ("result", json.get().len()),
+            Err(thrown) => (
+                "error",
+                thrown.message.len().saturating_add(thrown.fields.len()),
+            ),
         };
-        // A frame that cannot be encoded is over 4 GiB, which the limit above leaves to errors only.
-        let _too_large = self.send(HostFrame::Reply(Reply { call, outcome }));
+        let outcome = if bytes > limit {
+            Err(refused(format!(
+                "the {what} is {bytes} bytes of JSON, over the limit of {limit} bytes"
+            )))
+        } else if let Err(unread) = self.outbox.has_room(bytes) {
+            Err(refused(format!(
+                "the {what} of {bytes} bytes is lost, because {unread} bytes of others wait for the \
+                 script; await some calls before the next"
+            )))
+        } else {
+            outcome.map(|json| Text::from(Box::<str>::from(json)))
+        };
+        // No longer than the limit above, so it can be encoded.
+        let _short = self.outbox.send(HostFrame::Reply(Reply { call, outcome }));
     }
 
     fn note_waiting(&mut self) {
@@ -366,19 +397,12 @@ impl Run {
         self.clock.set_waiting(waiting, Instant::now(), self.cpu);
     }
 
-    fn send(&self, frame: HostFrame) -> Result<(), WireError> {
-        let frame = frame.encode(u32::MAX as usize)?;
-        // A worker that is gone shows on the reading side.
-        let _gone = self.frames.send(frame);
-        Ok(())
-    }
-
     /// Asks the worker to stop, and sets the time for it.
     fn stop(&mut self, end: End, reason: TerminateReason) {
         if self.stopping.is_some() {
             return;
         }
-        let _small = self.send(HostFrame::Terminate { reason });
+        let _small = self.outbox.send(HostFrame::Terminate { reason });
         self.stopping = Some(Stopping {
             end,
             kill_at: Instant::now() + GRACE,
@@ -481,76 +505,6 @@ impl Run {
     }
 }
 
-/// What the worker told, checked.
-fn told(done: Done, limits: &Limits) -> End {
-    let limit = usize::try_from(limits.result_bytes).unwrap_or(usize::MAX);
-    let too_long = || End::Crashed {
-        reason: "the worker breaks the protocol: its result is over the limit".to_owned(),
-    };
-    match done {
-        Done::Returned(ReturnValue::Undefined) => End::Returned(Returned::Undefined),
-        Done::Returned(ReturnValue::Json(json)) if json.len() <= limit => {
-            match RawValue::from_string(json.into_string()) {
-                Ok(json) => End::Returned(Returned::Json(json)),
-                Err(_) => End::Crashed {
-                    reason: "the worker breaks the protocol: its result is not JSON".to_owned(),
-                },
-            }
-        }
-        Done::Returned(ReturnValue::Shown(text)) if text.len() <= limit => {
-            End::Returned(Returned::Shown(text.into_string()))
-        }
-        Done::Returned(ReturnValue::Cut {
-            head,
-            tail,
-            total_bytes,
-        }) if head.len().saturating_add(tail.len()) <= limit => End::Returned(Returned::Cut {
-            head: head.into_string(),
-            tail: tail.into_string(),
-            total_bytes,
-        }),
-        Done::Returned(_) => too_long(),
-        Done::Threw(exception) => End::Threw(ScriptException {
-            name: exception.name.into_string(),
-            message: exception.message.into_string(),
-            line: exception.line,
-            column: exception.column,
-            stack: exception.stack.into_string(),
-        }),
-        Done::NeverSettled => End::NeverSettled,
-        Done::Terminated => End::Crashed {
-            reason: "the worker stopped the script without being told to".to_owned(),
-        },
-    }
-}
-
-fn crashed(death: &Death) -> End {
-    let reason = match (
-        death.signal(),
-        death.status.and_then(|status| status.code()),
-    ) {
-        (Some(signal), _) => format!("the worker died of signal {signal}"),
-        (None, Some(code)) => format!("the worker ended with code {code} before the script did"),
-        (None, None) => "the worker closed its socket before the script ended".to_owned(),
-    };
-    End::Crashed {
-        reason: with_stderr(reason, death),
-    }
-}
-
-fn with_stderr(mut reason: String, death: &Death) -> String {
-    let said = death
-        .stderr
-        .lines()
-        .find(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    let fatal = death.stderr.lines().find(|line| line.contains("atal"));
-    if let Some(line) = fatal.or(said) {
-        reason.push_str(": ");
-        reason.extend(line.trim_matches(['#', ' ']).chars().take(200));
-    }
-    reason
-}
-
 fn violation(what: &str) -> Stop {
     Stop::Violation(what.to_owned())
 }
@@ -578,20 +532,6 @@ async fn receive(reading: &mut OwnedReadHalf, decoder: &mut Decoder<WorkerFrame>
             Ok(read) => return read > 0,
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             Err(_) => return false,
-        }
-    }
-}
-
-/// Writes frames in the order they come, until the worker or the run is gone.
-async fn write(mut writing: OwnedWriteHalf, mut outbox: mpsc::UnboundedReceiver<Encoded>) {
-    while let Some(frame) = outbox.recv().await {
-        let mut slices = frame.slices().map(IoSlice::new);
-        let mut slices = slices.as_mut_slice();
-        while !slices.is_empty() {
-            match writing.write_vectored(slices).await {
-                Ok(0) | Err(_) => return,
-                Ok(written) => IoSlice::advance_slices(&mut slices, written),
-            }
         }
     }
 }

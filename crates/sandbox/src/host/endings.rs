@@ -1,0 +1,92 @@
+//! From what a worker tells of the end, or from how it died, to the end of a run.
+
+use callgate_wire::{Done, ReturnValue};
+use serde_json::value::RawValue;
+
+use super::process::Death;
+use crate::{End, Limits, Returned, ScriptException};
+
+/// Bytes of the name of an exception. A worker that is what it should be cuts it itself, sooner.
+const EXCEPTION_NAME_BYTES: usize = 1 << 10;
+
+/// Bytes of its message, and of its stack; likewise.
+const EXCEPTION_TEXT_BYTES: usize = 64 << 10;
+
+/// What the worker told, checked.
+pub(super) fn told(done: Done, limits: &Limits) -> End {
+    let limit = usize::try_from(limits.result_bytes).unwrap_or(usize::MAX);
+    let too_long = || End::Crashed {
+        reason: "the worker breaks the protocol: its result is over the limit".to_owned(),
+    };
+    match done {
+        Done::Returned(ReturnValue::Undefined) => End::Returned(Returned::Undefined),
+        Done::Returned(ReturnValue::Json(json)) if json.len() <= limit => {
+            match RawValue::from_string(json.into_string()) {
+                Ok(json) => End::Returned(Returned::Json(json)),
+                Err(_) => End::Crashed {
+                    reason: "the worker breaks the protocol: its result is not JSON".to_owned(),
+                },
+            }
+        }
+        Done::Returned(ReturnValue::Shown(text)) if text.len() <= limit => {
+            End::Returned(Returned::Shown(text.into_string()))
+        }
+        Done::Returned(ReturnValue::Cut {
+            head,
+            tail,
+            total_bytes,
+        }) if head.len().saturating_add(tail.len()) <= limit => End::Returned(Returned::Cut {
+            head: head.into_string(),
+            tail: tail.into_string(),
+            total_bytes,
+        }),
+        Done::Returned(_) => too_long(),
+        Done::Threw(exception) => End::Threw(ScriptException {
+            name: cut(&exception.name, EXCEPTION_NAME_BYTES),
+            message: cut(&exception.message, EXCEPTION_TEXT_BYTES),
+            line: exception.line,
+            column: exception.column,
+            stack: cut(&exception.stack, EXCEPTION_TEXT_BYTES),
+        }),
+        Done::NeverSettled => End::NeverSettled,
+        Done::Terminated => End::Crashed {
+            reason: "the worker stopped the script without being told to".to_owned(),
+        },
+    }
+}
+
+/// The beginning of the text, with a mark if it is not all.
+fn cut(text: &str, bytes: usize) -> String {
+    let kept = text.floor_char_boundary(bytes);
+    let mark = if kept < text.len() { "\u{2026}" } else { "" };
+    format!("{}{mark}", text.get(..kept).unwrap_or_default())
+}
+
+/// The end of a run whose worker went away without a word.
+pub(super) fn crashed(death: &Death) -> End {
+    let reason = match (
+        death.signal(),
+        death.status.and_then(|status| status.code()),
+    ) {
+        (Some(signal), _) => format!("the worker died of signal {signal}"),
+        (None, Some(code)) => format!("the worker ended with code {code} before the script did"),
+        (None, None) => "the worker closed its socket before the script ended".to_owned(),
+    };
+    End::Crashed {
+        reason: with_stderr(reason, death),
+    }
+}
+
+/// The reason, with the line of standard error that tells most.
+pub(super) fn with_stderr(mut reason: String, death: &Death) -> String {
+    let said = death
+        .stderr
+        .lines()
+        .find(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let fatal = death.stderr.lines().find(|line| line.contains("atal"));
+    if let Some(line) = fatal.or(said) {
+        reason.push_str(": ");
+        reason.extend(line.trim_matches(['#', ' ']).chars().take(200));
+    }
+    reason
+}
