@@ -242,10 +242,13 @@ impl Connection {
 
     async fn failure(&self, error: ServiceError, in_flight: bool) -> Failure {
         match error {
-            ServiceError::McpError(error) => Failure::Refused(ErrorData {
-                message: self.secrets.redact(&error.message).into(),
-                ..error
-            }),
+            ServiceError::McpError(mut error) => {
+                error.message = self.secrets.message(&error.message).into();
+                if let Some(data) = &mut error.data {
+                    self.secrets.redact_value(data);
+                }
+                Failure::Refused(error)
+            }
             ServiceError::Timeout { timeout } => Failure::Timeout(timeout),
             ServiceError::UnexpectedResponse => {
                 Failure::Malformed("it is no answer to this request".to_owned())

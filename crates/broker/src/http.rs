@@ -120,7 +120,7 @@ pub(crate) fn describe(error: &(dyn std::error::Error + 'static), secrets: &Secr
             None => break,
         }
     }
-    secrets.redact(&innermost.to_string())
+    secrets.message(&innermost.to_string())
 }
 
 fn explain(error: ClientInitializeError, http: &Http, secrets: &Secrets) -> StartErrorKind {
@@ -132,7 +132,7 @@ fn explain(error: ClientInitializeError, http: &Http, secrets: &Secrets) -> Star
         ClientInitializeError::JsonRpcError(error) => StartErrorKind::Refused {
             method: "initialize",
             code: i64::from(error.code.0),
-            message: secrets.redact(&error.message),
+            message: secrets.message(&error.message),
         },
         ClientInitializeError::NoCompatibleProtocolVersion {
             client_supported,
@@ -156,7 +156,7 @@ fn explain(error: ClientInitializeError, http: &Http, secrets: &Secrets) -> Star
         }
         other => StartErrorKind::Http {
             url,
-            reason: secrets.redact(&other.to_string()),
+            reason: secrets.message(&other.to_string()),
         },
     }
 }

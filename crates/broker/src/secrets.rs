@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
+use crate::shape::cut_message;
 use crate::spec::{Http, Stdio, Transport};
 
 /// Values shorter than this are left alone: they are settings such as `1` or
@@ -51,6 +54,29 @@ impl Secrets {
         Self { values }
     }
 
+    /// What a server says of a failure, as it may be passed on: without secrets and not too long.
+    pub(crate) fn message(&self, text: &str) -> String {
+        // First the secrets: one that the cut goes through would not be found.
+        let mut message = self.redact(text);
+        cut_message(&mut message);
+        message
+    }
+
+    /// Replaces the secrets in every string and key of a JSON value.
+    pub(crate) fn redact_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.redact(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
+            Value::Object(members) => {
+                for (key, mut member) in std::mem::take(members) {
+                    self.redact_value(&mut member);
+                    members.insert(self.redact(&key), member);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
     /// `text` with every secret replaced by its name.
     pub(crate) fn redact(&self, text: &str) -> String {
         let mut text = text.to_owned();
@@ -90,6 +116,14 @@ mod tests {
                 "no s3cr3t-token, no Bearer s3cr3t-token, no bob:pa55word@h?api_key=k1234567"
             ),
             "no [Authorization], no [Authorization], no [URL user]@h?[URL query]"
+        );
+        let mut value = serde_json::json!({
+            "s3cr3t-token": [1, "Bearer s3cr3t-token", { "a": "k1234567?", "b": null }]
+        });
+        secrets.redact_value(&mut value);
+        assert_eq!(
+            value.to_string(),
+            r#"{"[Authorization]":[1,"[Authorization]",{"a":"k1234567?","b":null}]}"#
         );
     }
 }

@@ -142,11 +142,16 @@ fn failure_message(blocks: &[Block<'_>]) -> String {
     if message.trim().is_empty() {
         return "the tool failed and did not say why".to_owned();
     }
+    cut_message(&mut message);
+    message
+}
+
+/// Cuts what a server says of a failure to the length that a message may have.
+pub(crate) fn cut_message(message: &mut String) {
     if message.len() > MAX_MESSAGE_BYTES {
         message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
         message.push('…');
     }
-    message
 }
 
 /// `text`, which is JSON, as a raw value.

@@ -33,7 +33,7 @@ pub(crate) async fn start(spec: &ServerSpec) -> Result<(Connection, Ready), Star
     };
     let failed = |attempt: &Attempt<'_>, kind| StartError {
         server: spec.name.clone(),
-        kind,
+        kind: sayable(kind, &attempt.secrets),
         stderr: attempt.secrets.redact(&attempt.stderr),
     };
     let connection = match attempt.connect().await {
@@ -48,6 +48,30 @@ pub(crate) async fn start(spec: &ServerSpec) -> Result<(Connection, Ready), Star
             connection.shut_down().await;
             Err(error)
         }
+    }
+}
+
+/// The problem, with what the server said of it made fit to be passed on.
+fn sayable(kind: StartErrorKind, secrets: &Secrets) -> StartErrorKind {
+    match kind {
+        StartErrorKind::Refused {
+            method,
+            code,
+            message,
+        } => StartErrorKind::Refused {
+            method,
+            code,
+            message: secrets.message(&message),
+        },
+        StartErrorKind::NoCommonRevision { wanted, offered } => StartErrorKind::NoCommonRevision {
+            wanted,
+            offered: secrets.message(&offered),
+        },
+        StartErrorKind::Malformed { method, reason } => StartErrorKind::Malformed {
+            method,
+            reason: secrets.message(&reason),
+        },
+        other => other,
     }
 }
 

@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{call, in_time, odd, one, raw, show, target};
+use crate::support::{call, in_time, odd, odd_with_env, one, raw, show, target};
 
 #[tokio::test]
 async fn results_of_every_kind() {
@@ -80,6 +80,28 @@ async fn results_of_every_kind() {
     for (text, value) in [("{\"a\": 1}", "{\"a\": 1}"), ("{a", "\"{a\"")] {
         let result = in_time(run.call(typed.clone(), raw(json!({ "text": text })))).await;
         assert_eq!(show(result), value);
+    }
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_server_says_of_a_failure_has_no_secrets_and_a_bound() {
+    let spec = odd_with_env("flaky", &[("TOKEN", "hunter2-hunter2")]);
+    let (broker, run, server) = one(spec).await;
+    let long = "é".repeat(20_000);
+    let arguments = json!({
+        "message": format!("no hunter2-hunter2 {long}"),
+        "data": { "hunter2-hunter2": ["hunter2-hunter2"] },
+    });
+    let result = run.call(target(&server, "rejects"), raw(arguments)).await;
+    match result {
+        Err(CallError::Protocol { message, data, .. }) => {
+            assert!(message.starts_with("no [TOKEN] éé"), "{message}");
+            assert!(message.len() <= (16 << 10) + "…".len(), "{}", message.len());
+            let data = data.map(|data| data.to_string());
+            assert_eq!(data.as_deref(), Some(r#"{"[TOKEN]":["[TOKEN]"]}"#));
+        }
+        other => panic!("{other:?}"),
     }
     broker.shutdown().await;
 }

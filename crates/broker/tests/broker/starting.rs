@@ -176,3 +176,21 @@ async fn secrets_are_not_in_messages() {
           cannot log in with [TOKEN]
     "#]]).await;
 }
+
+#[tokio::test]
+async fn secrets_are_not_in_refusals() {
+    let refuse = r#"
+        for id in 2000000001 2000000002; do
+            read -r request
+            echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-1,"message":"no '$TOKEN'"}}'
+        done
+        read -r request
+    "#;
+    let mut rude = program("rude", "sh", &["-c", refuse]);
+    if let callgate_broker::Transport::Stdio(stdio) = &mut rude.transport {
+        stdio.env = [("TOKEN".to_owned(), "hunter2-hunter2".to_owned())].into();
+    }
+    check(vec![rude], expect![[r#"
+        server `rude` did not start: it refused initialize: no [TOKEN] (code -1)
+    "#]]).await;
+}
