@@ -216,7 +216,7 @@ fn a_typo_in_a_tools_name() {
             exit code 2
             --- stdout
             --- stderr
-            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"?
+            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"?; `callgate tools` lists those there are
         "#]],
     );
     check(
@@ -226,7 +226,7 @@ fn a_typo_in_a_tools_name() {
             exit code 2
             --- stdout
             --- stderr
-            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"?
+            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"?; `callgate tools` lists those there are
         "#]],
     );
 }
@@ -379,7 +379,7 @@ fn what_a_script_would_call() {
             exit code 1
             --- stdout
             ticketing_listIssues (line 1): allowed by rule "ticketing_list*" in permissions.allow
-            ticketing_createIssue (line 2): to be asked about: no rule matches
+            ticketing_createIssue (line 2): needs approval: no rule matches
             to run it unattended: --allow ticketing_createIssue
             line 3: no tool is named "ticketing_closeIssue"; did you mean "ticketing_createIssue"?
             --- stderr

@@ -224,7 +224,11 @@ fn calls_that_nobody_waits_for_are_made_to_their_end() {
     );
     assert_eq!(report["output"]["text"], "2\n4\n", "{report:#}");
     assert_eq!(report["value"]["json"], "returned", "{report:#}");
-    assert_eq!(report["calls"].as_array().map(Vec::len), Some(4), "{report:#}");
+    assert_eq!(
+        report["calls"].as_array().map(Vec::len),
+        Some(4),
+        "{report:#}"
+    );
 }
 
 #[test]

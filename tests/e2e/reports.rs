@@ -140,14 +140,14 @@ fn a_denial_without_anybody_to_ask() {
         "await odd_image({})",
         &[],
         expect![[r#"
-        --- stderr
-        error: McpDeniedError: odd_image was not called: denied, because there is nobody to ask (to be asked about: no rule matches); allow it with the pattern "odd_image"
-          --> stdin.ts:1:7
-          1 | await odd_image({})
-            |       ^
-        calls: 1
-          1 odd_image denied, because there is nobody to ask (to be asked about: no rule matches)
-    "#]],
+            --- stderr
+            error: McpDeniedError: odd_image was not called: needs approval: no rule matches, and there is nobody to ask; allow it with --allow odd_image, or under permissions.allow
+              --> stdin.ts:1:7
+              1 | await odd_image({})
+                |       ^
+            calls: 1
+              1 odd_image needs approval: no rule matches, and there is nobody to ask
+        "#]],
     );
 }
 

@@ -65,7 +65,7 @@ fn the_question_shows_tool_and_arguments_without_escape_sequences() {
     let (_bench, mut session) = asked("await ticketing_createIssue({ title: '\\u009b2J' })");
     let question = session.exp_string("allow?").expect("a question");
     assert!(question.contains("ticketing_createIssue"), "{question}");
-    assert!(question.contains("\\u{9b}2J"), "{question}");
+    assert!(question.contains("\\u009b2J"), "{question}");
     session
         .exp_string("in this run: ")
         .expect("the whole question");
@@ -89,4 +89,69 @@ fn ctrl_c_ends_the_run_with_a_report() {
     for expected in ["started\n", "error: the run was cancelled\n", "calls: 1\n"] {
         assert!(said.contains(expected), "{expected:?} is not in {said}");
     }
+}
+
+/// The person does not answer, and the rest of the host goes on all the same.
+#[test]
+fn ctrl_c_at_a_question_ends_the_run_with_a_report() {
+    let (_bench, mut session) = asked("await ticketing_createIssue({ title: 'x' })");
+    session.exp_string("in this run: ").expect("a question");
+    session.send_control('c').expect("Ctrl-C");
+    let rest = session.exp_eof().expect("the end").replace('\r', "");
+    assert!(rest.contains("error: the run was cancelled\n"), "{rest}");
+    assert!(
+        rest.contains("ticketing_createIssue was cancelled"),
+        "{rest}"
+    );
+}
+
+#[test]
+fn a_call_times_out_while_a_question_is_open() {
+    let mut hang = odd("hang-on-call");
+    hang["callTimeout"] = json!("300ms");
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "hang": hang, "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "allow": ["hang_*"] },
+    }));
+    // The time-out of the first call is what ends the script, with the second
+    // still being asked about.
+    bench.write(
+        "script.ts",
+        "const asked = ticketing_createIssue({ title: 'x' });
+         asked.catch(() => {});
+         await hang_hang({});",
+    );
+    let mut command = std::process::Command::new(binary("callgate"));
+    command.args(["run", "script.ts"]).current_dir(bench.path());
+    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    let rest = session.exp_eof().expect("the end");
+    assert!(rest.contains("allow?"), "{rest}");
+    assert!(
+        rest.contains("McpTimeoutError: hang_hang gave no answer within 300 ms"),
+        "{rest}"
+    );
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": {
+            "ticketing": fixture("callgate-demo-ticketing", &[]),
+            "hang": odd("hang-on-call"),
+        },
+        "permissions": { "allow": ["hang_*"] },
+    }));
+    bench.write(
+        "script.ts",
+        "const count = await hang_cancelled({});
+         await ticketing_createIssue({ title: `${count}` });",
+    );
+    let mut command = std::process::Command::new(binary("callgate"));
+    command.args(["run", "script.ts"]).current_dir(bench.path());
+    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    session.send_line("y").expect("type ahead");
+    session.exp_string("in this run: ").expect("a question");
+    session.send_line("n").expect("answer");
+    let rest = session.exp_eof().expect("the end");
+    assert!(rest.contains("denied when asked"), "{rest}");
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use callgate_policy::Because;
 use serde_json::value::RawValue;
 
 use crate::run::{Answer, Ruling};
@@ -238,8 +239,14 @@ pub enum CallError {
 
 /// What to do about a denial that only asking could have turned.
 fn advice(function: &str, ruling: &Ruling) -> String {
-    match ruling.answer {
-        Some(Answer::Nobody) => format!("; allow it with the pattern {function:?}"),
+    match (ruling.answer, &ruling.decision.because) {
+        // A rule that asks comes before those that allow.
+        (Some(Answer::Nobody), Because::Rule(_)) => {
+            format!("; allow it for a run with --allow {function}")
+        }
+        (Some(Answer::Nobody), _) => {
+            format!("; allow it with --allow {function}, or under permissions.allow")
+        }
         _ => String::new(),
     }
 }

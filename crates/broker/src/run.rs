@@ -93,11 +93,7 @@ impl fmt::Display for Ruling {
             (Verdict::Ask, Some(Answer::Run)) => f.write_str("allowed for this run when asked"),
             (Verdict::Ask, Some(Answer::Deny)) => f.write_str("denied when asked"),
             (Verdict::Ask, Some(Answer::Nobody) | None) => {
-                write!(
-                    f,
-                    "denied, because there is nobody to ask ({})",
-                    self.decision
-                )
+                write!(f, "{}, and there is nobody to ask", self.decision)
             }
             (Verdict::Allow | Verdict::Deny, _) => self.decision.fmt(f),
         }

@@ -100,7 +100,7 @@ pub(crate) fn unknown_tool_message(function: &str, near: Option<&str>) -> String
     let shown: String = function.chars().take(80).collect();
     match near {
         Some(near) => format!("no tool is named {shown:?}; did you mean {near:?}?"),
-        None => format!("no tool is named {shown:?}; `callgate tools` lists those there are"),
+        None => format!("no tool is named {shown:?}"),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use callgate_broker::{Asker, Broker, CallError, NobodyToAsk, ServerSpec, Status};
 use callgate_catalog::{Catalog, ToolDefinition};
-use callgate_policy::Rules;
+use callgate_policy::{CallFacts, Decision, Rules, Verdict};
 use callgate_sandbox::{Job, Launcher, LauncherOptions, WorkerProgram};
 use callgate_script::{Prepared, ScriptError};
 use serde::Serialize;
@@ -247,6 +247,12 @@ impl Gate {
         self.catalog.get(function).is_some()
     }
 
+    /// Whether the rules deny every call of this tool.
+    pub fn denies(&self, function: &str) -> bool {
+        self.decision(function)
+            .is_some_and(|decision| decision.verdict == Verdict::Deny)
+    }
+
     /// A message for a name that is no tool, with the nearest that is.
     pub fn unknown_tool_message(&self, function: &str) -> String {
         calls::unknown_tool_message(function, self.catalog.suggest(function))
@@ -299,14 +305,19 @@ impl Gate {
         &self.catalog
     }
 
-    pub(crate) fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
-    pub(crate) fn trusts(&self, server: &str) -> bool {
-        self.broker
-            .servers()
-            .any(|state| state.trusted && state.name == server)
+    /// What the rules say of a tool, before anything is known of a call's
+    /// arguments; `None` for a name that is no tool.
+    pub(crate) fn decision(&self, function: &str) -> Option<Decision> {
+        let tool = &self.catalog.get(function)?.definition;
+        let mut servers = self.broker.servers();
+        Some(self.rules.decide(&CallFacts {
+            function,
+            server: &tool.server,
+            tool: &tool.name,
+            read_only: tool.annotations.read_only_hint.unwrap_or(false),
+            trusted: servers.any(|server| server.trusted && server.name == tool.server),
+            arguments: None,
+        }))
     }
 
     /// Why a name in a script that is no tool looks as if it should be one;
@@ -314,6 +325,11 @@ impl Gate {
     pub(crate) fn why_unknown(&self, name: &str) -> Option<String> {
         if let Some(server) = self.unavailable_server_of(name) {
             return Some(format!("{name} is not available: {}", server.reason));
+        }
+        if self.catalog.tools().is_empty() && name.contains('_') {
+            return Some(format!(
+                "{name} is no tool, and there are none: no server is configured or available"
+            ));
         }
         self.catalog.suggest(name)?;
         Some(self.unknown_tool_message(name))
@@ -409,6 +425,12 @@ fn discover(broker: &Broker) -> (Catalog, Vec<Unavailable>, Vec<String>) {
         match &server.status {
             Status::Ready(ready) => {
                 let odd = ready.warnings.iter();
+                tracing::info!(
+                    server = server.name,
+                    revision = ready.protocol_version,
+                    tools = ready.tools.len(),
+                    "server is ready"
+                );
                 warnings.extend(odd.map(|warning| format!("server {:?}: {warning}", server.name)));
                 for raw in &ready.tools {
                     match ToolDefinition::parse(&server.name, raw) {

@@ -3,11 +3,12 @@
 
 use std::collections::HashSet;
 
-use callgate_policy::{CallFacts, Verdict};
+use callgate_policy::Verdict;
 use callgate_script::{Prepared, ScriptError};
 use serde::Serialize;
 
 use crate::gate::{Gate, prepare};
+use crate::report::Status;
 
 /// The tools a script names and the decisions they would meet.
 ///
@@ -20,10 +21,30 @@ use crate::gate::{Gate, prepare};
 pub struct Preview {
     /// The tools it names, in the order of their first mention.
     pub tools: Vec<PreviewedTool>,
+    /// Names of tools whose server is not available.
+    pub missing: Vec<UnknownTool>,
     /// Names that look like a tool of a configured server but are none.
     pub unknown: Vec<UnknownTool>,
     /// Whether it calls `mcp.callTool` with a name that is not a literal.
     pub dynamic: bool,
+}
+
+impl Preview {
+    /// How a run would end that calls all it names: for want of a server, by a
+    /// denial, at a name that is no tool, or well.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let denied = |tool: &PreviewedTool| tool.verdict == Verdict::Deny;
+        if !self.missing.is_empty() {
+            Status::MissingServer
+        } else if self.tools.iter().any(denied) {
+            Status::Denied
+        } else if !self.unknown.is_empty() {
+            Status::Failed
+        } else {
+            Status::Completed
+        }
+    }
 }
 
 /// One tool that a script names.
@@ -78,6 +99,7 @@ const LOOKED_UP: usize = 100;
 fn of(prepared: &Prepared, gate: &Gate) -> Preview {
     let mut preview = Preview {
         tools: Vec::new(),
+        missing: Vec::new(),
         unknown: Vec::new(),
         dynamic: prepared.named.dynamic,
     };
@@ -88,16 +110,8 @@ fn of(prepared: &Prepared, gate: &Gate) -> Preview {
         if !seen.insert(name) {
             continue;
         }
-        if let Some(tool) = gate.catalog().get(name) {
+        if let (Some(tool), Some(decision)) = (gate.catalog().get(name), gate.decision(name)) {
             let definition = &tool.definition;
-            let decision = gate.rules().decide(&CallFacts {
-                function: name,
-                server: &definition.server,
-                tool: &definition.name,
-                read_only: definition.annotations.read_only_hint.unwrap_or(false),
-                trusted: gate.trusts(&definition.server),
-                arguments: None,
-            });
             preview.tools.push(PreviewedTool {
                 function: name.to_owned(),
                 server: definition.server.clone(),
@@ -111,7 +125,11 @@ fn of(prepared: &Prepared, gate: &Gate) -> Preview {
             let Some(message) = gate.why_unknown(name) else {
                 continue;
             };
-            preview.unknown.push(UnknownTool {
+            let list = match gate.unavailable_server_of(name) {
+                Some(_) => &mut preview.missing,
+                None => &mut preview.unknown,
+            };
+            list.push(UnknownTool {
                 name: name.to_owned(),
                 line: mention.line,
                 message,

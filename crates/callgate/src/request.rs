@@ -8,6 +8,8 @@ use callgate_policy::Rules;
 use tokio_util::sync::CancellationToken;
 
 use crate::Limits;
+use crate::gate::prepare;
+use crate::report::{self, RunReport};
 
 /// A script to run, and what is different in this run.
 ///
@@ -60,6 +62,13 @@ impl RunRequest {
             observer: None,
             cancel: CancellationToken::new(),
         }
+    }
+
+    /// The report of this request if its text is no acceptable script, whatever
+    /// servers there are: to know before they are started.
+    pub async fn rejected(&self) -> Option<RunReport> {
+        let error = prepare(Arc::clone(&self.source)).await.err()?;
+        Some(report::rejected(self, &error))
     }
 
     /// The name that messages and stack traces give the script.

@@ -19,6 +19,11 @@ Exit codes:
   3 a call was denied      4 a limit was reached  5 a server it needs did not start
   130 interrupted";
 
+const CHECK_EXIT_CODES: &str = "\
+Exit codes, as `run` would end if the script called all it names:
+  0 well   1 it does not parse, or names no tool   3 a call is denied
+  5 a server it needs did not start   2 usage or configuration error";
+
 const TOP_EXAMPLES: &str = "\
 Examples:
   callgate tools                                 what the configured servers offer
@@ -54,6 +59,7 @@ pub enum Command {
     Run(RunArgs),
 
     /// Say what a script would call and which grants it needs, without running it
+    #[command(after_help = CHECK_EXIT_CODES)]
     Check(CheckArgs),
 
     /// Print the TypeScript declarations of the tools
@@ -64,7 +70,7 @@ pub enum Command {
 
     /// Call one tool and print its result as JSON
     #[command(
-        after_help = "Example:\n  callgate call fs_read_file '{\"path\": \"README.md\"}'\n  callgate call fs_write_file - < arguments.json"
+        after_help = "Example:\n  callgate call fs_read_file '{\"path\": \"README.md\"}'\n  callgate call fs_write_file - < arguments.json\n\nExit codes: 0 a result, 1 the call failed, 2 usage or configuration error,\n3 denied, 5 the server did not start, 130 interrupted"
     )]
     Call(CallArgs),
 
@@ -137,8 +143,10 @@ pub struct CheckArgs {
     #[arg(long)]
     pub json: bool,
 
-    #[command(flatten)]
-    pub permissions: PermissionArgs,
+    /// Say what would be if calls to tools of this pattern were allowed; may be
+    /// repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub allow: Vec<String>,
 }
 
 /// Flags of `types`.

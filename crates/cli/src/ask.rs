@@ -5,9 +5,10 @@ use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
 
 use callgate::{Answer, Asker, Question};
 use futures::future::BoxFuture;
-use indicatif::MultiProgress;
+use indicatif::{MultiProgress, ProgressDrawTarget};
+use rustix::termios::{QueueSelector, tcflush};
 
-use crate::print::harmless;
+use crate::print::{self, harmless};
 
 /// Characters of the arguments that a question shows.
 const SHOWN_ARGUMENTS: usize = 400;
@@ -30,16 +31,45 @@ impl TerminalAsker {
 impl Asker for TerminalAsker {
     fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
         let text = text(&question);
-        let progress = self.progress.clone();
+        let quiet = Quiet::over(&self.progress);
         Box::pin(async move {
-            let answer = tokio::task::spawn_blocking(move || progress.suspend(|| ask(&text)));
             // No answer is a no: the terminal went away, or the thread did.
-            answer
-                .await
-                .ok()
-                .and_then(Result::ok)
-                .unwrap_or(Answer::Deny)
+            let answer = tokio::task::spawn_blocking(move || ask(&text)).await;
+            quiet.answered();
+            answer.ok().and_then(Result::ok).unwrap_or(Answer::Deny)
         })
+    }
+}
+
+/// No live lines are drawn as long as this lives. They are hidden rather than
+/// held up: the calls that report to them go on while a person thinks.
+struct Quiet {
+    progress: MultiProgress,
+    answered: bool,
+}
+
+impl Quiet {
+    fn over(progress: &MultiProgress) -> Self {
+        drop(progress.clear());
+        progress.set_draw_target(ProgressDrawTarget::hidden());
+        Self {
+            progress: progress.clone(),
+            answered: false,
+        }
+    }
+
+    fn answered(mut self) {
+        self.answered = true;
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        if !self.answered {
+            // The run ended first; what comes next is no answer to this.
+            print::err("\n");
+        }
+        self.progress.set_draw_target(ProgressDrawTarget::stderr());
     }
 }
 
@@ -50,7 +80,7 @@ fn text(question: &Question<'_>) -> String {
         shown.push_str(&format!("… ({} bytes in all)", arguments.len()));
     }
     format!(
-        "\n{} (tool {:?} of server {:?}) asks to run: {}\n  {}\n",
+        "\nThe script wants to call {} (tool {:?} of server {:?}), which {}:\n  {}\n",
         question.function,
         question.tool,
         question.server,
@@ -63,6 +93,8 @@ fn ask(text: &str) -> std::io::Result<Answer> {
     let mut terminal = terminal()?;
     let mut answers = BufReader::new(terminal.try_clone()?);
     terminal.write_all(text.as_bytes())?;
+    // What was typed before the question was there is no answer to it.
+    tcflush(&terminal, QueueSelector::IFlush)?;
     loop {
         terminal
             .write_all(b"allow? [y] this call  [n] no  [a] all calls of this tool in this run: ")?;

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
-use callgate::{CallError, Gate, Preview, RunRequest, Verdict};
+use callgate::{CallError, Gate, Preview, RunReport, RunRequest, Verdict};
 use clap::CommandFactory as _;
+use futures::FutureExt as _;
 
 use crate::args::{CallArgs, CheckArgs, Cli, Command, RunArgs, ServeArgs, ToolsArgs, TypesArgs};
 use crate::progress::Progress;
@@ -36,63 +37,68 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
 async fn run(config: Option<&Path>, args: RunArgs) -> anyhow::Result<u8> {
     let config = session::configuration(config)?;
     let (source, name) = session::script(&args.file)?;
+    let request = RunRequest::new(source).name(name);
+    if let Some(report) = request.rejected().await {
+        return print_report(&report, args.json);
+    }
     let cancel = session::cancel_on_signal()?;
     let progress = Arc::new(Progress::new());
     let setting = Setting {
-        permissions: Some(&args.permissions),
+        allow: &args.permissions.allow,
         limits: Some(&args.limits),
         asker: session::asker(&args.permissions, &progress),
     };
-    let Some(gate) = session::connect(config.as_ref(), setting, &cancel).await? else {
+    let Some(gate) = session::connect(config.as_ref(), setting, &progress, &cancel).await? else {
         return Ok(session::INTERRUPTED);
     };
     session::tell_unmatched_rules(&gate);
     let watched = Arc::clone(&progress);
-    let request = RunRequest::new(source)
-        .name(name)
+    let request = request
         .on_event(move |event| watched.on_event(event))
         .cancel_on(cancel);
     let report = gate.run(request).await;
     progress.clear();
-    if args.json {
-        print::out(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
+    let code = print_report(&report, args.json);
+    gate.shutdown().await;
+    code
+}
+
+fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
+    if json {
+        print::out(&format!("{}\n", serde_json::to_string_pretty(report)?))?;
     } else {
         print::out(&report.printed().to_string())?;
         print::err(&report.problems().to_string());
     }
-    gate.shutdown().await;
     Ok(report.status.exit_code())
 }
 
 async fn check(config: Option<&Path>, args: CheckArgs) -> anyhow::Result<u8> {
     let config = session::configuration(config)?;
     let (source, name) = session::script(&args.file)?;
+    let request = RunRequest::new(source.as_str()).name(name);
+    if let Some(report) = request.rejected().await {
+        return print_report(&report, args.json);
+    }
     let cancel = session::cancel_on_signal()?;
     let setting = Setting {
-        permissions: Some(&args.permissions),
+        allow: &args.allow,
         ..Setting::default()
     };
-    let Some(gate) = session::connect(config.as_ref(), setting, &cancel).await? else {
+    let progress = Progress::new();
+    let Some(gate) = session::connect(config.as_ref(), setting, &progress, &cancel).await? else {
         return Ok(session::INTERRUPTED);
     };
     session::tell_problems(&gate);
-    let code = match gate.preview(&source).await {
-        Ok(preview) => {
-            let text = if args.json {
-                format!("{}\n", serde_json::to_string_pretty(&preview)?)
-            } else {
-                preview_text(&preview)
-            };
-            print::out(&text)?;
-            u8::from(!preview.unknown.is_empty())
-        }
-        Err(error) => {
-            print::err(&format!("{}\n", error.in_file(&name)));
-            1
-        }
+    let preview = gate.preview(&source).await?;
+    let text = if args.json {
+        format!("{}\n", serde_json::to_string_pretty(&preview)?)
+    } else {
+        preview_text(&preview)
     };
+    print::out(&text)?;
     gate.shutdown().await;
-    Ok(code)
+    Ok(preview.status().exit_code())
 }
 
 fn preview_text(preview: &Preview) -> String {
@@ -116,7 +122,7 @@ fn preview_text(preview: &Preview) -> String {
     if preview.dynamic {
         text.push_str("calls mcp.callTool with a computed name: it may call any tool\n");
     }
-    for unknown in &preview.unknown {
+    for unknown in preview.missing.iter().chain(&preview.unknown) {
         text += &format!("line {}: {}\n", unknown.line, unknown.message);
     }
     text
@@ -125,11 +131,16 @@ fn preview_text(preview: &Preview) -> String {
 async fn types(config: Option<&Path>, args: TypesArgs) -> anyhow::Result<u8> {
     let config = session::required_configuration(config)?;
     let cancel = session::cancel_on_signal()?;
-    let Some(gate) = session::connect(Some(&config), Setting::default(), &cancel).await? else {
+    let Some(gate) =
+        session::connect(Some(&config), Setting::default(), &Progress::new(), &cancel).await?
+    else {
         return Ok(session::INTERRUPTED);
     };
     session::tell_problems(&gate);
-    known(&gate, &args.tools)?;
+    if let Some(code) = not_a_tool(&gate, &args.tools) {
+        gate.shutdown().await;
+        return Ok(code);
+    }
     let all = args.tools.is_empty();
     let declarations =
         gate.declarations(|function| all || args.tools.iter().any(|t| t == function));
@@ -144,7 +155,9 @@ async fn types(config: Option<&Path>, args: TypesArgs) -> anyhow::Result<u8> {
 async fn tools(config: Option<&Path>, args: ToolsArgs) -> anyhow::Result<u8> {
     let config = session::required_configuration(config)?;
     let cancel = session::cancel_on_signal()?;
-    let Some(gate) = session::connect(Some(&config), Setting::default(), &cancel).await? else {
+    let Some(gate) =
+        session::connect(Some(&config), Setting::default(), &Progress::new(), &cancel).await?
+    else {
         return Ok(session::INTERRUPTED);
     };
     session::tell_problems(&gate);
@@ -186,18 +199,17 @@ async fn call(config: Option<&Path>, args: CallArgs) -> anyhow::Result<u8> {
     let cancel = session::cancel_on_signal()?;
     let progress = Progress::new();
     let setting = Setting {
-        permissions: Some(&args.permissions),
+        allow: &args.permissions.allow,
         asker: session::asker(&args.permissions, &progress),
         ..Setting::default()
     };
-    let Some(gate) = session::connect(Some(&config), setting, &cancel).await? else {
+    let Some(gate) = session::connect(Some(&config), setting, &progress, &cancel).await? else {
         return Ok(session::INTERRUPTED);
     };
-    if let Some(server) = gate.unavailable_server_of(&args.tool) {
-        print::error(&server.reason);
-        return Ok(callgate::Status::MissingServer.exit_code());
+    if let Some(code) = not_a_tool(&gate, std::slice::from_ref(&args.tool)) {
+        gate.shutdown().await;
+        return Ok(code);
     }
-    known(&gate, std::slice::from_ref(&args.tool))?;
     let result = tokio::select! {
         result = gate.call(&args.tool, arguments) => result,
         () = cancel.cancelled() => return Ok(session::INTERRUPTED),
@@ -223,31 +235,59 @@ async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
     let config = session::required_configuration(config)?;
     let cancel = session::cancel_on_signal()?;
     let setting = Setting {
-        permissions: Some(&args.permissions),
+        allow: &args.permissions.allow,
         limits: Some(&args.limits),
         // Standard input and output belong to MCP here, so nobody is asked at
         // the terminal.
         asker: session::unattended_asker(&args.permissions),
     };
-    let Some(gate) = session::connect(Some(&config), setting, &cancel).await? else {
-        return Ok(session::INTERRUPTED);
+    let builder = session::builder(Some(&config), &setting)?;
+    let gate = async move {
+        match builder.build().await {
+            Ok(gate) => {
+                session::tell_problems(&gate);
+                Some(Arc::new(gate))
+            }
+            Err(error) => {
+                print::error(&error.to_string());
+                None
+            }
+        }
     };
-    session::tell_problems(&gate);
+    let gate = gate.boxed().shared();
+    let ready = gate.clone();
+    let served = callgate_server::serve_stdio(async move {
+        match ready.await {
+            Some(gate) => gate,
+            // The command is about to end.
+            None => std::future::pending().await,
+        }
+    });
     let code = tokio::select! {
-        served = callgate_server::serve_stdio(Arc::clone(&gate)) => {
+        served = served => {
             served?;
             0
         }
         () = cancel.cancelled() => session::INTERRUPTED,
+        None = gate.clone() => crate::USAGE,
     };
-    gate.shutdown().await;
+    if let Some(Some(gate)) = gate.peek() {
+        gate.shutdown().await;
+    }
     Ok(code)
 }
 
-/// An error for the first name that is no tool.
-fn known(gate: &Gate, functions: &[String]) -> anyhow::Result<()> {
-    match functions.iter().find(|function| !gate.has_tool(function)) {
-        Some(unknown) => bail!("{}", gate.unknown_tool_message(unknown)),
-        None => Ok(()),
+/// Says what is wrong with the first name that is no tool; the exit code for
+/// it.
+fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
+    let function = functions.iter().find(|function| !gate.has_tool(function))?;
+    if let Some(server) = gate.unavailable_server_of(function) {
+        print::error(&server.reason);
+        return Some(callgate::Status::MissingServer.exit_code());
     }
+    let message = gate.unknown_tool_message(function);
+    print::error(&format!(
+        "{message}; `callgate tools` lists those there are"
+    ));
+    Some(crate::USAGE)
 }

@@ -8,6 +8,7 @@ mod print;
 mod progress;
 mod session;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -15,7 +16,7 @@ use clap::Parser as _;
 use crate::args::Cli;
 
 /// Usage and configuration errors; clap uses the same code.
-const USAGE: u8 = 2;
+pub const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     callgate::worker_main_if_requested();
@@ -56,5 +57,6 @@ fn log_to_stderr(verbose: u8) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .init();
 }

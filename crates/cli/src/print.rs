@@ -37,7 +37,8 @@ pub fn error(message: &str) {
     err(&format!("callgate: {message}\n"));
 }
 
-/// The text with every control character but line ends and tabs spelled out:
+/// The text with every control character but line ends and tabs spelled out,
+/// in the way that is right in JSON, too:
 /// an escape sequence in a tool's result must not move the cursor, set the
 /// clipboard or hide a line.
 pub fn harmless(text: &str) -> String {
@@ -45,7 +46,7 @@ pub fn harmless(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\n' | '\t' => out.push(character),
-            c if c.is_control() || is_invisible(c) => drop(write!(out, "\\u{{{:x}}}", c as u32)),
+            c if c.is_control() || is_invisible(c) => drop(write!(out, "\\u{:04x}", c as u32)),
             c => out.push(c),
         }
     }
@@ -69,8 +70,8 @@ mod tests {
     #[test]
     fn control_characters_are_spelled_out() {
         check("plain\n\ttext ü 日本", "plain\n\ttext ü 日本");
-        check("\x1b]0;title\x07", "\\u{1b}]0;title\\u{7}");
-        check("a\rb\u{9b}31m", "a\\u{d}b\\u{9b}31m");
-        check("pay \u{202e}0001", "pay \\u{202e}0001");
+        check("\x1b]0;title\x07", "\\u001b]0;title\\u0007");
+        check("a\rb\u{9b}31m", "a\\u000db\\u009b31m");
+        check("pay \u{202e}0001", "pay \\u202e0001");
     }
 }

@@ -2,7 +2,7 @@
 //! is not a terminal, and nothing left behind at the end.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate::Event;
@@ -11,14 +11,16 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Calls shown at once; the others are in the count.
 const SHOWN: usize = 8;
 
-/// Draws the calls of one run.
+/// Draws what a command waits for.
 pub struct Progress {
     lines: MultiProgress,
     state: Mutex<State>,
 }
 
+#[derive(Default)]
 struct State {
-    summary: ProgressBar,
+    /// The last line: what is waited for on the whole.
+    summary: Option<ProgressBar>,
     shown: HashMap<u64, ProgressBar>,
     running: u64,
     done: u64,
@@ -29,17 +31,9 @@ impl Progress {
     pub fn new() -> Self {
         // A hidden target where standard error is no terminal.
         let lines = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let summary = lines.add(spinner());
-        let state = State {
-            summary,
-            shown: HashMap::new(),
-            running: 0,
-            done: 0,
-            failed: 0,
-        };
         Self {
             lines,
-            state: Mutex::new(state),
+            state: Mutex::default(),
         }
     }
 
@@ -48,14 +42,25 @@ impl Progress {
         self.lines.clone()
     }
 
+    /// Says that these servers are being started.
+    pub fn starting<'a>(&self, servers: impl Iterator<Item = &'a str>) {
+        let servers: Vec<&str> = servers.take(SHOWN).collect();
+        if !servers.is_empty() {
+            self.summarise(
+                &mut self.state(),
+                format!("starting {}", servers.join(", ")),
+            );
+        }
+    }
+
+    /// Says what became of a call.
     pub fn on_event(&self, event: Event<'_>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         match event {
             Event::CallStarted { call, function } => {
                 state.running += 1;
                 if state.shown.len() < SHOWN {
-                    let line = self.lines.insert_before(&state.summary, spinner());
-                    line.set_message(function.to_owned());
+                    let line = self.add(function.to_owned());
                     state.shown.insert(call, line);
                 }
             }
@@ -73,26 +78,47 @@ impl Progress {
             0 => String::new(),
             failed => format!(" ({failed} failed)"),
         };
-        state.summary.set_message(format!(
-            "{} running, {} done{failed}",
-            state.running, state.done
-        ));
+        let summary = format!("{} running, {} done{failed}", state.running, state.done);
+        self.summarise(&mut state, summary);
     }
 
     /// Takes every line off the terminal.
     pub fn clear(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         for (_, line) in state.shown.drain() {
             line.finish_and_clear();
         }
-        state.summary.finish_and_clear();
+        if let Some(summary) = state.summary.take() {
+            summary.finish_and_clear();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn summarise(&self, state: &mut State, message: String) {
+        match &state.summary {
+            Some(summary) => summary.set_message(message),
+            None => state.summary = Some(self.add(message)),
+        }
+    }
+
+    fn add(&self, message: String) -> ProgressBar {
+        let style = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner());
+        // It joins the others before it ticks: on its own it would draw
+        // wherever the cursor is.
+        let line = self.lines.add(ProgressBar::new_spinner());
+        line.set_style(style);
+        line.set_message(message);
+        line.enable_steady_tick(Duration::from_millis(120));
+        line
     }
 }
 
-fn spinner() -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}")
-        .unwrap_or_else(|_| ProgressStyle::default_spinner());
-    let bar = ProgressBar::new_spinner().with_style(style);
-    bar.enable_steady_tick(Duration::from_millis(120));
-    bar
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
 }

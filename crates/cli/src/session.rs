@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use callgate::config::Config;
-use callgate::{Answer, Asker, CancellationToken, Gate, Limits, Question, Rules};
+use callgate::{
+    Answer, Asker, CancellationToken, Gate, GateBuilder, Limits, NobodyToAsk, Question, Rules,
+};
 use futures::future::BoxFuture;
 
 use crate::args::{LimitArgs, PermissionArgs};
@@ -52,7 +54,7 @@ pub fn required_configuration(named: Option<&Path>) -> anyhow::Result<Config> {
 
 /// What the flags of a command say of its gate.
 pub struct Setting<'a> {
-    pub permissions: Option<&'a PermissionArgs>,
+    pub allow: &'a [String],
     pub limits: Option<&'a LimitArgs>,
     pub asker: Arc<dyn Asker>,
 }
@@ -60,19 +62,15 @@ pub struct Setting<'a> {
 impl Default for Setting<'_> {
     fn default() -> Self {
         Self {
-            permissions: None,
+            allow: &[],
             limits: None,
-            asker: Arc::new(callgate::NobodyToAsk),
+            asker: Arc::new(NobodyToAsk),
         }
     }
 }
 
-/// Connects to the configured servers; `None` if Ctrl-C came first.
-pub async fn connect(
-    config: Option<&Config>,
-    setting: Setting<'_>,
-    cancel: &CancellationToken,
-) -> anyhow::Result<Option<Arc<Gate>>> {
+/// A gate with the configuration and the flags, still to be built.
+pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result<GateBuilder> {
     let mut builder = Gate::builder();
     let mut limits = Limits::default();
     let mut rules = Rules::default();
@@ -81,10 +79,8 @@ pub async fn connect(
         limits = config.limits.over_defaults();
         rules = config.permissions.clone();
     }
-    if let Some(flags) = setting.permissions {
-        let patterns = flags.allow.iter().map(String::as_str);
-        rules = rules.with_grants(patterns, "--allow").context("--allow")?;
-    }
+    let granted = setting.allow.iter().map(String::as_str);
+    rules = rules.with_grants(granted, "--allow").context("--allow")?;
     if let Some(flags) = setting.limits {
         limits.script_time = flags.timeout.unwrap_or(limits.script_time);
         limits.heap_bytes = flags.memory.unwrap_or(limits.heap_bytes);
@@ -93,15 +89,30 @@ pub async fn connect(
             limits.keep_output(output);
         }
     }
-    let build = builder
+    Ok(builder
         .rules(rules)
         .limits(limits)
-        .asker(setting.asker)
-        .build();
-    tokio::select! {
-        gate = build => Ok(Some(Arc::new(gate?))),
-        () = cancel.cancelled() => Ok(None),
-    }
+        .asker(Arc::clone(&setting.asker)))
+}
+
+/// Connects to the configured servers; `None` if Ctrl-C came first.
+pub async fn connect(
+    config: Option<&Config>,
+    setting: Setting<'_>,
+    progress: &Progress,
+    cancel: &CancellationToken,
+) -> anyhow::Result<Option<Arc<Gate>>> {
+    let builder = builder(config, &setting)?;
+    let servers = config
+        .map(|config| config.servers.as_slice())
+        .unwrap_or_default();
+    progress.starting(servers.iter().map(|server| server.name.as_str()));
+    let built = tokio::select! {
+        gate = builder.build() => Some(Arc::new(gate?)),
+        () = cancel.cancelled() => None,
+    };
+    progress.clear();
+    Ok(built)
 }
 
 /// Tells on standard error what could not be connected or used.
@@ -139,7 +150,7 @@ pub fn unattended_asker(flags: &PermissionArgs) -> Arc<dyn Asker> {
     if flags.yes {
         Arc::new(Yes)
     } else {
-        Arc::new(callgate::NobodyToAsk)
+        Arc::new(NobodyToAsk)
     }
 }
 

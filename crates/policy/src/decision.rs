@@ -51,7 +51,7 @@ impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = match self.verdict {
             Verdict::Allow => "allowed",
-            Verdict::Ask => "to be asked about",
+            Verdict::Ask => "needs approval",
             Verdict::Deny => "denied",
         };
         match &self.because {

@@ -69,7 +69,7 @@ impl Rules {
     /// Decides one call: the first matching deny rule, else the first matching
     /// grant, ask rule, or allow rule, in this order. Without any, a tool that
     /// says it is read-only is allowed if its server is trusted, and every
-    /// other call is to be asked about.
+    /// other call is needs approval.
     pub fn decide(&self, facts: &CallFacts<'_>) -> Decision {
         for effect in Effect::IN_ORDER {
             if let Some(rule) = self.first(effect, facts.function) {
@@ -297,7 +297,7 @@ mod tests {
             "logging_writeLog",
             true,
             true,
-            expect![[r#"Ask: to be asked about by rule "*_write*" in permissions.ask"#]],
+            expect![[r#"Ask: needs approval by rule "*_write*" in permissions.ask"#]],
         );
         check(
             &rules,
@@ -331,7 +331,7 @@ mod tests {
             true,
             false,
             expect![
-                "Ask: to be asked about: no rule matches, and the server that calls this tool read-only is not marked trusted"
+                "Ask: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted"
             ],
         );
         check(
@@ -339,14 +339,14 @@ mod tests {
             "git_show",
             false,
             true,
-            expect!["Ask: to be asked about: no rule matches"],
+            expect!["Ask: needs approval: no rule matches"],
         );
         check(
             &Rules::default(),
             "git_show",
             false,
             false,
-            expect!["Ask: to be asked about: no rule matches"],
+            expect!["Ask: needs approval: no rule matches"],
         );
     }
 

@@ -1,5 +1,5 @@
 //! The text that teaches a model the tool: the rules of the sandbox in a few
-//! lines, then the declarations.
+//! lines, then the declarations of the tools that are not denied.
 
 use callgate::Gate;
 
@@ -8,11 +8,15 @@ pub(crate) fn run_script(gate: &Gate) -> String {
     let limits = gate.limits();
     let mut text = format!(
         "Run one TypeScript script that does the whole job by calling the functions declared \
-         below, and print only what you need to see.\n\
-         - Top-level await and return work; there are no imports, no file system and no network: \
-         the functions are all there is. Types need no import.\n\
+         below, and console.log only what you need to see.\n\
+         - Top-level await and return work; types need no import. Besides the functions there \
+         are the language, Intl, console, timers, URL, TextEncoder, structuredClone, \
+         AbortController and crypto.randomUUID; there are no imports, no fetch, no process, no \
+         files.\n\
          - Call independent functions together with Promise.all. Filter, join and count in the \
          script: results stay in the sandbox unless you print or return them.\n\
+         - A function that returns unknown gives its text as a string, null if there is none, or \
+         {{ content: [...] }} for images and resources.\n\
          - A failing call throws McpToolError, McpProtocolError, McpTimeoutError or \
          McpDeniedError; catch it to go on. A denied call will be denied again.\n\
          - Output over {} bytes keeps its head and tail; script time is limited to {} ms, waiting \
@@ -28,7 +32,7 @@ pub(crate) fn run_script(gate: &Gate) -> String {
     }
     text.push_str("\n```ts\n");
     text.push_str(callgate::ambient_declarations());
-    text.push_str(&gate.declarations(|_| true));
+    text.push_str(&gate.declarations(|function| !gate.denies(function)));
     text.push_str("```\n");
     text
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use callgate::{Gate, RunRequest, Status};
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
@@ -11,6 +13,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 use crate::description;
 
@@ -18,29 +21,28 @@ const TOOL: &str = "run_script";
 
 /// Answers for `run_script` over one gate.
 pub(crate) struct RunScript {
-    gate: Arc<Gate>,
+    gate: Shared<BoxFuture<'static, Arc<Gate>>>,
     /// Made once: the tools that a client sees do not change in a session.
-    tool: Tool,
+    tool: OnceCell<Tool>,
 }
 
 impl RunScript {
-    pub(crate) fn new(gate: Arc<Gate>) -> Self {
-        let tool = Tool::new(TOOL, description::run_script(&gate), input_schema())
-            .with_title("Run a script")
-            .with_annotations(
-                // What a script does is up to the tools it calls, so nothing
-                // milder can be promised here.
-                ToolAnnotations::new()
-                    .read_only(false)
-                    .destructive(true)
-                    .open_world(true),
-            );
-        Self { gate, tool }
+    pub(crate) fn new(gate: BoxFuture<'static, Arc<Gate>>) -> Self {
+        Self {
+            gate: gate.shared(),
+            tool: OnceCell::new(),
+        }
+    }
+
+    async fn tool(&self) -> &Tool {
+        self.tool
+            .get_or_init(|| async { definition(&*self.gate.clone().await) })
+            .await
     }
 
     async fn run(&self, code: &str, context: &RequestContext<RoleServer>) -> CallToolResult {
         let request = RunRequest::new(code).cancel_on(context.ct.clone());
-        let report = self.gate.run(request).await;
+        let report = self.gate.clone().await.run(request).await;
         let content = vec![ContentBlock::text(report.to_string())];
         match report.status {
             Status::Completed => CallToolResult::success(content),
@@ -61,11 +63,9 @@ impl ServerHandler for RunScript {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(vec![self.tool.clone()]))
-    }
-
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        (name == TOOL).then(|| self.tool.clone())
+        Ok(ListToolsResult::with_all_items(vec![
+            self.tool().await.clone(),
+        ]))
     }
 
     async fn call_tool(
@@ -90,6 +90,19 @@ impl ServerHandler for RunScript {
             Err(message) => Ok(CallToolResult::error(vec![ContentBlock::text(message)]).into()),
         }
     }
+}
+
+fn definition(gate: &Gate) -> Tool {
+    Tool::new(TOOL, description::run_script(gate), input_schema())
+        .with_title("Run a script")
+        .with_annotations(
+            // What a script does is up to the tools it calls, so nothing milder
+            // can be promised here.
+            ToolAnnotations::new()
+                .read_only(false)
+                .destructive(true)
+                .open_world(true),
+        )
 }
 
 fn code(arguments: Option<&JsonObject>) -> Result<&str, String> {

@@ -9,6 +9,7 @@ mod handler;
 use std::sync::Arc;
 
 use callgate::Gate;
+use futures::FutureExt as _;
 use rmcp::ServiceExt as _;
 
 use crate::handler::RunScript;
@@ -25,8 +26,11 @@ pub enum ServeError {
     Connection(String),
 }
 
-/// Serves `run_script` over standard input and output.
+/// Serves `run_script` over standard input and output, for a gate that may
+/// still be in the making.
 ///
+/// A client's handshake is answered at once, and its list of tools once there
+/// is a gate: a slow server behind the gate must not look like a slow Callgate.
 /// The tool's description carries the declarations of the gate's tools; it is
 /// written once, so what the client was shown stays true for the session.
 /// Returns when the client closes its end.
@@ -35,8 +39,10 @@ pub enum ServeError {
 ///
 /// [`ServeError::Handshake`] if the client does not complete one, and
 /// [`ServeError::Connection`] if the connection's task fails.
-pub async fn serve_stdio(gate: Arc<Gate>) -> Result<(), ServeError> {
-    let handler = RunScript::new(gate);
+pub async fn serve_stdio(
+    gate: impl Future<Output = Arc<Gate>> + Send + 'static,
+) -> Result<(), ServeError> {
+    let handler = RunScript::new(gate.boxed());
     let service = match handler.serve(rmcp::transport::stdio()).await {
         Ok(service) => service,
         // A client that goes away before it says anything wanted nothing.

@@ -96,9 +96,9 @@ async fn rules_decide_and_asking_fills_the_gap() {
         in_time(call(&run, "flaky", tool, json!({ "text": "t\n" }))).await;
     }
     expect![[r#"
-        flaky_text flaky.text {"text":"t\n"}: to be asked about: no rule matches
-        flaky_text flaky.text {"text":"t\n"}: to be asked about: no rule matches
-        flaky_text flaky.text {"text":"t\n"}: to be asked about: no rule matches"#]]
+        flaky_text flaky.text {"text":"t\n"}: needs approval: no rule matches
+        flaky_text flaky.text {"text":"t\n"}: needs approval: no rule matches
+        flaky_text flaky.text {"text":"t\n"}: needs approval: no rule matches"#]]
     .assert_eq(&asker.asked().join("\n"));
     check_ledger(
         &run,
@@ -124,9 +124,7 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
         (true, expect!["null"]),
         (
             false,
-            expect![[
-                r#"flaky_empty was not called: denied, because there is nobody to ask (to be asked about: no rule matches, and the server that calls this tool read-only is not marked trusted); allow it with the pattern "flaky_empty""#
-            ]],
+            expect!["flaky_empty was not called: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted, and there is nobody to ask; allow it with --allow flaky_empty, or under permissions.allow"],
         ),
     ] {
         let mut spec = odd("flaky");

@@ -167,7 +167,12 @@ fn threw(
             .then(|| position(&request.source, exception.line, exception.column))
             .flatten(),
         name: Some(exception.name).filter(|name| !name.is_empty()),
-        stack: frames(&exception.stack),
+        // Where they are not the author's, positions only mislead.
+        stack: if exact {
+            frames(&exception.stack)
+        } else {
+            String::new()
+        },
         ..RunError::new(kind, exception.message)
     };
     (status, error)

@@ -14,6 +14,9 @@ use super::{Position, RunError, RunReport, Status};
 /// model's context, and the JSON form has all of them.
 const SHOWN_CALLS: usize = 20;
 
+/// Frames of a stack that are shown.
+const SHOWN_FRAMES: usize = 10;
+
 /// What the script printed and returned, as [`RunReport::printed`] gives it.
 #[derive(Debug)]
 pub struct Printed<'a>(pub(super) &'a RunReport);
@@ -76,7 +79,7 @@ fn write_error(f: &mut fmt::Formatter<'_>, script: &str, error: &RunError) -> fm
     // A single frame is the position above; more of them tell how the script
     // got there.
     if error.position.is_none() || error.stack.lines().count() > 1 {
-        for frame in error.stack.lines() {
+        for frame in error.stack.lines().take(SHOWN_FRAMES) {
             writeln!(f, "  {frame}")?;
         }
     }
@@ -108,9 +111,15 @@ fn write_call(f: &mut fmt::Formatter<'_>, line: &LedgerLine) -> fmt::Result {
             let bytes = line.result_bytes.unwrap_or_default();
             writeln!(f, "ok in {took} ms, {bytes} bytes")
         }
-        Outcome::ToolError { message } => writeln!(f, "failed in {took} ms: {message}"),
+        Outcome::ToolError { message } => {
+            writeln!(f, "failed in {took} ms: {}", first_line(message))
+        }
         Outcome::ProtocolError { code, message } => {
-            writeln!(f, "failed in {took} ms: {message} (code {code})")
+            writeln!(
+                f,
+                "failed in {took} ms: {} (code {code})",
+                first_line(message)
+            )
         }
         Outcome::TimedOut { limit_ms } => writeln!(f, "gave no answer within {limit_ms} ms"),
         Outcome::Denied => writeln!(f, "{}", line.decision),
@@ -119,6 +128,10 @@ fn write_call(f: &mut fmt::Formatter<'_>, line: &LedgerLine) -> fmt::Result {
         Outcome::Cancelled => writeln!(f, "was cancelled after {took} ms"),
         _ => writeln!(f, "ended in {took} ms"),
     }
+}
+
+fn first_line(message: &str) -> &str {
+    message.lines().next().unwrap_or_default()
 }
 
 fn write_position(f: &mut fmt::Formatter<'_>, script: &str, position: &Position) -> fmt::Result {
