@@ -55,7 +55,8 @@ pub struct Limits {
     /// Bytes of one call's input as JSON text. Default 16 MiB. Over it the call throws.
     pub input_bytes: u64,
     /// Bytes of one call's result as JSON text. Default 256 MiB. Over it the call throws
-    /// `McpProtocolError`. V8 takes no string of more than about 512 MiB.
+    /// `McpProtocolError`, and likewise where the results that a script has not read yet would come to
+    /// more than 256 MiB together. V8 takes no string of more than about 512 MiB.
     pub reply_bytes: u64,
     /// Calls that are under way at the same time. Default 1000. More wait for their turn.
     pub calls_in_flight: u32,
