@@ -4,13 +4,27 @@ use callgate_wire::{Done, ReturnValue};
 use serde_json::value::RawValue;
 
 use super::process::Death;
-use crate::{End, Limits, Returned, ScriptException};
+use crate::{End, Limits, Returned, ScriptException, WhichLimit};
 
 /// Bytes of the name of an exception. A worker that is what it should be cuts it itself, sooner.
 const EXCEPTION_NAME_BYTES: usize = 1 << 10;
 
 /// Bytes of its message, and of its stack; likewise.
 const EXCEPTION_TEXT_BYTES: usize = 64 << 10;
+
+/// Bytes of memory that a worker may take beside those that have a limit of their own.
+const MEMORY_BESIDE: u64 = 256 << 20;
+
+/// Bytes of memory that the whole process of a worker may take: twice the heap, for collections that
+/// copy; the buffers; one result in whole; and what V8 and the worker need beside.
+pub(super) fn data_bytes(limits: &Limits) -> u64 {
+    limits
+        .heap_bytes
+        .saturating_mul(2)
+        .saturating_add(limits.buffer_bytes)
+        .saturating_add(limits.reply_bytes)
+        .saturating_add(MEMORY_BESIDE)
+}
 
 /// What the worker told, checked.
 pub(super) fn told(done: Done, limits: &Limits) -> End {
@@ -63,7 +77,16 @@ fn cut(text: &str, bytes: usize) -> String {
 }
 
 /// The end of a run whose worker went away without a word.
-pub(super) fn crashed(death: &Death) -> End {
+pub(super) fn crashed(death: &Death, limits: &Limits) -> End {
+    // What Rust says when the process may not have more memory. A worker that lies here has its run
+    // end on a limit instead of as crashed, and gains nothing.
+    if death.signal() == Some(libc::SIGABRT) && death.stderr.starts_with("memory allocation of ") {
+        return End::Limit {
+            which: WhichLimit::Memory,
+            limit: limits.heap_bytes,
+            observed: data_bytes(limits),
+        };
+    }
     let reason = match (
         death.signal(),
         death.status.and_then(|status| status.code()),
@@ -89,4 +112,47 @@ pub(super) fn with_stderr(mut reason: String, death: &Death) -> String {
         reason.extend(line.trim_matches(['#', ' ']).chars().take(200));
     }
     reason
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    fn check(status: i32, stderr: &str, expected: &str) {
+        let death = Death {
+            status: Some(ExitStatus::from_raw(status)),
+            stderr: stderr.to_owned(),
+        };
+        assert_eq!(
+            format!("{:?}", crashed(&death, &Limits::default())),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_death_says_why() {
+        check(
+            libc::SIGABRT,
+            "memory allocation of 100000000 bytes failed",
+            "Limit { which: Memory, limit: 134217728, observed: 939524096 }",
+        );
+        check(
+            libc::SIGABRT,
+            "#\n# Fatal error in x.cc\n",
+            r#"Crashed { reason: "the worker died of signal 6: Fatal error in x.cc" }"#,
+        );
+        check(
+            libc::SIGKILL,
+            "memory allocation of",
+            r#"Crashed { reason: "the worker closed its socket before the script ended: memory allocation of" }"#,
+        );
+        check(
+            3 << 8,
+            "",
+            r#"Crashed { reason: "the worker ended with code 3 before the script did" }"#,
+        );
+    }
 }

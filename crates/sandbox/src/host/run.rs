@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::CallHandler;
 use super::captured::Collector;
 use super::clock::Clock;
-use super::endings::{crashed, told, with_stderr};
+use super::endings::{crashed, data_bytes, told, with_stderr};
 use super::outbox::{LONGEST_ANSWER, Outbox};
 use super::process::{Death, Worker};
 use crate::{Captured, End, Ended, Job, Limits, WhichLimit};
@@ -39,9 +39,6 @@ const WAITING_BYTES: usize = 256 << 20;
 /// Longer limits than this, a hundred years, cannot be told from none, and moments in time cannot be
 /// reckoned with them.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-
-/// Bytes of memory that a worker may take beside those that have a limit of their own.
-const MEMORY_BESIDE: u64 = 256 << 20;
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -258,14 +255,7 @@ impl Run {
                 result_bytes: l.result_bytes,
                 frame_bytes: l.input_bytes,
                 buffer_bytes: l.buffer_bytes,
-                // Twice the heap, for collections that copy; one result in whole; and what V8 and
-                // the worker need beside.
-                data_bytes: l
-                    .heap_bytes
-                    .saturating_mul(2)
-                    .saturating_add(l.buffer_bytes)
-                    .saturating_add(l.reply_bytes)
-                    .saturating_add(MEMORY_BESIDE),
+                data_bytes: data_bytes(l),
             },
             code: job.code.into(),
         }))
@@ -470,7 +460,7 @@ impl Run {
         let end = match (self.stopping, stop) {
             (Some(stopping), _) => stopping.end,
             (None, Stop::Told(done)) => told(done, &self.limits),
-            (None, Stop::Gone) => crashed(&death),
+            (None, Stop::Gone) => crashed(&death, &self.limits),
             (None, Stop::Violation(reason)) => End::Crashed {
                 reason: format!("the worker breaks the protocol: {reason}"),
             },
