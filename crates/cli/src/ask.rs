@@ -10,8 +10,11 @@ use rustix::termios::{QueueSelector, tcflush};
 
 use crate::print::{self, harmless};
 
-/// Characters of the arguments that a question shows.
-const SHOWN_ARGUMENTS: usize = 400;
+/// Characters that a question shows from the beginning of the arguments.
+const SHOWN_HEAD: usize = 300;
+
+/// Characters that it shows from their end.
+const SHOWN_TAIL: usize = 150;
 
 /// Asks on the controlling terminal, whatever standard input is: the script
 /// itself may come from there.
@@ -75,10 +78,7 @@ impl Drop for Quiet {
 
 fn text(question: &Question<'_>) -> String {
     let arguments = question.arguments;
-    let mut shown: String = arguments.chars().take(SHOWN_ARGUMENTS).collect();
-    if shown.len() < arguments.len() {
-        shown.push_str(&format!("… ({} bytes in all)", arguments.len()));
-    }
+    let shown = shortened(arguments);
     format!(
         "\nThe script wants to call {} (tool {:?} of server {:?}), which {}:\n  {}\n",
         question.function,
@@ -86,6 +86,25 @@ fn text(question: &Question<'_>) -> String {
         question.server,
         question.decision,
         harmless(&shown),
+    )
+}
+
+/// Head and tail: what matters must not be pushed out of sight by padding.
+fn shortened(arguments: &str) -> String {
+    let (Some((head, _)), Some((tail, _))) = (
+        arguments.char_indices().nth(SHOWN_HEAD),
+        arguments.char_indices().rev().nth(SHOWN_TAIL),
+    ) else {
+        return arguments.to_owned();
+    };
+    if head >= tail {
+        return arguments.to_owned();
+    }
+    format!(
+        "{} … {} (the middle is cut: {} bytes in all)",
+        arguments.get(..head).unwrap_or_default(),
+        arguments.get(tail..).unwrap_or_default(),
+        arguments.len()
     )
 }
 

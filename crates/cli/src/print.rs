@@ -1,7 +1,6 @@
 //! Printing: a closed pipe is no error, and what scripts and servers say
 //! cannot steer the terminal.
 
-use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 
 /// Writes to standard output. A reader that has gone away, such as `head`,
@@ -46,7 +45,11 @@ pub fn harmless(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\n' | '\t' => out.push(character),
-            c if c.is_control() || is_invisible(c) => drop(write!(out, "\\u{:04x}", c as u32)),
+            c if c.is_control() || is_invisible(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    out += &format!("\\u{unit:04x}");
+                }
+            }
             c => out.push(c),
         }
     }
@@ -55,7 +58,20 @@ pub fn harmless(text: &str) -> String {
 
 /// Characters that reorder or hide text without being control characters.
 fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    matches!(
+        character,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 #[cfg(test)]
@@ -73,5 +89,6 @@ mod tests {
         check("\x1b]0;title\x07", "\\u001b]0;title\\u0007");
         check("a\rb\u{9b}31m", "a\\u000db\\u009b31m");
         check("pay \u{202e}0001", "pay \\u202e0001");
+        check("tag \u{e0041}", "tag \\udb40\\udc41");
     }
 }

@@ -55,12 +55,15 @@ impl Progress {
 
     /// Says what became of a call.
     pub fn on_event(&self, event: Event<'_>) {
+        if self.lines.is_hidden() {
+            return;
+        }
         let mut state = self.state();
         match event {
             Event::CallStarted { call, function } => {
                 state.running += 1;
                 if state.shown.len() < SHOWN {
-                    let line = self.add(function.to_owned());
+                    let line = self.add(function.to_owned(), &state);
                     state.shown.insert(call, line);
                 }
             }
@@ -98,21 +101,29 @@ impl Progress {
     }
 
     fn summarise(&self, state: &mut State, message: String) {
-        match &state.summary {
-            Some(summary) => summary.set_message(message),
-            None => state.summary = Some(self.add(message)),
+        if let Some(summary) = &state.summary {
+            summary.set_message(message);
+            return;
         }
+        let summary = self.add(message, state);
+        // A thread of its own, which one line can have and each call cannot.
+        summary.enable_steady_tick(Duration::from_millis(120));
+        state.summary = Some(summary);
     }
 
-    fn add(&self, message: String) -> ProgressBar {
+    fn add(&self, message: String, state: &State) -> ProgressBar {
         let style = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        // It joins the others before it ticks: on its own it would draw
+        // It joins the others before it draws: on its own it would do so
         // wherever the cursor is.
-        let line = self.lines.add(ProgressBar::new_spinner());
+        let line = match &state.summary {
+            Some(summary) => self
+                .lines
+                .insert_before(summary, ProgressBar::new_spinner()),
+            None => self.lines.add(ProgressBar::new_spinner()),
+        };
         line.set_style(style);
         line.set_message(message);
-        line.enable_steady_tick(Duration::from_millis(120));
         line
     }
 }

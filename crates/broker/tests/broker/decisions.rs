@@ -124,7 +124,9 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
         (true, expect!["null"]),
         (
             false,
-            expect!["flaky_empty was not called: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted, and there is nobody to ask; allow it with --allow flaky_empty, or under permissions.allow"],
+            expect![
+                "flaky_empty was not called: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted, and there is nobody to ask; allow it with --allow flaky_empty, or under permissions.allow"
+            ],
         ),
     ] {
         let mut spec = odd("flaky");

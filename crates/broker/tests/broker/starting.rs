@@ -190,7 +190,11 @@ async fn secrets_are_not_in_refusals() {
     if let callgate_broker::Transport::Stdio(stdio) = &mut rude.transport {
         stdio.env = [("TOKEN".to_owned(), "hunter2-hunter2".to_owned())].into();
     }
-    check(vec![rude], expect![[r#"
+    check(
+        vec![rude],
+        expect![[r#"
         server `rude` did not start: it refused initialize: no [TOKEN] (code -1)
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }

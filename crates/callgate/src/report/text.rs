@@ -69,9 +69,14 @@ fn write_lines(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 }
 
 fn write_error(f: &mut fmt::Formatter<'_>, script: &str, error: &RunError) -> fmt::Result {
+    // A server's text must not pass for lines of ours.
+    let message = error
+        .message
+        .replace("\r\n", "\n")
+        .replace(['\n', '\r'], "\n    ");
     match &error.name {
-        Some(name) => writeln!(f, "error: {name}: {}", error.message)?,
-        None => writeln!(f, "error: {}", error.message)?,
+        Some(name) => writeln!(f, "error: {name}: {message}")?,
+        None => writeln!(f, "error: {message}")?,
     }
     if let Some(position) = &error.position {
         write_position(f, script, position)?;
@@ -131,7 +136,7 @@ fn write_call(f: &mut fmt::Formatter<'_>, line: &LedgerLine) -> fmt::Result {
 }
 
 fn first_line(message: &str) -> &str {
-    message.lines().next().unwrap_or_default()
+    message.split(['\n', '\r']).next().unwrap_or_default()
 }
 
 fn write_position(f: &mut fmt::Formatter<'_>, script: &str, position: &Position) -> fmt::Result {

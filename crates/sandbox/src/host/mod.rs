@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::worker::Settings;
 use crate::{Captured, End, Ended, Job, Thrown};
@@ -118,7 +119,19 @@ impl Launcher {
         };
         self.refill(settings);
         match worker {
-            Ok(worker) => run::run(worker, job, calls, cancel).await,
+            Ok(worker) => {
+                // A task of the runtime's own: in a host that waits for the run on another thread,
+                // each frame and each reply would go through that thread.
+                let run = tokio::spawn(run::run(worker, job, calls, cancel));
+                AbortOnDropHandle::new(run).await.unwrap_or_else(|_| Ended {
+                    end: End::Crashed {
+                        reason: "the host's runtime is shutting down".to_owned(),
+                    },
+                    output: Captured::default(),
+                    script_time: std::time::Duration::ZERO,
+                    calls: 0,
+                })
+            }
             Err(reason) => Ended {
                 end: End::NotStarted { reason },
                 output: Captured::default(),
