@@ -504,3 +504,15 @@ fn each_end_has_its_exit_code() {
     }
     assert_eq!(bench.callgate(&["run"]).code, 2);
 }
+
+/// A server that takes an hour to start is not started for a script that
+/// cannot run.
+#[test]
+fn a_script_that_cannot_run_is_refused_before_servers_start() {
+    let mut silent = odd("silent");
+    silent["startTimeout"] = json!("1h");
+    let bench = Workbench::new(json!({ "silent": silent }));
+    bench.write("script.ts", "const = 1");
+    assert_eq!(bench.callgate(&["run", "script.ts"]).code, 1);
+    assert_eq!(bench.callgate(&["check", "script.ts"]).code, 1);
+}

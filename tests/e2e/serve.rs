@@ -152,3 +152,27 @@ fn standard_output_carries_frames_only() {
     );
     assert!(child.wait().expect("an end").success());
 }
+
+/// A server that takes an hour to start must not look like a slow Callgate.
+#[test]
+fn the_handshake_does_not_wait_for_servers() {
+    let mut silent = odd("silent");
+    silent["startTimeout"] = json!("1h");
+    let bench = Workbench::new(json!({ "silent": silent }));
+    let mut child = bench
+        .command(&["serve"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("start callgate serve");
+    let mut stdin = child.stdin.take().expect("a piped stdin");
+    let mut lines = BufReader::new(child.stdout.take().expect("a piped stdout")).lines();
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } } });
+    writeln!(stdin, "{hello}").expect("send a frame");
+    let answer = lines.next().expect("an answer").expect("UTF-8");
+    assert!(answer.contains("\"callgate\""), "{answer}");
+    drop(stdin);
+    assert!(child.wait().expect("an end").success());
+}

