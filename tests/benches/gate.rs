@@ -5,11 +5,12 @@
 
 #![expect(clippy::print_stdout, reason = "the figures go to standard output")]
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use callgate::{Gate, Limits, Rules, RunReport, ServerSpec, Status};
-use callgate_tests::binary;
+use callgate_tests::{binary, profile_dir};
 use rmcp::ServiceExt as _;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::{RoleClient, RunningService};
@@ -31,18 +32,45 @@ fn main() -> Result<()> {
     cold_hello()?;
     runtime.block_on(async {
         empty_script().await?;
+        let odd = Server::odd("flaky");
+        let one_by_one = |call: &str| format!("for (let i = 0; i < {CALLS}; i++) await {call};");
+        let together = |call: &str| {
+            format!("await Promise.all(Array.from({{ length: {CALLS} }}, (_, i) => {call}));")
+        };
         calls(
-            "500 calls one after the other",
-            "for (let i = 0; i < 500; i++) await odd_echo({ i });",
+            "500 calls in turn, server in Rust",
+            &odd,
+            &one_by_one("s_echo({ i })"),
             false,
         )
         .await?;
         calls(
-            "500 calls by Promise.all",
-            "await Promise.all(Array.from({ length: 500 }, (_, i) => odd_echo({ i })));",
+            "500 calls at once, server in Rust",
+            &odd,
+            &together("s_echo({ i })"),
             true,
         )
         .await?;
+        match Server::everything() {
+            Some(everything) => {
+                let call = "s_echo({ message: String(i) })";
+                calls(
+                    "500 calls in turn, server in Node",
+                    &everything,
+                    &one_by_one(call),
+                    false,
+                )
+                .await?;
+                calls(
+                    "500 calls at once, server in Node",
+                    &everything,
+                    &together(call),
+                    true,
+                )
+                .await?;
+            }
+            None => println!("server in Node: not installed; run `cargo xtask setup --tests`"),
+        }
         big_result().await
     })
 }
@@ -95,11 +123,63 @@ async fn empty_script() -> Result<()> {
     Ok(())
 }
 
+/// A stdio server with a tool `echo`.
+struct Server {
+    command: PathBuf,
+    args: Vec<String>,
+    /// The arguments of call number `i`.
+    arguments: fn(u32) -> Value,
+}
+
+impl Server {
+    /// Our own, which answers within microseconds.
+    fn odd(mode: &str) -> Self {
+        Self {
+            command: binary("callgate-odd-server"),
+            args: vec![mode.to_owned()],
+            arguments: |i| json!({ "i": i }),
+        }
+    }
+
+    /// server-everything, if it is installed.
+    fn everything() -> Option<Self> {
+        let entry = "node/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+        let entry = profile_dir().parent()?.join("real-servers").join(entry);
+        entry.is_file().then(|| Self {
+            command: "node".into(),
+            args: vec![entry.display().to_string(), "stdio".to_owned()],
+            arguments: |i| json!({ "message": i.to_string() }),
+        })
+    }
+
+    async fn gate(&self) -> Result<Gate> {
+        let limits = Limits {
+            script_time: Duration::from_secs(60),
+            ..Limits::default()
+        };
+        let server = ServerSpec::stdio("s", &self.command, &self.args);
+        let gate = Gate::builder()
+            .server(server)
+            .rules(Rules::new(["*"], [], [])?)
+            .limits(limits);
+        Ok(gate.build().await?)
+    }
+
+    async fn bare(&self) -> Result<RunningService<RoleClient, ()>> {
+        let mut command = tokio::process::Command::new(&self.command);
+        command.args(&self.args);
+        let (transport, _) = TokioChildProcess::builder(command)
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(().serve(transport).await?)
+    }
+}
+
 /// Calls through the gate against the same calls by a bare rmcp client; the
 /// whole run is measured, so the start of its worker is in our figure.
-async fn calls(name: &str, script: &str, together: bool) -> Result<()> {
-    let gate = odd_gate("flaky").await?;
-    let bare = bare("flaky").await?;
+async fn calls(name: &str, server: &Server, script: &str, together: bool) -> Result<()> {
+    let gate = server.gate().await?;
+    let bare = server.bare().await?;
     let mut pairs = Pairs::default();
     for _ in 0..15 {
         let before = Instant::now();
@@ -107,11 +187,11 @@ async fn calls(name: &str, script: &str, together: bool) -> Result<()> {
         let ours = before.elapsed();
         let before = Instant::now();
         if together {
-            let all = (0..CALLS).map(|i| call(&bare, "echo", json!({ "i": i })));
+            let all = (0..CALLS).map(|i| call(&bare, "echo", (server.arguments)(i)));
             futures::future::try_join_all(all).await?;
         } else {
             for i in 0..CALLS {
-                call(&bare, "echo", json!({ "i": i })).await?;
+                call(&bare, "echo", (server.arguments)(i)).await?;
             }
         }
         pairs.push(ours, before.elapsed());
@@ -125,11 +205,12 @@ async fn calls(name: &str, script: &str, together: bool) -> Result<()> {
 /// A 10 MB result to a JavaScript value: against `JSON.parse` of its text in
 /// the same isolate, and against the same call by a bare rmcp client.
 async fn big_result() -> Result<()> {
-    let gate = odd_gate("big").await?;
-    let bare = bare("big").await?;
+    let server = Server::odd("big");
+    let gate = server.gate().await?;
+    let bare = server.bare().await?;
     let script = format!(
         "const before = performance.now();
-         const value = await odd_rows({{ bytes: {BIG} }});
+         const value = await s_rows({{ bytes: {BIG} }});
          const received = performance.now();
          const text = JSON.stringify(value);
          const written = performance.now();
@@ -157,27 +238,6 @@ async fn big_result() -> Result<()> {
     gate.shutdown().await;
     bare.cancel().await?;
     Ok(())
-}
-
-async fn odd_gate(mode: &str) -> Result<Gate> {
-    let limits = Limits {
-        script_time: Duration::from_secs(60),
-        ..Limits::default()
-    };
-    let server = ServerSpec::stdio("odd", binary("callgate-odd-server"), [mode]);
-    let rules = Rules::new(["*"], [], [])?;
-    Ok(Gate::builder()
-        .server(server)
-        .rules(rules)
-        .limits(limits)
-        .build()
-        .await?)
-}
-
-async fn bare(mode: &str) -> Result<RunningService<RoleClient, ()>> {
-    let mut command = tokio::process::Command::new(binary("callgate-odd-server"));
-    command.arg(mode);
-    Ok(().serve(TokioChildProcess::new(command)?).await?)
 }
 
 async fn call(

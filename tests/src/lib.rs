@@ -47,7 +47,12 @@ pub fn real_servers() -> PathBuf {
 }
 
 /// `target/debug` or its like: test executables lie in its `deps`.
-fn profile_dir() -> PathBuf {
+///
+/// # Panics
+///
+/// If this is no test or benchmark that cargo built.
+#[must_use]
+pub fn profile_dir() -> PathBuf {
     let exe = std::env::current_exe().expect("the test executable has a path");
     exe.ancestors()
         .nth(2)
