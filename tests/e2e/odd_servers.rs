@@ -222,7 +222,11 @@ fn calls_that_nobody_waits_for_are_made_to_their_end() {
          return 'returned';",
         &[],
     );
-    assert_eq!(report["output"]["text"], "2\n4\n", "{report:#}");
+    // Which of them ends first is up to the host and the server.
+    let output = report["output"]["text"].as_str().unwrap_or_default();
+    let mut lines: Vec<&str> = output.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["2", "4"], "{report:#}");
     assert_eq!(report["value"]["json"], "returned", "{report:#}");
     assert_eq!(
         report["calls"].as_array().map(Vec::len),
