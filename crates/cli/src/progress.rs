@@ -63,7 +63,7 @@ impl Progress {
             Event::CallStarted { call, function } => {
                 state.running += 1;
                 if state.shown.len() < SHOWN {
-                    let line = self.add(function.to_owned(), &state);
+                    let line = self.add(function.to_owned(), "  {msg}", &state);
                     state.shown.insert(call, line);
                 }
             }
@@ -105,14 +105,14 @@ impl Progress {
             summary.set_message(message);
             return;
         }
-        let summary = self.add(message, state);
+        let summary = self.add(message, "{spinner} {msg} {elapsed:.dim}", state);
         // A thread of its own, which one line can have and each call cannot.
         summary.enable_steady_tick(Duration::from_millis(120));
         state.summary = Some(summary);
     }
 
-    fn add(&self, message: String, state: &State) -> ProgressBar {
-        let style = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}")
+    fn add(&self, message: String, template: &str, state: &State) -> ProgressBar {
+        let style = ProgressStyle::with_template(template)
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
         // It joins the others before it draws: on its own it would do so
         // wherever the cursor is.
