@@ -51,9 +51,8 @@ fn log_to_stderr(verbose: u8) {
         _ => "debug",
     };
     // Only our own crates: what a dependency logs may quote headers.
-    let filter = tracing_subscriber::EnvFilter::new(format!(
-        "off,callgate={level},callgate_broker={level},callgate_sandbox={level},callgate_server={level}"
-    ));
+    let filter =
+        tracing_subscriber::EnvFilter::new(format!("off,callgate={level},callgate_broker={level}"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
