@@ -358,3 +358,25 @@ fn the_json_form() {
         }"#]]
     .assert_eq(&format!("{report:#}"));
 }
+
+/// The error classes that scripts are told of are those that they find.
+#[test]
+fn the_declared_error_classes_are_there() {
+    let ambient = callgate_tests::repository().join("typegen/src/ambient.d.ts");
+    let ambient = std::fs::read_to_string(ambient).expect("the ambient declarations");
+    let classes: Vec<&str> = ambient
+        .lines()
+        .filter_map(|line| line.strip_prefix("declare class "))
+        .collect();
+    let checks: Vec<String> = classes
+        .iter()
+        .filter_map(|class| {
+            let (name, rest) = class.split_once(" extends ")?;
+            let (base, _) = rest.split_once(' ')?;
+            Some(format!("{name}.prototype instanceof {base}"))
+        })
+        .collect();
+    assert_eq!((classes.len(), checks.len()), (5, 5), "{ambient}");
+    let ran = Workbench::empty().run(&format!("return [{}]", checks.join(", ")), &[]);
+    assert_eq!(ran.stdout, "[true,true,true,true,true]\n", "{ran:#?}");
+}

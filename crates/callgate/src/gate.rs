@@ -331,8 +331,8 @@ impl Gate {
                 "{name} is no tool, and there are none: no server is configured or available"
             ));
         }
-        self.catalog.suggest(name)?;
-        Some(self.unknown_tool_message(name))
+        let near = self.catalog.suggest(name)?;
+        Some(calls::unknown_tool_message(name, Some(near)))
     }
 
     async fn run_inner(&self, request: &RunRequest) -> RunReport {
