@@ -7,6 +7,7 @@ mod bench;
 mod checksum;
 mod demo;
 mod nextest;
+mod npm;
 mod process;
 mod project;
 mod real_servers;
@@ -15,6 +16,7 @@ mod setup;
 mod stamp;
 mod test;
 mod tools;
+mod typescript;
 mod v8;
 
 use std::process::ExitCode;
@@ -44,7 +46,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Check the tools and put the V8 archive where the build looks for it.
+    /// Check the tools, put the V8 archive where the build looks for it, install TypeScript.
     Setup(setup::Options),
     /// Set up, build, and run every test.
     Test(test::Options),

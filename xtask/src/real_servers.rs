@@ -3,7 +3,6 @@
 //! `node/node_modules/.bin/…` and `venv/bin/…`.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::project::Project;
 use crate::stamp::Stamp;
-use crate::{process, say, tools};
+use crate::{npm, process, say, tools};
 
 /// Names the folder to tests, and to set-up a folder that somebody else filled.
 pub(crate) const VARIABLE: &str = "CALLGATE_REAL_SERVERS";
@@ -32,29 +31,10 @@ pub(crate) fn install(project: &Project) -> Result<PathBuf> {
     }
     let pins = project.root.join("fixtures/real-servers");
     let folder = project.target_dir.join("real-servers");
-    npm(&pins, &folder.join("node")).context("cannot install the npm servers")?;
+    let what = "three servers and their dependencies (seconds with a near registry)";
+    npm::install(&pins, &folder.join("node"), what).context("cannot install the npm servers")?;
     pip(&pins, &folder.join("venv")).context("cannot install the Python servers")?;
     Ok(folder)
-}
-
-fn npm(pins: &Path, folder: &Path) -> Result<()> {
-    let manifest = read(&pins.join("package.json"))?;
-    let lock = read(&pins.join("package-lock.json"))?;
-    let node = process::version(Command::new("node").arg("--version")).unwrap_or_default();
-    let stamp = Stamp::new(folder, &[&manifest, &lock, &node]);
-    if stamp.is_current() {
-        say::detail(format_args!("npm: as pinned, in {}", folder.display()));
-        return Ok(());
-    }
-    say::detail("npm: three servers and their dependencies (seconds with a near registry)");
-    empty(folder)?;
-    fs::write(folder.join("package.json"), manifest)?;
-    fs::write(folder.join("package-lock.json"), lock)?;
-    let mut npm = Command::new(tools::NPM);
-    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
-        .current_dir(folder);
-    process::run(&mut npm)?;
-    stamp.set()
 }
 
 fn pip(pins: &Path, folder: &Path) -> Result<()> {
@@ -63,13 +43,13 @@ fn pip(pins: &Path, folder: &Path) -> Result<()> {
     let version = process::version(Command::new(&python).arg("-VV")).unwrap_or_default();
     // A virtual environment has its own place written into its programs.
     let place = folder.to_string_lossy();
-    let stamp = Stamp::new(folder, &[&read(&requirements)?, &version, &place]);
+    let stamp = Stamp::new(folder, &[&npm::read(&requirements)?, &version, &place]);
     if stamp.is_current() {
         say::detail(format_args!("PyPI: as pinned, in {}", folder.display()));
         return Ok(());
     }
     say::detail("PyPI: two servers and their dependencies, each checked against its hash");
-    empty(folder)?;
+    npm::empty(folder)?;
     process::run(Command::new(&python).args(["-m", "venv"]).arg(folder))?;
     let inside = if cfg!(windows) {
         "Scripts/python.exe"
@@ -97,30 +77,12 @@ fn pip(pins: &Path, folder: &Path) -> Result<()> {
     stamp.set()
 }
 
-fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-}
-
-/// An empty folder, whatever an earlier attempt left there.
-fn empty(folder: &Path) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder)
-            .with_context(|| format!("cannot remove {}", folder.display()))?;
-    }
-    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))
-}
-
 #[cfg(test)]
 mod tests {
-    /// A registry's address in a lock file binds everybody to one registry.
+    /// What is installed must not depend on the day.
     #[test]
-    fn the_lock_files_name_no_registry() {
+    fn the_requirements_are_pins_and_hashes() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/real-servers/");
-        let lock = std::fs::read_to_string(format!("{folder}package-lock.json")).unwrap();
-        assert!(
-            !lock.contains("\"resolved\""),
-            "npm: set omit-lockfile-registry-resolved"
-        );
         let requirements = std::fs::read_to_string(format!("{folder}requirements.txt")).unwrap();
         for line in requirements.lines() {
             let pinned = line.contains("==") || line.trim_start().starts_with("--hash=sha256:");

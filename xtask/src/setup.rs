@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: tools and V8; with `--tests` what the tests need too.
+//! `cargo xtask setup`: tools, V8 and TypeScript; with `--tests` what the tests need too.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use clap::Args;
 use crate::nextest::Nextest;
 use crate::project::Project;
 use crate::tools::{self, Purpose};
-use crate::{nextest, real_servers, say, v8};
+use crate::{nextest, real_servers, say, typescript, v8};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -27,18 +27,21 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `cargo build` needs.
+/// What `cargo build` needs, and what is built.
 pub(crate) fn for_build(project: &Project) -> Result<()> {
     tools::check(Purpose::Build)?;
-    v8::supply(project)
+    v8::supply(project)?;
+    typescript::install_if_possible(project)
 }
 
 /// What `cargo nextest run` needs.
 pub(crate) fn for_tests(project: &Project) -> Result<TestSetup> {
     tools::check(Purpose::Tests)?;
     v8::supply(project)?;
+    let typescript = typescript::install(project)?;
     let real_servers = real_servers::install(project)?;
     Ok(TestSetup {
+        typescript,
         real_servers,
         nextest: nextest::install(project)?,
     })
@@ -46,6 +49,8 @@ pub(crate) fn for_tests(project: &Project) -> Result<TestSetup> {
 
 /// What the set-up for tests found or installed.
 pub(crate) struct TestSetup {
+    /// TypeScript's native executable.
+    pub(crate) typescript: std::path::PathBuf,
     /// The folder of the real MCP servers.
     pub(crate) real_servers: std::path::PathBuf,
     pub(crate) nextest: Nextest,

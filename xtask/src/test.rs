@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::project::Project;
-use crate::{process, real_servers, say, setup};
+use crate::{process, real_servers, say, setup, typescript};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -24,7 +24,8 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     let mut tests = setup.nextest.run(project);
     tests
         .args(&options.arguments)
-        .env(real_servers::VARIABLE, &setup.real_servers);
+        .env(real_servers::VARIABLE, &setup.real_servers)
+        .env(typescript::VARIABLE, &setup.typescript);
     let status = process::status(&mut tests)?;
     // The runner's own code tells failed tests (100) from failed builds (101).
     let code = status.code().and_then(|code| u8::try_from(code).ok());

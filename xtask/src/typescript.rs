@@ -1,0 +1,68 @@
+//! TypeScript, which checks scripts before they run: pinned in
+//! `crates/check/typescript/` and installed in `typescript` below the target
+//! directory, where a `callgate` that was built there looks for it.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::project::Project;
+use crate::{npm, process, say, tools};
+
+/// Names the native executable to tests, and to set-up one that somebody else
+/// installed.
+pub(crate) const VARIABLE: &str = "CALLGATE_TYPESCRIPT";
+
+/// Installs what is not there yet; the native executable.
+pub(crate) fn install(project: &Project) -> Result<PathBuf> {
+    say::step("TypeScript");
+    if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
+        let file = std::path::absolute(named)?;
+        let Some(version) = process::version(Command::new(&file).arg("--version")) else {
+            bail!(
+                "{VARIABLE} names {}, which is no program that runs: unset it",
+                file.display()
+            );
+        };
+        say::detail(format_args!(
+            "{VARIABLE} names it: {} ({version})",
+            file.display()
+        ));
+        return Ok(file);
+    }
+    let pins = project.root.join("crates/check/typescript");
+    let folder = project.target_dir.join("typescript");
+    npm::install(&pins, &folder, "the compiler of this platform, 27 MB")?;
+    executable(&folder)
+}
+
+/// Installs it where npm is there to do so. Callgate runs without it, too, and
+/// says that it did not check.
+pub(crate) fn install_if_possible(project: &Project) -> Result<()> {
+    let npm = process::version(Command::new(tools::NPM).arg("--version"));
+    if npm.is_none() && env::var_os(VARIABLE).is_none() {
+        say::step("TypeScript");
+        say::detail("npm is missing, so scripts will run without a type check");
+        return Ok(());
+    }
+    install(project).map(|_| ())
+}
+
+/// The executable that npm chose for this platform.
+fn executable(folder: &Path) -> Result<PathBuf> {
+    let packages = folder.join("node_modules/@typescript");
+    let program = format!("tsc{}", env::consts::EXE_SUFFIX);
+    let installed = packages.read_dir().into_iter().flatten().flatten();
+    let found = installed
+        .map(|package| package.path().join("lib").join(&program))
+        .find(|file| file.is_file());
+    match found {
+        Some(file) => Ok(file),
+        None => bail!(
+            "npm installed no native TypeScript for this platform in {}",
+            packages.display()
+        ),
+    }
+}
