@@ -2,9 +2,10 @@
 
 use swc_common::{BytePos, Span, Spanned};
 use swc_ecma_ast::{
-    CallExpr, Callee, Decl, DefaultDecl, ExportDefaultDecl, ExportDefaultExpr, Expr, ExprStmt,
-    FnDecl, Function, ImportDecl, Lit, MetaPropExpr, MetaPropKind, Module, ModuleDecl, ModuleItem,
-    ReturnStmt, StaticBlock, Stmt, TsModuleBlock,
+    CallExpr, Callee, Decl, DefaultDecl, ExportAll, ExportDefaultDecl, ExportDefaultExpr, Expr,
+    ExprStmt, FnDecl, Function, ImportDecl, Lit, MetaPropExpr, MetaPropKind, Module, ModuleDecl,
+    ModuleItem, NamedExport, ReturnStmt, StaticBlock, Stmt, TsExternalModuleRef, TsImportType,
+    TsModuleBlock, TsModuleDecl, TsModuleName,
 };
 use swc_ecma_visit::{Visit, VisitWith};
 
@@ -270,6 +271,10 @@ fn without_parentheses(expr: &Expr) -> &Expr {
 pub(crate) const USE_TOOLS: &str = "imports are not available; call tools as global functions, such as \
                          server_tool(input)";
 
+/// What is said about importing a type.
+const USE_TYPES: &str =
+    "imports are not available; the types of tools are global, use them by name";
+
 /// Refuses what no script can have.
 fn refuse(source: &Source, module: &Module) -> Result<(), ScriptError> {
     let mut refusals = Refusals::default();
@@ -329,11 +334,41 @@ impl Visit for Refusals {
         self.add(
             import.span,
             if import.type_only {
-                "imports are not available; the types of tools are global, use them by name"
+                USE_TYPES
             } else {
                 USE_TOOLS
             },
         );
+    }
+
+    // A type checker would look for what these name among the files of its
+    // machine.
+    fn visit_ts_import_type(&mut self, import: &TsImportType) {
+        self.add(import.span, USE_TYPES);
+    }
+
+    fn visit_ts_external_module_ref(&mut self, module: &TsExternalModuleRef) {
+        self.add(module.span, USE_TOOLS);
+    }
+
+    fn visit_export_all(&mut self, export: &ExportAll) {
+        self.add(export.span, USE_TOOLS);
+    }
+
+    fn visit_named_export(&mut self, export: &NamedExport) {
+        if export.src.is_some() {
+            self.add(export.span, USE_TOOLS);
+        }
+    }
+
+    fn visit_ts_module_decl(&mut self, module: &TsModuleDecl) {
+        if let TsModuleName::Str(name) = &module.id {
+            self.add(
+                name.span,
+                "modules are not available; declare types without a module around them",
+            );
+        }
+        module.visit_children_with(self);
     }
 
     fn visit_call_expr(&mut self, call: &CallExpr) {

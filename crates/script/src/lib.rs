@@ -9,6 +9,7 @@
 //! read it, so that no text can end the function around it.
 
 mod assertions;
+mod checkable;
 mod declared;
 mod depth;
 mod error;
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use swc_ecma_ast::{Expr, Module, Script, Stmt};
 
+pub use checkable::Checkable;
 pub use depth::MAX_DEPTH;
 pub use error::{ScriptError, ScriptErrorKind};
 pub use form::Form;
@@ -55,6 +57,8 @@ pub struct Prepared {
     pub form: Form,
     /// The tools it names.
     pub named: Named,
+    /// The script with its types, for a type checker.
+    pub checkable: Checkable,
 }
 
 /// Prepares a script for the sandbox.
@@ -157,7 +161,11 @@ fn parser_failed(text: &str) -> ScriptError {
 
 fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
     let source = Source::new(text)?;
-    let (wrapping, named) = match parse_alone(&source) {
+    let Alone {
+        wrapping,
+        named,
+        checkable,
+    } = match parse_alone(&source) {
         Ok(parsed) => parsed,
         Err(error) if error.kind() == ScriptErrorKind::Syntax => {
             return Err(source.prose().unwrap_or(error));
@@ -191,11 +199,19 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
         exact_positions: stripped.exact_positions,
         form,
         named,
+        checkable,
     })
 }
 
+/// What the author's code says by itself.
+struct Alone {
+    wrapping: Wrapping,
+    named: Named,
+    checkable: Checkable,
+}
+
 /// Parses the author's code with nothing around it.
-fn parse_alone(source: &Source) -> Result<(Wrapping, Named), ScriptError> {
+fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
     let code = source.code();
     if let Some(position) = assertions::too_many(&code) {
         return Err(source.error(
@@ -207,8 +223,11 @@ fn parse_alone(source: &Source) -> Result<(Wrapping, Named), ScriptError> {
     let first = match parse::module(&code) {
         Ok(module) => {
             sound(source, &module)?;
-            let wrapping = form::wrapping(source, &module)?;
-            return Ok((wrapping, names::named(source, module)?));
+            return Ok(Alone {
+                wrapping: form::wrapping(source, &module)?,
+                checkable: checkable::of_module(source, &module),
+                named: names::named(source, module)?,
+            });
         }
         Err(errors) => errors,
     };
@@ -216,8 +235,11 @@ fn parse_alone(source: &Source) -> Result<(Wrapping, Named), ScriptError> {
     match parse::function(&code) {
         Ok(Some(module)) => {
             sound(source, &module)?;
-            let wrapping = form::function_expression(source, &module)?;
-            Ok((wrapping, names::named(source, module)?))
+            Ok(Alone {
+                wrapping: form::function_expression(source, &module)?,
+                checkable: checkable::of_function(source),
+                named: names::named(source, module)?,
+            })
         }
         // Past the end is what was put around it.
         Err(errors) if (first.position + 1..code.len()).contains(&errors.position) => {

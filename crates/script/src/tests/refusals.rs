@@ -57,10 +57,50 @@ fn what_scripts_cannot_have() {
     check(
         "export * from 'x'",
         expect![[r#"
-        Unsupported: script.ts:1:1: only "export default" is available; return the value
-        1 | export * from 'x'
-          | ^
-    "#]],
+            Unsupported: script.ts:1:1: imports are not available; call tools as global functions, such as server_tool(input)
+            1 | export * from 'x'
+              | ^
+        "#]],
+    );
+    check(
+        "let x: import('/etc/hosts').A;\nf(x)",
+        expect![[r#"
+            Unsupported: script.ts:1:8: imports are not available; the types of tools are global, use them by name
+            1 | let x: import('/etc/hosts').A;
+              |        ^
+        "#]],
+    );
+    check(
+        "type A = typeof import('fs');\nf()",
+        expect![[r#"
+            Unsupported: script.ts:1:17: imports are not available; the types of tools are global, use them by name
+            1 | type A = typeof import('fs');
+              |                 ^
+        "#]],
+    );
+    check(
+        "declare module 'fs' { export const x: 1 }\nf()",
+        expect![[r#"
+            Unsupported: script.ts:1:16: modules are not available; declare types without a module around them
+            1 | declare module 'fs' { export const x: 1 }
+              |                ^
+        "#]],
+    );
+    check(
+        "namespace N { import x = require('fs'); export * from 'y' }\nf()",
+        expect![[r#"
+            Unsupported: script.ts:1:26: imports are not available; call tools as global functions, such as server_tool(input)
+            1 | namespace N { import x = require('fs'); export * from 'y' }
+              |                          ^
+        "#]],
+    );
+    check(
+        "export type { A } from 'x'\nf()",
+        expect![[r#"
+            Unsupported: script.ts:1:1: imports are not available; call tools as global functions, such as server_tool(input)
+            1 | export type { A } from 'x'
+              | ^
+        "#]],
     );
     check(
         "export = 1",

@@ -1,0 +1,104 @@
+//! The text that a type checker sees: the author's own, types and all, as one
+//! module.
+//!
+//! Nothing is put around the author's code, so that namespaces, `declare` and
+//! whatever else belongs at the top of a module may stand there. The two things
+//! that a module cannot have are written over in place: a `return` at the top,
+//! and a function without a name that is no expression.
+
+use swc_common::Span;
+use swc_ecma_ast::{
+    ArrowExpr, Constructor, Function, GetterProp, Module, ReturnStmt, SetterProp, StaticBlock,
+};
+use swc_ecma_visit::{Visit, VisitWith};
+
+use crate::parse::range;
+use crate::source::{Edits, Source};
+
+/// A script with its types, for a type checker.
+///
+/// It is to be checked as one ES module, with `target` and `module` `esnext`.
+/// Lines end where JavaScript ends them: at U+2028 and U+2029 as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Checkable {
+    /// TypeScript. Its first lines are not the author's, so comments of his that
+    /// mean something at the start of a file, such as `/// <reference …/>` and
+    /// `// @ts-nocheck`, mean nothing.
+    pub text: String,
+    /// How many lines of `text` stand before the author's first line. Columns
+    /// are the author's own.
+    pub line_offset: u32,
+}
+
+/// The checkable text of statements, as they were parsed.
+pub(crate) fn of_module(source: &Source, module: &Module) -> Checkable {
+    let mut returns = TopReturns::default();
+    module.visit_with(&mut returns);
+    let mut head = "export {};".to_owned();
+    let mut edits = Edits::default();
+    let end = returns.bare.first().map(|_| short_name(source.text()));
+    for span in returns.with_value {
+        // Both end the statement list; in front of a value, the checker looks at
+        // that value in the same way.
+        let start = range(span).start;
+        edits.write(start..start + "return".len(), "throw");
+    }
+    if let Some(end) = end {
+        // What returns nothing can throw nothing in six characters, but it can
+        // call what never comes back. The semicolon keeps it a statement.
+        head.push_str(&format!(" declare function {end}(): never;"));
+        for span in returns.bare {
+            edits.write(range(span), &format!("{end}();"));
+        }
+    }
+    under(&head, source, &edits)
+}
+
+/// The checkable text of a function expression without a name.
+pub(crate) fn of_function(source: &Source) -> Checkable {
+    under("export default", source, &Edits::default())
+}
+
+fn under(head: &str, source: &Source, edits: &Edits) -> Checkable {
+    Checkable {
+        text: format!("{head}\n{}\n", source.code_with(edits)),
+        line_offset: 1,
+    }
+}
+
+/// A name of up to three characters that the text does not have, if there is
+/// one: with it, a call and a semicolon are as wide as `return`.
+fn short_name(text: &str) -> String {
+    let characters = || ('a'..='z').chain('A'..='Z').chain('0'..='9');
+    let two = characters().map(|last| format!("${last}"));
+    let three =
+        characters().flat_map(|middle| characters().map(move |last| format!("${middle}{last}")));
+    // A text that has them all has made its own diagnostics wrong.
+    two.chain(three)
+        .find(|name| !text.contains(name.as_str()))
+        .unwrap_or_else(|| "$$$".to_owned())
+}
+
+/// Finds `return` outside every function.
+#[derive(Default)]
+struct TopReturns {
+    with_value: Vec<Span>,
+    bare: Vec<Span>,
+}
+
+impl Visit for TopReturns {
+    fn visit_return_stmt(&mut self, statement: &ReturnStmt) {
+        match statement.arg {
+            Some(_) => self.with_value.push(statement.span),
+            None => self.bare.push(statement.span),
+        }
+    }
+
+    fn visit_function(&mut self, _: &Function) {}
+    fn visit_arrow_expr(&mut self, _: &ArrowExpr) {}
+    fn visit_constructor(&mut self, _: &Constructor) {}
+    fn visit_getter_prop(&mut self, _: &GetterProp) {}
+    fn visit_setter_prop(&mut self, _: &SetterProp) {}
+    fn visit_static_block(&mut self, _: &StaticBlock) {}
+}
