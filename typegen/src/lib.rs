@@ -15,9 +15,6 @@ mod print;
 mod reserved;
 mod text;
 
-#[cfg(test)]
-mod soundness;
-
 pub use declarations::{Declarations, ToolSchema, generate};
 pub use degradation::{Degradation, Reason};
 
