@@ -3,7 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::Lowering;
+use super::conditions::has_applicators;
 use super::kinds::Kinds;
+use super::object::count;
+use super::scope::Dialect;
 use crate::degradation::Reason;
 use crate::ir::{Tuple, Type};
 
@@ -13,9 +16,28 @@ const MAX_PLACES: usize = 64;
 impl<'a> Lowering<'a, '_> {
     /// The arrays a schema accepts.
     pub(super) fn array(&mut self, map: &'a Map<String, Value>) -> Type {
+        let most = map.get("maxItems").and_then(count);
+        let least = map.get("minItems").and_then(count).unwrap_or(0);
+        // Not one item fits, and one has to.
+        let needs = match self.dialect {
+            Dialect::Old => false,
+            Dialect::Draft7 => true,
+            Dialect::Modern => map.get("minContains").and_then(count) != Some(0),
+        };
+        if map.get("contains") == Some(&Value::Bool(false)) && needs {
+            return Type::Never;
+        }
+        if most == Some(0) {
+            return Type::Tuple(Tuple {
+                places: Vec::new(),
+                required: 0,
+                rest: None,
+            });
+        }
         // Up to 2019-09 a list under `items` was what `prefixItems` is now, and
         // `additionalItems` what `items` is now.
-        let (prefix, rest) = match (map.get("prefixItems"), map.get("items")) {
+        let prefix = map.get("prefixItems").filter(|_| self.is_modern());
+        let (prefix, rest) = match (prefix, map.get("items")) {
             (Some(Value::Array(prefix)), rest) => (
                 Some(("prefixItems", prefix)),
                 rest.map(|rest| ("items", rest)),
@@ -35,6 +57,13 @@ impl<'a> Lowering<'a, '_> {
                 }
                 (None, rest.map(|rest| ("items", rest)))
             }
+        };
+        let rest = match rest {
+            None if self.is_modern() && !has_applicators(map) && !map.contains_key("contains") => {
+                let keyword = "unevaluatedItems";
+                map.get(keyword).map(|schema| (keyword, schema))
+            }
+            rest => rest,
         };
         let rest_type = rest.map_or(Type::Unknown, |(keyword, schema)| {
             self.at(&[keyword], None, schema, Kinds::ALL)
@@ -58,12 +87,11 @@ impl<'a> Lowering<'a, '_> {
             .enumerate()
             .map(|(index, schema)| self.at(&[keyword], Some(index), schema, Kinds::ALL))
             .collect();
-        let count = |keyword: &str| {
-            let count = map.get(keyword).and_then(Value::as_u64);
-            count.map(|count| usize::try_from(count).unwrap_or(usize::MAX))
-        };
-        let required = count("minItems").unwrap_or(0).min(places.len());
-        let full = count("maxItems").is_some_and(|most| most <= places.len());
+        let places_count = u64::try_from(places.len()).unwrap_or(u64::MAX);
+        let required = usize::try_from(least)
+            .unwrap_or(usize::MAX)
+            .min(places.len());
+        let full = most.is_some_and(|most| most <= places_count);
         let rest = (rest_type != Type::Never && !full).then(|| Box::new(rest_type));
         Type::Tuple(Tuple {
             places,

@@ -1,5 +1,7 @@
 //! Sets of JSON's kinds of values: what an instance is known to be.
 
+use crate::ir::Type;
+
 /// A set of kinds. Integers are apart from other numbers, so that `integer` is
 /// a part of `number`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +41,42 @@ impl Kinds {
         Self(self.0 | other.0)
     }
 
+    /// Those of this set that are not in the other.
+    pub(super) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Whether the sets meet.
     pub(super) fn has(self, other: Self) -> bool {
         self.and(other) != Self::NONE
     }
+}
+
+/// Every value of some kinds.
+pub(super) fn any_of(kinds: Kinds) -> Type {
+    if kinds == Kinds::ALL {
+        return Type::Unknown;
+    }
+    let mut members = Vec::new();
+    if kinds.has(Kinds::STRING) {
+        members.push(Type::String);
+    }
+    if kinds.has(Kinds::FRACTION) {
+        members.push(Type::Number);
+    } else if kinds.has(Kinds::INTEGER) {
+        members.push(Type::Integer);
+    }
+    if kinds.has(Kinds::BOOLEAN) {
+        members.push(Type::Boolean);
+    }
+    if kinds.has(Kinds::OBJECT) {
+        members.push(Type::open_object());
+    }
+    if kinds.has(Kinds::ARRAY) {
+        members.push(Type::Array(Box::new(Type::Unknown)));
+    }
+    if kinds.has(Kinds::NULL) {
+        members.push(Type::Null);
+    }
+    Type::union(members)
 }

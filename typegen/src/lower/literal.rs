@@ -21,7 +21,7 @@ impl<'a> Lowering<'a, '_> {
         let mut parts = Vec::new();
         match map.get("enum") {
             None => {}
-            Some(Value::Array(values)) if !values.is_empty() => {
+            Some(Value::Array(values)) => {
                 parts.push(self.values(values, kinds));
             }
             Some(_) => self.degrade(Reason::Malformed { keyword: "enum" }),
@@ -48,7 +48,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// The type of one value and no other.
-    fn value(&mut self, value: &Value, depth: usize) -> Type {
+    pub(super) fn value(&mut self, value: &Value, depth: usize) -> Type {
         if depth >= MAX_DEPTH || !self.spend() {
             return Type::Unknown;
         }
@@ -110,7 +110,8 @@ fn any_of_kind(value: &Value) -> Type {
     }
 }
 
-fn kind(value: &Value) -> Kinds {
+/// The kind of a value.
+pub(super) fn kind(value: &Value) -> Kinds {
     match value {
         Value::Null => Kinds::NULL,
         Value::Bool(_) => Kinds::BOOLEAN,

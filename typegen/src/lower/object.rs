@@ -5,17 +5,29 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::Lowering;
+use super::conditions::has_applicators;
 use super::kinds::Kinds;
 use crate::degradation::Reason;
 use crate::ir::{Additional, Object, Property, Type};
 use crate::reserved::OBJECT_MEMBERS;
 
+/// Names that `propertyNames` lists.
+const MAX_NAMES: usize = 64;
+
 impl<'a> Lowering<'a, '_> {
     /// The objects a schema accepts.
-    pub(super) fn object(&mut self, map: &'a Map<String, Value>) -> Object {
+    pub(super) fn object(&mut self, map: &'a Map<String, Value>) -> Type {
         let required = self.required(map);
         let mut properties = self.named_properties(map, &required);
         let mut additional = self.additional(map);
+        if map.get("maxProperties").and_then(count) == Some(0) {
+            if !required.is_empty() {
+                return Type::Never;
+            }
+            properties.clear();
+            additional = Additional::Closed;
+        }
+        self.names(map, &mut properties, &mut additional);
 
         let known: HashSet<&str> = properties.iter().map(|p| p.name.as_str()).collect();
         let others: Vec<&str> = required
@@ -44,9 +56,53 @@ impl<'a> Lowering<'a, '_> {
         if properties.is_empty() && additional == Additional::Unmentioned {
             additional = Additional::Typed(Box::new(Type::Unknown));
         }
-        Object {
+        Type::Object(Object {
             properties,
             additional,
+        })
+    }
+
+    /// Applies `propertyNames` where it lists the names.
+    fn names(
+        &mut self,
+        map: &'a Map<String, Value>,
+        properties: &mut Vec<Property>,
+        additional: &mut Additional,
+    ) {
+        let listed = match map.get("propertyNames") {
+            Some(Value::Bool(false)) => &[],
+            Some(Value::Object(names)) => match (names.get("const"), names.get("enum")) {
+                (Some(name), _) => std::slice::from_ref(name),
+                (None, Some(Value::Array(names))) => names.as_slice(),
+                _ => return,
+            },
+            _ => return,
+        };
+        let listed: Vec<&str> = listed.iter().filter_map(Value::as_str).collect();
+        if listed.len() > MAX_NAMES {
+            return;
+        }
+        properties.retain(|property| !property.optional || listed.contains(&&*property.name));
+        let others = match std::mem::replace(additional, Additional::Closed) {
+            Additional::Unmentioned => Type::Unknown,
+            Additional::Closed => return,
+            Additional::Typed(ty) => *ty,
+        };
+        for name in listed {
+            if properties.iter().any(|property| property.name == name) || !self.spend() {
+                continue;
+            }
+            let inherited = OBJECT_MEMBERS.contains(&name);
+            properties.push(Property {
+                name: name.to_owned(),
+                ty: if inherited {
+                    Type::Unknown
+                } else {
+                    others.clone()
+                },
+                optional: true,
+                doc: None,
+            });
         }
     }
 
@@ -113,9 +169,15 @@ impl<'a> Lowering<'a, '_> {
             Some(Value::Object(patterns)) if !patterns.is_empty() => Some(patterns),
             _ => None,
         };
+        // What is left over is what other schemas of the same instance do not
+        // speak of; where there is none, that is what is additional.
+        let keyword = match map.get("additionalProperties") {
+            None if self.is_modern() && !has_applicators(map) => "unevaluatedProperties",
+            _ => "additionalProperties",
+        };
         let others = map
-            .get("additionalProperties")
-            .map(|schema| self.at(&["additionalProperties"], None, schema, Kinds::ALL));
+            .get(keyword)
+            .map(|schema| self.at(&[keyword], None, schema, Kinds::ALL));
         let Some(patterns) = patterns else {
             return match others {
                 None => Additional::Unmentioned,
@@ -132,4 +194,22 @@ impl<'a> Lowering<'a, '_> {
             ty => Additional::Typed(Box::new(ty)),
         }
     }
+}
+
+/// The count that a keyword gives.
+pub(super) fn count(value: &Value) -> Option<u64> {
+    // Drafts from 6 on take `2.0` for an integer.
+    let whole = || {
+        value
+            .as_f64()
+            .filter(|number| number.fract() == 0.0 && (0.0..1e15).contains(number))
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a whole number in range"
+    )]
+    value
+        .as_u64()
+        .or_else(|| whole().map(|number| number as u64))
 }

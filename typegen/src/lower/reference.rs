@@ -1,29 +1,56 @@
 //! References, and which schemas become declared types under which names.
 
+use std::rc::Rc;
+
 use serde_json::{Map, Value};
 
 use super::kinds::Kinds;
-use super::{Definition, Lowering, MAX_QUOTED, Pending, has_own_id};
+use super::scope::{Index, Place, Scope};
+use super::uri::resolve;
+use super::{Definition, Lowering, MAX_QUOTED, Pending};
 use crate::degradation::Reason;
 use crate::ir::{Type, TypeId};
 use crate::text::{pascal_case, prefix};
 
 /// Bytes of a type's name; a longer title is prose, not a name.
 const MAX_NAME: usize = 64;
+/// Places one dynamic anchor may stand for.
+const MAX_DYNAMIC: usize = 16;
 
 impl<'a> Lowering<'a, '_> {
-    /// The declared type a `$ref` leads to.
-    pub(super) fn reference(&mut self, reference: &'a Value) -> Type {
+    /// The declared type that `$ref` leads to, or one of those that
+    /// `$dynamicRef` may lead to.
+    pub(super) fn reference(&mut self, keyword: &'static str, reference: &'a Value) -> Type {
         let Some(text) = reference.as_str() else {
-            self.degrade(Reason::Malformed { keyword: "$ref" });
+            self.degrade(Reason::Malformed { keyword });
             return Type::Unknown;
         };
-        let Some(target) = self.resolve(text) else {
+        let Some(first) = self.resolve(text) else {
             self.degrade(Reason::UnresolvedReference {
                 reference: prefix(text, MAX_QUOTED).to_owned(),
             });
             return Type::Unknown;
         };
+        if keyword != "$dynamicRef" {
+            return self.named(first);
+        }
+        let (_, fragment) = text.split_once('#').unwrap_or((text, ""));
+        if first.schema.get("$dynamicAnchor").and_then(Value::as_str) != Some(fragment) {
+            return self.named(first);
+        }
+        let index = self.index();
+        let places = index.dynamic(fragment, &self.whole);
+        if places.len() > MAX_DYNAMIC {
+            self.degrade(Reason::Inexpressible { keyword });
+            return Type::Unknown;
+        }
+        let members = places
+            .iter()
+            .map(|place| self.named(Target::of(place, fragment)));
+        Type::union(members.collect::<Vec<_>>())
+    }
+
+    fn named(&mut self, target: Target<'a>) -> Type {
         if let Some(id) = self.declared_type(target.schema) {
             return Type::Named(id);
         }
@@ -34,16 +61,12 @@ impl<'a> Lowering<'a, '_> {
         }
         let name = reference_name(target.schema, &target.last);
         let id = self.new_definition(target.schema, name, false);
-        let start = match self.side {
-            super::Side::Input => "/inputSchema",
-            super::Side::Output => "/outputSchema",
-        };
         self.pending.push_back(Pending {
             id,
             schema: target.schema,
-            pointer: format!("{start}{}", prefix(&target.pointer, MAX_QUOTED)),
+            pointer: prefix(&target.pointer, MAX_QUOTED).to_owned(),
             depth: 0,
-            inside_other_resource: target.inside_other_resource,
+            scope: target.scope,
         });
         Type::Named(id)
     }
@@ -64,7 +87,7 @@ impl<'a> Lowering<'a, '_> {
             schema,
             pointer: self.pointer(),
             depth: self.depth,
-            inside_other_resource: self.inside_other_resource,
+            scope: self.scope.clone(),
         });
         id
     }
@@ -131,36 +154,44 @@ impl<'a> Lowering<'a, '_> {
         id
     }
 
-    /// Follows a reference of the form `#` or `#/…` into the schema.
-    fn resolve(&self, reference: &str) -> Option<Target<'a>> {
-        let fragment = reference.strip_prefix('#')?;
-        if self.inside_other_resource {
-            return None;
-        }
-        let pointer = percent_decoded(fragment)?;
-        let mut target = Target {
-            schema: self.root,
-            pointer: pointer.clone(),
-            last: None,
-            inside_other_resource: false,
+    /// Follows a reference to wherever it leads inside the whole schema.
+    fn resolve(&mut self, reference: &str) -> Option<Target<'a>> {
+        let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let scope = if uri.is_empty() {
+            self.scope.clone()
+        } else {
+            let uri = resolve(&self.scope.uri, uri);
+            self.index().document(&uri)?.clone()
         };
-        if pointer.is_empty() {
-            return Some(target);
+        let fragment = percent_decoded(fragment)?;
+        if !fragment.is_empty() && !fragment.starts_with('/') {
+            let index = self.index();
+            return Some(Target::of(index.anchor(&scope, &fragment)?, &fragment));
         }
-        for step in pointer.strip_prefix('/')?.split('/') {
+        let mut target = Target {
+            schema: scope.root,
+            pointer: format!("{}{fragment}", scope.pointer),
+            last: None,
+            scope,
+        };
+        for step in fragment.split('/').skip(1) {
             let key = step.replace("~1", "/").replace("~0", "~");
             target.schema = match target.schema {
                 Value::Object(map) => map.get(&key)?,
                 Value::Array(items) => items.get(key.parse::<usize>().ok()?)?,
                 _ => return None,
             };
-            if target.schema.as_object().is_some_and(has_own_id) {
-                target.inside_other_resource = true;
-            }
+            let pointer = || target.pointer.clone();
+            target.scope = target.scope.inside(target.schema, pointer, self.dialect);
             target.last = Some(key);
         }
         let is_schema = target.schema.is_object() || target.schema.is_boolean();
         is_schema.then_some(target)
+    }
+
+    fn index(&mut self) -> Rc<Index<'a>> {
+        let make = || Rc::new(Index::of(&self.whole, self.dialect));
+        self.index.get_or_insert_with(make).clone()
     }
 }
 
@@ -170,7 +201,18 @@ struct Target<'a> {
     pointer: String,
     /// The last step of the way, such as a key under `$defs`.
     last: Option<String>,
-    inside_other_resource: bool,
+    scope: Scope<'a>,
+}
+
+impl<'a> Target<'a> {
+    fn of(place: &Place<'a>, anchor: &str) -> Self {
+        Self {
+            schema: place.schema,
+            pointer: place.pointer.to_string(),
+            last: Some(anchor.to_owned()),
+            scope: place.scope.clone(),
+        }
+    }
 }
 
 /// The name of a definition: its title where that is a name as it stands, else

@@ -69,9 +69,16 @@ fn objects_meant(schema: &Value) -> Value {
             ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(inner)) => {
                 inner.iter().map(objects_meant).collect()
             }
-            ("items" | "additionalProperties" | "then" | "else" | "contains", schema) => {
-                objects_meant(schema)
-            }
+            (
+                "items"
+                | "additionalProperties"
+                | "unevaluatedItems"
+                | "unevaluatedProperties"
+                | "then"
+                | "else"
+                | "contains",
+                schema,
+            ) => objects_meant(schema),
             (_, value) => value.clone(),
         };
         narrowed.insert(keyword.clone(), value);

@@ -1,0 +1,295 @@
+//! What a schema does not accept, for `not`, `else` and `oneOf`.
+//!
+//! Always at least that: an instance that a schema refuses is in its
+//! complement, one that it accepts may be as well.
+
+use serde_json::{Map, Value};
+
+use super::keywords::{OF_ARRAYS, OF_OBJECTS};
+use super::kinds::{Kinds, any_of};
+use super::literal::kind;
+use super::{Lowering, MAX_DEPTH};
+use crate::ir::{Additional, Literal, Object, Property, Type};
+use crate::reserved::OBJECT_MEMBERS;
+
+/// Types beside whole kinds; with more, nobody would read them.
+const MAX_PARTS: usize = 6;
+
+/// Schemas that an instance is known to fit.
+pub(super) type Known<'a> = Vec<&'a Map<String, Value>>;
+
+/// Values, by kind.
+#[derive(Debug)]
+struct Complement {
+    /// Every value of these kinds.
+    whole: Kinds,
+    /// Some values of others.
+    parts: Vec<(Kinds, Type)>,
+}
+
+impl<'a> Lowering<'a, '_> {
+    /// The values of `kinds` that a schema refuses; [`Type::Unknown`] when that
+    /// says nothing.
+    pub(super) fn complement(
+        &mut self,
+        schema: &'a Value,
+        kinds: Kinds,
+        known: &Known<'a>,
+    ) -> Type {
+        let narrowing = std::mem::replace(&mut self.narrowing, false);
+        let complement = self.refused(schema, kinds, known);
+        self.narrowing = narrowing;
+        complement.into_type(kinds)
+    }
+
+    fn refused(&mut self, schema: &'a Value, kinds: Kinds, known: &Known<'a>) -> Complement {
+        let map = match schema {
+            Value::Bool(true) => return Complement::nothing(),
+            Value::Object(map) if self.depth < MAX_DEPTH && self.spend() => map,
+            _ => return Complement::all(kinds),
+        };
+        if map.contains_key("$ref") {
+            return Complement::all(kinds);
+        }
+        self.depth += 1;
+        let mut refused = Complement::nothing();
+        for (keyword, value) in map {
+            let by_keyword = self.refused_by(keyword, value, kinds, known);
+            refused = refused.or(by_keyword, kinds);
+        }
+        self.depth -= 1;
+        refused
+    }
+
+    /// A schema refuses what any of its keywords refuses.
+    fn refused_by(
+        &mut self,
+        keyword: &'a str,
+        value: &'a Value,
+        kinds: Kinds,
+        known: &Known<'a>,
+    ) -> Complement {
+        let of_kind = |kind: Kinds| Complement::all(kind.and(kinds));
+        let objects = |parts: Vec<Type>| Complement {
+            whole: Kinds::NONE,
+            parts: parts.into_iter().map(|ty| (Kinds::OBJECT, ty)).collect(),
+        };
+        match (keyword, value) {
+            ("type", value) => {
+                let names = match value {
+                    Value::Array(names) => names.as_slice(),
+                    one => std::slice::from_ref(one),
+                };
+                let mut named = Kinds::NONE;
+                for name in names {
+                    match name.as_str().and_then(Kinds::of_type) {
+                        Some(kind) => named = named.or(kind),
+                        None => return Complement::all(kinds),
+                    }
+                }
+                Complement::all(kinds.without(named))
+            }
+            ("const", value) => self.refused_values(std::slice::from_ref(value), kinds, known),
+            ("enum", Value::Array(values)) => self.refused_values(values, kinds, known),
+            ("required", Value::Array(names)) if kinds.has(Kinds::OBJECT) => {
+                let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+                if names.iter().any(|name| OBJECT_MEMBERS.contains(name)) {
+                    return of_kind(Kinds::OBJECT);
+                }
+                objects(names.into_iter().map(without).collect())
+            }
+            ("properties", Value::Object(schemas)) if kinds.has(Kinds::OBJECT) => {
+                let mut parts = Vec::new();
+                for (name, schema) in schemas {
+                    let known = known
+                        .iter()
+                        .filter_map(|map| map.get("properties")?.get(name)?.as_object())
+                        .collect();
+                    let refused = self.refused(schema, Kinds::ALL, &known);
+                    match refused.into_type(Kinds::ALL) {
+                        Type::Never => {}
+                        ty => parts.push(with(name, ty)),
+                    }
+                }
+                objects(parts)
+            }
+            ("allOf", Value::Array(schemas)) => {
+                let mut all = Complement::nothing();
+                for schema in schemas {
+                    all = all.or(self.refused(schema, kinds, known), kinds);
+                }
+                all
+            }
+            ("anyOf", Value::Array(schemas)) => {
+                let mut all = Complement::all(kinds);
+                for schema in schemas {
+                    all = all.and(self.refused(schema, kinds, known), kinds);
+                }
+                all
+            }
+            ("not", schema) => match self.in_place(&["not"], None, schema, kinds) {
+                Type::Unknown => Complement::all(kinds),
+                Type::Never => Complement::nothing(),
+                ty => Complement {
+                    whole: Kinds::NONE,
+                    parts: vec![(kinds, ty)],
+                },
+            },
+            (
+                "minLength" | "maxLength" | "pattern" | "format" | "contentEncoding"
+                | "contentMediaType" | "contentSchema",
+                _,
+            ) => of_kind(Kinds::STRING),
+            ("minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf", _) => {
+                of_kind(Kinds::INTEGER.or(Kinds::FRACTION))
+            }
+            (keyword, _) if OF_OBJECTS.contains(&keyword) => of_kind(Kinds::OBJECT),
+            (keyword, _) if OF_ARRAYS.contains(&keyword) => of_kind(Kinds::ARRAY),
+            (
+                "enum" | "allOf" | "anyOf" | "oneOf" | "if" | "$dynamicRef" | "$recursiveRef"
+                | "extends" | "disallow",
+                _,
+            ) => Complement::all(kinds),
+            // Notes, definitions, and keywords that JSON Schema does not have.
+            _ => Complement::nothing(),
+        }
+    }
+
+    /// Other values than these: out of a list, where one is known, else those
+    /// of kinds that these do not exhaust.
+    fn refused_values(
+        &mut self,
+        values: &'a [Value],
+        kinds: Kinds,
+        known: &Known<'a>,
+    ) -> Complement {
+        let listed = known.iter().find_map(|map| match map.get("const") {
+            Some(value) => Some(std::slice::from_ref(value)),
+            None => map.get("enum")?.as_array().map(Vec::as_slice),
+        });
+        if let Some(listed) = listed {
+            let others = listed.iter().filter(|value| !values.contains(value));
+            let mut parts = Vec::new();
+            for value in others {
+                parts.push((kind(value), self.value(value, 0)));
+            }
+            let types = parts.iter().map(|(_, ty)| ty.clone());
+            let ty = Type::union(types.collect::<Vec<_>>());
+            let covered = parts.iter().map(|(kind, _)| *kind);
+            return Complement {
+                whole: Kinds::NONE,
+                parts: match covered.reduce(Kinds::or) {
+                    Some(covered) => vec![(covered, ty)],
+                    None => Vec::new(),
+                },
+            };
+        }
+        let mut whole = kinds;
+        let mut parts = Vec::new();
+        if values.contains(&Value::Null) {
+            whole = whole.without(Kinds::NULL);
+        }
+        for boolean in [true, false] {
+            if values.contains(&Value::Bool(boolean)) {
+                whole = whole.without(Kinds::BOOLEAN);
+                if kinds.has(Kinds::BOOLEAN) && !values.contains(&Value::Bool(!boolean)) {
+                    parts.push((Kinds::BOOLEAN, Type::Literal(Literal::Boolean(!boolean))));
+                }
+            }
+        }
+        Complement { whole, parts }
+    }
+}
+
+impl Complement {
+    fn nothing() -> Self {
+        Self::all(Kinds::NONE)
+    }
+
+    fn all(kinds: Kinds) -> Self {
+        Self {
+            whole: kinds,
+            parts: Vec::new(),
+        }
+    }
+
+    fn or(self, other: Self, kinds: Kinds) -> Self {
+        let whole = self.whole.or(other.whole);
+        let parts = self.parts.into_iter().chain(other.parts).collect();
+        Self { whole, parts }.bounded(kinds)
+    }
+
+    fn and(self, other: Self, kinds: Kinds) -> Self {
+        if self.parts.len() * other.parts.len() > MAX_PARTS {
+            return Self::all(self.any_kind().and(other.any_kind())).bounded(kinds);
+        }
+        let mut parts = Vec::new();
+        for (kind, ty) in &self.parts {
+            if kind.has(other.whole) {
+                parts.push((*kind, ty.clone()));
+            }
+            for (other_kind, other) in &other.parts {
+                if kind.has(*other_kind) {
+                    let both = Type::intersection([ty.clone(), other.clone()]);
+                    parts.push((kind.and(*other_kind), both));
+                }
+            }
+        }
+        for (kind, ty) in other.parts {
+            if kind.has(self.whole) {
+                parts.push((kind, ty));
+            }
+        }
+        let whole = self.whole.and(other.whole);
+        Self { whole, parts }.bounded(kinds)
+    }
+
+    /// [`Type::Unknown`] when it is everything.
+    fn into_type(self, kinds: Kinds) -> Type {
+        if self.whole == kinds {
+            return Type::Unknown;
+        }
+        let mut members: Vec<Type> = self.parts.into_iter().map(|(_, ty)| ty).collect();
+        members.push(any_of(self.whole));
+        Type::union(members)
+    }
+
+    /// The kinds there are values of.
+    fn any_kind(&self) -> Kinds {
+        let parts = self.parts.iter().map(|(kind, _)| *kind);
+        parts.fold(self.whole, Kinds::or)
+    }
+
+    /// Without parts of what is there as a whole, and everything where there
+    /// are too many parts.
+    fn bounded(mut self, kinds: Kinds) -> Self {
+        self.parts
+            .retain(|(kind, _)| kind.without(self.whole) != Kinds::NONE);
+        if self.parts.len() > MAX_PARTS {
+            return Self::all(kinds);
+        }
+        self
+    }
+}
+
+/// Objects without a property.
+pub(super) fn without(name: &str) -> Type {
+    one_property(name, Type::Never, true)
+}
+
+/// Objects with a property.
+pub(super) fn with(name: &str, ty: Type) -> Type {
+    one_property(name, ty, false)
+}
+
+fn one_property(name: &str, ty: Type, optional: bool) -> Type {
+    Type::Object(Object {
+        properties: vec![Property {
+            name: name.to_owned(),
+            ty,
+            optional,
+            doc: None,
+        }],
+        additional: Additional::Unmentioned,
+    })
+}

@@ -1,0 +1,286 @@
+//! Keywords that ask an instance whether it fits a schema, and say something of
+//! it that depends on the answer: `oneOf`, `not`, `if`, `dependentRequired` and
+//! their like.
+
+use serde_json::{Map, Value};
+
+use super::Lowering;
+use super::complement::{with, without};
+use super::kinds::{Kinds, any_of};
+use super::scope::Dialect;
+use crate::degradation::Reason;
+use crate::ir::{Additional, Object, Property, Type};
+use crate::reserved::OBJECT_MEMBERS;
+
+/// Conditions on one instance. Each doubles what TypeScript has to look at.
+const MAX_CONDITIONS: usize = 8;
+/// Branches of a `oneOf` that are told apart by what the others require.
+const MAX_EXCLUSIVE: usize = 8;
+
+impl<'a> Lowering<'a, '_> {
+    /// What a schema says under conditions, each as a type of its own.
+    pub(super) fn conditions(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Vec<Type> {
+        let mut parts = Vec::new();
+        if let Some(schema) = map.get("not") {
+            let ty = self.negation(schema, kinds);
+            if ty == Type::Unknown {
+                self.degrade(Reason::Inexpressible { keyword: "not" });
+            }
+            parts.push(ty);
+        }
+        if map.contains_key("if") && self.dialect != Dialect::Old {
+            let ty = self.choice(map, kinds);
+            if ty == Type::Unknown && (map.contains_key("then") || map.contains_key("else")) {
+                self.degrade(Reason::Inexpressible { keyword: "if" });
+            }
+            parts.push(ty);
+        }
+        let keywords: &[&'static str] = if self.is_modern() {
+            &["dependentRequired", "dependentSchemas"]
+        } else {
+            &["dependencies"]
+        };
+        for keyword in keywords {
+            match map.get(*keyword) {
+                Some(Value::Object(dependent))
+                    if kinds.has(Kinds::OBJECT) && kinds != Kinds::ALL =>
+                {
+                    for (name, consequence) in dependent {
+                        parts.push(self.dependency(map, keyword, name, consequence, kinds));
+                    }
+                }
+                Some(Value::Object(_)) | None => {}
+                Some(_) => self.degrade(Reason::Malformed { keyword }),
+            }
+        }
+        self.report_left_over(map);
+        parts
+    }
+
+    /// `not`
+    fn negation(&mut self, schema: &'a Value, kinds: Kinds) -> Type {
+        if !self.one_more_condition() {
+            return Type::Unknown;
+        }
+        let around = self.around.clone();
+        self.complement(schema, kinds, &around)
+    }
+
+    /// `if` with `then` and `else`: what fits the first two, or the last and
+    /// not the first.
+    fn choice(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Type {
+        let Some(condition) = map.get("if") else {
+            return Type::Unknown;
+        };
+        if !self.one_more_condition() {
+            return Type::Unknown;
+        }
+        let mut branch = |keyword: &'static str| match map.get(keyword) {
+            None => Type::Unknown,
+            Some(schema) => self.in_place(&[keyword], None, schema, kinds),
+        };
+        let (then, otherwise) = (branch("then"), branch("else"));
+        match condition {
+            Value::Bool(true) => return then,
+            Value::Bool(false) => return otherwise,
+            _ => {}
+        }
+        let narrowing = std::mem::replace(&mut self.narrowing, false);
+        // A declared type takes keywords for objects to mean an object, which a
+        // condition does not.
+        let fits = if kinds != Kinds::OBJECT && has_reference(condition, 0) {
+            Type::Unknown
+        } else {
+            self.in_place(&["if"], None, condition, kinds)
+        };
+        self.narrowing = narrowing;
+        let around = self.around.clone();
+        let fails = self.complement(condition, kinds, &around);
+        Type::union([
+            Type::intersection([fits, then]),
+            Type::intersection([fails, otherwise]),
+        ])
+    }
+
+    /// One property under `dependentRequired` and its like: an object without
+    /// it, or one that also has or fits what goes with it.
+    fn dependency(
+        &mut self,
+        map: &'a Map<String, Value>,
+        keyword: &'static str,
+        name: &'a str,
+        consequence: &'a Value,
+        kinds: Kinds,
+    ) -> Type {
+        let required = map.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| {
+            required.is_some_and(|names| names.iter().any(|required| required == name))
+        };
+        let mut then = match consequence {
+            Value::Bool(true) => return Type::Unknown,
+            Value::Array(names) => {
+                let names = names.iter().filter_map(Value::as_str);
+                let mut names: Vec<&str> = names.filter(|name| !is_required(name)).collect();
+                names.dedup();
+                if names.is_empty() {
+                    return Type::Unknown;
+                }
+                requiring(&names)
+            }
+            schema => self.in_place(&[keyword, name], None, schema, Kinds::OBJECT),
+        };
+        if then == Type::Unknown {
+            return then;
+        }
+        if !is_required(name) {
+            if OBJECT_MEMBERS.contains(&name) {
+                self.degrade_at(&[keyword, name], Reason::InheritedName);
+                return Type::Unknown;
+            }
+            if !self.one_more_condition() {
+                self.degrade_at(&[keyword], Reason::Inexpressible { keyword });
+                return Type::Unknown;
+            }
+            let present = Type::intersection([with(name, Type::Unknown), then]);
+            then = Type::union([without(name), present]);
+        }
+        Type::union([then, any_of(kinds.without(Kinds::OBJECT))])
+    }
+
+    /// `oneOf`: one of the branches, and of those that only require a property,
+    /// one without the others'.
+    pub(super) fn one_of(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Option<Type> {
+        let schemas = self.schemas(map, "oneOf");
+        if schemas.is_empty() {
+            return None;
+        }
+        // An instance of one of two equal branches is an instance of both.
+        let is_single = |schema: &Value| {
+            schemas.len() > MAX_EXCLUSIVE
+                || schemas.iter().filter(|other| *other == schema).count() == 1
+        };
+        let accepts_all = |schema: &Value| match schema {
+            Value::Object(map) => map.is_empty(),
+            schema => *schema == Value::Bool(true),
+        };
+        let all = schemas.iter().position(accepts_all);
+        if let Some(all) = all {
+            let around = self.around.clone();
+            let others = schemas
+                .iter()
+                .enumerate()
+                .filter(|(index, _)| *index != all);
+            let refused: Vec<Type> = others
+                .take(MAX_EXCLUSIVE)
+                .map(|(_, schema)| self.complement(schema, kinds, &around))
+                .collect();
+            return Some(Type::intersection(refused));
+        }
+        let marks: Vec<Option<&str>> = schemas.iter().map(only_requirement).collect();
+        let mut members = Vec::with_capacity(schemas.len());
+        for (index, schema) in schemas.iter().enumerate() {
+            if !is_single(schema) {
+                continue;
+            }
+            let mut parts = vec![self.in_place(&["oneOf"], Some(index), schema, kinds)];
+            if kinds == Kinds::OBJECT && schemas.len() <= MAX_EXCLUSIVE {
+                let own = schema.get("required").and_then(Value::as_array);
+                let others = marks.iter().enumerate();
+                let others = others.filter(|(other, _)| *other != index);
+                for name in others.filter_map(|(_, mark)| *mark) {
+                    let needed = own.is_some_and(|own| own.iter().any(|own| own == name));
+                    if !needed && !OBJECT_MEMBERS.contains(&name) {
+                        parts.push(without(name));
+                    }
+                }
+            }
+            members.push(Type::intersection(parts));
+        }
+        Some(Type::union(members))
+    }
+
+    /// Whether there is room for one more condition on the present instance.
+    fn one_more_condition(&mut self) -> bool {
+        self.conditions += 1;
+        self.conditions <= MAX_CONDITIONS
+    }
+
+    /// Reports what is left over by schemas that were not looked into for it.
+    fn report_left_over(&mut self, map: &Map<String, Value>) {
+        if !self.is_modern() {
+            return;
+        }
+        for (keyword, before) in [
+            ("unevaluatedProperties", "additionalProperties"),
+            ("unevaluatedItems", "items"),
+        ] {
+            // TypeScript refuses keys that no schema lists in any case.
+            let closed = keyword == "unevaluatedProperties"
+                && map.get(keyword).is_some_and(|value| value.is_boolean());
+            let looked_into = !has_applicators(map) || map.contains_key(before);
+            if map.contains_key(keyword) && !looked_into && !closed {
+                self.degrade(Reason::Inexpressible { keyword });
+            }
+        }
+    }
+}
+
+/// Whether other schemas have a say about the same instance, so that
+/// `unevaluatedProperties` and `unevaluatedItems` depend on them.
+pub(super) fn has_applicators(map: &Map<String, Value>) -> bool {
+    [
+        "$ref",
+        "$dynamicRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "if",
+        "not",
+        "dependentSchemas",
+    ]
+    .iter()
+    .any(|keyword| map.contains_key(*keyword))
+}
+
+/// The property that a schema requires, if that is all it does.
+fn only_requirement(schema: &Value) -> Option<&str> {
+    let map = schema.as_object()?;
+    let says_nothing = |keyword: &str| {
+        matches!(keyword, "required" | "title" | "description" | "$comment")
+            || keyword == "type" && map.get("type").is_some_and(|ty| ty == "object")
+    };
+    if !map.keys().all(|keyword| says_nothing(keyword)) {
+        return None;
+    }
+    match map.get("required")?.as_array()?.as_slice() {
+        [name] => name.as_str(),
+        _ => None,
+    }
+}
+
+fn requiring(names: &[&str]) -> Type {
+    let property = |name: &&str| Property {
+        name: (*name).to_owned(),
+        ty: Type::Unknown,
+        optional: false,
+        doc: None,
+    };
+    Type::Object(Object {
+        properties: names.iter().map(property).collect(),
+        additional: Additional::Unmentioned,
+    })
+}
+
+/// Whether a schema refers to another, or is too deep to tell.
+fn has_reference(schema: &Value, depth: usize) -> bool {
+    depth > 16
+        || match schema {
+            Value::Object(map) => {
+                map.contains_key("$ref")
+                    || map.contains_key("$dynamicRef")
+                    || map.values().any(|value| has_reference(value, depth + 1))
+            }
+            Value::Array(items) => items.iter().any(|item| has_reference(item, depth + 1)),
+            _ => false,
+        }
+}

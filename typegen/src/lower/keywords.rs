@@ -1,0 +1,208 @@
+//! A schema's keywords, all together.
+
+use serde_json::{Map, Value};
+
+use super::kinds::{Kinds, any_of};
+use super::scope::Dialect;
+use super::{Lowering, MAX_QUOTED};
+use crate::degradation::Reason;
+use crate::ir::Type;
+use crate::text::prefix;
+
+/// Keywords that say something of objects only.
+pub(super) const OF_OBJECTS: [&str; 11] = [
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "unevaluatedProperties",
+];
+/// Keywords that say something of arrays only.
+pub(super) const OF_ARRAYS: [&str; 10] = [
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "unevaluatedItems",
+];
+
+impl<'a> Lowering<'a, '_> {
+    /// The type of a schema that is an object.
+    pub(super) fn keywords(&mut self, map: &'a Map<String, Value>, assume: Kinds) -> Type {
+        let mut parts = Vec::new();
+        if let Some(reference) = map.get("$ref") {
+            let target = self.reference("$ref", reference);
+            if self.dialect != Dialect::Modern {
+                return target;
+            }
+            parts.push(target);
+        }
+        if let Some(reference) = map.get("$dynamicRef").filter(|_| self.is_modern()) {
+            parts.push(self.reference("$dynamicRef", reference));
+        }
+        self.report_inexpressible(map);
+
+        let declared = self.declared_kinds(map);
+        let kinds = match declared {
+            Some(kinds) => kinds.and(assume),
+            None if assume == Kinds::ALL => self.meant_kinds(map),
+            None => assume,
+        };
+        for (index, schema) in self.schemas(map, "allOf").iter().enumerate() {
+            parts.push(self.in_place(&["allOf"], Some(index), schema, kinds));
+        }
+        let any = self.schemas(map, "anyOf");
+        if !any.is_empty() {
+            let members = any.iter().enumerate();
+            let members: Vec<Type> = members
+                .map(|(index, schema)| self.in_place(&["anyOf"], Some(index), schema, kinds))
+                .collect();
+            parts.push(Type::union(members));
+        }
+        parts.extend(self.one_of(map, kinds));
+
+        let base = if let Some(values) = self.enumerated(map, kinds) {
+            values
+        } else if declared.is_none() && !speaks_of(map, kinds) {
+            self.report_missing_type(map, kinds);
+            Type::Unknown
+        } else {
+            self.structure(map, kinds)
+        };
+        // What else is said of an object lists its keys, so that the index
+        // signature that stands for all of them would only hide mistakes.
+        let says_more = parts.iter().any(|part| *part != Type::Unknown);
+        if !(says_more && base == Type::open_object() && !map.contains_key("additionalProperties"))
+        {
+            parts.insert(0, base);
+        }
+        parts.extend(self.conditions(map, kinds));
+        let ty = Type::intersection(parts);
+        if map.get("nullable") == Some(&Value::Bool(true)) {
+            Type::union([ty, Type::Null])
+        } else {
+            ty
+        }
+    }
+
+    pub(super) fn is_modern(&self) -> bool {
+        self.dialect == Dialect::Modern
+    }
+
+    /// The values of the given kinds, as far as the keywords for each restrict
+    /// them.
+    pub(super) fn structure(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Type {
+        if kinds == Kinds::ALL {
+            // Reached only when `type` lists all of them.
+            return Type::Unknown;
+        }
+        let shaped = Kinds::OBJECT.or(Kinds::ARRAY);
+        let object = kinds.has(Kinds::OBJECT).then(|| self.object(map));
+        let array = kinds.has(Kinds::ARRAY).then(|| self.array(map));
+        let null = kinds.and(Kinds::NULL);
+        let members = [
+            Some(any_of(kinds.without(shaped.or(null)))),
+            object,
+            array,
+            Some(any_of(null)),
+        ];
+        Type::union(members.into_iter().flatten())
+    }
+
+    /// The kinds `type` names, or none where it is missing or unusable.
+    fn declared_kinds(&mut self, map: &Map<String, Value>) -> Option<Kinds> {
+        let named: Vec<&Value> = match map.get("type")? {
+            Value::Array(names) => names.iter().collect(),
+            name => vec![name],
+        };
+        let mut kinds = Kinds::NONE;
+        for name in named {
+            let Some(name) = name.as_str() else {
+                self.degrade(Reason::Malformed { keyword: "type" });
+                return None;
+            };
+            let Some(kind) = Kinds::of_type(name) else {
+                let name = prefix(name, MAX_QUOTED).to_owned();
+                self.degrade(Reason::UnknownType { name });
+                return None;
+            };
+            kinds = kinds.or(kind);
+        }
+        if kinds == Kinds::NONE {
+            self.degrade(Reason::Malformed { keyword: "type" });
+            return None;
+        }
+        Some(kinds)
+    }
+
+    /// The permitted narrowing: the kinds that keywords for objects mean where
+    /// there is no `type`.
+    fn meant_kinds(&self, map: &Map<String, Value>) -> Kinds {
+        let any = |keywords: &[&str]| keywords.iter().any(|keyword| map.contains_key(*keyword));
+        if !self.narrowing || any(&["enum", "const"]) || !any(&OF_OBJECTS) {
+            Kinds::ALL
+        } else if any(&OF_ARRAYS) {
+            Kinds::OBJECT.or(Kinds::ARRAY)
+        } else {
+            Kinds::OBJECT
+        }
+    }
+
+    /// The list of schemas under a keyword; empty where there is none.
+    pub(super) fn schemas(
+        &mut self,
+        map: &'a Map<String, Value>,
+        keyword: &'static str,
+    ) -> &'a [Value] {
+        match map.get(keyword) {
+            None => &[],
+            Some(Value::Array(schemas)) if !schemas.is_empty() => schemas,
+            Some(_) => {
+                self.degrade(Reason::Malformed { keyword });
+                &[]
+            }
+        }
+    }
+
+    /// Reports keywords that restrict the shape of an instance and are never
+    /// lowered. Those that only bound a number, a string's text or a count are
+    /// no part of a type in any case.
+    fn report_inexpressible(&mut self, map: &Map<String, Value>) {
+        for keyword in ["$recursiveRef", "extends", "disallow"] {
+            if map.contains_key(keyword) {
+                self.degrade(Reason::Inexpressible { keyword });
+            }
+        }
+    }
+
+    /// Reports keywords that do nothing because no `type` goes with them.
+    fn report_missing_type(&mut self, map: &Map<String, Value>, kinds: Kinds) {
+        if kinds != Kinds::ALL {
+            return;
+        }
+        let silent = ["items", "prefixItems"];
+        if let Some(keyword) = silent.into_iter().find(|key| map.contains_key(*key)) {
+            self.degrade(Reason::MissingType { keyword });
+        }
+    }
+}
+
+/// Whether the schema has keywords for the kinds the instance is known to be
+/// of, when no `type` says which.
+fn speaks_of(map: &Map<String, Value>, kinds: Kinds) -> bool {
+    let any = |keywords: &[&str]| keywords.iter().any(|keyword| map.contains_key(*keyword));
+    kinds != Kinds::ALL
+        && ((kinds.has(Kinds::OBJECT) && any(&OF_OBJECTS))
+            || (kinds.has(Kinds::ARRAY) && any(&OF_ARRAYS)))
+}

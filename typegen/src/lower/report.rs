@@ -1,0 +1,85 @@
+//! What is found on the way: where types are wider than their schemas, and how
+//! much there is of everything.
+
+use std::collections::HashSet;
+
+use super::{Lowering, MAX_QUOTED, Step};
+use crate::degradation::Reason;
+use crate::text::prefix;
+
+/// Schemas and literals of one tool.
+const MAX_PARTS: usize = 20_000;
+/// Degradations reported of one tool.
+const MAX_DEGRADATIONS: usize = 50;
+
+/// What both sides of a tool share.
+#[derive(Default)]
+pub(super) struct Report {
+    pub(super) found: Vec<(String, Reason)>,
+    seen: HashSet<String>,
+    parts: usize,
+}
+
+impl<'a> Lowering<'a, '_> {
+    /// Counts one part; false once there are too many.
+    pub(super) fn spend(&mut self) -> bool {
+        if self.report.parts >= MAX_PARTS {
+            self.degrade(Reason::TooLarge { limit: MAX_PARTS });
+            return false;
+        }
+        self.report.parts += 1;
+        true
+    }
+
+    /// Reports something at a place inside the present one.
+    pub(super) fn degrade_at(&mut self, keys: &[&'a str], reason: Reason) {
+        let outer = self.path.len();
+        self.path.extend(keys.iter().map(|key| Step::Key(key)));
+        self.degrade(reason);
+        self.path.truncate(outer);
+    }
+
+    /// Reports something at the present place.
+    pub(super) fn degrade(&mut self, reason: Reason) {
+        if self.report.found.len() > MAX_DEGRADATIONS {
+            return;
+        }
+        // These hold for a tool, and the first place is as good as any.
+        let once = matches!(reason, Reason::TooLarge { .. });
+        let pointer = self.pointer();
+        let key = if once {
+            reason.to_string()
+        } else {
+            format!("{pointer} {reason}")
+        };
+        if !self.report.seen.insert(key) {
+            return;
+        }
+        let reason = if self.report.found.len() == MAX_DEGRADATIONS {
+            Reason::MoreNotListed
+        } else {
+            reason
+        };
+        self.report.found.push((pointer, reason));
+    }
+
+    /// The JSON pointer of the present place, cut when it is long.
+    pub(super) fn pointer(&self) -> String {
+        let mut pointer = self.base_pointer.clone();
+        for step in &self.path {
+            if pointer.len() > MAX_QUOTED {
+                pointer.push('…');
+                break;
+            }
+            pointer.push('/');
+            match step {
+                Step::Key(key) => {
+                    let key = prefix(key, MAX_QUOTED);
+                    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                }
+                Step::Index(index) => pointer.push_str(&index.to_string()),
+            }
+        }
+        pointer
+    }
+}
