@@ -4,7 +4,7 @@
 //! an object keeps its additional properties as the schema says them, and it is
 //! the printer that widens them into a sound index signature.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The values an instance may be.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -74,6 +74,17 @@ pub struct Object {
     pub additional: Additional,
 }
 
+impl Object {
+    /// Whether it may hold any other property.
+    fn is_open(&self) -> bool {
+        match &self.additional {
+            Additional::Unmentioned => true,
+            Additional::Closed => false,
+            Additional::Typed(ty) => **ty == Type::Unknown,
+        }
+    }
+}
+
 /// What an object may hold beside its named properties.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Additional {
@@ -133,8 +144,8 @@ impl Type {
         }
     }
 
-    /// The intersection of `members`, in order, flattened and without
-    /// repetitions: [`Type::Never`] swallows the others and no member at all is
+    /// The intersection of `members`, in order, flattened, without repetitions
+    /// and with its objects made one: [`Type::Never`] swallows the others and no member at all is
     /// [`Type::Unknown`].
     pub fn intersection(members: impl IntoIterator<Item = Self>) -> Self {
         let mut flat = Vec::new();
@@ -150,10 +161,11 @@ impl Type {
         if flat.contains(&Self::Integer) {
             flat.retain(|member| *member != Self::Number);
         }
+        let flat = &mut with_one_object(flat);
         match flat.len() {
             0 => Self::Unknown,
             1 => flat.pop().unwrap_or(Self::Unknown),
-            _ => Self::Intersection(flat),
+            _ => Self::Intersection(std::mem::take(flat)),
         }
     }
 
@@ -228,6 +240,52 @@ fn without_repetitions(members: Vec<Type>) -> Vec<Type> {
         }
     }
     kept
+}
+
+/// Makes one object of all those that leave other properties open. It stands
+/// where the first of them stood.
+fn with_one_object(members: Vec<Type>) -> Vec<Type> {
+    let is_open = |member: &Type| match member {
+        Type::Object(object) => object.is_open(),
+        _ => false,
+    };
+    if members.iter().filter(|member| is_open(member)).count() < 2 {
+        return members;
+    }
+    let mut one = Object::default();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut others = Vec::with_capacity(members.len());
+    let mut place = None;
+    for member in members {
+        let object = match member {
+            Type::Object(object) if object.is_open() => object,
+            other => {
+                others.push(other);
+                continue;
+            }
+        };
+        place.get_or_insert(others.len());
+        if object.additional != Additional::Unmentioned {
+            one.additional = object.additional;
+        }
+        for property in object.properties {
+            let known = places.get(&property.name);
+            match known.and_then(|known| one.properties.get_mut(*known)) {
+                Some(known) => {
+                    let ty = std::mem::replace(&mut known.ty, Type::Unknown);
+                    known.ty = Type::intersection([ty, property.ty]);
+                    known.optional &= property.optional;
+                    known.doc = known.doc.take().or(property.doc);
+                }
+                None => {
+                    places.insert(property.name.clone(), one.properties.len());
+                    one.properties.push(property);
+                }
+            }
+        }
+    }
+    others.insert(place.unwrap_or_default(), Type::Object(one));
+    others
 }
 
 #[cfg(test)]

@@ -162,6 +162,36 @@ fn enumerations_too_long_are_widened() {
 }
 
 #[test]
+fn choices_are_not_multiplied_without_end() {
+    let choice = |level: usize| {
+        let branches = (0..10).map(|branch| {
+            let key = format!("k{level}_{branch}");
+            json!({ "type": "object", "properties": { key.clone(): {} }, "required": [key] })
+        });
+        json!({ "anyOf": branches.collect::<Vec<_>>() })
+    };
+    let limit = 1_000;
+    let keyword = "allOf";
+    let choices: Vec<Value> = (0..12).map(choice).collect();
+    let schema = json!({ "type": "object", "allOf": choices });
+    assert_eq!(reasons(&schema), [Reason::TooMany { keyword, limit }]);
+
+    // The same by way of names, of which each leads to two.
+    let mut definitions = Map::new();
+    for level in 0..40 {
+        let next = [format!("A{}", level + 1), format!("B{}", level + 1)];
+        let next = next.map(|name| json!({ "$ref": format!("#/$defs/{name}") }));
+        definitions.insert(format!("A{level}"), json!({ "anyOf": next }));
+        let other = json!({ "anyOf": next, "required": ["b"] });
+        definitions.insert(format!("B{level}"), other);
+    }
+    definitions.insert("A40".to_owned(), choice(40));
+    definitions.insert("B40".to_owned(), choice(41));
+    let schema = json!({ "$ref": "#/$defs/A0", "$defs": definitions });
+    assert!(reasons(&schema).contains(&Reason::TooMany { keyword, limit }));
+}
+
+#[test]
 fn long_chains_of_references_spoil_no_other_tools_types() {
     let chain = |end: &str| {
         let mut definitions = Map::new();
@@ -252,6 +282,25 @@ fn hostile() -> impl Strategy<Value = Value> {
         "$id",
         "not",
         "minItems",
+        "contains",
+        "if",
+        "then",
+        "else",
+        "dependentRequired",
+        "dependentSchemas",
+        "dependencies",
+        "propertyNames",
+        "maxProperties",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "definitions",
+        "$anchor",
+        "$dynamicAnchor",
+        "$dynamicRef",
+        "$schema",
+        "http://json-schema.org/draft-07/schema#",
+        "a#a",
+        "#a",
         "*/",
         "\u{2028}",
         "__proto__",

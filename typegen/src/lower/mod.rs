@@ -20,6 +20,7 @@ mod reference;
 mod report;
 mod scope;
 mod uri;
+mod width;
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -204,6 +205,7 @@ impl<'a, 'o> Lowering<'a, 'o> {
             }
         }
         self.break_empty_recursion(first);
+        self.bound_widths(first);
 
         let recursive = self
             .definitions

@@ -10,7 +10,7 @@ declare function s_keywords(input?: {
   required?: { a: unknown };
   number?: unknown;
   properties?: { [key: string]: unknown };
-} & ({ a?: never } | { a: unknown } & { b: unknown })): Promise<unknown>;
+} & ({ a?: never } | { a: unknown; b: unknown })): Promise<unknown>;
 declare function s_never(input: never): Promise<unknown>;
 declare function s_array(input?: { [key: string]: unknown }): Promise<unknown>;
 declare function s_null(input?: { [key: string]: unknown }): Promise<unknown>;

@@ -19,7 +19,7 @@ declare function s_enums(input?: {
 }): Promise<unknown>;
 declare function s_discriminated(input: { id: string } & ({ kind: "circle"; radius: number } | { kind: "square"; side: number })): Promise<Shape>;
 declare function s_one_or_the_other(input: { id?: string; name?: string } & ({ id: unknown } | { name: unknown })): Promise<unknown>;
-declare function s_all_of(input: { a: string } & { b?: string | number }): Promise<unknown>;
+declare function s_all_of(input: { a: string; b?: string | number }): Promise<unknown>;
 declare function s_tuples(input?: {
   pair?: [string, (number | null)?];
   open?: [string?, ...unknown[]];
