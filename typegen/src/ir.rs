@@ -145,7 +145,7 @@ impl Type {
     }
 
     /// The intersection of `members`, in order, flattened, without repetitions
-    /// and with its objects made one: [`Type::Never`] swallows the others and no member at all is
+    /// and with what can be made one made one: [`Type::Never`] swallows the others and no member at all is
     /// [`Type::Unknown`].
     pub fn intersection(members: impl IntoIterator<Item = Self>) -> Self {
         let mut flat = Vec::new();
@@ -161,11 +161,37 @@ impl Type {
         if flat.contains(&Self::Integer) {
             flat.retain(|member| *member != Self::Number);
         }
-        let flat = &mut with_one_object(flat);
+        let flat = &mut with_one_object(with_one_choice(flat));
+        if flat.contains(&Self::Never) {
+            return Self::Never;
+        }
         match flat.len() {
             0 => Self::Unknown,
             1 => flat.pop().unwrap_or(Self::Unknown),
             _ => Self::Intersection(std::mem::take(flat)),
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        matches!(
+            self,
+            Self::Null
+                | Self::Boolean
+                | Self::Integer
+                | Self::Number
+                | Self::String
+                | Self::Literal(_)
+        )
+    }
+
+    /// Whether every value of another plain type is one of this one.
+    fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Boolean, Self::Literal(Literal::Boolean(_)))
+            | (Self::Number, Self::Integer)
+            | (Self::Number | Self::Integer, Self::Literal(Literal::Number(_)))
+            | (Self::String, Self::Literal(Literal::String(_))) => true,
+            (one, other) => one == other,
         }
     }
 
@@ -240,6 +266,32 @@ fn without_repetitions(members: Vec<Type>) -> Vec<Type> {
         }
     }
     kept
+}
+
+/// Makes one type of all those that are values, kinds of values without parts,
+/// or choices of such: what is in each of them. It stands first.
+fn with_one_choice(members: Vec<Type>) -> Vec<Type> {
+    let is_plain = |member: &Type| match member {
+        Type::Union(members) => members.iter().all(Type::is_plain),
+        other => other.is_plain(),
+    };
+    if members.iter().filter(|member| is_plain(member)).count() < 2 {
+        return members;
+    }
+    let (plain, mut others): (Vec<_>, Vec<_>) = members.into_iter().partition(is_plain);
+    let both = |one: Type, other: Type| {
+        let choices = |ty: Type| match ty {
+            Type::Union(members) => members,
+            other => vec![other],
+        };
+        let (one, other) = (choices(one), choices(other));
+        let covered = |ty: &&Type, by: &[Type]| by.iter().any(|by| by.covers(ty));
+        let first = one.iter().filter(|ty| covered(ty, &other));
+        let second = other.iter().filter(|ty| covered(ty, &one));
+        Type::union(first.chain(second).cloned().collect::<Vec<_>>())
+    };
+    others.splice(0..0, plain.into_iter().reduce(both));
+    others
 }
 
 /// Makes one object of all those that leave other properties open. It stands

@@ -76,6 +76,16 @@ fn documentation() {
 }
 
 #[test]
+fn schemas_that_break_generators() {
+    check("hard");
+}
+
+#[test]
+fn conditions_and_documents() {
+    check("conditions");
+}
+
+#[test]
 fn what_cannot_be_expressed() {
     check("degraded");
 }

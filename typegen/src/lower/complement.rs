@@ -75,24 +75,15 @@ impl<'a> Lowering<'a, '_> {
             parts: parts.into_iter().map(|ty| (Kinds::OBJECT, ty)).collect(),
         };
         match (keyword, value) {
-            ("type", value) => {
-                let names = match value {
-                    Value::Array(names) => names.as_slice(),
-                    one => std::slice::from_ref(one),
-                };
-                let mut named = Kinds::NONE;
-                for name in names {
-                    match name.as_str().and_then(Kinds::of_type) {
-                        Some(kind) => named = named.or(kind),
-                        None => return Complement::all(kinds),
-                    }
-                }
-                Complement::all(kinds.without(named))
-            }
+            ("type", value) => match Kinds::of_types(value) {
+                Some(named) => Complement::all(kinds.without(named)),
+                None => Complement::all(kinds),
+            },
             ("const", value) => self.refused_values(std::slice::from_ref(value), kinds, known),
             ("enum", Value::Array(values)) => self.refused_values(values, kinds, known),
             ("required", Value::Array(names)) if kinds.has(Kinds::OBJECT) => {
-                let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+                let names = names.iter().filter_map(Value::as_str);
+                let names: Vec<&str> = names.filter(|name| !is_required(name, known)).collect();
                 if names.iter().any(|name| OBJECT_MEMBERS.contains(name)) {
                     return of_kind(Kinds::OBJECT);
                 }
@@ -105,8 +96,9 @@ impl<'a> Lowering<'a, '_> {
                         .iter()
                         .filter_map(|map| map.get("properties")?.get(name)?.as_object())
                         .collect();
-                    let refused = self.refused(schema, Kinds::ALL, &known);
-                    match refused.into_type(Kinds::ALL) {
+                    let kinds = known_kinds(&known);
+                    let refused = self.refused(schema, kinds, &known);
+                    match refused.into_type(kinds) {
                         Type::Never => {}
                         ty => parts.push(with(name, ty)),
                     }
@@ -270,6 +262,21 @@ impl Complement {
         }
         self
     }
+}
+
+fn is_required(name: &str, known: &Known<'_>) -> bool {
+    known.iter().any(|map| {
+        let required = map.get("required").and_then(Value::as_array);
+        required.is_some_and(|names| names.iter().any(|required| required == name))
+    })
+}
+
+/// The kinds that all of the schemas allow.
+fn known_kinds(known: &Known<'_>) -> Kinds {
+    let types = known.iter().filter_map(|map| map.get("type"));
+    types
+        .filter_map(Kinds::of_types)
+        .fold(Kinds::ALL, Kinds::and)
 }
 
 /// Objects without a property.

@@ -176,7 +176,7 @@ impl<'a> Lowering<'a, '_> {
                 .collect();
             return Some(Type::intersection(refused));
         }
-        let marks: Vec<Option<&str>> = schemas.iter().map(only_requirement).collect();
+        let marks: Vec<Vec<&str>> = schemas.iter().map(only_requirement).collect();
         let mut members = Vec::with_capacity(schemas.len());
         for (index, schema) in schemas.iter().enumerate() {
             if !is_single(schema) {
@@ -185,11 +185,13 @@ impl<'a> Lowering<'a, '_> {
             let mut parts = vec![self.in_place(&["oneOf"], Some(index), schema, kinds)];
             if kinds == Kinds::OBJECT && schemas.len() <= MAX_EXCLUSIVE {
                 let own = schema.get("required").and_then(Value::as_array);
-                let others = marks.iter().enumerate();
-                let others = others.filter(|(other, _)| *other != index);
-                for name in others.filter_map(|(_, mark)| *mark) {
-                    let needed = own.is_some_and(|own| own.iter().any(|own| own == name));
-                    if !needed && !OBJECT_MEMBERS.contains(&name) {
+                let has = |name: &str| own.is_some_and(|own| own.iter().any(|own| own == name));
+                for (other, marks) in marks.iter().enumerate() {
+                    let mut missing = marks.iter().filter(|name| !has(name));
+                    if let (true, Some(name), None) =
+                        (other != index, missing.next(), missing.next())
+                        && !OBJECT_MEMBERS.contains(name)
+                    {
                         parts.push(without(name));
                     }
                 }
@@ -242,20 +244,21 @@ pub(super) fn has_applicators(map: &Map<String, Value>) -> bool {
     .any(|keyword| map.contains_key(*keyword))
 }
 
-/// The property that a schema requires, if that is all it does.
-fn only_requirement(schema: &Value) -> Option<&str> {
-    let map = schema.as_object()?;
+/// The properties that a schema requires, if that is all it does.
+fn only_requirement(schema: &Value) -> Vec<&str> {
+    let Some(map) = schema.as_object() else {
+        return Vec::new();
+    };
     let says_nothing = |keyword: &str| {
         matches!(keyword, "required" | "title" | "description" | "$comment")
             || keyword == "type" && map.get("type").is_some_and(|ty| ty == "object")
     };
     if !map.keys().all(|keyword| says_nothing(keyword)) {
-        return None;
+        return Vec::new();
     }
-    match map.get("required")?.as_array()?.as_slice() {
-        [name] => name.as_str(),
-        _ => None,
-    }
+    let names = map.get("required").and_then(Value::as_array);
+    let names = names.into_iter().flatten();
+    names.filter_map(Value::as_str).collect()
 }
 
 fn requiring(names: &[&str]) -> Type {

@@ -82,12 +82,15 @@ impl<'a> Lowering<'a, '_> {
         };
         // What else is said of an object lists its keys, so that the index
         // signature that stands for all of them would only hide mistakes.
-        let says_more = parts.iter().any(|part| *part != Type::Unknown);
+        let conditions = self.conditions(map, kinds);
+        let closed = map.get("unevaluatedProperties") == Some(&Value::Bool(false));
+        let listing = parts.iter().chain(conditions.iter().filter(|_| closed));
+        let says_more = listing.into_iter().any(|part| *part != Type::Unknown);
         if !(says_more && base == Type::open_object() && !map.contains_key("additionalProperties"))
         {
             parts.insert(0, base);
         }
-        parts.extend(self.conditions(map, kinds));
+        parts.extend(conditions);
         let ty = Type::intersection(parts);
         if map.get("nullable") == Some(&Value::Bool(true)) {
             Type::union([ty, Type::Null])

@@ -1,5 +1,7 @@
 //! Sets of JSON's kinds of values: what an instance is known to be.
 
+use serde_json::Value;
+
 use crate::ir::Type;
 
 /// A set of kinds. Integers are apart from other numbers, so that `integer` is
@@ -30,6 +32,17 @@ impl Kinds {
             "array" => Self::ARRAY,
             "object" => Self::OBJECT,
             _ => return None,
+        })
+    }
+
+    /// The kinds that a value of `type` stands for, if it is one.
+    pub(super) fn of_types(value: &Value) -> Option<Self> {
+        let names = match value {
+            Value::Array(names) => names.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        names.iter().try_fold(Self::NONE, |kinds, name| {
+            Some(kinds.or(Self::of_type(name.as_str()?)?))
         })
     }
 

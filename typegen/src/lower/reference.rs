@@ -44,9 +44,7 @@ impl<'a> Lowering<'a, '_> {
             self.degrade(Reason::Inexpressible { keyword });
             return Type::Unknown;
         }
-        let members = places
-            .iter()
-            .map(|place| self.named(Target::of(place, fragment)));
+        let members = places.iter().map(|place| self.named(Target::of(place)));
         Type::union(members.collect::<Vec<_>>())
     }
 
@@ -166,12 +164,12 @@ impl<'a> Lowering<'a, '_> {
         let fragment = percent_decoded(fragment)?;
         if !fragment.is_empty() && !fragment.starts_with('/') {
             let index = self.index();
-            return Some(Target::of(index.anchor(&scope, &fragment)?, &fragment));
+            return Some(Target::of(index.anchor(&scope, &fragment)?));
         }
         let mut target = Target {
             schema: scope.root,
             pointer: format!("{}{fragment}", scope.pointer),
-            last: None,
+            last: last_step(&scope.pointer, &self.whole.pointer),
             scope,
         };
         for step in fragment.split('/').skip(1) {
@@ -205,14 +203,20 @@ struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    fn of(place: &Place<'a>, anchor: &str) -> Self {
+    fn of(place: &Place<'a>) -> Self {
         Self {
             schema: place.schema,
             pointer: place.pointer.to_string(),
-            last: Some(anchor.to_owned()),
+            last: last_step(&place.pointer, ""),
             scope: place.scope.clone(),
         }
     }
+}
+
+/// The key that a pointer ends in, unless it is `whole`.
+fn last_step(pointer: &str, whole: &str) -> Option<String> {
+    let (_, last) = pointer.rsplit_once('/').filter(|_| pointer != whole)?;
+    Some(last.replace("~1", "/").replace("~0", "~"))
 }
 
 /// The name of a definition: its title where that is a name as it stands, else
