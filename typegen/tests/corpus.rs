@@ -146,6 +146,49 @@ fn a_schema_of_too_many_parts_is_cut() {
 }
 
 #[test]
+fn long_lists_are_not_compared_name_by_name() {
+    let names: Vec<String> = (0..40_000).map(|index| format!("n{index}")).collect();
+    let values: Vec<String> = (0..40_000).map(|index| format!("v{index}")).collect();
+    let dependent: Map<String, Value> = names
+        .iter()
+        .map(|name| (format!("d{name}"), json!([name])))
+        .collect();
+    for schema in [
+        json!({ "required": names, "dependentRequired": { "x": names, "y": values } }),
+        json!({ "required": names, "dependentRequired": dependent }),
+        json!({ "required": names, "not": { "required": values } }),
+        json!({ "properties": { "p": { "enum": names, "not": { "enum": values } } } }),
+        json!({ "type": "object", "oneOf": [{ "required": names }, { "required": values }] }),
+        json!({ "type": "object", "oneOf": values.iter().map(|v| json!({ "required": [v] })).collect::<Vec<_>>() }),
+        json!({ "propertyNames": { "enum": names }, "properties": { "n1": {} } }),
+    ] {
+        let mut schema = schema;
+        let map = schema.as_object_mut().unwrap();
+        map.insert("type".to_owned(), json!("object"));
+        reasons(&schema);
+    }
+}
+
+#[test]
+fn names_of_documents_inside_documents_are_bounded() {
+    let mut schema = json!({ "$ref": "nowhere" });
+    for _ in 0..20_000 {
+        let mut map = Map::new();
+        map.insert("$id".to_owned(), json!("step/x"));
+        map.insert("items".to_owned(), schema);
+        schema = Value::Object(map);
+    }
+    let mut root = Map::new();
+    root.insert("properties".to_owned(), json!({ "a": { "$ref": "#a" } }));
+    root.insert("items".to_owned(), schema);
+    let schema = Value::Object(root);
+    let reasons = reasons(&schema);
+    // Taking a value this deep apart recurses, and is not under test.
+    std::mem::forget(schema);
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+}
+
+#[test]
 fn declarations_too_long_are_replaced() {
     let name = "n".repeat(1_000_000);
     let schema = json!({ "type": "object", "properties": { name: {} } });

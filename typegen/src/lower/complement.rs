@@ -12,6 +12,8 @@ use super::{Lowering, MAX_DEPTH};
 use crate::ir::{Additional, Literal, Object, Property, Type};
 use crate::reserved::OBJECT_MEMBERS;
 
+/// Values or names that are looked at one by one.
+const MAX_VALUES: usize = 64;
 /// Types beside whole kinds; with more, nobody would read them.
 const MAX_PARTS: usize = 6;
 
@@ -81,7 +83,9 @@ impl<'a> Lowering<'a, '_> {
             },
             ("const", value) => self.refused_values(std::slice::from_ref(value), kinds, known),
             ("enum", Value::Array(values)) => self.refused_values(values, kinds, known),
-            ("required", Value::Array(names)) if kinds.has(Kinds::OBJECT) => {
+            ("required", Value::Array(names))
+                if kinds.has(Kinds::OBJECT) && names.len() <= MAX_VALUES =>
+            {
                 let names = names.iter().filter_map(Value::as_str);
                 let names: Vec<&str> = names.filter(|name| !is_required(name, known)).collect();
                 if names.iter().any(|name| OBJECT_MEMBERS.contains(name)) {
@@ -159,7 +163,7 @@ impl<'a> Lowering<'a, '_> {
             Some(value) => Some(std::slice::from_ref(value)),
             None => map.get("enum")?.as_array().map(Vec::as_slice),
         });
-        if let Some(listed) = listed {
+        if let Some(listed) = listed.filter(|listed| listed.len() <= MAX_VALUES) {
             let others = listed.iter().filter(|value| !values.contains(value));
             let mut parts = Vec::new();
             for value in others {

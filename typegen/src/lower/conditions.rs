@@ -2,6 +2,8 @@
 //! it that depends on the answer: `oneOf`, `not`, `if`, `dependentRequired` and
 //! their like.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::Lowering;
@@ -45,8 +47,10 @@ impl<'a> Lowering<'a, '_> {
                 Some(Value::Object(dependent))
                     if kinds.has(Kinds::OBJECT) && kinds != Kinds::ALL =>
                 {
+                    let required = names_under(map, "required");
                     for (name, consequence) in dependent {
-                        parts.push(self.dependency(map, keyword, name, consequence, kinds));
+                        let place = (*keyword, name.as_str());
+                        parts.push(self.dependency(&required, place, consequence, kinds));
                     }
                 }
                 Some(Value::Object(_)) | None => {}
@@ -106,21 +110,16 @@ impl<'a> Lowering<'a, '_> {
     /// it, or one that also has or fits what goes with it.
     fn dependency(
         &mut self,
-        map: &'a Map<String, Value>,
-        keyword: &'static str,
-        name: &'a str,
+        required: &HashSet<&str>,
+        (keyword, name): (&'static str, &'a str),
         consequence: &'a Value,
         kinds: Kinds,
     ) -> Type {
-        let required = map.get("required").and_then(Value::as_array);
-        let is_required = |name: &str| {
-            required.is_some_and(|names| names.iter().any(|required| required == name))
-        };
         let mut then = match consequence {
             Value::Bool(true) => return Type::Unknown,
             Value::Array(names) => {
                 let names = names.iter().filter_map(Value::as_str);
-                let mut names: Vec<&str> = names.filter(|name| !is_required(name)).collect();
+                let mut names: Vec<&str> = names.filter(|name| !required.contains(name)).collect();
                 names.dedup();
                 if names.is_empty() {
                     return Type::Unknown;
@@ -132,7 +131,7 @@ impl<'a> Lowering<'a, '_> {
         if then == Type::Unknown {
             return then;
         }
-        if !is_required(name) {
+        if !required.contains(name) {
             if OBJECT_MEMBERS.contains(&name) {
                 self.degrade_at(&[keyword, name], Reason::InheritedName);
                 return Type::Unknown;
@@ -176,20 +175,25 @@ impl<'a> Lowering<'a, '_> {
                 .collect();
             return Some(Type::intersection(refused));
         }
-        let marks: Vec<Vec<&str>> = schemas.iter().map(only_requirement).collect();
+        let few = schemas.len() <= MAX_EXCLUSIVE && kinds == Kinds::OBJECT;
+        let marks: Vec<HashSet<&str>> = if few {
+            schemas.iter().map(only_requirement).collect()
+        } else {
+            Vec::new()
+        };
         let mut members = Vec::with_capacity(schemas.len());
         for (index, schema) in schemas.iter().enumerate() {
             if !is_single(schema) {
                 continue;
             }
             let mut parts = vec![self.in_place(&["oneOf"], Some(index), schema, kinds)];
-            if kinds == Kinds::OBJECT && schemas.len() <= MAX_EXCLUSIVE {
-                let own = schema.get("required").and_then(Value::as_array);
-                let has = |name: &str| own.is_some_and(|own| own.iter().any(|own| own == name));
+            if few {
+                let own = schema.as_object().map(|map| names_under(map, "required"));
+                let own = own.unwrap_or_default();
                 for (other, marks) in marks.iter().enumerate() {
-                    let mut missing = marks.iter().filter(|name| !has(name));
-                    if let (true, Some(name), None) =
-                        (other != index, missing.next(), missing.next())
+                    let mut missing = marks.difference(&own);
+                    let only = missing.next().filter(|_| missing.next().is_none());
+                    if let Some(name) = only.filter(|_| other != index)
                         && !OBJECT_MEMBERS.contains(name)
                     {
                         parts.push(without(name));
@@ -233,6 +237,7 @@ pub(super) fn has_applicators(map: &Map<String, Value>) -> bool {
     [
         "$ref",
         "$dynamicRef",
+        "$recursiveRef",
         "allOf",
         "anyOf",
         "oneOf",
@@ -245,20 +250,28 @@ pub(super) fn has_applicators(map: &Map<String, Value>) -> bool {
 }
 
 /// The properties that a schema requires, if that is all it does.
-fn only_requirement(schema: &Value) -> Vec<&str> {
+fn only_requirement(schema: &Value) -> HashSet<&str> {
     let Some(map) = schema.as_object() else {
-        return Vec::new();
+        return HashSet::new();
     };
     let says_nothing = |keyword: &str| {
         matches!(keyword, "required" | "title" | "description" | "$comment")
             || keyword == "type" && map.get("type").is_some_and(|ty| ty == "object")
     };
     if !map.keys().all(|keyword| says_nothing(keyword)) {
-        return Vec::new();
+        return HashSet::new();
     }
-    let names = map.get("required").and_then(Value::as_array);
-    let names = names.into_iter().flatten();
-    names.filter_map(Value::as_str).collect()
+    names_under(map, "required")
+}
+
+/// The strings of the list under a keyword.
+fn names_under<'m>(map: &'m Map<String, Value>, keyword: &str) -> HashSet<&'m str> {
+    let names = map.get(keyword).and_then(Value::as_array);
+    names
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
 
 fn requiring(names: &[&str]) -> Type {

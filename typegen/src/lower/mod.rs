@@ -199,6 +199,7 @@ impl<'a, 'o> Lowering<'a, 'o> {
             self.pointers.insert(pending.id, pending.pointer);
             self.depth = pending.depth;
             self.scope = pending.scope;
+            self.conditions = 0;
             let body = self.body(pending.schema, Kinds::ALL);
             if let Some(definition) = self.definitions.get_mut(pending.id) {
                 definition.body = body;

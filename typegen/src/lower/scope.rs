@@ -11,6 +11,11 @@ use crate::text::prefix;
 
 /// Bytes of a pointer that is kept; of longer ones the start says enough.
 const MAX_POINTER: usize = 200;
+/// Bytes of a document's URI. Each `$id` adds to those around it, so that they
+/// would grow with the square of the nesting.
+const MAX_URI: usize = 2_000;
+/// The URI of a document of which the URI is too long: nothing leads there.
+const UNKNOWN: &str = "about:blank";
 
 /// The document that a schema belongs to.
 #[derive(Debug, Clone)]
@@ -45,11 +50,14 @@ impl<'a> Scope<'a> {
     ) -> Self {
         let id = schema.as_object().and_then(|map| own_id(map, dialect));
         match id {
-            Some(id) if !std::ptr::eq(schema, self.root) => Self {
-                root: schema,
-                uri: resolve(&self.uri, id).into(),
-                pointer: pointer().into(),
-            },
+            Some(id) if !std::ptr::eq(schema, self.root) => {
+                let uri = resolve(&self.uri, id);
+                Self {
+                    root: schema,
+                    uri: if uri.len() > MAX_URI { UNKNOWN } else { &uri }.into(),
+                    pointer: pointer().into(),
+                }
+            }
             _ => self.clone(),
         }
     }
@@ -129,7 +137,7 @@ impl<'a> Index<'a> {
                 continue;
             };
             let scope = outer.inside(schema, || pointer.clone(), dialect);
-            if std::ptr::eq(scope.root, schema) {
+            if std::ptr::eq(scope.root, schema) && *scope.uri != *UNKNOWN {
                 let uri = scope.uri.clone();
                 index.documents.entry(uri).or_insert_with(|| scope.clone());
             }
