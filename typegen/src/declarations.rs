@@ -1,18 +1,23 @@
 //! The declarations of a catalog: made once, shown whole or in part.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use serde_json::Value;
 
+use crate::comments::{Comments, LEGEND, push_comment};
 use crate::degradation::{Degradation, Reason};
+use crate::detail::Detail;
+use crate::inline::{SettledTool, settle};
 use crate::ir::{Additional, Type, TypeId};
-use crate::lower::{Definition, LoweredTool, lower_tool};
+use crate::lower::{Definition, lower_tool};
 use crate::naming::{TypeNames, name_types};
-use crate::print::print_body;
-use crate::text::doc_comment;
+use crate::print::print_type;
+use crate::text::{comment_text, prefix};
 
-/// Bytes of a function's or a type's doc comment.
-const MAX_DOC: usize = 4_000;
+/// Bytes of a function's comment.
+const MAX_COMMENT: usize = 4_000;
+/// Characters of a summary.
+const MAX_SUMMARY: usize = 100;
 /// Bytes of one tool's declarations, the types it refers to included once.
 const MAX_TOOL_TEXT: usize = 128 * 1024;
 
@@ -39,32 +44,44 @@ pub struct ToolSchema<'a> {
 /// schema: what cannot be expressed is `unknown` and reported.
 pub fn generate(tools: &[ToolSchema<'_>]) -> Declarations {
     let mut definitions = Vec::new();
-    let mut lowered = Vec::with_capacity(tools.len());
+    let mut settled = Vec::with_capacity(tools.len());
+    let mut degradations = Vec::new();
     for (index, tool) in tools.iter().enumerate() {
-        lowered.push(lower_tool(
+        let mut own = Vec::new();
+        let mut lowered = lower_tool(
             (tool.server, tool.tool),
             index,
             tool.input,
             tool.output,
-            &mut definitions,
-        ));
+            &mut own,
+        );
+        degradations.push(std::mem::take(&mut lowered.degradations));
+        settled.push(settle(tool.tool, &lowered, own, &mut definitions));
     }
     let functions: Vec<&str> = tools.iter().map(|tool| tool.function).collect();
     let names = name_types(&definitions, &functions);
+    let mut functions = Vec::with_capacity(tools.len());
+    for ((tool, settled), degradations) in tools.iter().zip(settled).zip(&mut degradations) {
+        functions.push(function(tool, settled, &definitions, &names, degradations));
+    }
     let types = definitions
-        .iter()
-        .enumerate()
-        .map(|(id, definition)| declare_type(id, definition, &names))
+        .into_iter()
+        .zip(names.name.iter().cloned())
+        .map(|(definition, name)| Declared {
+            name,
+            mentions: mentions(&definition.body, &names),
+            comment: definition.doc.unwrap_or_default(),
+            body: definition.body,
+        })
         .collect();
-
+    let by_name = functions.iter().map(|function| function.name.clone());
     let mut declarations = Declarations {
         types,
-        functions: Vec::with_capacity(tools.len()),
+        by_name: by_name.zip(0..).collect(),
+        functions,
         degradations: Vec::new(),
     };
-    for (tool, lowered) in tools.iter().zip(lowered) {
-        declarations.add(tool, lowered, &definitions, &names);
-    }
+    declarations.bound(tools, degradations);
     declarations
 }
 
@@ -73,69 +90,154 @@ pub fn generate(tools: &[ToolSchema<'_>]) -> Declarations {
 pub struct Declarations {
     types: Vec<Declared>,
     functions: Vec<Function>,
+    by_name: HashMap<String, usize>,
     degradations: Vec<Degradation>,
 }
 
 impl Declarations {
-    /// The declarations of the functions that `select` takes, and of the types
-    /// those need, types first. Empty when it takes none.
-    pub fn text(&self, select: impl Fn(&str) -> bool) -> String {
+    /// What `detail` says of the functions that `select` takes, in the order of
+    /// the tools: lines of names, or declarations with those of the types they
+    /// need before them. Empty when it takes none.
+    ///
+    /// A property's comment that stands before in the text is not repeated; the
+    /// first line says so where it matters.
+    pub fn text(&self, detail: Detail, select: impl Fn(&str) -> bool) -> String {
         let chosen: Vec<&Function> = self
             .functions
             .iter()
             .filter(|function| select(&function.name))
             .collect();
         let mut text = String::new();
+        let mut comments = match detail {
+            Detail::Name | Detail::Summary => {
+                for function in chosen {
+                    text.push_str(&function.name);
+                    if detail == Detail::Summary && !function.summary.is_empty() {
+                        text.push_str(": ");
+                        text.push_str(&function.summary);
+                    }
+                    text.push('\n');
+                }
+                return text;
+            }
+            Detail::Signature => Comments::None,
+            Detail::Full => Comments::new(),
+        };
         for id in self.reachable(chosen.iter().flat_map(|f| f.mentions.iter().copied())) {
             if let Some(declared) = self.types.get(id) {
-                text.push_str(&declared.text);
+                self.declare_type(declared, &mut text, &mut comments);
             }
         }
         for function in chosen {
-            text.push_str(&function.text);
+            self.declare_function(function, &mut text, &mut comments);
+        }
+        if comments.any_omitted() {
+            text.insert_str(0, LEGEND);
         }
         text
     }
 
-    /// Where declared types are wider than their schemas, tool by tool.
+    /// The first line of what a function's tool does, if its server says so.
+    pub fn summary(&self, function: &str) -> Option<&str> {
+        let found = self.functions.get(*self.by_name.get(function)?)?;
+        (!found.summary.is_empty()).then_some(found.summary.as_str())
+    }
+
+    /// Where declarations say less than schemas, tool by tool.
     pub fn degradations(&self) -> &[Degradation] {
         &self.degradations
     }
 
-    fn add(
-        &mut self,
-        tool: &ToolSchema<'_>,
-        lowered: LoweredTool,
-        definitions: &[Definition],
-        names: &TypeNames,
-    ) {
-        let function = declare_function(tool, &lowered.input, &lowered.output, definitions, names);
-        self.degradations.extend(lowered.degradations);
-        let length = self
-            .reachable(function.mentions.iter().copied())
+    /// Widens what would be too long, and lists the degradations.
+    fn bound(&mut self, tools: &[ToolSchema<'_>], degradations: Vec<Vec<Degradation>>) {
+        let mut scratch = String::new();
+        let mut length = |print: &dyn Fn(&mut String)| {
+            scratch.clear();
+            print(&mut scratch);
+            scratch.len()
+        };
+        let types: Vec<usize> = self
+            .types
             .iter()
-            .filter_map(|id| self.types.get(*id))
-            .map(|declared| declared.text.len())
-            .fold(function.text.len(), usize::saturating_add);
-        if length <= MAX_TOOL_TEXT {
-            self.functions.push(function);
-            return;
+            .map(|ty| length(&|text| self.declare_type(ty, text, &mut Comments::new())))
+            .collect();
+        let too_long: Vec<bool> = self
+            .functions
+            .iter()
+            .map(|function| {
+                let own =
+                    length(&|text| self.declare_function(function, text, &mut Comments::new()));
+                self.reachable(function.mentions.iter().copied())
+                    .into_iter()
+                    .filter_map(|id| types.get(id).copied())
+                    .fold(own, usize::saturating_add)
+                    > MAX_TOOL_TEXT
+            })
+            .collect();
+        for (((tool, function), too_long), degradations) in tools
+            .iter()
+            .zip(&mut self.functions)
+            .zip(too_long)
+            .zip(degradations)
+        {
+            self.degradations.extend(degradations);
+            if too_long {
+                function.optional = true;
+                function.input = Type::open_object();
+                function.output = Type::Unknown;
+                function.mentions.clear();
+                self.degradations.push(degradation(
+                    tool,
+                    "",
+                    Reason::TooLong {
+                        limit: MAX_TOOL_TEXT,
+                    },
+                ));
+            }
         }
-        let input = Type::open_object();
-        self.functions.push(declare_function(
-            tool,
-            &input,
-            &Type::Unknown,
-            definitions,
-            names,
-        ));
-        self.degradations.push(Degradation {
-            server: tool.server.to_owned(),
-            tool: tool.tool.to_owned(),
-            pointer: String::new(),
-            reason: Reason::TooLong {
-                limit: MAX_TOOL_TEXT,
-            },
+    }
+
+    fn declare_type<'t>(
+        &'t self,
+        declared: &'t Declared,
+        text: &mut String,
+        comments: &mut Comments<'t>,
+    ) {
+        // An alias, not an interface: values of interface types do not fit the
+        // index signatures that open objects have.
+        push_own_comment(&declared.comment, text, comments);
+        text.push_str("type ");
+        text.push_str(&declared.name);
+        text.push_str(" = ");
+        self.print(&declared.body, text, comments);
+        text.push_str(";\n");
+    }
+
+    fn declare_function<'t>(
+        &'t self,
+        function: &'t Function,
+        text: &mut String,
+        comments: &mut Comments<'t>,
+    ) {
+        push_own_comment(&function.comment, text, comments);
+        text.push_str("declare function ");
+        text.push_str(&function.name);
+        text.push_str(if function.optional {
+            "(input?: "
+        } else {
+            "(input: "
+        });
+        self.print(&function.input, text, comments);
+        text.push_str("): Promise<");
+        self.print(&function.output, text, comments);
+        text.push_str(">;\n");
+    }
+
+    fn print<'t>(&'t self, ty: &'t Type, text: &mut String, comments: &mut Comments<'t>) {
+        print_type(ty, text, comments, &|id, text| {
+            if let Some(declared) = self.types.get(id) {
+                text.push_str(&declared.name);
+            }
         });
     }
 
@@ -160,7 +262,9 @@ impl Declarations {
 /// A type declaration.
 #[derive(Debug, Clone)]
 struct Declared {
-    text: String,
+    name: String,
+    comment: String,
+    body: Type,
     mentions: Vec<TypeId>,
 }
 
@@ -168,54 +272,88 @@ struct Declared {
 #[derive(Debug, Clone)]
 struct Function {
     name: String,
-    text: String,
+    summary: String,
+    comment: String,
+    optional: bool,
+    input: Type,
+    output: Type,
     mentions: Vec<TypeId>,
 }
 
-fn declare_type(id: TypeId, definition: &Definition, names: &TypeNames) -> Declared {
-    // An alias, not an interface: values of interface types do not fit the index
-    // signatures that open objects have.
-    let doc = doc_comment(definition.doc.as_deref().unwrap_or(""), 0, MAX_DOC);
-    Declared {
-        text: format!(
-            "{doc}type {} = {};\n",
-            name_of(names, id),
-            print_body(&definition.body, &|id| name_of(names, id))
-        ),
-        mentions: mentions(&definition.body, names),
-    }
-}
-
-fn declare_function(
+fn function(
     tool: &ToolSchema<'_>,
-    input: &Type,
-    output: &Type,
+    settled: SettledTool,
     definitions: &[Definition],
     names: &TypeNames,
+    degradations: &mut Vec<Degradation>,
 ) -> Function {
     let description = [tool.description, tool.title]
         .into_iter()
         .flatten()
         .find(|text| !text.trim().is_empty());
-    let mark = if may_be_empty(input, definitions, 0) {
-        "?"
-    } else {
-        ""
+    let (mut comment, cut) = comment_text(description.unwrap_or_default(), MAX_COMMENT);
+    if cut {
+        let keyword = "description";
+        degradations.push(degradation(
+            tool,
+            "/description",
+            Reason::Shortened { keyword },
+        ));
+    }
+    let summary = summary(&comment);
+    for (label, inner) in [
+        ("Input", settled.input_doc),
+        ("Returns", settled.output_doc),
+    ] {
+        if let Some(inner) = inner.filter(|inner| !comment.contains(inner)) {
+            if !comment.is_empty() {
+                comment.push('\n');
+            }
+            comment.push_str(label);
+            comment.push_str(": ");
+            comment.push_str(&inner);
+        }
+    }
+    let input = match settled.input {
+        // Whatever its schema says, the input is an object.
+        Type::Unknown => Type::open_object(),
+        input => input,
     };
-    let name = |id| name_of(names, id);
-    let text = format!(
-        "{}declare function {}(input{mark}: {}): Promise<{}>;\n",
-        doc_comment(description.unwrap_or(""), 0, MAX_DOC),
-        tool.function,
-        print_body(input, &name),
-        print_body(output, &name),
-    );
-    let mut mentioned = mentions(input, names);
-    mentioned.extend(mentions(output, names));
+    let mut mentioned = mentions(&input, names);
+    mentioned.extend(mentions(&settled.output, names));
     Function {
         name: tool.function.to_owned(),
-        text,
+        summary,
+        comment,
+        optional: may_be_empty(&input, definitions, 0),
+        input,
+        output: settled.output,
         mentions: mentioned,
+    }
+}
+
+/// The first line of a comment, shortened to what fits a list.
+fn summary(comment: &str) -> String {
+    let line = comment.lines().next().unwrap_or_default().trim();
+    match line.char_indices().nth(MAX_SUMMARY) {
+        Some((end, _)) => format!("{}…", prefix(line, end).trim_end()),
+        None => line.to_owned(),
+    }
+}
+
+fn push_own_comment(comment: &str, text: &mut String, comments: &Comments<'_>) {
+    if !comment.is_empty() && !matches!(comments, Comments::None) {
+        push_comment(comment, text);
+        text.push('\n');
+    }
+}
+
+fn degradation(tool: &ToolSchema<'_>, pointer: &str, reason: Reason) -> Degradation {
+    Degradation {
+        server: tool.server.to_owned(),
+        tool: tool.tool.to_owned(),
+        pointer: pointer.to_owned(),
+        reason,
     }
 }
 
@@ -242,10 +380,6 @@ fn may_be_empty(ty: &Type, definitions: &[Definition], depth: usize) -> bool {
             .all(|member| may_be_empty(member, definitions, depth + 1)),
         _ => false,
     }
-}
-
-fn name_of(names: &TypeNames, id: TypeId) -> String {
-    names.name.get(id).cloned().unwrap_or_default()
 }
 
 fn mentions(ty: &Type, names: &TypeNames) -> Vec<TypeId> {

@@ -1,8 +1,8 @@
-//! What a schema said and a type could not: reported, never an error.
+//! What a schema said and a declaration does not: reported, never an error.
 
 use std::fmt;
 
-/// One place of one tool where the declared type is wider than the schema.
+/// One place of one tool where the declaration says less than the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Degradation {
     /// The server as it is configured.
@@ -16,6 +16,14 @@ pub struct Degradation {
     pub reason: Reason,
 }
 
+impl Degradation {
+    /// Whether the declared type is wider for it; else only a comment is
+    /// shorter.
+    pub fn widens(&self) -> bool {
+        !matches!(self.reason, Reason::Shortened { .. })
+    }
+}
+
 impl fmt::Display for Degradation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -26,7 +34,7 @@ impl fmt::Display for Degradation {
     }
 }
 
-/// Why a place became wider than its schema.
+/// Why a place says less than its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -84,6 +92,11 @@ pub enum Reason {
         /// The limit, in members.
         limit: usize,
     },
+    /// What a comment says of a keyword is cut; the type is no wider for it.
+    Shortened {
+        /// The keyword.
+        keyword: &'static str,
+    },
     /// Further degradations of the tool are not listed.
     MoreNotListed,
 }
@@ -130,6 +143,7 @@ impl fmt::Display for Reason {
             Self::TooMany { keyword, limit } => {
                 write!(f, "`{keyword}` has more than {limit} members")
             }
+            Self::Shortened { keyword } => write!(f, "the text of `{keyword}` is shortened"),
             Self::MoreNotListed => write!(f, "further degradations of this tool are not listed"),
         }
     }

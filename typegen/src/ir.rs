@@ -7,9 +7,10 @@
 use std::collections::{HashMap, HashSet};
 
 /// The values an instance may be.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Type {
     /// Any value.
+    #[default]
     Unknown,
     /// No value.
     Never,
@@ -107,7 +108,7 @@ pub struct Property {
     pub ty: Type,
     /// Whether it may be missing.
     pub optional: bool,
-    /// The schema's description, as it was written.
+    /// What is said of it, as a comment has it.
     pub doc: Option<String>,
 }
 
@@ -192,6 +193,15 @@ impl Type {
             | (Self::Number | Self::Integer, Self::Literal(Literal::Number(_)))
             | (Self::String, Self::Literal(Literal::String(_))) => true,
             (one, other) => one == other,
+        }
+    }
+
+    /// Whether there is an object with named properties in it, other than in
+    /// declared types.
+    pub(crate) fn has_properties(&self) -> bool {
+        match self {
+            Self::Object(object) if !object.properties.is_empty() => true,
+            _ => self.children().into_iter().any(Self::has_properties),
         }
     }
 

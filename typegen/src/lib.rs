@@ -5,8 +5,11 @@
 //! [`Degradation`], and sizes are bounded tool by tool, so that no tool spoils
 //! another's declaration.
 
+mod comments;
 mod declarations;
 mod degradation;
+mod detail;
+mod inline;
 mod ir;
 mod lower;
 pub mod names;
@@ -17,6 +20,7 @@ mod text;
 
 pub use declarations::{Declarations, ToolSchema, generate};
 pub use degradation::{Degradation, Reason};
+pub use detail::{Detail, UnknownDetail};
 
 /// Declarations of what a script has besides its tools: the call beneath every
 /// function and the errors a call can throw. The same for every catalog.

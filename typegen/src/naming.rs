@@ -7,10 +7,12 @@
 //! declarations means the same against another part.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Write as _;
 
+use crate::comments::Comments;
 use crate::ir::TypeId;
 use crate::lower::{Definition, Side};
-use crate::print::print_body;
+use crate::print::print_type;
 use crate::reserved::is_reserved_type;
 use crate::text::pascal_case;
 
@@ -115,9 +117,15 @@ fn classes(definitions: &[Definition], wanted: &[String]) -> Vec<usize> {
         let mut refined = Vec::with_capacity(class.len());
         for ((definition, wanted), old) in definitions.iter().zip(wanted).zip(&class) {
             let mut text = format!("{wanted}\n{}\n", definition.doc.as_deref().unwrap_or(""));
-            text.push_str(&print_body(&definition.body, &|id| {
-                format!("#{}", class.get(id).copied().unwrap_or_default())
-            }));
+            print_type(
+                &definition.body,
+                &mut text,
+                &mut Comments::new(),
+                &|id, text| {
+                    // Writing to a string does not fail.
+                    let _ = write!(text, "#{}", class.get(id).copied().unwrap_or_default());
+                },
+            );
             let fresh = numbers.len();
             refined.push(*numbers.entry((*old, text)).or_insert(fresh));
         }

@@ -1,14 +1,21 @@
-//! Types as TypeScript text.
+//! Types as TypeScript text, written into one buffer.
+//!
+//! A property's comment stands before it on its line, unless the text has it
+//! already; see [`Comments`].
 
-use std::fmt::Write as _;
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::ops::Range;
 
-use crate::ir::{Additional, Literal, Object, Tuple, Type, TypeId};
-use crate::text::{doc_comment, property_key, string_literal};
+use crate::comments::{Comments, push_comment};
+use crate::ir::{Additional, Literal, Object, Property, Tuple, Type, TypeId};
+use crate::text::{push_property_key, push_string_literal};
 
-/// Bytes of a property's doc comment.
-const MAX_PROPERTY_DOC: usize = 1_000;
-/// Columns an object may take on one line.
-const MAX_INLINE: usize = 72;
+/// Bytes an object may take on one line.
+const MAX_INLINE: usize = 80;
+/// Members of a union from which on repetitions are looked for by hash.
+const MANY_MEMBERS: usize = 16;
 
 /// How tightly a place binds the type in it, loosest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,163 +28,349 @@ enum Precedence {
     Postfix,
 }
 
-/// Prints a type, with `name` giving the names of declared ones.
-pub(crate) fn print_body(ty: &Type, name: &dyn Fn(TypeId) -> String) -> String {
-    Printer { name }.ty(ty, Precedence::Union, 0)
+/// Whether objects may take lines of their own.
+#[derive(Debug, Clone, Copy)]
+enum Layout {
+    /// They may; further lines are indented by so many spaces.
+    Block(usize),
+    /// They may not, and the text may not be longer than so many bytes.
+    Line(usize),
 }
 
-struct Printer<'n> {
-    name: &'n dyn Fn(TypeId) -> String,
+/// Writes a type to `text`, with `name` writing the names of declared ones.
+pub(crate) fn print_type<'t>(
+    ty: &'t Type,
+    text: &mut String,
+    comments: &mut Comments<'t>,
+    name: &dyn Fn(TypeId, &mut String),
+) {
+    Printer {
+        text,
+        comments,
+        name,
+    }
+    .ty(ty, Precedence::Union, Layout::Block(0));
 }
 
-impl Printer<'_> {
-    /// A type in a place, its further lines indented by `indent` spaces.
-    fn ty(&self, ty: &Type, place: Precedence, indent: usize) -> String {
+struct Printer<'p, 't> {
+    text: &'p mut String,
+    comments: &'p mut Comments<'t>,
+    name: &'p dyn Fn(TypeId, &mut String),
+}
+
+impl<'t> Printer<'_, 't> {
+    /// Writes a type in a place; false where it does not fit into its line.
+    fn ty(&mut self, ty: &'t Type, place: Precedence, layout: Layout) -> bool {
         match ty {
-            Type::Unknown => "unknown".to_owned(),
-            Type::Never => "never".to_owned(),
-            Type::Null => "null".to_owned(),
-            Type::Boolean => "boolean".to_owned(),
-            Type::Integer | Type::Number => "number".to_owned(),
-            Type::String => "string".to_owned(),
-            Type::Literal(Literal::Boolean(boolean)) => boolean.to_string(),
-            Type::Literal(Literal::Number(number)) => number.clone(),
-            Type::Literal(Literal::String(string)) => string_literal(string),
-            Type::Named(id) => (self.name)(*id),
-            Type::Array(item) => format!("{}[]", self.ty(item, Precedence::Postfix, indent)),
-            Type::Tuple(tuple) => self.tuple(tuple, indent),
-            Type::Object(object) => self.object(object, indent),
-            Type::Union(members) => self.joined(members, " | ", Precedence::Union, place, indent),
-            Type::Intersection(members) => {
-                self.joined(members, " & ", Precedence::Intersection, place, indent)
+            Type::Unknown => self.text.push_str("unknown"),
+            Type::Never => self.text.push_str("never"),
+            Type::Null => self.text.push_str("null"),
+            Type::Boolean => self.text.push_str("boolean"),
+            Type::Integer | Type::Number => self.text.push_str("number"),
+            Type::String => self.text.push_str("string"),
+            Type::Literal(Literal::Boolean(true)) => self.text.push_str("true"),
+            Type::Literal(Literal::Boolean(false)) => self.text.push_str("false"),
+            Type::Literal(Literal::Number(number)) => self.text.push_str(number),
+            Type::Literal(Literal::String(string)) => push_string_literal(string, self.text),
+            Type::Named(id) => (self.name)(*id, self.text),
+            Type::Array(item) => {
+                let fits = self.ty(item, Precedence::Postfix, layout);
+                self.text.push_str("[]");
+                return fits && self.fits(layout);
             }
+            Type::Tuple(tuple) => return self.tuple(tuple, layout),
+            Type::Object(object) => return self.object(object, layout),
+            Type::Union(members) => {
+                return self.joined(members, " | ", Precedence::Union, place, layout);
+            }
+            Type::Intersection(members) => {
+                return self.joined(members, " & ", Precedence::Intersection, place, layout);
+            }
+        }
+        self.fits(layout)
+    }
+
+    fn fits(&self, layout: Layout) -> bool {
+        match layout {
+            Layout::Block(_) => true,
+            Layout::Line(end) => self.text.len() <= end,
         }
     }
 
     fn joined(
-        &self,
-        members: &[Type],
+        &mut self,
+        members: &'t [Type],
         operator: &str,
         own: Precedence,
         place: Precedence,
-        indent: usize,
-    ) -> String {
+        layout: Layout,
+    ) -> bool {
         let inner = match own {
             Precedence::Union => Precedence::Intersection,
             Precedence::Intersection | Precedence::Postfix => Precedence::Postfix,
         };
-        // Members that differ only where TypeScript sees no difference.
-        let mut texts: Vec<String> = Vec::with_capacity(members.len());
-        let mut seen = std::collections::HashSet::new();
+        let start = self.text.len();
+        let parenthesised = place > own;
+        if parenthesised {
+            self.text.push('(');
+        }
+        let mut written = Written::default();
         for member in members {
-            let text = self.ty(member, inner, indent);
-            if seen.insert(text.clone()) {
-                texts.push(text);
+            let before = self.text.len();
+            if written.count > 0 {
+                self.text.push_str(operator);
+            }
+            let from = self.text.len();
+            if !self.ty(member, inner, layout) {
+                return false;
+            }
+            // Members that differ only where TypeScript sees no difference.
+            if !written.add(self.text, from..self.text.len()) {
+                self.text.truncate(before);
             }
         }
-        let text = texts.join(operator);
-        if place > own && texts.len() > 1 {
-            format!("({text})")
-        } else {
-            text
+        if parenthesised && written.count > 1 {
+            self.text.push(')');
+        } else if parenthesised {
+            self.text.remove(start);
         }
+        self.fits(layout)
     }
 
-    fn tuple(&self, tuple: &Tuple, indent: usize) -> String {
-        let mut places = Vec::with_capacity(tuple.places.len() + 1);
+    fn tuple(&mut self, tuple: &'t Tuple, layout: Layout) -> bool {
+        self.text.push('[');
         for (index, ty) in tuple.places.iter().enumerate() {
-            if index < tuple.required {
-                places.push(self.ty(ty, Precedence::Union, indent));
+            if index > 0 {
+                self.text.push_str(", ");
+            }
+            let required = index < tuple.required;
+            let place = if required {
+                Precedence::Union
             } else {
-                places.push(format!("{}?", self.ty(ty, Precedence::Postfix, indent)));
+                Precedence::Postfix
+            };
+            if !self.ty(ty, place, layout) {
+                return false;
+            }
+            if !required {
+                self.text.push('?');
             }
         }
         if let Some(rest) = &tuple.rest {
-            places.push(format!(
-                "...{}[]",
-                self.ty(rest, Precedence::Postfix, indent)
-            ));
+            let comma = if tuple.places.is_empty() { "" } else { ", " };
+            self.text.push_str(comma);
+            self.text.push_str("...");
+            if !self.ty(rest, Precedence::Postfix, layout) {
+                return false;
+            }
+            self.text.push_str("[]");
         }
-        format!("[{}]", places.join(", "))
+        self.text.push(']');
+        self.fits(layout)
     }
 
-    fn object(&self, object: &Object, indent: usize) -> String {
+    fn object(&mut self, object: &'t Object, layout: Layout) -> bool {
         if object.properties.is_empty() {
             // `{}` would be anything but null.
-            return match &object.additional {
-                Additional::Closed => "{ [key: string]: never }".to_owned(),
-                Additional::Unmentioned => "{ [key: string]: unknown }".to_owned(),
-                Additional::Typed(ty) => {
-                    format!(
-                        "{{ [key: string]: {} }}",
-                        self.ty(ty, Precedence::Union, indent)
-                    )
-                }
+            self.text.push_str("{ [key: string]: ");
+            let fits = match &object.additional {
+                Additional::Closed => self.ty(&Type::Never, Precedence::Union, layout),
+                Additional::Unmentioned => self.ty(&Type::Unknown, Precedence::Union, layout),
+                Additional::Typed(ty) => self.ty(ty, Precedence::Union, layout),
             };
+            self.text.push_str(" }");
+            return fits && self.fits(layout);
         }
-        let inner = indent + 2;
-        let pad = " ".repeat(inner);
-        let mut members: Vec<(String, String)> = Vec::with_capacity(object.properties.len() + 1);
-        for property in &object.properties {
-            let doc = property.doc.as_deref().unwrap_or("");
-            let mark = if property.optional { "?" } else { "" };
-            let ty = self.ty(&property.ty, Precedence::Union, inner);
-            members.push((
-                doc_comment(doc, inner, MAX_PROPERTY_DOC),
-                format!("{}{mark}: {ty}", property_key(&property.name)),
-            ));
+        match layout {
+            Layout::Line(end) => self.line(object, end),
+            Layout::Block(indent) => {
+                let start = self.text.len();
+                if !self.line(object, start.saturating_add(MAX_INLINE)) {
+                    self.text.truncate(start);
+                    self.block(object, indent);
+                }
+                true
+            }
         }
-        if let Additional::Typed(ty) = &object.additional {
-            let ty = self.index_signature(object, ty, inner);
-            members.push((String::new(), format!("[key: string]: {ty}")));
-        }
-
-        let length: usize = members.iter().map(|(_, member)| member.len() + 2).sum();
-        let plain = members
-            .iter()
-            .all(|(doc, member)| doc.is_empty() && !member.contains('\n'));
-        if plain && length <= MAX_INLINE {
-            let members: Vec<String> = members.into_iter().map(|(_, member)| member).collect();
-            return format!("{{ {} }}", members.join("; "));
-        }
-        let mut text = "{\n".to_owned();
-        for (doc, member) in members {
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "{doc}{pad}{member};");
-        }
-        text.push_str(&" ".repeat(indent));
-        text.push('}');
-        text
     }
 
-    /// TypeScript wants every named property to fit the index signature, so it
-    /// is as wide as all of them together.
-    fn index_signature(&self, object: &Object, additional: &Type, indent: usize) -> String {
-        let own = object.properties.iter().map(|property| property.ty.clone());
-        let ty = Type::union(std::iter::once(additional.clone()).chain(own));
-        let text = self.ty(&ty, Precedence::Intersection, indent);
-        let optional = object.properties.iter().any(|property| property.optional);
-        if ty == Type::Unknown {
-            text
-        } else if optional {
-            let bare = self.ty(&ty, Precedence::Union, indent);
-            format!("{bare} | undefined")
-        } else {
-            self.ty(&ty, Precedence::Union, indent)
+    /// Writes an object on one line, if it fits and nothing is to be said of
+    /// its properties.
+    fn line(&mut self, object: &'t Object, end: usize) -> bool {
+        self.text.push_str("{ ");
+        for (index, property) in object.properties.iter().enumerate() {
+            if index > 0 {
+                self.text.push_str("; ");
+            }
+            if self.comments.needed(property).is_some() {
+                return false;
+            }
+            self.comments.say(property);
+            if !self.property(property, Layout::Line(end)) {
+                return false;
+            }
         }
+        if !self.index_signature(object, "; ", Layout::Line(end)) {
+            return false;
+        }
+        self.text.push_str(" }");
+        self.text.len() <= end
+    }
+
+    fn block(&mut self, object: &'t Object, indent: usize) {
+        let inner = indent + 1;
+        self.text.push_str("{\n");
+        for property in &object.properties {
+            self.pad(inner);
+            if let Some(doc) = self.comments.needed(property) {
+                push_comment(doc, self.text);
+                self.text.push(' ');
+            }
+            self.comments.say(property);
+            self.property(property, Layout::Block(inner));
+            self.text.push_str(";\n");
+        }
+        let before = self.text.len();
+        self.pad(inner);
+        let from = self.text.len();
+        self.index_signature(object, "", Layout::Block(inner));
+        if self.text.len() > from {
+            self.text.push_str(";\n");
+        } else {
+            self.text.truncate(before);
+        }
+        self.pad(indent);
+        self.text.push('}');
+    }
+
+    fn property(&mut self, property: &'t Property, layout: Layout) -> bool {
+        push_property_key(&property.name, self.text);
+        self.text
+            .push_str(if property.optional { "?: " } else { ": " });
+        self.ty(&property.ty, Precedence::Union, layout)
+    }
+
+    /// Writes the signature of the other properties, if there is one. Every
+    /// named property has to fit it, so it is as wide as all of them together.
+    fn index_signature(&mut self, object: &'t Object, before: &str, layout: Layout) -> bool {
+        let Additional::Typed(additional) = &object.additional else {
+            return true;
+        };
+        self.text.push_str(before);
+        self.text.push_str("[key: string]: ");
+        let types = object.properties.iter().map(|property| &property.ty);
+        // Every level of nesting would double what is below it.
+        if types.clone().any(Type::has_properties) {
+            self.text.push_str("unknown");
+            return self.fits(layout);
+        }
+        let mut all: Vec<&'t Type> = Vec::new();
+        for ty in std::iter::once(&**additional).chain(types) {
+            match ty {
+                Type::Union(members) => all.extend(members),
+                Type::Never => {}
+                ty => all.push(ty),
+            }
+        }
+        if all.contains(&&Type::Unknown) {
+            self.text.push_str("unknown");
+            return self.fits(layout);
+        }
+        let mut written = Written::default();
+        for member in all {
+            let start = self.text.len();
+            if written.count > 0 {
+                self.text.push_str(" | ");
+            }
+            let from = self.text.len();
+            if !self.ty(member, Precedence::Intersection, layout) {
+                return false;
+            }
+            if !written.add(self.text, from..self.text.len()) {
+                self.text.truncate(start);
+            }
+        }
+        if written.count == 0 {
+            self.text.push_str("never");
+        }
+        if object.properties.iter().any(|property| property.optional) {
+            self.text.push_str(" | undefined");
+        }
+        self.fits(layout)
+    }
+
+    fn pad(&mut self, indent: usize) {
+        self.text.extend(std::iter::repeat_n(' ', indent));
+    }
+}
+
+/// The members of a union as they were written, to tell repetitions.
+#[derive(Default)]
+struct Written {
+    count: usize,
+    members: Vec<Range<usize>>,
+    by_hash: HashMap<u64, Vec<Range<usize>>>,
+    hasher: RandomState,
+}
+
+impl Written {
+    /// Adds the member at `range` of `text`; false if an equal one is there.
+    fn add(&mut self, text: &str, range: Range<usize>) -> bool {
+        if self.count < MANY_MEMBERS {
+            let new = text.get(range.clone());
+            if self.members.iter().any(|at| text.get(at.clone()) == new) {
+                return false;
+            }
+            self.members.push(range);
+        } else {
+            for at in std::mem::take(&mut self.members) {
+                let hash = self.hasher.hash_one(text.get(at.clone()));
+                self.by_hash.entry(hash).or_default().push(at);
+            }
+            let new = text.get(range.clone());
+            let same_hash = self.by_hash.entry(self.hasher.hash_one(new)).or_default();
+            if same_hash.iter().any(|at| text.get(at.clone()) == new) {
+                return false;
+            }
+            same_hash.push(range);
+        }
+        self.count += 1;
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::print_body;
+    use super::print_type;
+    use crate::comments::Comments;
     use crate::ir::{Additional, Literal, Object, Property, Tuple, Type};
 
+    fn check(ty: Type, expected: &str) {
+        let mut text = String::new();
+        print_type(&ty, &mut text, &mut Comments::new(), &|id, text| {
+            text.push_str(&format!("T{id}"));
+        });
+        assert_eq!(text, expected);
+    }
+
+    fn property(name: &str, ty: Type, doc: &str) -> Property {
+        Property {
+            name: name.to_owned(),
+            ty,
+            optional: true,
+            doc: (!doc.is_empty()).then(|| doc.to_owned()),
+        }
+    }
+
+    fn object(properties: Vec<Property>, additional: Additional) -> Type {
+        Type::Object(Object {
+            properties,
+            additional,
+        })
+    }
+
     #[test]
-    fn operators_are_parenthesised_where_they_bind_too_loosely() {
-        let check = |ty: Type, expected: &str| {
-            assert_eq!(print_body(&ty, &|id| format!("T{id}")), expected);
-        };
+    fn parentheses_stand_where_they_are_needed() {
         let array = |ty| Type::Array(Box::new(ty));
         let either = Type::union([Type::String, Type::Null]);
         let both = Type::intersection([Type::Named(0), Type::Named(1)]);
@@ -189,6 +382,10 @@ mod tests {
         check(
             Type::intersection([either.clone(), Type::Named(0)]),
             "(string | null) & T0",
+        );
+        check(
+            array(Type::Union(vec![Type::Integer, Type::Number])),
+            "number[]",
         );
         check(
             Type::Tuple(Tuple {
@@ -205,17 +402,58 @@ mod tests {
             ]),
             "-1 | true",
         );
+    }
+
+    #[test]
+    fn a_union_says_each_member_once() {
+        let many = (0..40).flat_map(|n| {
+            [
+                Type::Array(Box::new(Type::Literal(Literal::Number(
+                    (n % 30).to_string(),
+                )))),
+                Type::Integer,
+            ]
+        });
+        let mut expected = vec!["0[]".to_owned(), "number".to_owned()];
+        expected.extend((1..30).map(|n| format!("{n}[]")));
+        check(Type::Union(many.collect()), &expected.join(" | "));
+    }
+
+    #[test]
+    fn an_index_signature_takes_every_property() {
         check(
-            Type::Object(Object {
-                properties: vec![Property {
-                    name: "a".to_owned(),
-                    ty: Type::String,
-                    optional: true,
-                    doc: None,
-                }],
-                additional: Additional::Typed(Box::new(Type::Number)),
-            }),
+            object(
+                vec![property("a", Type::String, "")],
+                Additional::Typed(Box::new(Type::Number)),
+            ),
             "{ a?: string; [key: string]: number | string | undefined }",
+        );
+        check(
+            object(
+                vec![property("a", Type::String, "b")],
+                Additional::Typed(Box::new(Type::Never)),
+            ),
+            "{\n /** b */ a?: string;\n [key: string]: string | undefined;\n}",
+        );
+    }
+
+    #[test]
+    fn a_comment_that_stands_before_is_not_repeated() {
+        let inner = |doc: &str| object(vec![property("a", Type::Null, doc)], Additional::Closed);
+        check(
+            object(
+                vec![
+                    property("a", Type::String, "one"),
+                    property("b", inner("one"), ""),
+                    property("c", inner("two"), "three\nfour"),
+                    property("d", inner(""), ""),
+                    property("e", inner(""), ""),
+                ],
+                Additional::Closed,
+            ),
+            "{\n /** one */ a?: string;\n b?: { a?: null };\n \
+             /** three\nfour */ c?: {\n  /** two */ a?: null;\n };\n \
+             d?: {\n  /**/ a?: null;\n };\n e?: { a?: null };\n}",
         );
     }
 }

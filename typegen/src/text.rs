@@ -2,66 +2,104 @@
 //! but not end the comment or the literal they stand in, and not carry
 //! characters that a reader does not see.
 
-/// A doc comment, each line indented by `indent` spaces and ended; nothing when
-/// the text says nothing. Longer than `limit` bytes is cut.
-pub(crate) fn doc_comment(text: &str, indent: usize, limit: usize) -> String {
-    let lines = doc_lines(text, limit);
-    let pad = " ".repeat(indent);
-    match lines.as_slice() {
-        [] => String::new(),
-        [line] => format!("{pad}/** {line} */\n"),
-        lines => {
-            let mut comment = format!("{pad}/**\n");
-            for line in lines {
-                comment.push_str(&pad);
-                comment.push_str(" *");
-                if !line.is_empty() {
-                    comment.push(' ');
-                    comment.push_str(line);
-                }
-                comment.push('\n');
+use std::fmt::Write as _;
+
+/// What a comment says, ready to stand between `/**` and `*/`: no layout but
+/// single line breaks and indentation, nothing unseen, and cut to `limit` bytes.
+/// The second part tells whether it was cut.
+pub(crate) fn comment_text(text: &str, limit: usize) -> (String, bool) {
+    let mut clean = String::with_capacity(text.len().min(limit) + 4);
+    let mut blank_lines = 0;
+    for line in text.split(ends_line) {
+        let start = clean.len();
+        if !clean.is_empty() {
+            // One blank line parts paragraphs as well as several.
+            clean.push_str(if blank_lines > 0 { "\n\n" } else { "\n" });
+        }
+        let content = clean.len();
+        for character in line.chars() {
+            match character {
+                '\t' => clean.push(' '),
+                c if c.is_control() || is_invisible(c) => {}
+                c => clean.push(c),
             }
-            comment.push_str(&pad);
-            comment.push_str(" */\n");
-            comment
+            if clean.len() > limit.saturating_mul(2) {
+                break;
+            }
+        }
+        clean.truncate(content + clean.get(content..).unwrap_or_default().trim_end().len());
+        if clean.len() == content {
+            clean.truncate(start);
+            blank_lines += 1;
+        } else {
+            blank_lines = 0;
+        }
+        if clean.len() > limit {
+            break;
         }
     }
+    if !clean.contains('\n') {
+        clean.drain(..clean.len() - clean.trim_start().len());
+    }
+    let cut = clean.len() > limit;
+    if cut {
+        clean.truncate(prefix(&clean, limit).trim_end().len());
+        clean.push('…');
+    }
+    (inert(clean), cut)
 }
 
-/// A property name: as it is where it is an identifier, else quoted.
-pub(crate) fn property_key(name: &str) -> String {
-    let mut characters = name.chars();
-    let starts = characters
+/// A text that does not end the comment it stands in, and is no directive to
+/// the compiler there.
+fn inert(mut text: String) -> String {
+    if text.contains("*/") {
+        text = text.replace("*/", "*\\/");
+    }
+    if text.contains("@ts-") {
+        text = text.replace("@ts-", "@\\ts-");
+    }
+    text
+}
+
+/// Writes a property name: as it is where it is an identifier, else quoted.
+pub(crate) fn push_property_key(name: &str, text: &mut String) {
+    let mut bytes = name.bytes();
+    let starts = bytes
         .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || matches!(c, '_' | '$'));
-    if starts && characters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$')) {
-        name.to_owned()
+        .is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'$'));
+    if starts && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$')) {
+        text.push_str(name);
     } else {
-        string_literal(name)
+        push_string_literal(name, text);
     }
 }
 
-/// A string literal in double quotes.
-pub(crate) fn string_literal(text: &str) -> String {
-    let mut literal = String::with_capacity(text.len() + 2);
-    literal.push('"');
-    for character in text.chars() {
+/// Writes a string literal in double quotes.
+pub(crate) fn push_string_literal(string: &str, text: &mut String) {
+    text.push('"');
+    let plain = |b: u8| (b' '..0x7f).contains(&b) && !matches!(b, b'"' | b'\\');
+    if string.bytes().all(plain) {
+        text.push_str(string);
+        text.push('"');
+        return;
+    }
+    for character in string.chars() {
         match character {
-            '"' => literal.push_str("\\\""),
-            '\\' => literal.push_str("\\\\"),
-            '\n' => literal.push_str("\\n"),
-            '\r' => literal.push_str("\\r"),
-            '\t' => literal.push_str("\\t"),
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
             c if c.is_control() || is_line_separator(c) || is_invisible(c) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
-                    literal.push_str(&format!("\\u{unit:04x}"));
+                    // Writing to a string does not fail.
+                    let _ = write!(text, "\\u{unit:04x}");
                 }
             }
-            c => literal.push(c),
+            c => text.push(c),
         }
     }
-    literal.push('"');
-    literal
+    text.push('"');
 }
 
 /// Words joined with each one's first letter raised: `log-entry` becomes
@@ -86,50 +124,8 @@ pub(crate) fn prefix(text: &str, limit: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// The lines of a doc comment, blank ones at the ends dropped and others
-/// joined, so that nothing is spent on layout.
-fn doc_lines(text: &str, limit: usize) -> Vec<String> {
-    let cut = prefix(text, limit);
-    let mut clean = String::with_capacity(cut.len());
-    for character in cut.chars() {
-        match character {
-            '\t' => clean.push(' '),
-            '\n' => clean.push('\n'),
-            c if is_line_separator(c) => clean.push('\n'),
-            c if c.is_control() || is_invisible(c) => {}
-            c => clean.push(c),
-        }
-    }
-    // The sequence can only appear once everything between its two characters
-    // is gone, so this comes last.
-    let clean = clean.replace("*/", "*\\/");
-
-    let mut lines: Vec<String> = Vec::new();
-    for line in clean.lines() {
-        let line = line.trim_end();
-        if line.is_empty() && lines.last().is_none_or(String::is_empty) {
-            continue;
-        }
-        lines.push(line.to_owned());
-    }
-    if lines.last().is_some_and(String::is_empty) {
-        lines.pop();
-    }
-    if let [only] = lines.as_mut_slice() {
-        *only = only.trim_start().to_owned();
-    }
-    if cut.len() < text.len()
-        && let Some(last) = lines.last_mut()
-    {
-        last.push('…');
-    }
-    // A line that ends in `*` would end the comment with the slash after it.
-    if let [only] = lines.as_mut_slice()
-        && only.ends_with('*')
-    {
-        only.push(' ');
-    }
-    lines
+fn ends_line(character: char) -> bool {
+    character == '\n' || is_line_separator(character)
 }
 
 /// Ends a line in JavaScript, though not to every reader.
@@ -159,29 +155,46 @@ fn is_invisible(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{doc_comment, pascal_case, prefix, property_key, string_literal};
+    use super::{comment_text, pascal_case, prefix, push_property_key, push_string_literal};
 
     #[test]
-    fn doc_comments_cannot_be_ended_from_inside() {
+    fn comments_cannot_be_ended_from_inside() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(doc_comment(text, 2, 40), expected, "{text:?}");
+            assert_eq!(comment_text(text, 40).0, expected, "{text:?}");
         };
         check("", "");
         check(" \n\n ", "");
-        check("One line.", "  /** One line. */\n");
-        check("a */ b", "  /** a *\\/ b */\n");
-        check("a *\u{200b}/ b", "  /** a *\\/ b */\n");
-        check("ends in *", "  /** ends in *  */\n");
-        check(
-            "\nTwo\r\n\n\n  lines\u{2028}/\n\n",
-            "  /**\n   * Two\n   *\n   *   lines\n   * /\n   */\n",
+        check("One line.", "One line.");
+        check("  One line.  ", "One line.");
+        check("a */ b", "a *\\/ b");
+        check("a *\u{200b}/ b", "a *\\/ b");
+        check("/* /** a */", "/* /** a *\\/");
+        check("*/*/", "*\\/*\\/");
+        check("@ts-expect-error", "@\\ts-expect-error");
+        check("@\u{200b}ts-ignore", "@\\ts-ignore");
+        check("\nTwo\r\n\n\n  lines\u{2028}/\n\n", "Two\n\n  lines\n/");
+    }
+
+    #[test]
+    fn long_comments_are_cut_between_characters() {
+        let cut = |text: &str| comment_text(text, 9);
+        assert_eq!(cut("123456789"), ("123456789".to_owned(), false));
+        assert_eq!(cut("12345678 0"), ("12345678…".to_owned(), true));
+        assert_eq!(cut("ééééé"), ("éééé…".to_owned(), true));
+        assert_eq!(cut(&"\u{200b}\n".repeat(99)), (String::new(), false));
+        assert_eq!(
+            cut(&"x\n".repeat(1_000)),
+            ("x\nx\nx\nx\nx…".to_owned(), true)
         );
-        check("é".repeat(40).as_str(), "  /** éééééééééééééééééééé… */\n");
     }
 
     #[test]
     fn keys_are_quoted_unless_identifiers() {
-        let check = |name: &str, expected: &str| assert_eq!(property_key(name), expected);
+        let check = |name: &str, expected: &str| {
+            let mut text = String::new();
+            push_property_key(name, &mut text);
+            assert_eq!(text, expected);
+        };
         check("since", "since");
         check("$ref", "$ref");
         check("delete", "delete");
@@ -193,10 +206,9 @@ mod tests {
 
     #[test]
     fn literals_escape_what_cannot_stand() {
-        assert_eq!(
-            string_literal("a\"b\\c\nd\u{2028}\u{202e}\u{e0041}"),
-            r#""a\"b\\c\nd\u2028\u202e\udb40\udc41""#
-        );
+        let mut text = String::new();
+        push_string_literal("a\"b\\c\nd\u{2028}\u{202e}\u{e0041}", &mut text);
+        assert_eq!(text, r#""a\"b\\c\nd\u2028\u202e\udb40\udc41""#);
     }
 
     #[test]

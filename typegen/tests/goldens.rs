@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use callgate_typegen::names::assign;
-use callgate_typegen::{ToolSchema, generate};
+use callgate_typegen::{Detail, ToolSchema, generate};
 use expect_test::expect_file;
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ fn check(name: &str) {
         })
         .collect();
     let declarations = generate(&tools);
-    let mut text = declarations.text(|_| true);
+    let mut text = declarations.text(Detail::Full, |_| true);
     for degradation in declarations.degradations() {
         text.push_str(&format!("// {degradation}\n"));
     }

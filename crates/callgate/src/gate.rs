@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use callgate_broker::{Asker, Broker, CallError, NobodyToAsk, ServerSpec, Status};
-use callgate_catalog::{Catalog, ToolDefinition};
+use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::{CallFacts, Decision, Rules, Verdict};
 use callgate_sandbox::{Job, Launcher, LauncherOptions, WorkerProgram};
 use callgate_script::{Prepared, ScriptError};
@@ -237,7 +237,7 @@ impl Gate {
                 function: tool.function.clone(),
                 server: tool.definition.server.clone(),
                 tool: tool.definition.name.clone(),
-                summary: tool.definition.description.as_deref().and_then(summary),
+                summary: self.catalog.summary(&tool.function).map(str::to_owned),
             });
         tools.collect()
     }
@@ -258,11 +258,11 @@ impl Gate {
         calls::unknown_tool_message(function, self.catalog.suggest(function))
     }
 
-    /// TypeScript declarations of the chosen tools and the types they use.
-    /// What a script has besides them is in
-    /// [`ambient_declarations`](crate::ambient_declarations).
-    pub fn declarations(&self, choose: impl Fn(&str) -> bool) -> String {
-        self.catalog.declarations(choose)
+    /// What `detail` says of the chosen tools: lines of names, or TypeScript
+    /// declarations of them and of the types they use. What a script has besides
+    /// them is in [`ambient_declarations`](crate::ambient_declarations).
+    pub fn declarations(&self, detail: Detail, choose: impl Fn(&str) -> bool) -> String {
+        self.catalog.declarations(detail, choose)
     }
 
     /// Servers that did not start, and why.
@@ -401,19 +401,6 @@ fn function_prefix(server: &str) -> Option<String> {
         .function(server, "x")?
         .strip_suffix('x')
         .map(str::to_owned)
-}
-
-/// The first line of a description, shortened to what fits a list.
-fn summary(description: &str) -> Option<String> {
-    const SHOWN: usize = 100;
-    let line = description
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())?;
-    match line.char_indices().nth(SHOWN) {
-        Some((end, _)) => Some(format!("{}…", line.get(..end)?)),
-        None => Some(line.to_owned()),
-    }
 }
 
 /// Everything that the servers said of their tools.

@@ -44,7 +44,7 @@ pub use callgate_broker::{
 pub use callgate_policy::{Because, Decision, PatternError, Rules, Verdict};
 pub use callgate_sandbox::{Limits, worker_main_if_requested};
 pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
-pub use callgate_typegen::ambient as ambient_declarations;
+pub use callgate_typegen::{Detail, ambient as ambient_declarations};
 pub use tokio_util::sync::CancellationToken;
 
 pub use crate::gate::{BuildError, Gate, GateBuilder, Tool};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use callgate_typegen::names::{self, Names};
-use callgate_typegen::{Declarations, ToolSchema, generate};
+use callgate_typegen::{Declarations, Detail, ToolSchema, generate};
 
 use crate::{ToolDefinition, Warning};
 
@@ -132,10 +132,15 @@ impl Catalog {
         servers
     }
 
-    /// The TypeScript declarations of the functions that `select` takes, and of
-    /// the types they need.
-    pub fn declarations(&self, select: impl Fn(&str) -> bool) -> String {
-        self.declarations.text(select)
+    /// What `detail` says of the functions that `select` takes: lines of names,
+    /// or TypeScript declarations of them and of the types they need.
+    pub fn declarations(&self, detail: Detail, select: impl Fn(&str) -> bool) -> String {
+        self.declarations.text(detail, select)
+    }
+
+    /// The first line of what a function's tool does, if its server says so.
+    pub fn summary(&self, function: &str) -> Option<&str> {
+        self.declarations.summary(function)
     }
 
     /// What is not as its server meant it: of definitions first, in their order,

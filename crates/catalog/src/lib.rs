@@ -9,6 +9,7 @@ mod catalog;
 mod definition;
 mod warning;
 
+pub use callgate_typegen::Detail;
 pub use catalog::{Catalog, CatalogTool};
 pub use definition::{Annotations, Malformed, MalformedReason, SchemaFault, ToolDefinition};
 pub use warning::Warning;

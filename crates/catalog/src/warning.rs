@@ -34,7 +34,7 @@ pub enum Warning {
     },
     /// Several tools want one function name; each gets another.
     Collision(Collision),
-    /// A declared type is wider than its schema.
+    /// A declaration says less than its schema.
     Degraded(Degradation),
 }
 
@@ -73,6 +73,14 @@ impl fmt::Display for Warning {
                 }
                 Ok(())
             }
+            Self::Degraded(degradation) if !degradation.widens() => write!(
+                f,
+                "server {}: the declaration of the tool {} says less than its schema: {} at {}",
+                quoted(&degradation.server),
+                quoted(&degradation.tool),
+                degradation.reason,
+                quoted(&degradation.pointer)
+            ),
             Self::Degraded(degradation) => write!(
                 f,
                 "server {}: the types of the tool {} are wider than its schema: {} at {}",

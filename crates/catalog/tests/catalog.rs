@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 
-use callgate_catalog::{Catalog, ToolDefinition};
+use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -238,7 +238,7 @@ fn tools_are_grouped_by_server_in_order() {
 fn declarations_are_those_of_the_tools() {
     let (catalog, _) = build(&[("s", tool("a")), ("s", tool("b"))]);
     assert_eq!(
-        catalog.declarations(|function| function == "s_b"),
+        catalog.declarations(Detail::Full, |function| function == "s_b"),
         "declare function s_b(input?: { [key: string]: unknown }): Promise<unknown>;\n"
     );
 }

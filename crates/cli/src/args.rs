@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use callgate::Detail;
 use callgate::config::{parse_bytes, parse_duration};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -154,6 +155,11 @@ pub struct CheckArgs {
 pub struct TypesArgs {
     /// Tools to declare, by generated name; all if none is named
     pub tools: Vec<String>,
+
+    /// How much of each tool: name, summary (name and first line), signature
+    /// (declarations without comments) or full
+    #[arg(long, value_name = "LEVEL", default_value_t)]
+    pub detail: Detail,
 }
 
 /// Flags of `tools`.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
-use callgate::{CallError, Gate, Preview, RunReport, RunRequest, Verdict};
+use callgate::{CallError, Detail, Gate, Preview, RunReport, RunRequest, Verdict};
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
 
@@ -142,12 +142,14 @@ async fn types(config: Option<&Path>, args: TypesArgs) -> anyhow::Result<u8> {
         return Ok(code);
     }
     let all = args.tools.is_empty();
-    let declarations =
-        gate.declarations(|function| all || args.tools.iter().any(|t| t == function));
-    print::out(&format!(
-        "{}\n{declarations}",
-        callgate::ambient_declarations()
-    ))?;
+    let text = gate.declarations(args.detail, |function| {
+        all || args.tools.iter().any(|tool| tool == function)
+    });
+    let ambient = match args.detail {
+        Detail::Name | Detail::Summary => "",
+        _ => callgate::ambient_declarations(),
+    };
+    print::out(&format!("{ambient}{text}"))?;
     gate.shutdown().await;
     Ok(0)
 }

@@ -1,7 +1,7 @@
 //! The text that teaches a model the tool: the rules of the sandbox in a few
 //! lines, then the declarations of the tools that are not denied.
 
-use callgate::Gate;
+use callgate::{Detail, Gate};
 
 /// The description of `run_script` for this gate.
 pub(crate) fn run_script(gate: &Gate) -> String {
@@ -32,7 +32,7 @@ pub(crate) fn run_script(gate: &Gate) -> String {
     }
     text.push_str("\n```ts\n");
     text.push_str(callgate::ambient_declarations());
-    text.push_str(&gate.declarations(|function| !gate.denies(function)));
+    text.push_str(&gate.declarations(Detail::Full, |function| !gate.denies(function)));
     text.push_str("```\n");
     text
 }

@@ -7,8 +7,8 @@ use super::{Lowering, MAX_DEPTH};
 use crate::degradation::Reason;
 use crate::ir::{Additional, Literal, Object, Property, Tuple, Type};
 
-/// Values of one enumeration.
-const MAX_VALUES: usize = 500;
+/// Values of one enumeration; of longer ones a comment has the first.
+pub(super) const MAX_VALUES: usize = 64;
 /// Bytes of a string that is a type of its own; longer ones are strings.
 const MAX_STRING: usize = 500;
 /// Beyond it, doubles no longer tell integers apart.

@@ -14,10 +14,12 @@ mod conditions;
 mod keywords;
 mod kinds;
 mod literal;
+mod notes;
 mod object;
 mod recursion;
 mod reference;
 mod report;
+mod said;
 mod scope;
 mod uri;
 mod width;
@@ -39,8 +41,9 @@ const MAX_DEPTH: usize = 48;
 const MAX_QUOTED: usize = 200;
 
 /// Which of a tool's two schemas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Side {
+    #[default]
     Input,
     Output,
 }
@@ -53,11 +56,11 @@ pub(crate) struct LoweredTool {
 }
 
 /// A type to be declared.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Definition {
     /// The name its author gave it, if it has one that can be used.
     pub(crate) wanted_name: Option<String>,
-    /// The schema's description, as it was written.
+    /// What is said of it, as a comment has it.
     pub(crate) doc: Option<String>,
     pub(crate) body: Type,
     /// The tool it came from: its place in the list of tools.
@@ -76,13 +79,7 @@ pub(crate) fn lower_tool(
     definitions: &mut Vec<Definition>,
 ) -> LoweredTool {
     let mut report = Report::default();
-    let input = {
-        let mut lowering = Lowering::new(input, Side::Input, index, definitions, &mut report);
-        match lowering.root() {
-            Type::Unknown => Type::open_object(),
-            ty => ty,
-        }
-    };
+    let input = Lowering::new(input, Side::Input, index, definitions, &mut report).root();
     let output = output.map_or(Type::Unknown, |output| {
         Lowering::new(output, Side::Output, index, definitions, &mut report).root()
     });
@@ -187,11 +184,10 @@ impl<'a, 'o> Lowering<'a, 'o> {
         }
     }
 
-    /// Lowers the whole schema. It is declared by name if it is given one or if
-    /// it refers to itself, else it stands where it is used.
+    /// Lowers the whole schema and all that it refers to. It is a declared type
+    /// like any other; whether it keeps a name is seen later, with all of them.
     fn root(&mut self) -> Type {
         let first = self.definitions.len();
-        let named = self.inline_name(self.root, Kinds::ALL).is_some();
         let root = self.declare(self.root, self.title_name(self.root), true);
         while let Some(pending) = self.pending.pop_front() {
             self.path.clear();
@@ -201,22 +197,17 @@ impl<'a, 'o> Lowering<'a, 'o> {
             self.scope = pending.scope;
             self.conditions = 0;
             let body = self.body(pending.schema, Kinds::ALL);
+            let name = self.definitions.get(pending.id);
+            let name = name.and_then(|definition| definition.wanted_name.clone());
+            let doc = self.comment(&[], Some(name.as_deref().unwrap_or("")), pending.schema);
             if let Some(definition) = self.definitions.get_mut(pending.id) {
                 definition.body = body;
+                definition.doc = doc;
             }
         }
         self.break_empty_recursion(first);
         self.bound_widths(first);
-
-        let recursive = self
-            .definitions
-            .iter()
-            .skip(first)
-            .any(|definition| definition.body.mentions().contains(&root));
-        match self.definitions.get(root) {
-            Some(definition) if !named && !recursive => definition.body.clone(),
-            _ => Type::Named(root),
-        }
+        Type::Named(root)
     }
 
     /// The type of a schema, given that the instance is one of `assume`.

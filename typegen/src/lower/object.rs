@@ -132,12 +132,16 @@ impl<'a> Lowering<'a, '_> {
             }
             // A type declared in this place carries the description itself.
             let declared_here = self.is_declared(schema);
-            let doc = schema.get("description").and_then(Value::as_str);
+            let doc = if declared_here || !self.narrowing {
+                None
+            } else {
+                self.comment(&["properties", name], Some(name), schema)
+            };
             properties.push(Property {
                 name: name.clone(),
                 ty,
                 optional,
-                doc: doc.filter(|_| !declared_here).map(str::to_owned),
+                doc,
             });
         }
         properties

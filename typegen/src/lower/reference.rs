@@ -139,10 +139,9 @@ impl<'a> Lowering<'a, '_> {
 
     fn new_definition(&mut self, schema: &Value, name: Option<String>, root: bool) -> TypeId {
         let id = self.definitions.len();
-        let doc = schema.get("description").and_then(Value::as_str);
         self.definitions.push(Definition {
             wanted_name: name,
-            doc: doc.map(str::to_owned),
+            doc: None,
             body: Type::Unknown,
             tool: self.tool,
             side: self.side,

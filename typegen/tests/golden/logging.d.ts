@@ -1,17 +1,15 @@
 type LogEntry = {
-  timestamp: string;
-  level: string;
-  /** Without the stack. */
-  message: string;
-  stack?: string | null;
-  fields?: { [key: string]: string };
+ timestamp: string;
+ level: string;
+ /** Without the stack. */ message: string;
+ stack?: string | null;
+ fields?: { [key: string]: string };
 };
 /** Log entries, newest first. */
 declare function logging_getLogs(input?: {
-  level?: "debug" | "info" | "warn" | "error";
-  /** ISO 8601 */
-  since?: string;
-  limit?: number;
+ level?: "debug" | "info" | "warn" | "error";
+ /** ISO 8601 (date-time) */ since?: string;
+ /** integer, ≥ 1 */ limit?: number;
 }): Promise<{ entries: LogEntry[]; total?: number }>;
 /** Opens an issue. */
 declare function ticketing_createIssue(input: { title: string; body?: string; labels?: string[] }): Promise<unknown>;

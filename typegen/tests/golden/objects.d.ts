@@ -4,33 +4,34 @@ declare function s_empty_schema(input?: { [key: string]: unknown }): Promise<unk
 declare function s_booleans(input?: { yes?: unknown; no?: never }): Promise<unknown>;
 declare function s_delete(input: { id: string }): Promise<unknown>;
 declare function s_typed_beside_named(input: {
-  id: string;
-  note?: string | null;
-  [key: string]: number | string | null | undefined;
+ id: string;
+ note?: string | null;
+ [key: string]: number | string | null | undefined;
 }): Promise<unknown>;
 declare function s_typed_only(input?: { [key: string]: number | null }): Promise<unknown>;
+/** Input: keys /^x-/ */
 declare function s_patterns(input: { id: string; [key: string]: boolean | string }): Promise<unknown>;
 declare function s_open_beside_named(input?: { a?: string; [key: string]: unknown }): Promise<unknown>;
 declare function s_strange_keys(input: {
-  "x-y"?: string;
-  "3d"?: string;
-  ""?: string;
-  "日本"?: string;
-  new?: string;
-  "line\u2028\"break"?: string;
-  constructor: string;
-  toString?: unknown;
-  __proto__?: unknown;
+ "x-y"?: string;
+ "3d"?: string;
+ ""?: string;
+ "日本"?: string;
+ new?: string;
+ "line\u2028\"break"?: string;
+ constructor: string;
+ toString?: unknown;
+ __proto__?: unknown;
 }): Promise<unknown>;
 declare function s_required_undeclared(input: { a: string; b: unknown }): Promise<unknown>;
 declare function s_no_type(input?: { a?: string }): Promise<unknown>;
 declare function s_nested(input?: {
-  point?: { x: number; y: number };
-  long?: {
-    a_rather_long_name?: string;
-    another_rather_long_name?: string;
-    and_one_more?: unknown[];
-  }[];
+ point?: { x: number; y: number };
+ long?: {
+  a_rather_long_name?: string;
+  another_rather_long_name?: string;
+  and_one_more?: unknown[];
+ }[];
 }): Promise<unknown>;
 // tool "strange_keys" of server "s": the property's name is one every object inherits at /inputSchema/properties/toString
 // tool "strange_keys" of server "s": the property's name is one every object inherits at /inputSchema/properties/__proto__

@@ -3,27 +3,22 @@ type Node = { value: string; children?: Node[] };
 type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 type SSelfInput = { and?: SSelfInput[]; field?: string };
 type SIntoPropertiesFrom = { at?: string };
-type ABC = boolean;
-type A = unknown;
-type C = unknown;
-type Id = string;
 type Base = { id: string };
 declare function s_tree(input: {
-  /** Where to start. */
-  root: Node;
+ /** Where to start. */ root: Node;
 }): Promise<unknown>;
 declare function s_json(input?: { value?: JsonValue }): Promise<unknown>;
 declare function s_self(input?: SSelfInput): Promise<unknown>;
-declare function s_into_properties(input?: { from?: { at?: string }; to?: SIntoPropertiesFrom; escaped?: ABC }): Promise<unknown>;
-declare function s_only_itself(input?: { a?: A; c?: C }): Promise<unknown>;
-declare function s_draft7_siblings(input?: { a?: Id }): Promise<unknown>;
+declare function s_into_properties(input?: { from?: { at?: string }; to?: SIntoPropertiesFrom; escaped?: boolean }): Promise<unknown>;
+declare function s_only_itself(input?: { a?: unknown; c?: unknown }): Promise<unknown>;
+declare function s_draft7_siblings(input?: { a?: string }): Promise<unknown>;
 declare function s_modern_siblings(input?: { a?: { extra: string } & Base }): Promise<unknown>;
 declare function s_nowhere(input?: {
-  remote?: unknown;
-  missing?: unknown;
-  anchor?: unknown;
-  no_schema?: unknown;
-  other_resource?: unknown;
+ remote?: unknown;
+ missing?: unknown;
+ anchor?: unknown;
+ no_schema?: unknown;
+ other_resource?: unknown;
 }): Promise<unknown>;
 // tool "only_itself" of server "s": the definition refers only to itself at /inputSchema/$defs/A
 // tool "only_itself" of server "s": the definition refers only to itself at /inputSchema/$defs/C

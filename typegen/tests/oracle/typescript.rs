@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use callgate_typegen::{ToolSchema, generate};
+use callgate_typegen::{Detail, ToolSchema, generate};
 use serde_json::{Value, json};
 
 /// What TypeScript says of an instance.
@@ -137,7 +137,7 @@ fn declare(functions: &[String], schemas: &[(&Value, Vec<&Value>)]) -> String {
             output: Some(schema),
         })
         .collect();
-    generate(&tools).text(|_| true)
+    generate(&tools).text(Detail::Full, |_| true)
 }
 
 #[derive(Debug)]

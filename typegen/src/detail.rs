@@ -1,0 +1,60 @@
+//! How much of a tool is shown.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How much of each tool a text of declarations says, least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Detail {
+    /// The name of the function, one a line.
+    Name,
+    /// The name and the first line of the description: `name: description`.
+    Summary,
+    /// Declarations without comments: TypeScript, as much as a checker needs.
+    Signature,
+    /// Declarations with comments: TypeScript, all that a caller needs.
+    #[default]
+    Full,
+}
+
+impl Detail {
+    /// Every level, least first.
+    pub const ALL: [Self; 4] = [Self::Name, Self::Summary, Self::Signature, Self::Full];
+
+    /// The word for it in settings and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Summary => "summary",
+            Self::Signature => "signature",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Detail {
+    type Err = UnknownDetail;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDetail> {
+        let found = Self::ALL.into_iter().find(|level| level.as_str() == text);
+        found.ok_or(UnknownDetail)
+    }
+}
+
+/// A word that is no [`Detail`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownDetail;
+
+impl fmt::Display for UnknownDetail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the detail must be one of name, summary, signature and full")
+    }
+}
+
+impl std::error::Error for UnknownDetail {}

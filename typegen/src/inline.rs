@@ -1,0 +1,399 @@
+//! Which definitions keep a name, and which stand where they are used.
+//!
+//! A name costs a line and a look elsewhere, so it has to earn them. It does
+//! for a type that refers to itself, for one that is used twice, and for an
+//! object (or a choice between objects) that its author named: that is what a
+//! script wants to speak of. All of it is decided tool by tool, so that a
+//! declaration is the same whatever else is in the catalog.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::ir::{Additional, Object, Property, Tuple, Type, TypeId};
+use crate::lower::{Definition, LoweredTool};
+
+/// Definitions inside definitions that are put in their place; the next one
+/// keeps its name.
+const MAX_NESTED: usize = 8;
+/// What generators append to a tool's name to have a title for its schemas.
+const ROOT_ENDINGS: &[&str] = &[
+    "",
+    "args",
+    "arguments",
+    "input",
+    "output",
+    "params",
+    "parameters",
+    "request",
+    "response",
+    "result",
+    "schema",
+    "dictoutput",
+    "inputschema",
+    "outputschema",
+];
+
+/// What a tool's schemas became, as it is declared.
+pub(crate) struct SettledTool {
+    pub(crate) input: Type,
+    pub(crate) output: Type,
+    /// What is said of the input where it has no name.
+    pub(crate) input_doc: Option<String>,
+    /// What is said of the result where it has no name.
+    pub(crate) output_doc: Option<String>,
+}
+
+/// Settles one tool, whose definitions are `own`: those that keep their names
+/// are added to `definitions`.
+pub(crate) fn settle(
+    tool: &str,
+    lowered: &LoweredTool,
+    own: Vec<Definition>,
+    definitions: &mut Vec<Definition>,
+) -> SettledTool {
+    let mut settling = Settling {
+        named: named(tool, lowered, &own),
+        own: &own,
+        place: HashMap::new(),
+        open: Vec::new(),
+        next: definitions.len(),
+    };
+    let (input, input_doc) = settling.root(&lowered.input);
+    let (output, output_doc) = settling.root(&lowered.output);
+    // Naming a type may find more that need one.
+    while let Some(id) = settling.open.pop() {
+        let Some(definition) = own.get(id) else {
+            continue;
+        };
+        let body = settling.ty(&definition.body, 0);
+        let place = settling.place.get(&id).copied().unwrap_or_default();
+        let settled = Definition {
+            body,
+            ..definition.clone()
+        };
+        definitions.resize_with(definitions.len().max(settling.next), Definition::default);
+        if let Some(slot) = definitions.get_mut(place) {
+            *slot = settled;
+        }
+    }
+    SettledTool {
+        input,
+        output,
+        input_doc,
+        output_doc,
+    }
+}
+
+/// The definitions of one tool on their way to where they end up.
+struct Settling<'o> {
+    own: &'o [Definition],
+    /// Which of them keep a name.
+    named: Vec<bool>,
+    /// Where those that keep one are in the list of all tools.
+    place: HashMap<TypeId, TypeId>,
+    /// Those whose bodies are still to be settled.
+    open: Vec<TypeId>,
+    /// The next free place in the list of all tools.
+    next: TypeId,
+}
+
+impl Settling<'_> {
+    /// A whole schema, and its comment if that has no other place.
+    fn root(&mut self, ty: &Type) -> (Type, Option<String>) {
+        let doc = match ty {
+            Type::Named(id) if !self.keeps_name(*id) => {
+                self.own.get(*id).and_then(|root| root.doc.clone())
+            }
+            _ => None,
+        };
+        (self.ty(ty, 0), doc)
+    }
+
+    fn keeps_name(&self, id: TypeId) -> bool {
+        self.named.get(id).copied().unwrap_or(true)
+    }
+
+    /// A type with definitions put in their places, `nested` of them around it.
+    fn ty(&mut self, ty: &Type, nested: usize) -> Type {
+        match ty {
+            Type::Named(id) => match self.own.get(*id) {
+                Some(definition) if !self.keeps_name(*id) && nested < MAX_NESTED => {
+                    self.ty(&definition.body, nested + 1)
+                }
+                _ => {
+                    let next = &mut self.next;
+                    let open = &mut self.open;
+                    Type::Named(*self.place.entry(*id).or_insert_with(|| {
+                        open.push(*id);
+                        *next += 1;
+                        *next - 1
+                    }))
+                }
+            },
+            Type::Array(item) => Type::Array(Box::new(self.ty(item, nested))),
+            Type::Tuple(tuple) => Type::Tuple(Tuple {
+                places: tuple.places.iter().map(|ty| self.ty(ty, nested)).collect(),
+                required: tuple.required,
+                rest: tuple
+                    .rest
+                    .as_deref()
+                    .map(|ty| Box::new(self.ty(ty, nested))),
+            }),
+            Type::Object(object) => Type::Object(self.object(object, nested)),
+            Type::Union(members) => Type::union(
+                members
+                    .iter()
+                    .map(|ty| self.ty(ty, nested))
+                    .collect::<Vec<_>>(),
+            ),
+            Type::Intersection(members) => Type::intersection(
+                members
+                    .iter()
+                    .map(|ty| self.ty(ty, nested))
+                    .collect::<Vec<_>>(),
+            ),
+            Type::Unknown
+            | Type::Never
+            | Type::Null
+            | Type::Boolean
+            | Type::Integer
+            | Type::Number
+            | Type::String
+            | Type::Literal(_) => ty.clone(),
+        }
+    }
+
+    fn object(&mut self, object: &Object, nested: usize) -> Object {
+        let properties = object.properties.iter().map(|property| Property {
+            name: property.name.clone(),
+            doc: self.with_inner_comment(property, nested),
+            ty: self.ty(&property.ty, nested),
+            optional: property.optional,
+        });
+        Object {
+            properties: properties.collect(),
+            additional: match &object.additional {
+                Additional::Typed(ty) => Additional::Typed(Box::new(self.ty(ty, nested))),
+                other => other.clone(),
+            },
+        }
+    }
+
+    /// A property's comment, and that of the definition it holds if that gives
+    /// up its name.
+    fn with_inner_comment(&self, property: &Property, nested: usize) -> Option<String> {
+        let Some((id, label)) = held(&property.ty) else {
+            return property.doc.clone();
+        };
+        let inner = match self.own.get(id) {
+            Some(definition) if !self.keeps_name(id) && nested < MAX_NESTED => &definition.doc,
+            _ => &None,
+        };
+        match (&property.doc, inner) {
+            (doc, None) => doc.clone(),
+            (None, Some(inner)) => Some(format!("{label}{inner}")),
+            (Some(doc), Some(inner)) if doc.contains(inner.as_str()) => Some(doc.clone()),
+            (Some(doc), Some(inner)) => Some(format!("{doc}\n{label}{inner}")),
+        }
+    }
+}
+
+/// The definition that a property's type is, but for `null` and arrays.
+fn held(ty: &Type) -> Option<(TypeId, &'static str)> {
+    match ty {
+        Type::Named(id) => Some((*id, "")),
+        Type::Array(item) => held(item).map(|(id, _)| (id, "each: ")),
+        Type::Union(members) => match members.as_slice() {
+            [ty, Type::Null] | [Type::Null, ty] => held(ty),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Which definitions of a tool keep a name.
+fn named(tool: &str, lowered: &LoweredTool, own: &[Definition]) -> Vec<bool> {
+    let mut uses = vec![0_usize; own.len()];
+    let mut told_there = vec![true; own.len()];
+    let mut seen = HashSet::new();
+    let mut open = vec![&lowered.input, &lowered.output];
+    for root in [&lowered.input, &lowered.output] {
+        count(root, true, &mut uses, &mut told_there);
+    }
+    while let Some(ty) = open.pop() {
+        for id in ty.mentions() {
+            if let Some(definition) = own.get(id)
+                && seen.insert(id)
+            {
+                count(&definition.body, false, &mut uses, &mut told_there);
+                open.push(&definition.body);
+            }
+        }
+    }
+    let recursive = recursive(own);
+    let shared = equal_elsewhere(own, &uses);
+    own.iter()
+        .enumerate()
+        .map(|(id, definition)| {
+            let flag = |flags: &[bool]| flags.get(id).copied().unwrap_or(true);
+            let uses = uses.get(id).copied().unwrap_or_default();
+            let structured = definition.wanted_name.is_some() && is_structured(&definition.body);
+            let label = definition.root && is_label(definition, tool);
+            let homeless = definition.doc.is_some() && !flag(&told_there);
+            flag(&recursive)
+                || uses > 1
+                || flag(&shared)
+                || (structured && !label)
+                || (homeless && !definition.root)
+        })
+        .collect()
+}
+
+/// Counts what a type mentions, and notes what it mentions where a comment
+/// would have no place.
+fn count(ty: &Type, root: bool, uses: &mut [usize], told_there: &mut [bool]) {
+    let mut open = vec![(ty, root)];
+    while let Some((ty, told)) = open.pop() {
+        match ty {
+            Type::Named(id) => {
+                if let (Some(uses), Some(there)) = (uses.get_mut(*id), told_there.get_mut(*id)) {
+                    *uses += 1;
+                    *there &= told;
+                }
+            }
+            Type::Object(object) => {
+                for property in &object.properties {
+                    match held(&property.ty) {
+                        Some((id, _)) => {
+                            if let Some(uses) = uses.get_mut(id) {
+                                *uses += 1;
+                            }
+                        }
+                        None => open.push((&property.ty, false)),
+                    }
+                }
+                if let Additional::Typed(ty) = &object.additional {
+                    open.push((ty, false));
+                }
+            }
+            other => open.extend(other.children().into_iter().map(|ty| (ty, false))),
+        }
+    }
+}
+
+/// The definitions that can be reached from themselves.
+fn recursive(own: &[Definition]) -> Vec<bool> {
+    // Tarjan's algorithm for strongly connected components, without recursion.
+    let mentions: Vec<Vec<TypeId>> = own.iter().map(|d| d.body.mentions()).collect();
+    let mut recursive = vec![false; own.len()];
+    let mut order = vec![usize::MAX; own.len()];
+    let mut low = vec![usize::MAX; own.len()];
+    let mut on_stack = vec![false; own.len()];
+    let mut stack = Vec::new();
+    let mut next = 0;
+    for start in 0..own.len() {
+        let mut path: Vec<(TypeId, usize)> = vec![(start, 0)];
+        while let Some((id, step)) = path.pop() {
+            let (Some(targets), Some(own_order)) = (mentions.get(id), order.get(id).copied())
+            else {
+                continue;
+            };
+            if step == 0 {
+                if own_order != usize::MAX {
+                    continue;
+                }
+                set(&mut order, id, next);
+                set(&mut low, id, next);
+                set(&mut on_stack, id, true);
+                stack.push(id);
+                next += 1;
+            } else if let Some(child) = targets.get(step - 1) {
+                // Back from a child, or past one seen before.
+                let reached = if on_stack.get(*child) == Some(&true) {
+                    low.get(*child).copied().unwrap_or(usize::MAX)
+                } else {
+                    usize::MAX
+                };
+                let lowest = low.get(id).copied().unwrap_or(usize::MAX).min(reached);
+                set(&mut low, id, lowest);
+            }
+            if let Some(child) = targets.get(step) {
+                path.push((id, step + 1));
+                if *child == id {
+                    set(&mut recursive, id, true);
+                } else {
+                    path.push((*child, 0));
+                }
+                continue;
+            }
+            if low.get(id) == order.get(id) {
+                let mut component = Vec::new();
+                while let Some(member) = stack.pop() {
+                    set(&mut on_stack, member, false);
+                    component.push(member);
+                    if member == id {
+                        break;
+                    }
+                }
+                if component.len() > 1 {
+                    for member in component {
+                        set(&mut recursive, member, true);
+                    }
+                }
+            }
+        }
+    }
+    recursive
+}
+
+fn set<T>(values: &mut [T], index: usize, value: T) {
+    if let Some(slot) = values.get_mut(index) {
+        *slot = value;
+    }
+}
+
+/// The definitions that another one of the tool equals, such as one that both
+/// its schemas carry.
+fn equal_elsewhere(own: &[Definition], uses: &[usize]) -> Vec<bool> {
+    let mut by_name: HashMap<&str, Vec<TypeId>> = HashMap::new();
+    for (id, definition) in own.iter().enumerate() {
+        if let Some(name) = &definition.wanted_name
+            && uses.get(id).is_some_and(|uses| *uses > 0)
+        {
+            by_name.entry(name).or_default().push(id);
+        }
+    }
+    let mut equal = vec![false; own.len()];
+    for ids in by_name.into_values() {
+        // More of one name are told apart by number, not shared.
+        if let [a, b] = ids.as_slice()
+            && let (Some(first), Some(second)) = (own.get(*a), own.get(*b))
+            && first.body == second.body
+        {
+            set(&mut equal, *a, true);
+            set(&mut equal, *b, true);
+        }
+    }
+    equal
+}
+
+/// Whether a type is an object with properties, or made of such.
+fn is_structured(ty: &Type) -> bool {
+    match ty {
+        Type::Object(object) => !object.properties.is_empty(),
+        Type::Union(members) | Type::Intersection(members) => members
+            .iter()
+            .any(|member| matches!(member, Type::Named(_)) || is_structured(member)),
+        _ => false,
+    }
+}
+
+/// Whether the name of a whole schema is only that of its tool.
+fn is_label(definition: &Definition, tool: &str) -> bool {
+    let plain = |text: &str| -> String {
+        let letters = text.chars().filter(char::is_ascii_alphanumeric);
+        letters.map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let name = plain(definition.wanted_name.as_deref().unwrap_or_default());
+    let ending = name.strip_prefix(&plain(tool)).unwrap_or(&name);
+    ROOT_ENDINGS.contains(&ending)
+}

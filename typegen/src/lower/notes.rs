@@ -1,0 +1,533 @@
+//! What a caller is told of a schema beside its type: the author's description
+//! and, in one terse form after it, what bounds the values: `Page size (1–100,
+//! default 30)`.
+//!
+//! Types have no place for comments but properties and declarations. So what is
+//! said of parts between them, such as the items of an array, is said there too.
+
+use serde_json::{Map, Value};
+
+use super::literal::MAX_VALUES;
+use super::said::{says_bound, says_default, says_word};
+use super::scope::Dialect;
+use super::{Lowering, MAX_DEPTH, Side};
+use crate::degradation::Reason;
+use crate::text::{comment_text, prefix, push_property_key, push_string_literal};
+
+/// Bytes of a comment on a property or a type.
+const MAX_COMMENT: usize = 4_000;
+/// Bytes of one value or pattern in a note.
+const MAX_VALUE: usize = 160;
+/// Bytes of the values that stand for an enumeration too long for a type.
+const MAX_HEAD: usize = 120;
+/// Bytes of the examples in a note.
+const MAX_EXAMPLES: usize = 80;
+/// The largest integers that generators write as bounds where they mean none.
+const SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
+
+impl<'a> Lowering<'a, '_> {
+    /// The comment on a schema at `keys` from the present place, if there is
+    /// anything to say. `name` is what it is called: a title that only repeats
+    /// that says nothing.
+    pub(super) fn comment(
+        &mut self,
+        keys: &[&'a str],
+        name: Option<&str>,
+        schema: &Value,
+    ) -> Option<String> {
+        let mut told = Told::default();
+        self.tell(schema, name, 0, &mut told);
+        let (text, cut) = comment_text(&told.text(), MAX_COMMENT);
+        if cut {
+            told.shortened.push("description");
+        }
+        for keyword in told.shortened {
+            self.degrade_at(keys, Reason::Shortened { keyword });
+        }
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// Adds what a schema says itself, and what its parts say that have no
+    /// comment of their own.
+    fn tell(&self, schema: &Value, name: Option<&str>, depth: usize, told: &mut Told) {
+        let Some(map) = schema.as_object() else {
+            return;
+        };
+        if depth >= MAX_DEPTH {
+            return;
+        }
+        let says = |keyword: &str| map.get(keyword).and_then(Value::as_str).map(str::trim);
+        let described = says("description").filter(|text| !text.is_empty());
+        let title = says("title").filter(|title| name.is_some_and(|name| !alike(title, name)));
+        if let Some(text) = described.or(title) {
+            told.line(text);
+        }
+        if self.dialect != Dialect::Modern && map.contains_key("$ref") {
+            return;
+        }
+        notes(map, described.unwrap_or_default(), self.side, told);
+
+        for schema in list(map, "allOf") {
+            self.tell_part(schema, "", depth, told);
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            let choices = list(map, keyword);
+            let not_null = |choice: &&Value| choice.get("type").is_none_or(|ty| ty != "null");
+            let several = choices.iter().filter(not_null).nth(1).is_some();
+            for choice in choices {
+                let label = if several {
+                    label(choice)
+                } else {
+                    String::new()
+                };
+                self.tell_part(choice, &label, depth, told);
+            }
+        }
+        for (keyword, label) in [
+            ("items", "each"),
+            ("additionalItems", "further"),
+            ("additionalProperties", "values"),
+            ("propertyNames", "keys"),
+        ] {
+            if let Some(part @ Value::Object(_)) = map.get(keyword) {
+                self.tell_part(part, label, depth, told);
+            }
+        }
+        for keyword in ["prefixItems", "items"] {
+            for (index, place) in list(map, keyword).iter().enumerate() {
+                self.tell_part(place, &format!("[{index}]"), depth, told);
+            }
+        }
+        if let Some(Value::Object(patterns)) = map.get("patternProperties") {
+            for (pattern, part) in patterns {
+                let label = format!("keys /{}/", shortened(pattern, "patternProperties", told));
+                told.note(label.clone());
+                self.tell_part(part, &label, depth, told);
+            }
+        }
+    }
+
+    /// Adds what a part without a comment of its own says, after its label.
+    fn tell_part(&self, part: &Value, label: &str, depth: usize, told: &mut Told) {
+        if self.is_declared(part) || told.full() {
+            return;
+        }
+        let mut inner = Told::default();
+        self.tell(part, None, depth + 1, &mut inner);
+        told.shortened.append(&mut inner.shortened);
+        told.size += inner.size + label.len();
+        if label.is_empty() {
+            for line in inner.lines {
+                told.line(&line);
+            }
+            for note in inner.notes {
+                told.note(note);
+            }
+            told.parts.append(&mut inner.parts);
+        } else if inner.lines.is_empty() && inner.parts.is_empty() {
+            if !inner.notes.is_empty() {
+                told.parts
+                    .push(format!("{label} {}", inner.notes.join(", ")));
+            }
+        } else {
+            told.after.push(format!("{label}: {}", inner.text()));
+        }
+        told.after.append(&mut inner.after);
+    }
+}
+
+/// What is said of one place.
+#[derive(Default)]
+struct Told {
+    /// Descriptions.
+    lines: Vec<String>,
+    /// Constraints.
+    notes: Vec<String>,
+    /// Constraints of parts, each after its label.
+    parts: Vec<String>,
+    /// Descriptions of parts, each after its label.
+    after: Vec<String>,
+    /// Keywords whose text was cut.
+    shortened: Vec<&'static str>,
+    /// Bytes of all that, or more.
+    size: usize,
+}
+
+impl Told {
+    fn line(&mut self, line: &str) {
+        if self.full() {
+            return;
+        }
+        self.size += line.len();
+        if !self.lines.iter().any(|before| before == line) {
+            self.lines.push(line.to_owned());
+        }
+    }
+
+    /// Whether there is more than a comment holds already.
+    fn full(&self) -> bool {
+        self.size > MAX_COMMENT
+    }
+
+    fn note(&mut self, note: String) {
+        if self.full() {
+            return;
+        }
+        self.size += note.len();
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut notes = self.notes.join(", ");
+        for part in &self.parts {
+            let semicolon = if notes.is_empty() { "" } else { "; " };
+            notes.push_str(semicolon);
+            notes.push_str(part);
+        }
+        let mut text = self.lines.join("\n");
+        if text.is_empty() {
+            text = notes;
+        } else if !notes.is_empty() {
+            if text.ends_with(')') {
+                text.pop();
+                text.push_str("; ");
+            } else {
+                text.push_str(" (");
+            }
+            text.push_str(&notes);
+            text.push(')');
+        }
+        for line in &self.after {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(line);
+        }
+        text
+    }
+}
+
+/// Adds the constraints of a schema that its type does not show and that its
+/// description does not mention.
+fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told) {
+    let says = |keyword: &str| map.get(keyword).and_then(Value::as_str);
+    let is = |keyword: &str| map.get(keyword) == Some(&Value::Bool(true));
+
+    // A script that reads a number need not know that it is whole.
+    if side == Side::Input && is_integer(map) && !says_word(described, "integer") {
+        told.note("integer".to_owned());
+    }
+    for keyword in ["format", "contentEncoding", "contentMediaType"] {
+        if let Some(name) = says(keyword)
+            && !says_word(described, name)
+        {
+            let name = shortened(name, keyword_name(keyword), told);
+            told.note(name);
+        }
+    }
+    if let Some(range) = range(map, described) {
+        told.note(range);
+    }
+    if let Some(divisor) = map.get("multipleOf").and_then(number)
+        && divisor != "1"
+    {
+        told.note(format!("multiple of {divisor}"));
+    }
+    for (least, most, unit) in [
+        ("minLength", "maxLength", "char"),
+        ("minItems", "maxItems", "item"),
+        ("minProperties", "maxProperties", "key"),
+    ] {
+        let count = |keyword: &str| map.get(keyword).and_then(Value::as_u64);
+        if let Some(size) = size(count(least), count(most), unit, described) {
+            told.note(size);
+        }
+    }
+    if is("uniqueItems") && !says_word(described, "unique") {
+        told.note("unique".to_owned());
+    }
+    if let Some(pattern) = says("pattern")
+        && !described.contains(pattern)
+    {
+        let pattern = shortened(pattern, "pattern", told);
+        told.note(format!("/{pattern}/"));
+    }
+    if let Some(Value::Array(values)) = map.get("enum")
+        && values.len() > MAX_VALUES
+    {
+        told.note(format!("one of {}: {}", values.len(), head(values)));
+    }
+    for keyword in ["dependentRequired", "dependencies"] {
+        if let Some(Value::Object(needs)) = map.get(keyword) {
+            for (key, needed) in needs {
+                let names: Vec<&str> = needed
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_str)
+                    .collect();
+                if !names.is_empty() {
+                    let note = format!("{key} needs {}", names.join(" and "));
+                    let note = shortened(&note, keyword_name(keyword), told);
+                    told.note(note);
+                }
+            }
+        }
+    }
+    if let Some(default) = map.get("default").filter(|default| !default.is_null()) {
+        let text = value_text(default);
+        if !says_default(described, &text) {
+            let text = shortened(&text, "default", told);
+            told.note(format!("default {text}"));
+        }
+    }
+    if let Some(examples) = examples(map, described) {
+        told.note(format!("e.g. {examples}"));
+    }
+    for (keyword, note) in [
+        ("deprecated", "deprecated"),
+        ("readOnly", "read-only"),
+        ("writeOnly", "write-only"),
+    ] {
+        if is(keyword) && !says_word(described, note) {
+            told.note(note.to_owned());
+        }
+    }
+}
+
+/// The keywords whose values [`shortened`] reports, as it needs them.
+fn keyword_name(keyword: &str) -> &'static str {
+    match keyword {
+        "format" => "format",
+        "contentEncoding" => "contentEncoding",
+        "contentMediaType" => "contentMediaType",
+        "dependentRequired" => "dependentRequired",
+        _ => "dependencies",
+    }
+}
+
+/// Whether the values are integers, and the type would not say so: it is
+/// `number` for all of them.
+fn is_integer(map: &Map<String, Value>) -> bool {
+    let named = match map.get("type") {
+        Some(Value::Array(names)) => {
+            names.iter().any(|name| name == "integer") && !names.iter().any(|name| name == "number")
+        }
+        Some(name) => name == "integer",
+        None => false,
+    };
+    let whole = map.get("type").is_some_and(|ty| ty == "number")
+        && map.get("multipleOf").and_then(Value::as_f64) == Some(1.0);
+    (named || whole) && !map.contains_key("enum") && !map.contains_key("const")
+}
+
+/// The bounds of a number: `1–100`, `≥ 1`, `> 0, < 1`.
+fn range(map: &Map<String, Value>, described: &str) -> Option<String> {
+    let bound = |inclusive: &str, exclusive: &str| {
+        // Draft 4 has the exclusive keyword as a flag.
+        let flag = map.get(exclusive) == Some(&Value::Bool(true));
+        let bound = map.get(inclusive).and_then(real_bound);
+        let strict = map.get(exclusive).and_then(real_bound);
+        match (bound, strict) {
+            (_, Some(strict)) => Some((strict, true)),
+            (Some(bound), None) => Some((bound, flag)),
+            (None, None) => None,
+        }
+    };
+    let least = bound("minimum", "exclusiveMinimum");
+    let most = bound("maximum", "exclusiveMaximum");
+    let least = least.filter(|(least, _)| !says_bound(described, least, true));
+    let most = most.filter(|(most, _)| !says_bound(described, most, false));
+    Some(match (least, most) {
+        (Some((least, false)), Some((most, false))) if least == most => format!("exactly {most}"),
+        (Some((least, false)), Some((most, false))) => {
+            let dash = if least.starts_with('-') {
+                " to "
+            } else {
+                "–"
+            };
+            format!("{least}{dash}{most}")
+        }
+        (least, most) => {
+            let mut bounds = Vec::new();
+            if let Some((least, strict)) = least {
+                bounds.push(format!("{} {least}", if strict { ">" } else { "≥" }));
+            }
+            if let Some((most, strict)) = most {
+                bounds.push(format!("{} {most}", if strict { "<" } else { "≤" }));
+            }
+            if bounds.is_empty() {
+                return None;
+            }
+            bounds.join(", ")
+        }
+    })
+}
+
+/// The bounds of a length or a count: `1–256 chars`, `≤ 10 items`, `non-empty`.
+fn size(least: Option<u64>, most: Option<u64>, unit: &str, described: &str) -> Option<String> {
+    let says = |count: u64, least| says_bound(described, &count.to_string(), least);
+    let least = least.filter(|least| *least > 0 && !says(*least, true));
+    let most = most.filter(|most| !says(*most, false));
+    Some(match (least, most) {
+        (None, None) => return None,
+        (Some(1), None) => "non-empty".to_owned(),
+        (Some(least), None) => format!("≥ {least} {unit}s"),
+        (None, Some(most)) => format!("≤ {most} {unit}{}", plural(most)),
+        (Some(least), Some(most)) if least == most => format!("{most} {unit}{}", plural(most)),
+        (Some(least), Some(most)) => format!("{least}–{most} {unit}s"),
+    })
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// A bound that is meant as one: not the ends of the integers a double holds.
+fn real_bound(value: &Value) -> Option<String> {
+    let double = value.as_f64()?;
+    if double.abs() >= SAFE_INTEGER {
+        return None;
+    }
+    number(value)
+}
+
+/// A number as people write it: without a fraction that is none.
+fn number(value: &Value) -> Option<String> {
+    let double = value.as_f64()?;
+    if double.fract() == 0.0 && double.abs() < SAFE_INTEGER {
+        // Without the sign of a negative zero.
+        Some(format!("{}", double + 0.0))
+    } else {
+        Some(value.to_string())
+    }
+}
+
+/// A value as it is written in a script; no more of a long one than shows that
+/// it is too long, and `…` for what is nested deep.
+fn value_text(value: &Value) -> String {
+    let mut text = String::new();
+    push_value(value, 0, &mut text);
+    text
+}
+
+fn push_value(value: &Value, depth: usize, text: &mut String) {
+    const MAX_NESTED: usize = 4;
+    if text.len() > MAX_VALUE {
+        return;
+    }
+    match value {
+        Value::Null => text.push_str("null"),
+        Value::Bool(boolean) => text.push_str(if *boolean { "true" } else { "false" }),
+        Value::Number(_) => text.push_str(&number(value).unwrap_or_default()),
+        Value::String(string) => push_string_literal(prefix(string, 2 * MAX_VALUE), text),
+        Value::Array(items) if items.is_empty() => text.push_str("[]"),
+        Value::Object(entries) if entries.is_empty() => text.push_str("{}"),
+        _ if depth == MAX_NESTED => text.push('…'),
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                text.push_str(if index == 0 { "" } else { ", " });
+                push_value(item, depth + 1, text);
+                if text.len() > MAX_VALUE {
+                    return;
+                }
+            }
+            text.push(']');
+        }
+        Value::Object(entries) => {
+            text.push_str("{ ");
+            for (index, (key, value)) in entries.iter().enumerate() {
+                text.push_str(if index == 0 { "" } else { ", " });
+                push_property_key(prefix(key, 2 * MAX_VALUE), text);
+                text.push_str(": ");
+                push_value(value, depth + 1, text);
+                if text.len() > MAX_VALUE {
+                    return;
+                }
+            }
+            text.push_str(" }");
+        }
+    }
+}
+
+/// The first examples, as many as are short together and not in the
+/// description.
+fn examples(map: &Map<String, Value>, described: &str) -> Option<String> {
+    let several = list(map, "examples").iter();
+    let mut text = String::new();
+    for example in several.chain(map.get("example")).take(5) {
+        let example = value_text(example);
+        if described.contains(example.trim_matches('"')) || text.contains(&example) {
+            continue;
+        }
+        if text.len() + example.len() > MAX_EXAMPLES {
+            break;
+        }
+        if !text.is_empty() {
+            text.push_str(", ");
+        }
+        text.push_str(&example);
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// The first values of a long enumeration, and a mark for the others.
+fn head(values: &[Value]) -> String {
+    let mut text = String::new();
+    for value in values {
+        let value = value_text(value);
+        if text.len() + value.len() > MAX_HEAD {
+            break;
+        }
+        text.push_str(&value);
+        text.push_str(", ");
+    }
+    text.push('…');
+    text
+}
+
+/// What tells a choice from the others: its value, its only property's, or its
+/// type.
+fn label(choice: &Value) -> String {
+    if let Some(value) = choice.get("const") {
+        return prefix(&value_text(value), MAX_VALUE).to_owned();
+    }
+    match (list_of(choice, "enum"), choice.get("type")) {
+        ([value], _) => prefix(&value_text(value), MAX_VALUE).to_owned(),
+        (_, Some(Value::String(ty))) => prefix(ty, MAX_VALUE).to_owned(),
+        _ => "or".to_owned(),
+    }
+}
+
+fn shortened(text: &str, keyword: &'static str, told: &mut Told) -> String {
+    if text.len() <= MAX_VALUE {
+        return text.to_owned();
+    }
+    told.shortened.push(keyword);
+    format!("{}…", prefix(text, MAX_VALUE))
+}
+
+/// Whether a title says no more than a name: the same letters and digits.
+fn alike(title: &str, name: &str) -> bool {
+    let plain = |text: &str| -> String {
+        text.chars()
+            .filter(|c| c.is_alphanumeric())
+            .flat_map(char::to_lowercase)
+            .collect()
+    };
+    plain(title) == plain(name)
+}
+
+fn list<'v>(map: &'v Map<String, Value>, keyword: &str) -> &'v [Value] {
+    match map.get(keyword) {
+        Some(Value::Array(list)) => list,
+        _ => &[],
+    }
+}
+
+fn list_of<'v>(schema: &'v Value, keyword: &str) -> &'v [Value] {
+    schema.as_object().map_or(&[], |map| list(map, keyword))
+}
