@@ -7,7 +7,6 @@ use std::path::Path;
 
 use callgate_typegen::names::assign;
 use callgate_typegen::{Declarations, Detail, Reason, ToolSchema, generate};
-use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 /// Generates tools of one server, given as a server lists them.
@@ -297,101 +296,4 @@ fn ten_thousand_tools_are_declared() {
     let text = declare(&tools).text(Detail::Full, |_| true);
     assert_eq!(text.matches("declare function ").count(), 10_000);
     assert_eq!(text.matches("type ").count(), 100);
-}
-
-/// JSON made of what schemas are made of, in places where it may not belong.
-fn hostile() -> impl Strategy<Value = Value> {
-    let word = prop::sample::select(vec![
-        "$ref",
-        "#",
-        "#/$defs/a",
-        "a",
-        "object",
-        "array",
-        "string",
-        "null",
-        "type",
-        "title",
-        "properties",
-        "required",
-        "items",
-        "prefixItems",
-        "enum",
-        "const",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "$defs",
-        "additionalProperties",
-        "patternProperties",
-        "description",
-        "nullable",
-        "$id",
-        "not",
-        "minItems",
-        "contains",
-        "if",
-        "then",
-        "else",
-        "dependentRequired",
-        "dependentSchemas",
-        "dependencies",
-        "propertyNames",
-        "maxProperties",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "definitions",
-        "$anchor",
-        "$dynamicAnchor",
-        "$dynamicRef",
-        "$schema",
-        "http://json-schema.org/draft-07/schema#",
-        "a#a",
-        "#a",
-        "*/",
-        "\u{2028}",
-        "__proto__",
-        "#/%zz",
-        "#/$defs/~2",
-    ]);
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<f64>().prop_map(|number| json!(number)),
-        any::<u64>().prop_map(Value::from),
-        word.clone().prop_map(Value::from),
-    ];
-    leaf.prop_recursive(5, 80, 6, move |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            prop::collection::vec((word.clone(), inner), 0..7).prop_map(|entries| {
-                let entries = entries.into_iter();
-                Value::Object(
-                    entries
-                        .map(|(key, value)| (key.to_owned(), value))
-                        .collect(),
-                )
-            }),
-        ]
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
-
-    #[test]
-    fn any_json_generates_alone_and_the_same_again(input in hostile(), output in hostile()) {
-        let neighbour = json!({
-            "name": "neighbour",
-            "inputSchema": { "type": "object", "properties": { "x": { "type": "string" } } },
-        });
-        let odd = json!({ "name": "odd", "inputSchema": input, "outputSchema": output });
-        let tools = [odd, neighbour];
-        let declarations = declare(&tools);
-        let text = declarations.text(Detail::Full, |_| true);
-        let expected =
-            "declare function server_neighbour(input?: { x?: string }): Promise<unknown>;\n";
-        prop_assert!(text.ends_with(expected), "{}", text);
-        prop_assert_eq!(declare(&tools).text(Detail::Full, |_| true), text);
-    }
 }

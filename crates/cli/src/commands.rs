@@ -145,11 +145,10 @@ async fn types(config: Option<&Path>, args: TypesArgs) -> anyhow::Result<u8> {
     let text = gate.declarations(args.detail, |function| {
         all || args.tools.iter().any(|tool| tool == function)
     });
-    let ambient = match args.detail {
-        Detail::Name | Detail::Summary => "",
-        _ => callgate::ambient_declarations(),
-    };
-    print::out(&format!("{ambient}{text}"))?;
+    match args.detail {
+        Detail::Name | Detail::Summary => print::out(&text)?,
+        _ => print::out(&format!("{}\n{text}", callgate::ambient_declarations()))?,
+    }
     gate.shutdown().await;
     Ok(0)
 }
