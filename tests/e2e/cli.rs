@@ -337,23 +337,18 @@ fn the_declarations_of_one_tool() {
 
             /** One line of the log */
             type LogEntry = {
-              timestamp: string;
-              level: "debug" | "info" | "warn" | "error";
-              service: string;
-              message: string;
+             /** date-time */ timestamp: string;
+             level: "debug" | "info" | "warn" | "error";
+             service: string;
+             message: string;
             };
             /** Get the shop's log entries, oldest first. */
             declare function logging_getLogs(input?: {
-              /** Oldest moment of interest, in milliseconds since the Unix epoch; without it, from the start of the log */
-              since?: number;
-              /** First moment no longer of interest, in milliseconds since the Unix epoch; without it, to the end of the log */
-              until?: number;
-              /** Only entries of this level */
-              level?: "debug" | "info" | "warn" | "error";
-              /** Only entries of this service */
-              service?: string;
-              /** At most this many entries, oldest first; without it, all */
-              limit?: number;
+             /** Oldest moment of interest, in milliseconds since the Unix epoch; without it, from the start of the log */ since?: number;
+             /** First moment no longer of interest, in milliseconds since the Unix epoch; without it, to the end of the log */ until?: number;
+             /** Only entries of this level */ level?: "debug" | "info" | "warn" | "error";
+             /** Only entries of this service */ service?: string;
+             /** At most this many entries, oldest first; without it, all (integer, ≥ 0) */ limit?: number;
             }): Promise<{ entries: LogEntry[] }>;
             --- stderr
         "#]],

@@ -1,36 +1,45 @@
 type SDocumentsAndAnchorsInput = {
-  by_anchor?: Point;
-  by_id?: Circle;
-  inside_it?: Radius;
-  itself?: SDocumentsAndAnchorsInput;
-  escaped?: ABCD;
-  tree?: Tree;
-  elsewhere?: unknown;
+ by_anchor?: number[];
+ by_id?: Circle;
+ inside_it?: Radius;
+ itself?: SDocumentsAndAnchorsInput;
+ escaped?: boolean;
+ tree?: Tree;
+ elsewhere?: unknown;
 };
-type Point = number[];
 type Circle = { radius?: Radius };
+/** ≥ 0 */
 type Radius = number;
-type ABCD = boolean;
 type Tree = { children?: Tree[] };
 declare function s_if_by_kind(input: { kind: "card" | "cash" | "bank"; number?: string; iban?: string } & ({ kind: "card"; number: unknown } | { kind: "cash" | "bank" }) & ({ kind: "bank"; iban: unknown } | { kind: "card" | "cash" })): Promise<unknown>;
 declare function s_if_else(input: { all?: boolean; ids?: string[] } & ({ all: true; ids?: never } | ({ all: false } | { all?: never }) & { ids: unknown })): Promise<unknown>;
 declare function s_if_a_number_is_large(input?: { n?: number }): Promise<unknown>;
+/** Input: user needs password */
 declare function s_dependent(input?: { user?: string; password?: string; card?: string } & ({ user?: never } | { user: unknown; password: unknown }) & ({ card?: never } | { card: unknown; address: string })): Promise<unknown>;
+/** Input: a needs is not draft 7, a needs b */
 declare function s_draft7_dependencies(input?: { a?: string; e?: never } & ({ a?: never } | { a: unknown; b: unknown }) & ({ c?: never } | { c: unknown; d: unknown })): Promise<unknown>;
-declare function s_exactly_one_of(input: { id?: number; name?: string; url?: string } & ({ id: unknown; name?: never; url?: never } | { name: unknown; id?: never; url?: never } | { url: unknown; id?: never; name?: never })): Promise<unknown>;
+declare function s_exactly_one_of(input: {
+ /** integer */ id?: number;
+ name?: string;
+ url?: string;
+} & ({
+ /**/ id: unknown;
+ name?: never;
+ url?: never;
+} | { name: unknown; id?: never; url?: never } | { url: unknown; id?: never; name?: never })): Promise<unknown>;
 declare function s_not(input?: {
-  anything_but_text?: number | boolean | { [key: string]: unknown } | unknown[] | null;
-  a_number_or_text_but_text?: number;
-  one_of_the_others?: "a" | "c";
-  not_null?: string | number | boolean | { [key: string]: unknown } | unknown[];
-  never?: never;
-  inexpressible?: string;
-  legacy?: never;
+ anything_but_text?: number | boolean | { [key: string]: unknown } | unknown[] | null;
+ a_number_or_text_but_text?: number;
+ one_of_the_others?: "a" | "c";
+ not_null?: string | number | boolean | { [key: string]: unknown } | unknown[];
+ never?: never;
+ inexpressible?: string;
+ legacy?: never;
 }): Promise<unknown>;
 declare function s_listed_names(input?: {
-  headers?: { accept?: string; "x-id"?: string };
-  empty?: { [key: string]: never };
-  left_over?: { [key: string]: number };
+ headers?: { accept?: string; "x-id"?: string };
+ /** ≤ 0 keys */ empty?: { [key: string]: never };
+ left_over?: { [key: string]: number };
 }): Promise<unknown>;
 declare function s_documents_and_anchors(input?: SDocumentsAndAnchorsInput): Promise<unknown>;
 // tool "if_a_number_is_large" of server "s": `if` cannot be expressed and is ignored at /inputSchema/properties/n
