@@ -74,7 +74,7 @@ fn catalog(real: &[Value], size: usize) -> Vec<(String, &str, &Value, Value)> {
 }
 
 fn result(index: usize) -> Value {
-    let name = if index % 2 == 0 {
+    let name = if index.is_multiple_of(2) {
         "Item".to_owned()
     } else {
         format!("Item{index}")

@@ -172,7 +172,7 @@ fn what_only_describes_a_tool_is_left_out() {
 fn duplicates_collisions_and_degradations_are_told() {
     let odd = json!({
         "name": "odd",
-        "inputSchema": { "type": "object", "properties": { "x": { "not": {} } } },
+        "inputSchema": { "type": "object", "properties": { "x": { "type": "date" } } },
     });
     check(
         &[
@@ -191,7 +191,7 @@ fn duplicates_collisions_and_degradations_are_told() {
             t_odd = "t" "odd"
             warning: server "s": the tool "delete" is listed more than once; the first one counts
             warning: more than one tool would be s_get_user; use s_get_user_c97c69b6 for "get-user" of "s", s_get_user_7e0bb0c2 for "get_user" of "s"
-            warning: server "t": the types of the tool "odd" are wider than its schema: `not` cannot be expressed and is ignored at "/inputSchema/properties/x"
+            warning: server "t": the types of the tool "odd" are wider than its schema: `type` names "date", which JSON does not have at "/inputSchema/properties/x"
         "#]],
     );
 }
