@@ -66,13 +66,13 @@ fn types_take_what_the_test_suite_calls_valid() {
 
 #[test]
 fn types_take_what_random_schemas_accept() {
-    let cases = random::schemas(1_000, seed());
+    let cases = random::schemas(600, seed());
     let schemas: Vec<_> = cases
         .iter()
         .map(|case| (&case.schema, case.instances.iter().collect()))
         .collect();
     let count: usize = cases.iter().map(|case| case.instances.len()).sum();
-    assert!(count > 3_000, "{count}");
+    assert!(count > 2_000, "{count}");
     let mut rejected = Vec::new();
     for (case, verdicts) in cases.iter().zip(check("random", &schemas)) {
         for (instance, verdict) in case.instances.iter().zip(verdicts) {

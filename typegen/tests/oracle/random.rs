@@ -187,7 +187,7 @@ fn schema() -> impl Strategy<Value = Value> {
             1 => inner.clone().prop_map(|schema| ("not", schema)),
             1 => inner.clone().prop_map(|schema| ("if", schema)),
             1 => inner.clone().prop_map(|schema| ("then", schema)),
-            1 => inner.prop_map(|schema| ("else", schema)),
+            1 => inner.clone().prop_map(|schema| ("else", schema)),
         ];
         let keyword = prop_oneof![
             5 => of_objects,
@@ -198,14 +198,28 @@ fn schema() -> impl Strategy<Value = Value> {
             1 => Just(("$ref", json!("#/$defs/A"))),
             1 => prop::sample::select(vec!["A", "Entry"]).prop_map(|title| ("title", json!(title))),
         ];
-        prop::collection::vec(keyword, 1..6).prop_map(|keywords| {
+        // A choice by kind, as people write it.
+        let by_kind = prop::collection::vec(inner, 3).prop_map(|inner| {
+            let [then, otherwise, a] = inner.as_slice() else {
+                return Value::Bool(true);
+            };
+            json!({
+                "type": "object",
+                "properties": { "kind": { "enum": ["a", "b", 0] }, "a": a },
+                "if": { "properties": { "kind": { "const": "a" } }, "required": ["kind"] },
+                "then": then,
+                "else": otherwise,
+            })
+        });
+        let any = prop::collection::vec(keyword, 1..6).prop_map(|keywords| {
             Value::Object(
                 keywords
                     .into_iter()
                     .map(|(keyword, value)| (keyword.to_owned(), value))
                     .collect(),
             )
-        })
+        });
+        prop_oneof![8 => any, 1 => by_kind]
     })
 }
 
