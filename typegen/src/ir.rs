@@ -352,7 +352,7 @@ fn with_one_object(members: Vec<Type>) -> Vec<Type> {
 
 #[cfg(test)]
 mod tests {
-    use super::Type;
+    use super::{Additional, Literal, Object, Property, Type};
 
     #[test]
     fn unions_and_intersections_are_flat_and_without_repetitions() {
@@ -373,6 +373,53 @@ mod tests {
         check(
             Type::intersection([Type::Number, Type::Unknown, Type::Integer]),
             Type::Integer,
+        );
+        let literal = |text: &str| Type::Literal(Literal::String(text.to_owned()));
+        check(
+            Type::intersection([
+                Type::union([literal("a"), Type::Number, Type::Null]),
+                Type::Named(0),
+                Type::union([Type::String, Type::Integer]),
+            ]),
+            Type::Intersection(vec![
+                Type::union([literal("a"), Type::Integer]),
+                Type::Named(0),
+            ]),
+        );
+        check(
+            Type::intersection([literal("a"), Type::Named(0), literal("b")]),
+            Type::Never,
+        );
+        let object = |name: &str, ty: Type, optional: bool| {
+            let name = name.to_owned();
+            let property = Property {
+                name,
+                ty,
+                optional,
+                doc: None,
+            };
+            Object {
+                properties: vec![property],
+                additional: Additional::Unmentioned,
+            }
+        };
+        let both = Object {
+            properties: [
+                object("a", Type::String, false).properties,
+                object("b", Type::Null, true).properties,
+            ]
+            .concat(),
+            additional: Additional::Typed(Box::new(Type::Unknown)),
+        };
+        check(
+            Type::intersection([
+                Type::Object(object("a", Type::Unknown, false)),
+                Type::Named(0),
+                Type::open_object(),
+                Type::Object(object("b", Type::Null, true)),
+                Type::Object(object("a", Type::String, true)),
+            ]),
+            Type::Intersection(vec![Type::Object(both), Type::Named(0)]),
         );
     }
 }
