@@ -2,7 +2,7 @@
 //!
 //! The tools are those of a real server, once for each of as many servers as it
 //! takes; each has a result type of its own besides, half of them under a name
-//! that every server uses. Printed are the medians of repeated runs.
+//! that every server uses. Printed are the median and the best of repeated runs.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "without its data it cannot run")]
@@ -15,7 +15,7 @@ use callgate_typegen::names::assign;
 use callgate_typegen::{Detail, ToolSchema, generate};
 use serde_json::{Value, json};
 
-const SIZES: [(usize, u32); 4] = [(100, 200), (1_000, 40), (10_000, 10), (100_000, 2)];
+const SIZES: [(usize, u32); 3] = [(100, 200), (1_000, 100), (10_000, 10)];
 
 fn main() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -25,9 +25,9 @@ fn main() {
     let list: Value = serde_json::from_str(&text).unwrap();
     let real = list["tools"].as_array().unwrap();
 
-    println!("median of runs, in milliseconds");
+    println!("median (best) of runs, in milliseconds");
     println!(
-        "{:>8}{:>10}{:>10}{:>10}{:>12}",
+        "{:>8}{:>18}{:>18}{:>18}{:>12}",
         "tools", "names", "generate", "text", "bytes"
     );
     for (size, runs) in SIZES {
@@ -53,10 +53,10 @@ fn main() {
         let declarations = generate(&schemas);
         let text = declarations.text(Detail::Full, |_| true);
         println!(
-            "{size:>8}{:>10}{:>10}{:>10}{:>12}",
-            median(runs, || assign(pairs())),
-            median(runs, || generate(&schemas)),
-            median(runs, || declarations.text(Detail::Full, |_| true)),
+            "{size:>8}{:>18}{:>18}{:>18}{:>12}",
+            times(runs, || assign(pairs())),
+            times(runs, || generate(&schemas)),
+            times(runs, || declarations.text(Detail::Full, |_| true)),
             text.len(),
         );
     }
@@ -96,15 +96,18 @@ fn result(index: usize) -> Value {
     })
 }
 
-fn median<T>(runs: u32, mut run: impl FnMut() -> T) -> String {
+fn times<T>(runs: u32, mut run: impl FnMut() -> T) -> String {
     let mut took: Vec<Duration> = (0..runs)
         .map(|_| {
             let start = Instant::now();
-            black_box(run());
-            start.elapsed()
+            let made = black_box(run());
+            let took = start.elapsed();
+            drop(made);
+            took
         })
         .collect();
     took.sort();
     let middle = took[took.len() / 2];
-    format!("{:.2}", middle.as_secs_f64() * 1_000.0)
+    let [middle, best] = [middle, took[0]].map(|took| took.as_secs_f64() * 1_000.0);
+    format!("{middle:.2} ({best:.2})")
 }

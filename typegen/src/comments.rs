@@ -16,6 +16,8 @@ pub(crate) const LEGEND: &str = "// A property without a comment is described wh
 pub(crate) enum Comments<'t> {
     /// Nothing.
     None,
+    /// Everything, wherever it stands.
+    Each,
     /// What each property's name was last said to mean; an empty text where it
     /// was last without a comment. `omitted` tells whether anything was left
     /// out because it stands before.
@@ -37,10 +39,12 @@ impl<'t> Comments<'t> {
     /// The comment that a property needs here, if it needs one: an empty one
     /// says that it has none where its name had one before.
     pub(crate) fn needed(&self, property: &'t Property) -> Option<&'t str> {
-        let Self::Said { latest, .. } = self else {
-            return None;
-        };
         let doc = property.doc.as_deref().unwrap_or_default();
+        let latest = match self {
+            Self::None => return None,
+            Self::Each => return property.doc.as_deref(),
+            Self::Said { latest, .. } => latest,
+        };
         let before = latest.get(property.name.as_str()).copied();
         (before.unwrap_or_default() != doc).then_some(doc)
     }

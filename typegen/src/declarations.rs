@@ -159,14 +159,14 @@ impl Declarations {
         let types: Vec<usize> = self
             .types
             .iter()
-            .map(|ty| length(&|text| self.declare_type(ty, text, &mut Comments::new())))
+            .map(|ty| length(&|text| self.declare_type(ty, text, &mut Comments::Each)))
             .collect();
         let too_long: Vec<bool> = self
             .functions
             .iter()
             .map(|function| {
                 let own =
-                    length(&|text| self.declare_function(function, text, &mut Comments::new()));
+                    length(&|text| self.declare_function(function, text, &mut Comments::Each));
                 self.reachable(function.mentions.iter().copied())
                     .into_iter()
                     .filter_map(|id| types.get(id).copied())

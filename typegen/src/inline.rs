@@ -52,7 +52,7 @@ pub(crate) fn settle(
 ) -> SettledTool {
     let mut settling = Settling {
         named: named(tool, lowered, &own),
-        own: &own,
+        own,
         place: HashMap::new(),
         open: Vec::new(),
         next: definitions.len(),
@@ -61,15 +61,14 @@ pub(crate) fn settle(
     let (output, output_doc) = settling.root(&lowered.output);
     // Naming a type may find more that need one.
     while let Some(id) = settling.open.pop() {
-        let Some(definition) = own.get(id) else {
+        let Some(definition) = settling.own.get(id).cloned() else {
             continue;
         };
-        let body = settling.ty(&definition.body, 0);
-        let place = settling.place.get(&id).copied().unwrap_or_default();
         let settled = Definition {
-            body,
-            ..definition.clone()
+            body: settling.ty(&definition.body, 0),
+            ..definition
         };
+        let place = settling.place.get(&id).copied().unwrap_or_default();
         definitions.resize_with(definitions.len().max(settling.next), Definition::default);
         if let Some(slot) = definitions.get_mut(place) {
             *slot = settled;
@@ -84,8 +83,8 @@ pub(crate) fn settle(
 }
 
 /// The definitions of one tool on their way to where they end up.
-struct Settling<'o> {
-    own: &'o [Definition],
+struct Settling {
+    own: Vec<Definition>,
     /// Which of them keep a name.
     named: Vec<bool>,
     /// Where those that keep one are in the list of all tools.
@@ -96,16 +95,20 @@ struct Settling<'o> {
     next: TypeId,
 }
 
-impl Settling<'_> {
+impl Settling {
     /// A whole schema, and its comment if that has no other place.
     fn root(&mut self, ty: &Type) -> (Type, Option<String>) {
-        let doc = match ty {
-            Type::Named(id) if !self.keeps_name(*id) => {
-                self.own.get(*id).and_then(|root| root.doc.clone())
-            }
-            _ => None,
-        };
-        (self.ty(ty, 0), doc)
+        if let Type::Named(id) = ty
+            && !self.keeps_name(*id)
+            && let Some(root) = self.own.get_mut(*id)
+        {
+            // Nothing else uses it, so that it need not be copied.
+            let doc = root.doc.take();
+            let body = std::mem::take(&mut root.body);
+            let plain = is_plain(&body);
+            return (if plain { body } else { self.ty(&body, 1) }, doc);
+        }
+        (self.ty(ty, 0), None)
     }
 
     fn keeps_name(&self, id: TypeId) -> bool {
@@ -114,10 +117,14 @@ impl Settling<'_> {
 
     /// A type with definitions put in their places, `nested` of them around it.
     fn ty(&mut self, ty: &Type, nested: usize) -> Type {
+        if is_plain(ty) {
+            return ty.clone();
+        }
         match ty {
             Type::Named(id) => match self.own.get(*id) {
                 Some(definition) if !self.keeps_name(*id) && nested < MAX_NESTED => {
-                    self.ty(&definition.body, nested + 1)
+                    let body = definition.body.clone();
+                    self.ty(&body, nested + 1)
                 }
                 _ => {
                     let next = &mut self.next;
@@ -195,6 +202,13 @@ impl Settling<'_> {
             (Some(doc), Some(inner)) => Some(format!("{doc}\n{label}{inner}")),
         }
     }
+}
+
+/// Whether no definition is mentioned.
+fn is_plain(ty: &Type) -> bool {
+    let mut plain = true;
+    ty.visit(&mut |ty| plain &= !matches!(ty, Type::Named(_)));
+    plain
 }
 
 /// The definition that a property's type is, but for `null` and arrays.
@@ -285,6 +299,9 @@ fn recursive(own: &[Definition]) -> Vec<bool> {
     // Tarjan's algorithm for strongly connected components, without recursion.
     let mentions: Vec<Vec<TypeId>> = own.iter().map(|d| d.body.mentions()).collect();
     let mut recursive = vec![false; own.len()];
+    if mentions.iter().all(Vec::is_empty) {
+        return recursive;
+    }
     let mut order = vec![usize::MAX; own.len()];
     let mut low = vec![usize::MAX; own.len()];
     let mut on_stack = vec![false; own.len()];

@@ -231,20 +231,53 @@ impl Type {
         }
     }
 
+    /// Calls `with` for this type and every type inside it, in order.
+    pub(crate) fn visit<'t>(&'t self, with: &mut impl FnMut(&'t Self)) {
+        with(self);
+        match self {
+            Self::Array(item) => item.visit(with),
+            Self::Tuple(tuple) => {
+                for ty in tuple.places.iter().chain(tuple.rest.as_deref()) {
+                    ty.visit(with);
+                }
+            }
+            Self::Object(object) => {
+                for property in &object.properties {
+                    property.ty.visit(with);
+                }
+                if let Additional::Typed(ty) = &object.additional {
+                    ty.visit(with);
+                }
+            }
+            Self::Union(members) | Self::Intersection(members) => {
+                for ty in members {
+                    ty.visit(with);
+                }
+            }
+            Self::Unknown
+            | Self::Never
+            | Self::Null
+            | Self::Boolean
+            | Self::Integer
+            | Self::Number
+            | Self::String
+            | Self::Literal(_)
+            | Self::Named(_) => {}
+        }
+    }
+
     /// Every declared type that this one mentions, each once, in the order of
     /// first mention.
     pub fn mentions(&self) -> Vec<TypeId> {
         let mut found = Vec::new();
         let mut seen = HashSet::new();
-        let mut open = vec![self];
-        while let Some(ty) = open.pop() {
+        self.visit(&mut |ty| {
             if let Self::Named(id) = ty
                 && seen.insert(*id)
             {
                 found.push(*id);
             }
-            open.extend(ty.children().into_iter().rev());
-        }
+        });
         found
     }
 
@@ -267,7 +300,22 @@ impl Type {
 }
 
 /// Keeps the first of equal members.
-fn without_repetitions(members: Vec<Type>) -> Vec<Type> {
+fn without_repetitions(mut members: Vec<Type>) -> Vec<Type> {
+    // Few are sooner compared than copied and hashed.
+    const FEW: usize = 24;
+    if members.len() <= FEW {
+        let mut kept = 0;
+        for at in 0..members.len() {
+            let (before, rest) = members.split_at_mut(at);
+            let before = before.get(..kept).unwrap_or_default();
+            if rest.first().is_some_and(|member| !before.contains(member)) {
+                members.swap(kept, at);
+                kept += 1;
+            }
+        }
+        members.truncate(kept);
+        return members;
+    }
     let mut kept = Vec::with_capacity(members.len());
     let mut seen = HashSet::with_capacity(members.len());
     for member in members {

@@ -120,7 +120,7 @@ fn classes(definitions: &[Definition], wanted: &[String]) -> Vec<usize> {
             print_type(
                 &definition.body,
                 &mut text,
-                &mut Comments::new(),
+                &mut Comments::Each,
                 &|id, text| {
                     // Writing to a string does not fail.
                     let _ = write!(text, "#{}", class.get(id).copied().unwrap_or_default());

@@ -8,6 +8,10 @@ use std::fmt::Write as _;
 /// single line breaks and indentation, nothing unseen, and cut to `limit` bytes.
 /// The second part tells whether it was cut.
 pub(crate) fn comment_text(text: &str, limit: usize) -> (String, bool) {
+    let plain = |byte: u8| (b' '..0x7f).contains(&byte);
+    if text.len() <= limit && text.bytes().all(plain) {
+        return (inert(text.trim().to_owned()), false);
+    }
     let mut clean = String::with_capacity(text.len().min(limit) + 4);
     let mut blank_lines = 0;
     for line in text.split(ends_line) {
@@ -17,14 +21,18 @@ pub(crate) fn comment_text(text: &str, limit: usize) -> (String, bool) {
             clean.push_str(if blank_lines > 0 { "\n\n" } else { "\n" });
         }
         let content = clean.len();
-        for character in line.chars() {
-            match character {
-                '\t' => clean.push(' '),
-                c if c.is_control() || is_invisible(c) => {}
-                c => clean.push(c),
-            }
-            if clean.len() > limit.saturating_mul(2) {
-                break;
+        if line.bytes().all(plain) {
+            clean.push_str(prefix(line, limit.saturating_mul(2)));
+        } else {
+            for character in line.chars() {
+                match character {
+                    '\t' => clean.push(' '),
+                    c if c.is_control() || is_invisible(c) => {}
+                    c => clean.push(c),
+                }
+                if clean.len() > limit.saturating_mul(2) {
+                    break;
+                }
             }
         }
         clean.truncate(content + clean.get(content..).unwrap_or_default().trim_end().len());

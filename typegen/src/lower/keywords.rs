@@ -40,6 +40,9 @@ pub(super) const OF_ARRAYS: [&str; 10] = [
 impl<'a> Lowering<'a, '_> {
     /// The type of a schema that is an object.
     pub(super) fn keywords(&mut self, map: &'a Map<String, Value>, assume: Kinds) -> Type {
+        if let Some(kinds) = simple_kinds(map) {
+            return any_of(kinds.and(assume));
+        }
         let mut parts = Vec::new();
         if let Some(reference) = map.get("$ref") {
             let target = self.reference("$ref", reference);
@@ -199,6 +202,35 @@ impl<'a> Lowering<'a, '_> {
             self.degrade(Reason::MissingType { keyword });
         }
     }
+}
+
+/// The kind of a schema that only names one without parts: most of all schemas,
+/// and quicker seen at once than by a look at each keyword there could be.
+fn simple_kinds(map: &Map<String, Value>) -> Option<Kinds> {
+    const SAYING_NO_MORE: [&str; 8] = [
+        "description",
+        "title",
+        "default",
+        "format",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+    ];
+    let mut kinds = None;
+    for (keyword, value) in map {
+        if keyword == "type" {
+            kinds = match value.as_str()? {
+                simple @ ("string" | "number" | "integer" | "boolean" | "null") => {
+                    Kinds::of_type(simple)
+                }
+                _ => return None,
+            };
+        } else if !SAYING_NO_MORE.contains(&keyword.as_str()) {
+            return None;
+        }
+    }
+    kinds
 }
 
 /// Whether the schema has keywords for the kinds the instance is known to be

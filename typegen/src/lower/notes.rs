@@ -25,6 +25,47 @@ const MAX_EXAMPLES: usize = 80;
 /// The largest integers that generators write as bounds where they mean none.
 const SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
+/// Keywords that become notes.
+const NOTED: &[&str] = &[
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "format",
+    "contentEncoding",
+    "contentMediaType",
+    "uniqueItems",
+    "pattern",
+    "enum",
+    "dependentRequired",
+    "dependencies",
+    "default",
+    "examples",
+    "example",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+];
+/// Keywords with schemas in them that have no comment of their own.
+const PARTS: &[&str] = &[
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "additionalProperties",
+    "propertyNames",
+    "patternProperties",
+];
+
 impl<'a> Lowering<'a, '_> {
     /// The comment on a schema at `keys` from the present place, if there is
     /// anything to say. `name` is what it is called: a title that only repeats
@@ -65,8 +106,14 @@ impl<'a> Lowering<'a, '_> {
         if self.dialect != Dialect::Modern && map.contains_key("$ref") {
             return;
         }
-        notes(map, described.unwrap_or_default(), self.side, told);
-
+        // Most schemas have none of these, and looking for each costs more than
+        // looking at what there is.
+        if map.keys().any(|keyword| NOTED.contains(&keyword.as_str())) || is_integer(map) {
+            notes(map, described.unwrap_or_default(), self.side, told);
+        }
+        if !map.keys().any(|keyword| PARTS.contains(&keyword.as_str())) {
+            return;
+        }
         for schema in list(map, "allOf") {
             self.tell_part(schema, "", depth, told);
         }

@@ -95,7 +95,8 @@ impl<'a> Lowering<'a, '_> {
     /// anything smaller are labels for forms, and would only hide a `string`.
     pub(super) fn inline_name(&self, schema: &Value, assume: Kinds) -> Option<String> {
         let map = schema.as_object()?;
-        if map.contains_key("$ref") {
+        // First, because most schemas have none.
+        if !map.contains_key("title") || map.contains_key("$ref") {
             return None;
         }
         let of_objects = match map.get("type") {
