@@ -8,6 +8,7 @@
 //! The crate knows no MCP: a call is a function name and JSON text, and a [`CallHandler`] answers it.
 
 mod ended;
+mod frames;
 mod host;
 mod job;
 mod ops;

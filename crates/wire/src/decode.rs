@@ -165,17 +165,6 @@ impl FromWire for HostFrame {
                 };
                 Ok(Self::Reply(Reply { call, outcome }))
             }
-            kind::TERMINATE => {
-                let reason = match r.u8("reason")? {
-                    0 => TerminateReason::ScriptTime,
-                    1 => TerminateReason::RunTime,
-                    2 => TerminateReason::Cancelled,
-                    3 => TerminateReason::Limit,
-                    other => return Err(bad("reason", other)),
-                };
-                r.end()?;
-                Ok(Self::Terminate { reason })
-            }
             kind => Err(WireError::Kind { kind }),
         }
     }

@@ -85,16 +85,6 @@ impl ToWire for HostFrame {
                     }
                 }
             }
-            Self::Terminate { reason } => {
-                let mut w = Writer::new(kind::TERMINATE);
-                w.u8(match reason {
-                    TerminateReason::ScriptTime => 0,
-                    TerminateReason::RunTime => 1,
-                    TerminateReason::Cancelled => 2,
-                    TerminateReason::Limit => 3,
-                });
-                w.finish(Text::default(), max_frame)
-            }
         }
     }
 }
@@ -192,7 +182,6 @@ impl ToWire for WorkerFrame {
 pub(crate) mod kind {
     pub(crate) const START: u8 = 0x01;
     pub(crate) const REPLY: u8 = 0x02;
-    pub(crate) const TERMINATE: u8 = 0x03;
     pub(crate) const READY: u8 = 0x81;
     pub(crate) const CALL: u8 = 0x82;
     pub(crate) const OUTPUT: u8 = 0x83;

@@ -9,11 +9,6 @@ pub enum HostFrame {
     Start(Start),
     /// The answer to one call.
     Reply(Reply),
-    /// Stop the script now, tell what it printed so far, and end.
-    Terminate {
-        /// Why.
-        reason: TerminateReason,
-    },
 }
 
 /// A frame from a worker to the host.
@@ -28,7 +23,7 @@ pub enum WorkerFrame {
     Call(Call),
     /// A message of the console, in the head of the output.
     Output(Output),
-    /// The tail of the output; sent once, before `Done` or on `Terminate`.
+    /// The tail of the output; sent once, before `Done`, or when the script is stopped.
     OutputEnd(OutputEnd),
     /// The worker saw a limit of its own pass; it is about to end, one way or another.
     LimitHit(LimitHit),
@@ -116,19 +111,6 @@ pub enum ErrorClass {
     Denied,
 }
 
-/// Why the host stops a script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TerminateReason {
-    /// The script's own time is over.
-    ScriptTime,
-    /// The time of the whole run is over.
-    RunTime,
-    /// The caller cancelled the run.
-    Cancelled,
-    /// Another limit that the host holds was passed.
-    Limit,
-}
-
 /// The level of a console message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
@@ -191,7 +173,7 @@ pub enum Done {
     Threw(Exception),
     /// It waits for something that can never happen.
     NeverSettled,
-    /// It was stopped, by `Terminate` or by a limit of the worker.
+    /// It was stopped, by the host or by a limit of the worker.
     Terminated,
 }
 

@@ -26,7 +26,7 @@ pub use encode::{Encoded, ToWire};
 pub use error::WireError;
 pub use frames::{
     Call, Done, ErrorClass, Exception, HostFrame, Level, LimitHit, Output, OutputEnd, Reply,
-    ReturnValue, Start, TerminateReason, Thrown, WhichLimit, WorkerFrame, WorkerLimits,
+    ReturnValue, Start, Thrown, WhichLimit, WorkerFrame, WorkerLimits,
 };
 pub use text::Text;
 

@@ -50,14 +50,7 @@ fn host_frame() -> impl Strategy<Value = HostFrame> {
     let outcome = prop_oneof![text().prop_map(Ok), thrown.prop_map(Err)];
     let reply = (any::<u64>(), outcome)
         .prop_map(|(call, outcome)| HostFrame::Reply(Reply { call, outcome }));
-    let terminate = prop_oneof![
-        Just(TerminateReason::ScriptTime),
-        Just(TerminateReason::RunTime),
-        Just(TerminateReason::Cancelled),
-        Just(TerminateReason::Limit)
-    ]
-    .prop_map(|reason| HostFrame::Terminate { reason });
-    prop_oneof![start, reply, terminate]
+    prop_oneof![start, reply]
 }
 
 fn worker_frame() -> impl Strategy<Value = WorkerFrame> {

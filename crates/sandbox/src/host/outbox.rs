@@ -1,13 +1,12 @@
 //! What goes to a worker: frames in their order, and how much of them it has not read yet.
 
-use std::io::IoSlice;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, Write};
+use std::os::unix::net::UnixStream;
 
 use callgate_wire::{Encoded, HostFrame, ToWire, WireError};
-use tokio::io::AsyncWriteExt;
-use tokio::net::unix::OwnedWriteHalf;
-use tokio::sync::mpsc;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// Bytes of an answer that still makes a frame.
 pub(super) const LONGEST_ANSWER: usize = u32::MAX as usize - (1 << 10);
@@ -16,73 +15,91 @@ pub(super) const LONGEST_ANSWER: usize = u32::MAX as usize - (1 << 10);
 /// must not fill the host's memory with them.
 const UNREAD_BYTES: usize = 256 << 20;
 
-/// The end where frames go in.
-#[derive(Debug)]
+/// Frames that are written at once.
+const FRAMES_AT_ONCE: usize = 32;
+
+/// The frames that wait to be written.
+#[derive(Debug, Default)]
 pub(super) struct Outbox {
-    frames: mpsc::UnboundedSender<Encoded>,
-    unread: Arc<AtomicUsize>,
+    frames: VecDeque<Encoded>,
+    /// Bytes of the first frame that have been written.
+    written: usize,
+    /// Bytes of all frames that have not.
+    unread: usize,
 }
 
 impl Outbox {
-    /// Both ends.
-    pub(super) fn new() -> (Self, ToWrite) {
-        let (frames, queue) = mpsc::unbounded_channel();
-        let unread = Arc::new(AtomicUsize::new(0));
-        let to_write = ToWrite {
-            queue,
-            unread: Arc::clone(&unread),
-        };
-        (Self { frames, unread }, to_write)
+    /// Whether all frames have been written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
     }
 
     /// Whether an answer of this length may wait too; an error says how much waits already. Where
     /// nothing waits there is room for any length.
     pub(super) fn has_room(&self, bytes: usize) -> Result<(), usize> {
-        match self.unread.load(Ordering::Relaxed) {
+        match self.unread {
             0 => Ok(()),
             unread if unread.saturating_add(bytes) <= UNREAD_BYTES => Ok(()),
             unread => Err(unread),
         }
     }
 
-    /// Sends a frame, whether there is room or not.
-    pub(super) fn send(&self, frame: HostFrame) -> Result<(), WireError> {
+    /// Adds a frame, whether there is room or not.
+    pub(super) fn push(&mut self, frame: HostFrame) -> Result<(), WireError> {
         let frame = frame.encode(u32::MAX as usize)?;
-        self.unread.fetch_add(frame.len(), Ordering::Relaxed);
-        // A worker that is gone shows on the reading side.
-        let _gone = self.frames.send(frame);
+        self.unread = self.unread.saturating_add(frame.len());
+        self.frames.push_back(frame);
         Ok(())
     }
-}
 
-/// The end where they come out.
-#[derive(Debug)]
-pub(super) struct ToWrite {
-    queue: mpsc::UnboundedReceiver<Encoded>,
-    unread: Arc<AtomicUsize>,
-}
-
-impl ToWrite {
-    /// Writes frames in the order they come, until the worker or the run is gone.
-    pub(super) async fn write(mut self, mut writing: OwnedWriteHalf) {
-        while let Some(frame) = self.queue.recv().await {
-            let mut slices = frame.slices().map(IoSlice::new);
-            let mut slices = slices.as_mut_slice();
-            while !slices.is_empty() {
-                match writing.write_vectored(slices).await {
-                    Ok(0) | Err(_) => return,
-                    Ok(written) => IoSlice::advance_slices(&mut slices, written),
+    /// Writes as much as the socket takes without a wait.
+    pub(super) fn flush(&mut self, mut socket: &UnixStream) {
+        while !self.frames.is_empty() {
+            let mut slices = Vec::with_capacity(2 * FRAMES_AT_ONCE);
+            for frame in self.frames.iter().take(FRAMES_AT_ONCE) {
+                slices.extend(frame.slices().map(IoSlice::new));
+            }
+            let mut rest = slices.as_mut_slice();
+            IoSlice::advance_slices(&mut rest, self.written);
+            match socket.write_vectored(rest) {
+                Ok(written) => self.advance(written),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // A worker that is gone shows on the reading side, and reads nothing more.
+                Err(_) => {
+                    *self = Self::default();
+                    return;
                 }
             }
-            self.unread.fetch_sub(frame.len(), Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until the socket takes more; on a descriptor of its own, since the runtime waits for one
+    /// thing on each.
+    pub(super) async fn room(socket: UnixStream) -> io::Result<()> {
+        // SAFETY: the descriptor is owned, so it is open, and the same one, until it is dropped.
+        let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::WRITABLE) }?;
+        socket.writable().await?.retain_ready();
+        Ok(())
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.unread = self.unread.saturating_sub(bytes);
+        self.written = self.written.saturating_add(bytes);
+        while let Some(first) = self.frames.front()
+            && first.len() <= self.written
+        {
+            self.written -= first.len();
+            self.frames.pop_front();
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use callgate_wire::Reply;
-    use tokio::net::UnixStream;
 
     use super::*;
 
@@ -91,28 +108,52 @@ mod tests {
         HostFrame::Reply(Reply { call: 1, outcome })
     }
 
-    #[tokio::test]
-    async fn what_is_not_read_is_bounded() {
-        let (outbox, to_write) = Outbox::new();
+    #[test]
+    fn what_is_not_read_is_bounded() {
+        let mut outbox = Outbox::default();
         assert_eq!(outbox.has_room(usize::MAX), Ok(()));
-        outbox.send(answer(1 << 20)).expect("it is short enough");
-        let unread = outbox.unread.load(Ordering::Relaxed);
+        outbox.push(answer(1 << 20)).expect("it is short enough");
+        let unread = outbox.unread;
         assert!(unread > 1 << 20);
         assert_eq!(outbox.has_room(UNREAD_BYTES - unread), Ok(()));
         assert_eq!(outbox.has_room(UNREAD_BYTES - unread + 1), Err(unread));
         assert_eq!(outbox.has_room(usize::MAX), Err(unread));
+    }
 
-        // Read, it makes room again.
-        let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
-        let (_reading, writing) = ours.into_split();
-        let read = async {
-            let mut bytes = vec![0; unread];
-            tokio::io::AsyncReadExt::read_exact(&mut theirs, &mut bytes).await
-        };
-        let unread = Arc::clone(&outbox.unread);
-        drop(outbox);
-        let ((), read) = tokio::join!(to_write.write(writing), read);
-        assert!(read.is_ok());
-        assert_eq!(unread.load(Ordering::Relaxed), 0);
+    #[tokio::test]
+    async fn frames_are_written_in_their_order_as_they_are_read() {
+        let frames: Vec<_> = (0..100).map(|i| answer(i * 997)).collect();
+        let mut expected = Vec::new();
+        let mut outbox = Outbox::default();
+        for frame in frames {
+            let encoded = frame.clone().encode(u32::MAX as usize).expect("short");
+            expected.extend(encoded.slices().concat());
+            outbox.push(frame).expect("it is short enough");
+        }
+        let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+        ours.set_nonblocking(true).expect("it is a socket");
+        let reader = std::thread::spawn(move || {
+            let mut read = Vec::new();
+            // In pieces that are no multiple of a frame.
+            let mut piece = vec![0; 10_007];
+            while let Ok(bytes @ 1..) = (&theirs).read(&mut piece) {
+                read.extend_from_slice(piece.get(..bytes).unwrap_or_default());
+            }
+            read
+        });
+        outbox.flush(&ours);
+        while !outbox.is_empty() {
+            let writing = ours.try_clone().expect("a descriptor");
+            Outbox::room(writing).await.expect("the reader is there");
+            outbox.flush(&ours);
+        }
+        drop(ours);
+        let read = reader.join().expect("it ends");
+        assert!(
+            read == expected,
+            "the bytes are other than those of the frames"
+        );
+        assert!(outbox.is_empty());
+        assert_eq!((outbox.unread, outbox.written), (0, 0));
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::WorkerProgram;
-use crate::worker::{Settings, WORKER_NAME};
+use crate::worker::{STOP_SIGNAL, Settings, WORKER_NAME};
 
 /// Bytes of a dead worker's standard error that are looked at.
 const STDERR_BYTES: usize = 16 << 10;
@@ -85,6 +85,7 @@ pub(super) struct Worker {
     pub(super) settings: Settings,
     socket: Option<UnixStream>,
     child: Option<Child>,
+    cpu_clock: Option<libc::clockid_t>,
     dead: mpsc::Sender<Dead>,
 }
 
@@ -103,24 +104,32 @@ impl Worker {
 
     /// Processor time the process has used so far, all its threads together; `None` once it is dead.
     pub(super) fn cpu_time(&self) -> Option<Duration> {
-        let pid = libc::pid_t::try_from(self.child.as_ref()?.id()).ok()?;
-        let mut clock: libc::clockid_t = 0;
+        // Of a process that was waited for, the id could be another's.
+        self.child.as_ref()?;
         let mut time = libc::timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // SAFETY: both calls write to one live value each. The process is a child that was not
-        // waited for, so its id is not another's.
-        let read = unsafe {
-            libc::clock_getcpuclockid(pid, &raw mut clock) == 0
-                && libc::clock_gettime(clock, &raw mut time) == 0
-        };
-        if !read {
+        // SAFETY: writes to one live value.
+        if unsafe { libc::clock_gettime(self.cpu_clock?, &raw mut time) } != 0 {
             return None;
         }
         let seconds = u64::try_from(time.tv_sec).ok()?;
         let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
         Some(Duration::new(seconds, nanoseconds))
+    }
+
+    /// Asks the worker to stop its script, to tell what it has printed, and to end.
+    pub(super) fn ask_to_stop(&self) {
+        if let Some(child) = &self.child
+            && let Ok(pid) = libc::pid_t::try_from(child.id())
+        {
+            // SAFETY: a system call with numbers. The process was not waited for, so its id is not
+            // another's.
+            unsafe {
+                libc::kill(pid, STOP_SIGNAL);
+            }
+        }
     }
 
     /// Kills the process and says how it ended, which is by itself if it was faster.
@@ -229,7 +238,17 @@ fn start(
     Ok(Worker {
         settings,
         socket: Some(ours),
+        cpu_clock: cpu_clock(&child),
         child: Some(child),
         dead: dead.clone(),
     })
+}
+
+/// The clock of the processor time of a process.
+fn cpu_clock(child: &Child) -> Option<libc::clockid_t> {
+    let pid = libc::pid_t::try_from(child.id()).ok()?;
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: writes to one live value. The process is a child that was not waited for, so its id is
+    // not another's.
+    (unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) } == 0).then_some(clock)
 }

@@ -1,19 +1,19 @@
 //! One run: the loop between a worker's socket, the calls, the clock and the caller's cancel.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_wire::{
-    Call, Decoder, Done, ErrorClass, HostFrame, LimitHit, Reply, Start, TerminateReason, Text,
-    Thrown, WireError, WorkerFrame, WorkerLimits,
+    Call, Done, ErrorClass, HostFrame, LimitHit, Reply, Start, Text, Thrown, WireError,
+    WorkerFrame, WorkerLimits,
 };
-use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
+use futures_buffered::FuturesUnordered;
 use serde_json::value::RawValue;
-use tokio::net::UnixStream;
-use tokio::net::unix::OwnedReadHalf;
-use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::CallHandler;
@@ -22,6 +22,7 @@ use super::clock::Clock;
 use super::endings::{crashed, data_bytes, told, with_stderr};
 use super::outbox::{LONGEST_ANSWER, Outbox};
 use super::process::{Death, Worker};
+use crate::frames::FrameReader;
 use crate::{Captured, End, Ended, Job, Limits, WhichLimit};
 
 /// Time a worker has to stop by itself before it is killed.
@@ -40,9 +41,6 @@ const WAITING_BYTES: usize = 256 << 20;
 /// reckoned with them.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Bytes that are read at once.
-const READ_BYTES: usize = 64 << 10;
-
 /// Runs the job in the worker, which has been killed when this returns.
 pub(super) async fn run(
     mut worker: Worker,
@@ -54,10 +52,10 @@ pub(super) async fn run(
     let mut limits = job.limits.clone();
     limits.script_time = limits.script_time.min(LONGEST);
     limits.run_time = limits.run_time.min(LONGEST);
-    let socket = worker
+    let reader = worker
         .take_socket()
-        .and_then(|socket| UnixStream::from_std(socket).ok());
-    let Some(socket) = socket else {
+        .and_then(|socket| FrameReader::new(socket, max_worker_frame(&limits)).ok());
+    let Some(reader) = reader else {
         return Ended {
             end: End::NotStarted {
                 reason: "the socket of the worker cannot be used".to_owned(),
@@ -67,19 +65,14 @@ pub(super) async fn run(
             calls: 0,
         };
     };
-    let (reading, writing) = socket.into_split();
-    let (outbox, to_write) = Outbox::new();
-    let mut writer = JoinSet::new();
-    writer.spawn(to_write.write(writing));
-
     let mut run = Run {
+        cpu: CpuTime::default(),
         worker,
-        outbox,
+        outbox: Outbox::default(),
         handler,
         clock: Clock::new(began),
-        cpu: Duration::ZERO,
         collector: Collector::new(limits.output_bytes),
-        calls: JoinSet::new(),
+        calls: FuturesUnordered::new(),
         queue: VecDeque::new(),
         waiting_bytes: 0,
         call_count: 0,
@@ -87,7 +80,7 @@ pub(super) async fn run(
         stopping: None,
         limits,
     };
-    let stop = run.drive(job, reading, &cancel, began).await;
+    let stop = run.drive(job, reader, &cancel, began).await;
     run.finish(stop).await
 }
 
@@ -97,10 +90,11 @@ struct Run {
     handler: Arc<dyn CallHandler>,
     limits: Limits,
     clock: Clock,
-    /// The last reading of the worker's processor time.
-    cpu: Duration,
+    cpu: CpuTime,
     collector: Collector,
-    calls: JoinSet<Answered>,
+    /// Polled by the run's own task: passing each call to another and back costs more than what a
+    /// short call does.
+    calls: FuturesUnordered<BoxFuture<'static, Answered>>,
     queue: VecDeque<Queued>,
     waiting_bytes: usize,
     call_count: u64,
@@ -147,17 +141,20 @@ impl Run {
     async fn drive(
         &mut self,
         job: Job,
-        mut reading: OwnedReadHalf,
+        mut reader: FrameReader<WorkerFrame>,
         cancel: &CancellationToken,
         began: Instant,
     ) -> Stop {
-        let mut decoder = Decoder::<WorkerFrame>::new(self.max_worker_frame());
         let mut job = Some(job);
         let ready_by = began + READY_TIME;
+        // One timer for the whole run, that is set anew only where it would be late: each setting
+        // goes through a lock of the runtime, and may wake another of its threads.
+        let timer = tokio::time::sleep_until(ready_by.into());
+        tokio::pin!(timer);
         loop {
             // What has been received.
             loop {
-                match decoder.next() {
+                match reader.next_read() {
                     Ok(Some(frame)) => {
                         if let Some(stop) = self.take(frame, &mut job) {
                             return stop;
@@ -167,42 +164,53 @@ impl Run {
                     Err(error) => return Stop::Violation(error.to_string()),
                 }
             }
+            self.begin_calls();
             let now = Instant::now();
-            self.cpu = self.worker.cpu_time().unwrap_or(self.cpu);
             let wake = match &self.stopping {
                 Some(stopping) if now >= stopping.kill_at => return Stop::Kill,
                 Some(stopping) => stopping.kill_at,
                 None if job.is_some() && now >= ready_by => return Stop::NotReady,
                 None if job.is_some() => ready_by,
-                None => match self.passed(now, began) {
-                    Some((end, reason)) => {
-                        self.stop(end, reason);
+                None => {
+                    let cpu = self.cpu.time(&self.worker);
+                    if let Some(end) = self.passed(now, began, cpu) {
+                        self.stop(end);
                         continue;
                     }
-                    None => self
-                        .clock
-                        .look_again(self.limits.script_time, now, self.cpu)
-                        .min(began + self.limits.run_time),
-                },
+                    self.clock
+                        .look_again(self.limits.script_time, now, cpu)
+                        .min(began + self.limits.run_time)
+                }
             };
+            if wake < timer.deadline().into_std() || timer.is_elapsed() {
+                timer.as_mut().reset(wake.into());
+            }
+            self.outbox.flush(reader.socket());
+            let blocked = !self.outbox.is_empty();
             tokio::select! {
                 biased;
                 () = cancel.cancelled(), if self.stopping.is_none() => {
-                    self.stop(End::Cancelled, TerminateReason::Cancelled);
+                    self.stop(End::Cancelled);
                     if job.is_some() {
                         return Stop::Kill;
                     }
                 }
-                read = receive(&mut reading, &mut decoder) => {
+                read = read_or_room(&mut reader, blocked) => {
                     if !read {
                         return Stop::Gone;
                     }
                 }
-                Some(done) = self.calls.join_next(), if !self.calls.is_empty() => {
-                    self.reply(done);
+                Some(answered) = self.calls.next(), if !self.calls.is_empty() => {
+                    self.reply(answered);
+                    // Those that are answered too go to the worker together.
+                    while let Some(Some(answered)) = self.calls.next().now_or_never() {
+                        self.reply(answered);
+                    }
+                    self.note_waiting();
                 }
-                () = tokio::time::sleep_until(wake.into()) => {}
+                () = timer.as_mut() => {}
             }
+            self.cpu.is_old();
         }
     }
 
@@ -216,12 +224,9 @@ impl Run {
                 // The script's time begins here, however long the worker took to come up.
                 self.clock = Clock::new(Instant::now());
                 if let Err(error) = self.start(job) {
-                    self.stop(
-                        End::NotStarted {
-                            reason: format!("the script is too large: {error}"),
-                        },
-                        TerminateReason::Limit,
-                    );
+                    self.stop(End::NotStarted {
+                        reason: format!("the script is too large: {error}"),
+                    });
                     return Some(Stop::Kill);
                 }
             }
@@ -233,7 +238,7 @@ impl Run {
                 self.memory.get_or_insert(hit);
                 if self.stopping.is_none() {
                     let end = self.memory_end(hit);
-                    self.stop(end, TerminateReason::Limit);
+                    self.stop(end);
                 }
             }
             WorkerFrame::Done(done) => return Some(Stop::Told(done)),
@@ -241,9 +246,9 @@ impl Run {
         None
     }
 
-    fn start(&self, job: Job) -> Result<(), WireError> {
+    fn start(&mut self, job: Job) -> Result<(), WireError> {
         let l = &self.limits;
-        self.outbox.send(HostFrame::Start(Start {
+        self.outbox.push(HostFrame::Start(Start {
             source_name: job.source_name.into(),
             line_offset: job.line_offset,
             functions: job.functions.into_iter().map(Text::from).collect(),
@@ -276,7 +281,7 @@ impl Run {
                 observed: self.call_count,
             };
             self.call_count = self.limits.calls;
-            self.stop(end, TerminateReason::Limit);
+            self.stop(end);
             return None;
         }
         let bytes = call.input.len();
@@ -299,7 +304,6 @@ impl Run {
             function: call.tool.as_str().to_owned(),
             input,
         });
-        self.begin_calls();
         self.note_waiting();
         None
     }
@@ -320,7 +324,7 @@ impl Run {
             };
             let input_bytes = input.get().len();
             let handler = Arc::clone(&self.handler);
-            self.calls.spawn(async move {
+            let call = async move {
                 // A handler that panics is a bug of the host's, and no reason for the script to wait
                 // for ever.
                 let answer = AssertUnwindSafe(async move { handler.call(function, input).await });
@@ -334,27 +338,22 @@ impl Run {
                     input_bytes,
                     outcome,
                 }
-            });
+            };
+            self.calls.push(call.boxed());
         }
     }
 
-    fn reply(&mut self, done: Result<Answered, JoinError>) {
-        // Only a run that is being stopped has tasks that do not come to their end.
-        let Ok(Answered {
+    fn reply(&mut self, answered: Answered) {
+        let Answered {
             id,
             input_bytes,
             outcome,
-        }) = done
-        else {
-            return;
-        };
+        } = answered;
         self.waiting_bytes = self.waiting_bytes.saturating_sub(input_bytes);
         self.answer(id, outcome);
-        self.begin_calls();
-        self.note_waiting();
     }
 
-    fn answer(&self, call: u64, outcome: Result<Box<RawValue>, Thrown>) {
+    fn answer(&mut self, call: u64, outcome: Result<Box<RawValue>, Thrown>) {
         let limit = usize::try_from(self.limits.reply_bytes)
             .unwrap_or(usize::MAX)
             .min(LONGEST_ANSWER);
@@ -378,75 +377,51 @@ impl Run {
             outcome.map(|json| Text::from(Box::<str>::from(json)))
         };
         // No longer than the limit above, so it can be encoded.
-        let _short = self.outbox.send(HostFrame::Reply(Reply { call, outcome }));
+        let _short = self.outbox.push(HostFrame::Reply(Reply { call, outcome }));
     }
 
     fn note_waiting(&mut self) {
         let waiting = !self.calls.is_empty() || !self.queue.is_empty();
-        self.cpu = self.worker.cpu_time().unwrap_or(self.cpu);
-        self.clock.set_waiting(waiting, Instant::now(), self.cpu);
+        let cpu = self.cpu.time(&self.worker);
+        self.clock.set_waiting(waiting, Instant::now(), cpu);
     }
 
     /// Asks the worker to stop, and sets the time for it.
-    fn stop(&mut self, end: End, reason: TerminateReason) {
+    fn stop(&mut self, end: End) {
         if self.stopping.is_some() {
             return;
         }
-        let _small = self.outbox.send(HostFrame::Terminate { reason });
+        self.worker.ask_to_stop();
         self.stopping = Some(Stopping {
             end,
             kill_at: Instant::now() + GRACE,
         });
-        self.calls.abort_all();
+        self.calls = FuturesUnordered::new();
         self.queue.clear();
     }
 
-    fn passed(&self, now: Instant, began: Instant) -> Option<(End, TerminateReason)> {
-        let spent = self.clock.spent(now, self.cpu);
+    /// The limit of time that has been reached, if one has.
+    fn passed(&self, now: Instant, began: Instant, cpu: Duration) -> Option<End> {
+        let spent = self.clock.spent(now, cpu);
         let whole = now.saturating_duration_since(began);
-        let (which, limit, observed, reason) = if spent >= self.limits.script_time {
-            let limit = self.limits.script_time;
-            (
-                WhichLimit::ScriptTime,
-                limit,
-                spent,
-                TerminateReason::ScriptTime,
-            )
+        let (which, limit, observed) = if spent >= self.limits.script_time {
+            (WhichLimit::ScriptTime, self.limits.script_time, spent)
         } else if whole >= self.limits.run_time {
-            (
-                WhichLimit::RunTime,
-                self.limits.run_time,
-                whole,
-                TerminateReason::RunTime,
-            )
+            (WhichLimit::RunTime, self.limits.run_time, whole)
         } else {
             return None;
         };
-        let end = End::Limit {
+        Some(End::Limit {
             which,
             limit: milliseconds(limit),
             observed: milliseconds(observed),
-        };
-        Some((end, reason))
-    }
-
-    fn max_worker_frame(&self) -> usize {
-        let l = &self.limits;
-        let largest = l
-            .input_bytes
-            .max(l.result_bytes)
-            .max(l.output_bytes)
-            .max(l.message_bytes);
-        // Names, stacks and messages of errors come on top.
-        usize::try_from(largest)
-            .unwrap_or(usize::MAX)
-            .saturating_add(1 << 20)
+        })
     }
 
     async fn finish(mut self, stop: Stop) -> Ended {
         let now = Instant::now();
-        self.cpu = self.worker.cpu_time().unwrap_or(self.cpu);
-        let script_time = self.clock.spent(now, self.cpu);
+        self.cpu.is_old();
+        let script_time = self.clock.spent(now, self.cpu.time(&self.worker));
         let death = match &stop {
             // Killed, and not waited for: taking down a V8 takes longer than many a script.
             Stop::Told(_) => {
@@ -456,7 +431,7 @@ impl Run {
             _ => self.worker.end().await,
         };
         // Every future of the handler is dropped before the caller has the end of the run.
-        self.calls.shutdown().await;
+        self.calls = FuturesUnordered::new();
         let end = match (self.stopping, stop) {
             (Some(stopping), _) => stopping.end,
             (None, Stop::Told(done)) => told(done, &self.limits),
@@ -511,17 +486,56 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Reads what is there into the decoder; false at the end of the stream. Nothing is lost when the
-/// future is dropped while it waits.
-async fn receive(reading: &mut OwnedReadHalf, decoder: &mut Decoder<WorkerFrame>) -> bool {
-    loop {
-        if reading.readable().await.is_err() {
-            return false;
+/// The worker's processor time, read at most once each time the run wakes up.
+#[derive(Debug, Default)]
+struct CpuTime {
+    last: Duration,
+    is_new: bool,
+}
+
+impl CpuTime {
+    fn time(&mut self, worker: &Worker) -> Duration {
+        if !self.is_new {
+            self.last = worker.cpu_time().unwrap_or(self.last);
+            self.is_new = true;
         }
-        match reading.try_read_buf(decoder.space(READ_BYTES)) {
-            Ok(read) => return read > 0,
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-            Err(_) => return false,
-        }
+        self.last
     }
+
+    /// The run has slept: the next reading is a new one.
+    fn is_old(&mut self) {
+        self.is_new = false;
+    }
+}
+
+/// Reads what is there, or waits until a socket that is full takes more; false at the end of the
+/// stream.
+async fn read_or_room(reader: &mut FrameReader<WorkerFrame>, full: bool) -> bool {
+    if !full {
+        return poll_fn(|context| reader.poll_read(context))
+            .await
+            .unwrap_or(false);
+    }
+    let Ok(writing) = reader.socket().try_clone() else {
+        return false;
+    };
+    tokio::select! {
+        biased;
+        read = poll_fn(|context| reader.poll_read(context)) => read.unwrap_or(false),
+        // A worker that is gone shows on the reading side.
+        _ = Outbox::room(writing) => true,
+    }
+}
+
+/// The longest frame a worker may send.
+fn max_worker_frame(limits: &Limits) -> usize {
+    let largest = limits
+        .input_bytes
+        .max(limits.result_bytes)
+        .max(limits.output_bytes)
+        .max(limits.message_bytes);
+    // Names, stacks and messages of errors come on top.
+    usize::try_from(largest)
+        .unwrap_or(usize::MAX)
+        .saturating_add(1 << 20)
 }

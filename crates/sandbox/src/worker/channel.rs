@@ -1,42 +1,45 @@
-//! The worker's end of the socket: frames out from any thread, frames in on a thread of their own,
-//! so that a stuck script can be stopped and what it printed can still be sent.
+//! Frames from the worker to the host, out of any thread, and what stops a stuck script.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::io::{IoSlice, Read, Write};
+use std::io::{IoSlice, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate_wire::{
-    Call, Decoder, Done, Exception, HostFrame, Level, LimitHit, Output, OutputEnd, ReturnValue,
-    Start, Text, Thrown, ToWire, WhichLimit, WorkerFrame, WorkerLimits,
+    Call, Done, Encoded, Exception, Level, LimitHit, Output, OutputEnd, Reply, ReturnValue, Text,
+    Thrown, ToWire, WhichLimit, WorkerFrame, WorkerLimits,
 };
 use deno_core::futures::task::AtomicWaker;
 use deno_core::v8::IsolateHandle;
 use tokio::sync::oneshot;
 
 use super::capture::Capture;
-use super::exit;
+use super::{exit, lock_down};
 use crate::ops::{Link, Receiver, Told};
 
 /// How often a terminated script is terminated again: deno_core lifts a termination while it looks
 /// at exceptions.
 const TERMINATE_AGAIN: Duration = Duration::from_millis(50);
 
-/// Room to read into at once.
-const READ_BYTES: usize = 64 << 10;
+/// Bytes of a frame before the script's limits are known.
+const FIRST_FRAME_BYTES: usize = 64 << 10;
+
+/// Calls, and bytes of calls, that are sent together at most.
+const SENT_TOGETHER: usize = 64;
+const SENT_TOGETHER_BYTES: usize = 64 << 10;
 
 /// What all threads of the worker share.
 pub(super) struct Channel {
     socket: Mutex<UnixStream>,
     capture: Mutex<Capture>,
-    replies: Mutex<HashMap<u64, oneshot::Sender<Result<Text, Thrown>>>>,
-    next_call: AtomicU64,
     frame_bytes: AtomicUsize,
     result_bytes: AtomicUsize,
     terminated: AtomicBool,
+    /// Calls whose replies have not reached the script.
+    pub(super) calls: AtomicUsize,
     /// Wakes the event loop when the script is to be stopped while it waits.
     pub(super) wake: AtomicWaker,
 }
@@ -47,11 +50,10 @@ impl Channel {
         Arc::new(Self {
             socket: Mutex::new(socket),
             capture: Mutex::new(Capture::default()),
-            replies: Mutex::new(HashMap::new()),
-            next_call: AtomicU64::new(1),
-            frame_bytes: AtomicUsize::new(READ_BYTES),
+            frame_bytes: AtomicUsize::new(FIRST_FRAME_BYTES),
             result_bytes: AtomicUsize::new(0),
             terminated: AtomicBool::new(false),
+            calls: AtomicUsize::new(0),
             wake: AtomicWaker::new(),
         })
     }
@@ -110,45 +112,15 @@ impl Channel {
         }
     }
 
-    /// Reads frames until the host is gone, on a thread of its own.
-    ///
-    /// The script goes to `start`, replies to whoever waits for them.
-    pub(super) fn read(
-        self: &Arc<Self>,
-        mut socket: UnixStream,
-        start: oneshot::Sender<Start>,
-        isolate: IsolateHandle,
-        max_frame: usize,
-    ) -> std::io::Result<()> {
+    /// Has the script stopped when the host asks for it, by a thread that waits for nothing else: the
+    /// isolate's own thread may be busy with the script.
+    pub(super) fn stop_when_asked(self: &Arc<Self>, isolate: IsolateHandle) -> std::io::Result<()> {
         let channel = Arc::clone(self);
         std::thread::Builder::new()
-            .name("socket".to_owned())
+            .name("stop".to_owned())
             .spawn(move || {
-                let mut start = Some(start);
-                let mut decoder = Decoder::<HostFrame>::new(max_frame);
-                loop {
-                    match decoder.next() {
-                        Ok(Some(HostFrame::Start(job))) => {
-                            if start.take().is_none_or(|start| start.send(job).is_err()) {
-                                exit(1);
-                            }
-                        }
-                        Ok(Some(HostFrame::Reply(reply))) => {
-                            let waiting = lock(&channel.replies).remove(&reply.call);
-                            if let Some(waiting) = waiting {
-                                // A script that has ended waits for nothing.
-                                let _gone = waiting.send(reply.outcome);
-                            }
-                        }
-                        Ok(Some(HostFrame::Terminate { reason: _ })) => channel.terminate(&isolate),
-                        Ok(None) => {
-                            if !receive(&mut socket, &mut decoder) {
-                                exit(0);
-                            }
-                        }
-                        Err(_) => exit(1),
-                    }
-                }
+                lock_down::wait_for_stop_signal();
+                channel.terminate(&isolate)
             })?;
         Ok(())
     }
@@ -166,10 +138,15 @@ impl Channel {
     }
 
     fn try_send(&self, frame: WorkerFrame) -> Result<(), ()> {
-        // The host reads everything this end may send, so its limit is not this one's to hold; the
-        // frames that a script can make long are cut before they come here.
-        let frame = frame.encode(usize::MAX).map_err(|_| ())?;
-        let mut slices = frame.slices().map(IoSlice::new);
+        self.write(&[encode(frame)?])
+    }
+
+    /// Writes frames one after the other, and nothing between them.
+    fn write(&self, frames: &[Encoded]) -> Result<(), ()> {
+        let mut slices: Vec<_> = frames
+            .iter()
+            .flat_map(|frame| frame.slices().map(IoSlice::new))
+            .collect();
         let mut slices = slices.as_mut_slice();
         let mut socket = lock(&self.socket);
         while !slices.is_empty() {
@@ -184,6 +161,12 @@ impl Channel {
     }
 }
 
+fn encode(frame: WorkerFrame) -> Result<Encoded, ()> {
+    // The host reads everything this end may send, so its limit is not this one's to hold; the
+    // frames that a script can make long are cut before they come here.
+    frame.encode(usize::MAX).map_err(|_| ())
+}
+
 /// The channel as the ops see it.
 pub(super) struct IsolateLink {
     pub(super) channel: Arc<Channel>,
@@ -191,8 +174,72 @@ pub(super) struct IsolateLink {
     pub(super) done: RefCell<Option<Done>>,
     /// What the script returned, as long as calls that it left alone are under way.
     pub(super) returned: RefCell<Option<ReturnValue>>,
-    /// Calls whose replies have not reached the script.
-    pub(super) calls: Cell<usize>,
+    /// Who waits for the reply to which call.
+    pub(super) replies: RefCell<HashMap<u64, oneshot::Sender<Result<Text, Thrown>>>>,
+    /// The number of the last call.
+    pub(super) last_call: Cell<u64>,
+    /// Whether a call was sent since the script last waited.
+    has_called: Cell<bool>,
+    /// Calls that are not sent yet.
+    unsent: RefCell<Unsent>,
+}
+
+/// Calls that a script makes without a wait between them, such as those of a `Promise.all`: the
+/// first is sent at once, and the others together.
+#[derive(Default)]
+struct Unsent {
+    frames: Vec<Encoded>,
+    bytes: usize,
+}
+
+impl IsolateLink {
+    /// Nothing has happened yet.
+    pub(super) fn new(channel: Arc<Channel>) -> Self {
+        Self {
+            channel,
+            done: RefCell::new(None),
+            returned: RefCell::new(None),
+            replies: RefCell::new(HashMap::new()),
+            last_call: Cell::new(0),
+            has_called: Cell::new(false),
+            unsent: RefCell::default(),
+        }
+    }
+
+    /// The script waits: sends the calls that are left.
+    pub(super) fn send_calls(&self) {
+        self.has_called.set(false);
+        let unsent = self.unsent.take();
+        if !unsent.frames.is_empty() && self.channel.write(&unsent.frames).is_err() {
+            exit(1);
+        }
+    }
+
+    fn send_call(&self, call: Call) {
+        let call = WorkerFrame::Call(call);
+        if !self.has_called.replace(true) {
+            self.channel.send(call);
+            return;
+        }
+        let Ok(frame) = encode(call) else { exit(1) };
+        let mut unsent = self.unsent.borrow_mut();
+        unsent.bytes += frame.len();
+        unsent.frames.push(frame);
+        if unsent.bytes >= SENT_TOGETHER_BYTES || unsent.frames.len() >= SENT_TOGETHER {
+            drop(unsent);
+            self.send_calls();
+            self.has_called.set(true);
+        }
+    }
+
+    /// Hands a reply to the call that waits for it.
+    pub(super) fn reply(&self, reply: Reply) {
+        let waiting = self.replies.borrow_mut().remove(&reply.call);
+        if let Some(waiting) = waiting {
+            // A script that has ended waits for nothing.
+            let _gone = waiting.send(reply.outcome);
+        }
+    }
 }
 
 impl Link for IsolateLink {
@@ -204,20 +251,21 @@ impl Link for IsolateLink {
                 input.len()
             ));
         }
-        let id = self.channel.next_call.fetch_add(1, Ordering::Relaxed);
+        let id = self.last_call.get() + 1;
+        self.last_call.set(id);
         let (sender, receiver) = oneshot::channel();
-        lock(&self.channel.replies).insert(id, sender);
-        self.channel.send(WorkerFrame::Call(Call {
+        self.replies.borrow_mut().insert(id, sender);
+        self.send_call(Call {
             id,
             tool: tool.into(),
             input: input.into(),
-        }));
-        self.calls.set(self.calls.get() + 1);
+        });
+        self.channel.calls.fetch_add(1, Ordering::Relaxed);
         Ok(receiver)
     }
 
     fn answered(&self) {
-        self.calls.set(self.calls.get().saturating_sub(1));
+        self.channel.calls.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn print(&self, level: u8, message: String) {
@@ -273,25 +321,6 @@ fn cut(text: String, limit: usize, whole: impl FnOnce(Text) -> ReturnValue) -> R
         head: text.get(..head).unwrap_or_default().into(),
         tail: text.get(tail..).unwrap_or_default().into(),
         total_bytes: text.len() as u64,
-    }
-}
-
-fn receive(socket: &mut UnixStream, decoder: &mut Decoder<HostFrame>) -> bool {
-    let buffer = decoder.space(READ_BYTES);
-    let filled = buffer.len();
-    buffer.resize(buffer.capacity().min(filled + (4 << 20)), 0);
-    let Some(room) = buffer.get_mut(filled..) else {
-        return false;
-    };
-    loop {
-        match socket.read(room) {
-            Ok(read) => {
-                buffer.truncate(filled + read);
-                return read > 0;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return false,
-        }
     }
 }
 

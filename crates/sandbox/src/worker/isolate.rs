@@ -1,23 +1,28 @@
 //! The isolate: made from the snapshot, locked, and then given its one script.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::c_char;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use callgate_wire::{Done, Exception, Start, WorkerFrame};
+use callgate_wire::{Done, Exception, HostFrame, Start, WorkerFrame};
 use deno_core::futures::future::poll_fn;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flags};
-use tokio::sync::oneshot;
 
 use super::buffers::Buffers;
 use super::channel::{Channel, IsolateLink};
-use super::{Settings, lock_down};
+use super::waiting::Waiting;
+use super::{Settings, exit, lock_down};
+use crate::frames::FrameReader;
 use crate::ops::{self, Link};
 
 static SNAPSHOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/isolate.snapshot"));
+
+/// A frame of the host can be a result of the largest size there is.
+const MAX_HOST_FRAME: usize = u32::MAX as usize;
 
 /// Heap that is added, a few times, when the limit is reached, so that the script can be stopped
 /// instead of V8 aborting the process.
@@ -25,9 +30,6 @@ const HEADROOM_BYTES: usize = 16 << 20;
 
 /// How often it is added.
 const HEADROOM_TIMES: u32 = 4;
-
-/// A frame of the host can be a result of the largest size there is.
-const MAX_HOST_FRAME: usize = u32::MAX as usize;
 
 /// For V8's call when memory is out, which comes with no data of its own.
 static CHANNEL: OnceLock<(Arc<Channel>, usize)> = OnceLock::new();
@@ -42,31 +44,35 @@ pub(super) fn run(socket: UnixStream, settings: Settings) -> i32 {
     let Ok(reading) = socket.try_clone() else {
         return 1;
     };
-    // No I/O driver: the worker has nothing to read or write but its socket, which has a thread.
+    let waiting = Arc::new(Waiting::new(&socket));
+    let channel = Channel::new(socket);
+    let (begins, ends) = (Arc::clone(&waiting), waiting);
+    let calling = Arc::clone(&channel);
     let Ok(tokio) = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
+        .enable_all()
+        .on_thread_park(move || begins.begins(calling.calls.load(Ordering::Relaxed) > 0))
+        .on_thread_unpark(move || ends.ends())
         .build()
     else {
         return 1;
     };
-    let channel = Channel::new(socket);
     tokio.block_on(async {
-        let mut isolate = match Isolate::new(settings, Arc::clone(&channel)) {
-            Ok(isolate) => isolate,
-            Err(_) => return 1,
+        let Ok(inbox) = FrameReader::new(reading, MAX_HOST_FRAME) else {
+            return 1;
         };
-        let (start, started) = oneshot::channel();
+        let Ok(mut isolate) = Isolate::new(settings, Arc::clone(&channel), inbox) else {
+            return 1;
+        };
         let handle = isolate.runtime.v8_isolate().thread_safe_handle();
-        if channel
-            .read(reading, start, handle, MAX_HOST_FRAME)
-            .is_err()
-        {
+        if channel.stop_when_asked(handle).is_err() {
             return 1;
         }
         channel.send(WorkerFrame::Ready {
             pid: std::process::id(),
         });
-        let Ok(start) = started.await else { return 1 };
+        let HostFrame::Start(start) = poll_fn(|context| isolate.poll_frame(context)).await else {
+            return 1;
+        };
         channel.set_limits(&start.limits);
         isolate.buffers.set_limit(start.limits.buffer_bytes);
         lock_down::limit_memory(start.limits.data_bytes);
@@ -79,6 +85,7 @@ pub(super) fn run(socket: UnixStream, settings: Settings) -> i32 {
 struct Isolate {
     runtime: JsRuntime,
     link: Rc<IsolateLink>,
+    inbox: FrameReader<HostFrame>,
     buffers: Arc<Buffers>,
     prepare: v8::Global<v8::Function>,
     run: v8::Global<v8::Function>,
@@ -86,7 +93,11 @@ struct Isolate {
 }
 
 impl Isolate {
-    fn new(settings: Settings, channel: Arc<Channel>) -> Result<Self, &'static str> {
+    fn new(
+        settings: Settings,
+        channel: Arc<Channel>,
+        inbox: FrameReader<HostFrame>,
+    ) -> Result<Self, &'static str> {
         let mut flags = vec![
             String::new(),
             // One script per process: what is compiled is not worth a second compiler's thread as
@@ -101,12 +112,7 @@ impl Isolate {
 
         let heap = usize::try_from(settings.heap_bytes).unwrap_or(usize::MAX);
         let buffers = Buffers::new();
-        let link = Rc::new(IsolateLink {
-            channel: Arc::clone(&channel),
-            done: RefCell::new(None),
-            returned: RefCell::new(None),
-            calls: Cell::new(0),
-        });
+        let link = Rc::new(IsolateLink::new(Arc::clone(&channel)));
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
             extensions: vec![ops::extension(Vec::new())],
             startup_snapshot: Some(SNAPSHOT),
@@ -161,6 +167,7 @@ impl Isolate {
         Ok(Self {
             runtime,
             link,
+            inbox,
             buffers,
             prepare,
             run,
@@ -193,13 +200,25 @@ impl Isolate {
                 threw("the script cannot be started")
             };
         }
-        poll_fn(|context| self.poll(context)).await
+        poll_fn(|context| {
+            let polled = self.poll(context);
+            self.link.send_calls();
+            polled
+        })
+        .await
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Done> {
         self.link.channel.wake.register(context.waker());
         if let Some(done) = self.ended() {
             return Poll::Ready(done);
+        }
+        while let Poll::Ready(frame) = self.poll_frame(context) {
+            match frame {
+                HostFrame::Reply(reply) => self.link.reply(reply),
+                // A second script.
+                HostFrame::Start(_) => exit(1),
+            }
         }
         let polled = self
             .runtime
@@ -211,7 +230,7 @@ impl Isolate {
         // of `forEach`. They are made to their end, with all that follows from them: a write that
         // is dropped without a word would be worse than a wait. Timers are not waited for, since
         // many a script leaves one behind that was only to limit a wait.
-        if self.link.calls.get() == 0
+        if self.link.channel.calls.load(Ordering::Relaxed) == 0
             && let Some(value) = self.link.returned.borrow_mut().take()
         {
             return Poll::Ready(Done::Returned(value));
@@ -222,6 +241,23 @@ impl Isolate {
             // Every error of a script goes to `fail` in 99_start.js, so this is one of the event
             // loop itself.
             Poll::Ready(Err(error)) => Poll::Ready(threw(&error.to_string())),
+        }
+    }
+
+    /// The next frame of the host. Without one, or with one that sends something else than frames,
+    /// there is nothing left to do, so either ends the process.
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<HostFrame> {
+        loop {
+            match self.inbox.next_read() {
+                Ok(Some(frame)) => return Poll::Ready(frame),
+                Ok(None) => {}
+                Err(_) => exit(1),
+            }
+            match ready!(self.inbox.poll_read(context)) {
+                Ok(true) => {}
+                Ok(false) => exit(0),
+                Err(_) => exit(1),
+            }
         }
     }
 

@@ -3,6 +3,9 @@
 //! The kernel's own filters (seccomp, Landlock, namespaces) have their place here and are not there
 //! yet; docs/limitations/sandbox.md says what that means.
 
+/// The signal by which the host asks a worker to stop.
+pub(crate) const STOP_SIGNAL: libc::c_int = libc::SIGTERM;
+
 /// Gives up what can be given up before the first thread starts.
 ///
 /// A step that the kernel refuses is left out: the host's watch over the process does not depend on
@@ -34,6 +37,26 @@ pub(super) fn lock_down() {
             libc::setrlimit(resource, &raw const limit);
         }
         libc::umask(0o777);
+        // Blocked in every thread there will be; one of them waits for it.
+        libc::pthread_sigmask(libc::SIG_BLOCK, &stop_signals(), std::ptr::null_mut());
+    }
+}
+
+/// Returns when the host has asked the worker to stop, which it may have done before.
+pub(super) fn wait_for_stop_signal() {
+    let signals = stop_signals();
+    let mut signal = 0;
+    // SAFETY: both values live through the call.
+    while unsafe { libc::sigwait(&raw const signals, &raw mut signal) } != 0 {}
+}
+
+fn stop_signals() -> libc::sigset_t {
+    let mut signals = std::mem::MaybeUninit::uninit();
+    // SAFETY: the first call makes the set, the second adds to it.
+    unsafe {
+        libc::sigemptyset(signals.as_mut_ptr());
+        libc::sigaddset(signals.as_mut_ptr(), STOP_SIGNAL);
+        signals.assume_init()
     }
 }
 

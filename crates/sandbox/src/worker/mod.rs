@@ -5,9 +5,12 @@ mod capture;
 mod channel;
 mod isolate;
 mod lock_down;
+mod waiting;
 
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
+
+pub(crate) use lock_down::STOP_SIGNAL;
 
 /// The first argument of a worker process.
 pub(crate) const WORKER_ARGUMENT: &str = "--callgate-sandbox-worker";

@@ -1,0 +1,82 @@
+//! Reading frames from the socket between host and worker, the same at both ends.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::task::{Context, Poll, ready};
+
+use callgate_wire::{Decoder, FromWire, WireError};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Room to read into at once, and at most.
+const READ_BYTES: usize = 64 << 10;
+const MOST_READ_BYTES: usize = 4 << 20;
+
+/// The end of a socket where frames come out.
+///
+/// The runtime is told of what can be read and of nothing else: where it waits for room to write,
+/// too, each read of the other end wakes this one.
+#[derive(Debug)]
+pub(crate) struct FrameReader<F> {
+    socket: AsyncFd<UnixStream>,
+    decoder: Decoder<F>,
+}
+
+impl<F: FromWire> FrameReader<F> {
+    /// Reads frames of at most `max_frame` bytes from this socket, which may be one that blocks.
+    pub(crate) fn new(socket: UnixStream, max_frame: usize) -> io::Result<Self> {
+        // SAFETY: the descriptor is owned, so it is open, and the same one, until it is dropped.
+        let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
+        Ok(Self {
+            socket,
+            decoder: Decoder::new(max_frame),
+        })
+    }
+
+    pub(crate) fn socket(&self) -> &UnixStream {
+        self.socket.get_ref()
+    }
+
+    /// The next frame of what has been read.
+    pub(crate) fn next_read(&mut self) -> Result<Option<F>, WireError> {
+        self.decoder.next()
+    }
+
+    /// Reads what is there; false at the end of the stream.
+    pub(crate) fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        loop {
+            let mut readable = ready!(self.socket.poll_read_ready(context))?;
+            let buffer = self.decoder.space(READ_BYTES);
+            let room = buffer.spare_capacity_mut();
+            let bytes = room.len().min(MOST_READ_BYTES);
+            // SAFETY: the kernel writes at most `bytes` bytes into memory that is ours and at least
+            // that long.
+            let read = unsafe {
+                libc::recv(
+                    readable.get_inner().as_raw_fd(),
+                    room.as_mut_ptr().cast(),
+                    bytes,
+                    libc::MSG_DONTWAIT,
+                )
+            };
+            let Ok(read) = usize::try_from(read) else {
+                let error = io::Error::last_os_error();
+                match error.kind() {
+                    io::ErrorKind::Interrupted => continue,
+                    io::ErrorKind::WouldBlock => readable.clear_ready(),
+                    _ => return Poll::Ready(Err(error)),
+                }
+                continue;
+            };
+            // Less than there was room for is all there was, and what comes later is told anew.
+            if read > 0 && read < bytes {
+                readable.clear_ready();
+            }
+            let filled = buffer.len() + read;
+            // SAFETY: the kernel has written `read` bytes behind those that were there.
+            unsafe { buffer.set_len(filled) };
+            return Poll::Ready(Ok(read > 0));
+        }
+    }
+}
