@@ -120,7 +120,7 @@ impl State<'_> {
         tokio::pin!(patience);
         loop {
             tokio::select! {
-                line = self.streams.lines.recv() => {
+                line = self.streams.lines.next() => {
                     let line = line.ok_or(Failure::Ended)?;
                     if let Some(info) = self.on_line(line).await? {
                         return Ok(info);

@@ -25,6 +25,7 @@ mod shape;
 mod spec;
 mod start;
 mod stdio;
+mod writer;
 
 pub use broker::{Broker, Ready, ServerInfo, ServerState, Status};
 pub use error::{CallError, StartError, StartErrorKind, code};

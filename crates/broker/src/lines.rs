@@ -15,51 +15,70 @@ pub(crate) enum Line {
     Overlong { head: Vec<u8>, tail: Vec<u8> },
 }
 
-/// Reads the next line. `None` at the end of the stream, and when it fails:
-/// either way nothing more will come. What follows the last line feed counts as
-/// a line.
-pub(crate) async fn read_line(
-    stream: &mut (impl AsyncBufRead + Unpin),
+/// The lines of a stream.
+#[derive(Debug)]
+pub(crate) struct Lines<S> {
+    stream: S,
     max_bytes: usize,
-) -> Option<Line> {
-    let mut line = Vec::new();
-    let mut overlong: Option<(Vec<u8>, Vec<u8>)> = None;
-    loop {
-        let Ok(chunk) = stream.fill_buf().await else {
-            return None;
-        };
-        if chunk.is_empty() {
-            return match overlong {
-                Some((head, tail)) => Some(Line::Overlong { head, tail }),
-                None if line.is_empty() => None,
-                None => Some(Line::Whole(line)),
+    /// What has been read of the current line; its head, if it is overlong.
+    line: Vec<u8>,
+    /// The end of the current line, if it is overlong.
+    tail: Option<Vec<u8>>,
+}
+
+impl<S: AsyncBufRead + Unpin> Lines<S> {
+    /// Lines of at most `max_bytes`.
+    pub(crate) fn new(stream: S, max_bytes: usize) -> Self {
+        Self {
+            stream,
+            max_bytes,
+            line: Vec::new(),
+            tail: None,
+        }
+    }
+
+    /// The next line. `None` at the end of the stream, and when it fails:
+    /// either way nothing more will come. What follows the last line feed
+    /// counts as a line. Nothing is lost when the future is dropped.
+    pub(crate) async fn next(&mut self) -> Option<Line> {
+        loop {
+            let chunk = self.stream.fill_buf().await.ok()?;
+            if chunk.is_empty() {
+                let nothing = self.line.is_empty() && self.tail.is_none();
+                return (!nothing).then(|| self.take());
+            }
+            let (part, used, ended) = match chunk.iter().position(|byte| *byte == b'\n') {
+                Some(at) => (chunk.get(..at).unwrap_or_default(), at + 1, true),
+                None => (chunk, chunk.len(), false),
             };
-        }
-        let (part, used, ended) = match chunk.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (chunk.get(..at).unwrap_or_default(), at + 1, true),
-            None => (chunk, chunk.len(), false),
-        };
-        match &mut overlong {
-            None if line.len() + part.len() <= max_bytes => line.extend_from_slice(part),
-            None => {
-                line.extend_from_slice(part);
-                let tail = line.split_off(line.len().saturating_sub(KEPT_OF_OVERLONG));
-                let mut head = std::mem::take(&mut line);
-                head.truncate(KEPT_OF_OVERLONG);
-                head.shrink_to_fit();
-                overlong = Some((head, tail));
+            match &mut self.tail {
+                None if self.line.len() + part.len() <= self.max_bytes => {
+                    self.line.extend_from_slice(part);
+                }
+                None => {
+                    self.line.extend_from_slice(part);
+                    let kept = self.line.len().saturating_sub(KEPT_OF_OVERLONG);
+                    self.tail = Some(self.line.split_off(kept));
+                    self.line.truncate(KEPT_OF_OVERLONG);
+                    self.line.shrink_to_fit();
+                }
+                Some(tail) => {
+                    tail.extend_from_slice(part);
+                    tail.drain(..tail.len().saturating_sub(KEPT_OF_OVERLONG));
+                }
             }
-            Some((_, tail)) => {
-                tail.extend_from_slice(part);
-                tail.drain(..tail.len().saturating_sub(KEPT_OF_OVERLONG));
+            self.stream.consume(used);
+            if ended {
+                return Some(self.take());
             }
         }
-        stream.consume(used);
-        if ended {
-            return Some(match overlong {
-                Some((head, tail)) => Line::Overlong { head, tail },
-                None => Line::Whole(line),
-            });
+    }
+
+    fn take(&mut self) -> Line {
+        let line = std::mem::take(&mut self.line);
+        match self.tail.take() {
+            Some(tail) => Line::Overlong { head: line, tail },
+            None => Line::Whole(line),
         }
     }
 }
@@ -106,9 +125,10 @@ mod tests {
     use super::*;
 
     async fn lines(text: &str, max_bytes: usize, buffer: usize) -> Vec<String> {
-        let mut stream = BufReader::with_capacity(buffer, text.as_bytes());
+        let stream = BufReader::with_capacity(buffer, text.as_bytes());
+        let mut stream = Lines::new(stream, max_bytes);
         let mut lines = Vec::new();
-        while let Some(line) = read_line(&mut stream, max_bytes).await {
+        while let Some(line) = stream.next().await {
             lines.push(match line {
                 Line::Whole(line) => String::from_utf8_lossy(&line).into_owned(),
                 Line::Overlong { head, tail } => {

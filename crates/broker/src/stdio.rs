@@ -13,88 +13,40 @@ use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::io::BufReader;
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::mpsc;
 
-use crate::lines::{Line, id_of_overlong, read_line};
+use crate::lines::{Line, Lines, id_of_overlong};
 use crate::results::{Answer, Frame, Results};
+use crate::writer::{Closed, Writer};
 
-/// Messages waiting to be written. Senders wait beyond that.
-const WRITE_QUEUE: usize = 64;
-
-/// Both directions of a child's streams, as lines.
+/// Both directions of a child's streams.
 #[derive(Debug)]
 pub(crate) struct Streams {
-    pub(crate) lines: mpsc::Receiver<Line>,
+    pub(crate) lines: Lines<BufReader<ChildStdout>>,
     pub(crate) writer: Writer,
     pub(crate) junk: Arc<AtomicU64>,
     max_message_bytes: usize,
 }
 
 impl Streams {
-    /// Starts reading and writing.
     pub(crate) fn new(stdin: ChildStdin, stdout: ChildStdout, max_message_bytes: usize) -> Self {
-        let (read, lines) = mpsc::channel(1);
-        tokio::spawn(async move {
-            let mut stdout = BufReader::with_capacity(64 << 10, stdout);
-            while let Some(line) = read_line(&mut stdout, max_message_bytes).await {
-                if read.send(line).await.is_err() {
-                    break;
-                }
-            }
-        });
-        let (queue, mut queued) = mpsc::channel::<Vec<u8>>(WRITE_QUEUE);
-        tokio::spawn(async move {
-            let mut stdin = stdin;
-            while let Some(message) = queued.recv().await {
-                // A server that no longer reads is about to end, and its exit
-                // says more than the broken pipe.
-                if stdin.write_all(&message).await.is_err() || stdin.flush().await.is_err() {
-                    break;
-                }
-            }
-        });
+        let stdout = BufReader::with_capacity(64 << 10, stdout);
         Self {
-            lines,
-            writer: Writer { queue },
+            lines: Lines::new(stdout, max_message_bytes),
+            writer: Writer::new(stdin),
             junk: Arc::default(),
             max_message_bytes,
         }
     }
 }
 
-/// Where messages to the server go. The server's input ends when the last
-/// clone is gone.
-#[derive(Debug, Clone)]
-pub(crate) struct Writer {
-    queue: mpsc::Sender<Vec<u8>>,
-}
-
-impl Writer {
-    /// Whether the server has stopped reading, for now.
-    fn is_full(&self) -> bool {
-        self.queue.capacity() == 0
-    }
-
-    /// Writes one message.
-    pub(crate) async fn send(&self, message: &impl serde::Serialize) -> Result<(), Closed> {
-        let mut text = serde_json::to_vec(message).map_err(|_| Closed)?;
-        text.push(b'\n');
-        self.queue.send(text).await.map_err(|_| Closed)
-    }
-}
-
-/// The server's input is closed.
-#[derive(Debug, thiserror::Error)]
-#[error("the server's standard input is closed")]
-pub(crate) struct Closed;
-
 /// The streams after the handshake, as rmcp wants them.
 #[derive(Debug)]
 pub(crate) struct StdioTransport {
     server: Arc<str>,
-    lines: mpsc::Receiver<Line>,
+    /// None once it is closed.
+    lines: Option<Lines<BufReader<ChildStdout>>>,
     writer: Option<Writer>,
     junk: Arc<AtomicU64>,
     max_message_bytes: usize,
@@ -111,11 +63,10 @@ impl StdioTransport {
             junk,
             max_message_bytes,
         } = streams;
-        let writer = Some(writer);
         Self {
             server,
-            lines,
-            writer,
+            lines: Some(lines),
+            writer: Some(writer),
             junk,
             max_message_bytes,
             results,
@@ -253,8 +204,8 @@ impl rmcp::transport::Transport<RoleClient> for StdioTransport {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let message: ClientJsonRpcMessage = message;
         self.results.expect(&message);
-        let writer = self.writer.clone();
-        async move { writer.ok_or(Closed)?.send(&message).await }
+        let sent = self.writer.as_ref().map(|writer| writer.send(&message));
+        async move { sent.ok_or(Closed)?.await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
@@ -262,7 +213,7 @@ impl rmcp::transport::Transport<RoleClient> for StdioTransport {
             if let Some(message) = self.ready.pop() {
                 return Some(message);
             }
-            match self.lines.recv().await? {
+            match self.lines.as_mut()?.next().await? {
                 Line::Whole(line) => self.ready.extend(self.interpret(&line)),
                 Line::Overlong { head, tail } => self.ready = self.overlong(&head, &tail),
             }
@@ -271,7 +222,7 @@ impl rmcp::transport::Transport<RoleClient> for StdioTransport {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.writer = None;
-        self.lines.close();
+        self.lines = None;
         Ok(())
     }
 }
