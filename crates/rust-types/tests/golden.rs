@@ -1,0 +1,65 @@
+//! The emitted module, compared with the one that this test is compiled with:
+//! what is emitted compiles, and takes and gives what servers do.
+//! `UPDATE_EXPECT=1` writes `golden/tools.rs` anew.
+
+use std::path::Path;
+
+use callgate_rust_types::{Tool, generate};
+use expect_test::{expect, expect_file};
+use serde_json::{Value, json};
+
+#[path = "golden/tools.rs"]
+#[rustfmt::skip]
+#[expect(
+    dead_code,
+    non_snake_case,
+    unused_imports,
+    reason = "generated, for hosts that use more of it"
+)]
+mod tools;
+
+#[test]
+fn the_compiled_module_is_the_one_that_is_emitted() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let text = std::fs::read_to_string(folder.join("tools.json")).unwrap();
+    let list: Value = serde_json::from_str(&text).unwrap();
+    let functions = [
+        "logging_getLogs",
+        "ticketing_create_issue",
+        "hostile_nowhere",
+        "type",
+    ];
+    let listed = list.as_array().unwrap().iter().zip(functions);
+    let tools: Vec<Tool<'_>> = listed
+        .map(|(raw, function)| Tool {
+            function,
+            server: raw["server"].as_str().unwrap(),
+            tool: raw["name"].as_str().unwrap(),
+            input: &raw["inputSchema"],
+            output: raw.get("outputSchema"),
+        })
+        .collect();
+    let types = generate(&tools);
+    expect_file![folder.join("tools.rs")].assert_eq(&types.text);
+    expect![[r#"
+        server "hostile": the input of the tool "nowhere" has no Rust type of its own: the generator of types cannot take it
+        server "hostile": the output of the tool "contradiction" has no Rust type of its own: invalid type: integer `7`, expected a sequence"#]].assert_eq(&types.problems.join("\n"));
+}
+
+#[test]
+fn the_types_take_and_give_what_servers_do() {
+    use tools::logging_getLogs::{Input, Output, TOOL};
+
+    let result = json!({
+        "entries": [{ "message": "b", "fields": { "k": "v" }, "cause": { "message": "a" } }],
+    });
+    let output: Output = serde_json::from_value(result).unwrap();
+    let entry = &output.entries[0];
+    assert_eq!(TOOL, "getLogs");
+    assert_eq!(entry.cause.as_ref().unwrap().message, "a");
+    assert_eq!(entry.fields["k"], "v");
+    let input: Input = serde_json::from_value(json!({ "level": "warn" })).unwrap();
+    let expected = json!({ "level": "warn" });
+    assert_eq!(serde_json::to_value(input).unwrap(), expected);
+    assert!(serde_json::from_value::<Input>(json!({ "level": "loud" })).is_err());
+}
