@@ -335,6 +335,20 @@ mod tests {
         }
 
         #[test]
+        fn servers_that_want_other_names_change_nothing(
+            pairs in prop::collection::vec(("[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..20),
+            others in prop::collection::vec(("z[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..20),
+        ) {
+            let pairs = || pairs.iter().map(|(s, t)| (s.as_str(), t.as_str()));
+            let others = others.iter().map(|(s, t)| (s.as_str(), t.as_str()));
+            let alone = assign(pairs());
+            let together = assign(others.chain(pairs()));
+            for (function, server, tool) in alone.iter() {
+                prop_assert_eq!(together.function(server, tool), Some(function));
+            }
+        }
+
+        #[test]
         fn every_name_is_an_identifier(server in any::<String>(), tool in any::<String>()) {
             let names = assign([(server.as_str(), tool.as_str())]);
             let name = names.function(&server, &tool).unwrap();

@@ -9,6 +9,7 @@ use std::time::Instant;
 use callgate_broker::{Asker, Broker, CallError, NobodyToAsk, ServerSpec, Status};
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::{CallFacts, Decision, Rules, Verdict};
+use callgate_rust_types::RustTypes;
 use callgate_sandbox::{Job, Launcher, LauncherOptions, WorkerProgram};
 use callgate_script::{Prepared, ScriptError};
 use serde::Serialize;
@@ -263,6 +264,24 @@ impl Gate {
     /// them is in [`ambient_declarations`](crate::ambient_declarations).
     pub fn declarations(&self, detail: Detail, choose: impl Fn(&str) -> bool) -> String {
         self.catalog.declarations(detail, choose)
+    }
+
+    /// Rust types of the chosen tools' arguments and results, for a host that
+    /// calls the tools of a pinned catalog itself. A schema of which none can be
+    /// made is a JSON value there, and named among the problems.
+    pub fn rust_types(&self, choose: impl Fn(&str) -> bool) -> RustTypes {
+        let chosen = self.catalog.tools().iter();
+        let tools: Vec<callgate_rust_types::Tool<'_>> = chosen
+            .filter(|tool| choose(&tool.function))
+            .map(|tool| callgate_rust_types::Tool {
+                function: &tool.function,
+                server: &tool.definition.server,
+                tool: &tool.definition.name,
+                input: &tool.definition.input_schema,
+                output: tool.definition.output_schema.as_ref(),
+            })
+            .collect();
+        callgate_rust_types::generate(&tools)
     }
 
     /// Servers that did not start, and why.

@@ -42,6 +42,7 @@ pub use callgate_broker::{
     ServerSpec, Stdio, Transport,
 };
 pub use callgate_policy::{Because, Decision, PatternError, Rules, Verdict};
+pub use callgate_rust_types::RustTypes;
 pub use callgate_sandbox::{Limits, worker_main_if_requested};
 pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
 pub use callgate_typegen::{Detail, ambient as ambient_declarations};

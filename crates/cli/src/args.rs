@@ -63,7 +63,7 @@ pub enum Command {
     #[command(after_help = CHECK_EXIT_CODES)]
     Check(CheckArgs),
 
-    /// Print the TypeScript declarations of the tools
+    /// Print the TypeScript declarations of the tools, or Rust types
     Types(TypesArgs),
 
     /// List the tools, grouped by server
@@ -160,6 +160,11 @@ pub struct TypesArgs {
     /// (declarations without comments) or full
     #[arg(long, value_name = "LEVEL", default_value_t)]
     pub detail: Detail,
+
+    /// Print Rust types of arguments and results instead, for hosts that embed
+    /// Callgate
+    #[arg(long, conflicts_with = "detail")]
+    pub rust: bool,
 }
 
 /// Flags of `tools`.

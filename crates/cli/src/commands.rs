@@ -142,9 +142,17 @@ async fn types(config: Option<&Path>, args: TypesArgs) -> anyhow::Result<u8> {
         return Ok(code);
     }
     let all = args.tools.is_empty();
-    let text = gate.declarations(args.detail, |function| {
-        all || args.tools.iter().any(|tool| tool == function)
-    });
+    let chosen = |function: &str| all || args.tools.iter().any(|tool| tool == function);
+    if args.rust {
+        let types = gate.rust_types(chosen);
+        for problem in &types.problems {
+            print::error(problem);
+        }
+        print::out(&types.text)?;
+        gate.shutdown().await;
+        return Ok(0);
+    }
+    let text = gate.declarations(args.detail, chosen);
     match args.detail {
         Detail::Name | Detail::Summary => print::out(&text)?,
         _ => print::out(&format!("{}\n{text}", callgate::ambient_declarations()))?,
