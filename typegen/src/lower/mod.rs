@@ -22,6 +22,7 @@ mod report;
 mod said;
 mod scope;
 mod uri;
+mod values;
 mod width;
 
 use std::collections::{HashMap, VecDeque};

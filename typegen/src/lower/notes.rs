@@ -10,20 +10,13 @@ use serde_json::{Map, Value};
 use super::literal::MAX_VALUES;
 use super::said::{says_bound, says_default, says_word};
 use super::scope::Dialect;
+use super::values::{MAX_VALUE, SAFE_INTEGER, examples, head, number, value_text};
 use super::{Lowering, MAX_DEPTH, Side};
 use crate::degradation::Reason;
-use crate::text::{comment_text, prefix, push_property_key, push_string_literal};
+use crate::text::{comment_text, prefix};
 
 /// Bytes of a comment on a property or a type.
 const MAX_COMMENT: usize = 4_000;
-/// Bytes of one value or pattern in a note.
-const MAX_VALUE: usize = 160;
-/// Bytes of the values that stand for an enumeration too long for a type.
-const MAX_HEAD: usize = 120;
-/// Bytes of the examples in a note.
-const MAX_EXAMPLES: usize = 80;
-/// The largest integers that generators write as bounds where they mean none.
-const SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
 /// Keywords that become notes.
 const NOTED: &[&str] = &[
@@ -439,101 +432,6 @@ fn real_bound(value: &Value) -> Option<String> {
         return None;
     }
     number(value)
-}
-
-/// A number as people write it: without a fraction that is none.
-fn number(value: &Value) -> Option<String> {
-    let double = value.as_f64()?;
-    if double.fract() == 0.0 && double.abs() < SAFE_INTEGER {
-        // Without the sign of a negative zero.
-        Some(format!("{}", double + 0.0))
-    } else {
-        Some(value.to_string())
-    }
-}
-
-/// A value as it is written in a script; no more of a long one than shows that
-/// it is too long, and `…` for what is nested deep.
-fn value_text(value: &Value) -> String {
-    let mut text = String::new();
-    push_value(value, 0, &mut text);
-    text
-}
-
-fn push_value(value: &Value, depth: usize, text: &mut String) {
-    const MAX_NESTED: usize = 4;
-    if text.len() > MAX_VALUE {
-        return;
-    }
-    match value {
-        Value::Null => text.push_str("null"),
-        Value::Bool(boolean) => text.push_str(if *boolean { "true" } else { "false" }),
-        Value::Number(_) => text.push_str(&number(value).unwrap_or_default()),
-        Value::String(string) => push_string_literal(prefix(string, 2 * MAX_VALUE), text),
-        Value::Array(items) if items.is_empty() => text.push_str("[]"),
-        Value::Object(entries) if entries.is_empty() => text.push_str("{}"),
-        _ if depth == MAX_NESTED => text.push('…'),
-        Value::Array(items) => {
-            text.push('[');
-            for (index, item) in items.iter().enumerate() {
-                text.push_str(if index == 0 { "" } else { ", " });
-                push_value(item, depth + 1, text);
-                if text.len() > MAX_VALUE {
-                    return;
-                }
-            }
-            text.push(']');
-        }
-        Value::Object(entries) => {
-            text.push_str("{ ");
-            for (index, (key, value)) in entries.iter().enumerate() {
-                text.push_str(if index == 0 { "" } else { ", " });
-                push_property_key(prefix(key, 2 * MAX_VALUE), text);
-                text.push_str(": ");
-                push_value(value, depth + 1, text);
-                if text.len() > MAX_VALUE {
-                    return;
-                }
-            }
-            text.push_str(" }");
-        }
-    }
-}
-
-/// The first examples, as many as are short together and not in the
-/// description.
-fn examples(map: &Map<String, Value>, described: &str) -> Option<String> {
-    let several = list(map, "examples").iter();
-    let mut text = String::new();
-    for example in several.chain(map.get("example")).take(5) {
-        let example = value_text(example);
-        if described.contains(example.trim_matches('"')) || text.contains(&example) {
-            continue;
-        }
-        if text.len() + example.len() > MAX_EXAMPLES {
-            break;
-        }
-        if !text.is_empty() {
-            text.push_str(", ");
-        }
-        text.push_str(&example);
-    }
-    (!text.is_empty()).then_some(text)
-}
-
-/// The first values of a long enumeration, and a mark for the others.
-fn head(values: &[Value]) -> String {
-    let mut text = String::new();
-    for value in values {
-        let value = value_text(value);
-        if text.len() + value.len() > MAX_HEAD {
-            break;
-        }
-        text.push_str(&value);
-        text.push_str(", ");
-    }
-    text.push('…');
-    text
 }
 
 /// What tells a choice from the others: its value, its only property's, or its
