@@ -1,0 +1,185 @@
+//! From what TypeScript reports to what the author reads: his own line and
+//! column, few words, few entries.
+
+use serde::Deserialize;
+
+use crate::Script;
+use crate::message;
+
+/// How many type errors of a script are shown; the rest is counted.
+pub const MAX_DIAGNOSTICS: usize = 10;
+
+/// What a check found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// The first type errors by their place, at most [`MAX_DIAGNOSTICS`].
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many more there are.
+    pub more: u32,
+}
+
+/// One type error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Diagnostic {
+    /// The author's line, from 1.
+    pub line: u32,
+    /// The author's column in UTF-16 units, from 1.
+    pub column: u32,
+    /// TypeScript's number for this kind of error.
+    pub code: u32,
+    /// What is wrong, in one line of bounded length.
+    pub message: String,
+    /// The name, where the error is that nothing has it.
+    pub unknown_name: Option<String>,
+}
+
+/// An error as TypeScript reports it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Reported {
+    /// UTF-16 units from the beginning of the file.
+    pub(crate) pos: u64,
+    pub(crate) code: u32,
+    pub(crate) category: u32,
+    pub(crate) text: String,
+    /// What the error comes of, outermost first.
+    pub(crate) message_chain: Vec<Reported>,
+    pub(crate) related_information: Vec<Reported>,
+}
+
+/// The category of an error; the others are hints.
+const ERROR: u32 = 1;
+
+/// The errors of a script in the author's terms.
+pub(crate) fn checked(script: &Script, mut reported: Vec<Reported>) -> Checked {
+    reported.retain(|error| error.category == ERROR);
+    reported.sort_by(|a, b| (a.pos, a.code, &a.text).cmp(&(b.pos, b.code, &b.text)));
+    reported.dedup_by(|a, b| a.pos == b.pos && a.text == b.text);
+    let more = reported.len().saturating_sub(MAX_DIAGNOSTICS);
+    reported.truncate(MAX_DIAGNOSTICS);
+    let mut places = Places::new(&script.text);
+    let diagnostics = reported.iter().map(|error| {
+        let place = places.at(error.pos);
+        // Nothing before the author's first line is his, so nothing is wrong there.
+        let (line, column) = match place.line.checked_sub(script.line_offset) {
+            None | Some(0) => (1, 1),
+            Some(line) => (line, place.column),
+        };
+        let rest = script.text.get(place.byte..).unwrap_or_default();
+        Diagnostic {
+            line,
+            column,
+            code: error.code,
+            message: message::of(error, rest, &script.declarations),
+            unknown_name: message::unknown_name(error),
+        }
+    });
+    Checked {
+        diagnostics: diagnostics.collect(),
+        more: u32::try_from(more).unwrap_or(u32::MAX),
+    }
+}
+
+/// A place in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    line: u32,
+    column: u32,
+    byte: usize,
+}
+
+/// Lines and columns of places that are asked for in their order.
+struct Places<'a> {
+    text: &'a str,
+    units: u64,
+    place: Place,
+}
+
+impl<'a> Places<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            units: 0,
+            place: Place {
+                line: 1,
+                column: 1,
+                byte: 0,
+            },
+        }
+    }
+
+    /// The place `units` UTF-16 units from the start; the end, if that is sooner.
+    fn at(&mut self, units: u64) -> Place {
+        let rest = self.text.get(self.place.byte..).unwrap_or_default();
+        let mut characters = rest.chars().peekable();
+        while self.units < units {
+            let Some(c) = characters.next() else { break };
+            self.units += c.len_utf16() as u64;
+            self.place.byte += c.len_utf8();
+            let ends_line = match c {
+                '\n' | '\u{2028}' | '\u{2029}' => true,
+                '\r' => characters.peek() != Some(&'\n'),
+                _ => false,
+            };
+            if ends_line {
+                self.place.line += 1;
+                self.place.column = 1;
+            } else {
+                self.place.column += c.len_utf16() as u32;
+            }
+        }
+        self.place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_lines_and_utf16_columns() {
+        let text = "a\r\nbc\u{2028}😀d\re";
+        let mut places = Places::new(text);
+        let mut check = |units, line, column, next: &str| {
+            let place = places.at(units);
+            assert_eq!((place.line, place.column), (line, column), "{units}");
+            assert_eq!(&text[place.byte..], next, "{units}");
+        };
+        check(0, 1, 1, text);
+        check(3, 2, 1, "bc\u{2028}😀d\re");
+        check(4, 2, 2, "c\u{2028}😀d\re");
+        check(6, 3, 1, "😀d\re");
+        check(8, 3, 3, "d\re");
+        check(10, 4, 1, "e");
+        check(u64::MAX, 4, 2, "");
+    }
+
+    #[test]
+    fn the_rest_is_counted() {
+        let script = Script {
+            text: "export {};\nx\n".to_owned(),
+            line_offset: 1,
+            declarations: "".into(),
+        };
+        let error = |pos| Reported {
+            pos,
+            category: ERROR,
+            text: "Wrong.".to_owned(),
+            ..Reported::default()
+        };
+        let hint = Reported {
+            category: 2,
+            ..error(11)
+        };
+        let many = (0..20).map(error).chain([hint, error(11)]).collect();
+        let checked = checked(&script, many);
+        assert_eq!((checked.diagnostics.len(), checked.more), (10, 10));
+        let places: Vec<_> = checked
+            .diagnostics
+            .iter()
+            .map(|d| (d.line, d.column))
+            .collect();
+        assert_eq!(places, [(1, 1); 10]);
+    }
+}

@@ -1,0 +1,233 @@
+//! Where the native TypeScript is: where the configuration says, beside the
+//! running program, or in a `node_modules` of the project.
+
+use std::env::consts;
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// The oldest major version that is a native program with the API that is used.
+pub const MIN_MAJOR: u32 = 7;
+
+/// Bytes of a `package.json` that are read.
+const MAX_MANIFEST: u64 = 1 << 20;
+
+/// A native TypeScript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Executable {
+    /// The program; its library lies in the same folder.
+    pub path: PathBuf,
+    /// Its version, such as `7.0.2`.
+    pub version: String,
+}
+
+/// Why no TypeScript is used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FindError {
+    /// There is none anywhere.
+    #[error(
+        "TypeScript {MIN_MAJOR} was not found; install it with `npm install typescript@{MIN_MAJOR}`, or \
+         name it under \"check\", \"typescript\" in the configuration"
+    )]
+    Nowhere,
+    /// The only one there is cannot be used.
+    #[error(
+        "TypeScript {version} in {} is too old; install version {MIN_MAJOR} or later with `npm install \
+         typescript@{MIN_MAJOR}`", .path.display()
+    )]
+    TooOld {
+        /// Its version.
+        version: String,
+        /// Its package.
+        path: PathBuf,
+    },
+    /// There is one without the program for this machine.
+    #[error(
+        "TypeScript {version} in {} lacks its native program for this machine ({}); install it again \
+         with its optional dependencies", .path.display(), platform_package()
+    )]
+    NoProgram {
+        /// Its version.
+        version: String,
+        /// Its package.
+        path: PathBuf,
+    },
+    /// What the configuration names is none.
+    #[error("{} is no native TypeScript: {reason}; change \"check\", \"typescript\"", .path.display())]
+    Named {
+        /// What was named.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Finds the native TypeScript: `named`, or else the first that can be used of
+/// those in `typescript` beside `program` and one folder above that, and in
+/// `node_modules` of `project` and of the folders above it.
+///
+/// # Errors
+///
+/// [`FindError`] if there is none that can be used.
+pub fn find(
+    named: Option<&Path>,
+    program: Option<&Path>,
+    project: Option<&Path>,
+) -> Result<Executable, FindError> {
+    if let Some(named) = named {
+        return of_name(named);
+    }
+    let beside = program
+        .into_iter()
+        .flat_map(|program| program.ancestors().skip(1).take(2));
+    let beside = beside.map(|folder| folder.join("typescript"));
+    let above = project.into_iter().flat_map(Path::ancestors);
+    let above = above.map(|folder| folder.join("node_modules"));
+    let mut unusable = None;
+    for folder in beside {
+        match in_folder(&folder) {
+            Ok(Some(found)) => return Ok(found),
+            Ok(None) => {}
+            Err(error) => drop(unusable.get_or_insert(error)),
+        }
+    }
+    for folder in above {
+        match in_modules(&folder) {
+            Ok(Some(found)) => return Ok(found),
+            Ok(None) => {}
+            Err(error) => drop(unusable.get_or_insert(error)),
+        }
+    }
+    Err(unusable.unwrap_or(FindError::Nowhere))
+}
+
+fn of_name(named: &Path) -> Result<Executable, FindError> {
+    let wrong = |reason: &str| FindError::Named {
+        path: named.to_owned(),
+        reason: reason.to_owned(),
+    };
+    if named.is_dir() {
+        return match in_folder(named)? {
+            Some(found) => Ok(found),
+            None => Err(wrong(
+                "it has neither lib/tsc nor node_modules with TypeScript 7",
+            )),
+        };
+    }
+    if !named.is_file() {
+        return Err(wrong("there is no such file"));
+    }
+    // A link in `.bin` leads to a script of Node, which lies elsewhere.
+    let path = fs::canonicalize(named).map_err(|error| wrong(&error.to_string()))?;
+    let package = path.parent().and_then(Path::parent);
+    match package.and_then(version) {
+        Some(version)
+            if path
+                .parent()
+                .is_some_and(|lib| lib.join("lib.esnext.d.ts").is_file()) =>
+        {
+            usable(path, version)
+        }
+        _ => Err(wrong(
+            "it does not lie in the lib folder of its package, as lib/tsc does",
+        )),
+    }
+}
+
+/// A folder with a package in it, or with `node_modules`.
+fn in_folder(folder: &Path) -> Result<Option<Executable>, FindError> {
+    match in_package(folder)? {
+        Some(found) => Ok(Some(found)),
+        None => in_modules(&folder.join("node_modules")),
+    }
+}
+
+/// As package managers lay it out: the program's package beside `typescript`,
+/// or beside the place that `typescript` is a link to, or inside it.
+fn in_modules(modules: &Path) -> Result<Option<Executable>, FindError> {
+    let wanted = platform_package();
+    if let Some(found) = in_package(&modules.join(&wanted))? {
+        return Ok(Some(found));
+    }
+    let Ok(typescript) = fs::canonicalize(modules.join("typescript")) else {
+        return Ok(None);
+    };
+    let inside = typescript.join("node_modules");
+    for modules in typescript.parent().into_iter().chain([inside.as_path()]) {
+        if let Some(found) = in_package(&modules.join(&wanted))? {
+            return Ok(Some(found));
+        }
+    }
+    let Some(version) = version(&typescript) else {
+        return Ok(None);
+    };
+    let path = modules.join("typescript");
+    Err(match major(&version) {
+        Some(major) if major >= MIN_MAJOR => FindError::NoProgram { version, path },
+        _ => FindError::TooOld { version, path },
+    })
+}
+
+fn in_package(package: &Path) -> Result<Option<Executable>, FindError> {
+    let path = package
+        .join("lib")
+        .join(format!("tsc{}", consts::EXE_SUFFIX));
+    // Before version 7 there was a text of that name in another folder; here is
+    // a program or nothing.
+    if !path.is_file() {
+        return Ok(None);
+    }
+    match version(package) {
+        Some(version) => usable(path, version).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn usable(path: PathBuf, version: String) -> Result<Executable, FindError> {
+    match major(&version) {
+        Some(major) if major >= MIN_MAJOR => Ok(Executable { path, version }),
+        _ => Err(FindError::TooOld { version, path }),
+    }
+}
+
+/// `@typescript/typescript-linux-x64` and its like.
+fn platform_package() -> String {
+    let system = match consts::OS {
+        "macos" => "darwin",
+        "windows" => "win32",
+        other => other,
+    };
+    let processor = match consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("@typescript/typescript-{system}-{processor}")
+}
+
+/// The version in a package's manifest.
+fn version(package: &Path) -> Option<String> {
+    let mut text = String::new();
+    let manifest = fs::File::open(package.join("package.json")).ok()?;
+    manifest.take(MAX_MANIFEST).read_to_string(&mut text).ok()?;
+    let manifest: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let version = manifest.get("version")?.as_str()?;
+    // It is printed: nothing but a version.
+    let is_version = |byte: u8| byte.is_ascii_alphanumeric() || b".-+".contains(&byte);
+    (version.len() <= 64 && version.bytes().all(is_version)).then(|| version.to_owned())
+}
+
+fn major(version: &str) -> Option<u32> {
+    version.split('.').next()?.parse().ok()
+}
+
+impl fmt::Display for Executable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.path.file_name().unwrap_or(OsStr::new("tsc"));
+        write!(f, "TypeScript {} ({})", self.version, name.display())
+    }
+}

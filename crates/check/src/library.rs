@@ -1,0 +1,120 @@
+//! The declarations of the language, made from the library that comes with
+//! TypeScript: one file without comments in place of eighty, and without what
+//! the sandbox does not have.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::scan::without_comments;
+
+/// How large the library may be in all.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Parts that declare what is not in the sandbox.
+const LEFT_OUT: &[&str] = &[
+    // No shared memory and no `Atomics`.
+    "es2017.sharedmemory",
+    "es2020.sharedmemory",
+    "es2024.sharedmemory",
+    "esnext.sharedmemory",
+    // No `Temporal`; the other one only leads to it.
+    "esnext.temporal",
+    "esnext.date",
+];
+
+/// Lines that are written over: what they declare, and what stands there then.
+pub(crate) const CHANGED_LINES: &[(&str, &str)] = &[
+    // Code made from text throws in the sandbox.
+    ("declare function eval(x: string): any;", ""),
+    ("new (...args: string[]): Function;", ""),
+    ("(...args: string[]): Function;", ""),
+    ("new (...args: string[]): GeneratorFunction;", ""),
+    ("(...args: string[]): GeneratorFunction;", ""),
+    ("new (...args: string[]): AsyncGeneratorFunction;", ""),
+    ("(...args: string[]): AsyncGeneratorFunction;", ""),
+    // Names that are nowhere would make it anything at all.
+    (
+        "type FormattableTemporalObject = Temporal.PlainDate | Temporal.PlainYearMonth | \
+         Temporal.PlainMonthDay | Temporal.PlainTime | Temporal.PlainDateTime | Temporal.Instant;",
+        "type FormattableTemporalObject = never;",
+    ),
+];
+
+/// The library, in files: all of it that is no module, then each module.
+#[derive(Debug)]
+pub(crate) struct Library {
+    pub(crate) files: Vec<String>,
+}
+
+impl Library {
+    /// Reads the library from the folder of the executable.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, for people.
+    pub(crate) fn load(folder: &Path) -> Result<Self, String> {
+        let mut loader = Loader {
+            folder,
+            seen: HashSet::new(),
+            bytes: 0,
+            script: String::new(),
+            modules: Vec::new(),
+        };
+        loader.add("esnext")?;
+        let mut files = vec![loader.script];
+        files.append(&mut loader.modules);
+        Ok(Self { files })
+    }
+}
+
+struct Loader<'a> {
+    folder: &'a Path,
+    seen: HashSet<String>,
+    bytes: u64,
+    script: String,
+    modules: Vec<String>,
+}
+
+impl Loader<'_> {
+    /// Adds a part after those it refers to: of overloads in several parts,
+    /// TypeScript tries the last one's first.
+    fn add(&mut self, name: &str) -> Result<(), String> {
+        if LEFT_OUT.contains(&name) || !self.seen.insert(name.to_owned()) {
+            return Ok(());
+        }
+        // The names come out of files, and must not lead out of the folder.
+        let in_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.';
+        if !name.bytes().all(in_name) || self.seen.len() > 1000 {
+            return Err(format!("it has a part named {name:?}"));
+        }
+        let file = self.folder.join(format!("lib.{name}.d.ts"));
+        let unreadable = |error: std::io::Error| format!("{}: {error}", file.display());
+        self.bytes += std::fs::metadata(&file).map_err(unreadable)?.len();
+        if self.bytes > MAX_BYTES {
+            return Err(format!("it has more than {MAX_BYTES} bytes"));
+        }
+        let text = std::fs::read_to_string(&file).map_err(unreadable)?;
+        for line in text.lines() {
+            if let Some(other) = referred(line) {
+                self.add(other)?;
+            }
+        }
+        let text = without_comments(&text);
+        if text.lines().any(|line| line.starts_with("export ")) {
+            self.modules.push(text);
+        } else {
+            for line in text.lines() {
+                let changed = CHANGED_LINES.iter().find(|(from, _)| *from == line);
+                self.script.push_str(changed.map_or(line, |(_, to)| to));
+                self.script.push('\n');
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `es2015` in `/// <reference lib="es2015" />`.
+fn referred(line: &str) -> Option<&str> {
+    let rest = line.trim().strip_prefix("/// <reference lib=\"")?;
+    rest.split_once('"').map(|(name, _)| name)
+}

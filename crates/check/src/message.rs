@@ -1,0 +1,242 @@
+//! TypeScript's messages, made short: long types are cut, its advice about
+//! settings that scripts do not have is left out, and what a chain of reasons
+//! comes to stands in one line.
+
+use crate::diagnostic::Reported;
+
+/// Bytes of a message.
+const MAX_MESSAGE: usize = 700;
+/// Bytes of one type or name in it.
+const MAX_QUOTED: usize = 120;
+/// Bytes of the parameters of a function that was called wrongly.
+const MAX_PARAMETERS: usize = 240;
+/// Reasons that are shown of a chain; what is between the first and the last
+/// ones says where, step by step.
+const MAX_REASONS: usize = 3;
+
+/// Related notes that say what to do: "did you forget to use await", "an
+/// argument for … was not provided".
+const TOLD_NOTES: &[u32] = &[2773, 6210, 6236];
+/// Too few or too many arguments.
+const WRONG_COUNT: &[u32] = &[2554, 2555];
+
+/// The message for an error. `at` is the text from its place on.
+pub(crate) fn of(error: &Reported, at: &str, declarations: &str) -> String {
+    if let Some(name) = unknown_name(error) {
+        return unknown(&name, error);
+    }
+    let mut reasons: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(reason) = next {
+        reasons.push(sentences(&reason.text));
+        next = reason.message_chain.first();
+    }
+    if reasons.len() > MAX_REASONS {
+        reasons.drain(1..reasons.len() - (MAX_REASONS - 1));
+    }
+    let mut message = reasons.join(": ");
+    for note in &error.related_information {
+        if TOLD_NOTES.contains(&note.code) {
+            message.push_str("; ");
+            message.push_str(&sentences(&note.text));
+        }
+    }
+    if WRONG_COUNT.contains(&error.code)
+        && let Some(parameters) = parameters(at, declarations)
+    {
+        message.push_str(&format!("; it takes `({parameters})`"));
+    }
+    shortened(&printable(&message), MAX_MESSAGE)
+}
+
+/// The name that nothing has, if that is the error.
+pub(crate) fn unknown_name(error: &Reported) -> Option<String> {
+    let rest = error.text.strip_prefix("Cannot find name '")?;
+    let (name, _) = rest.split_once('\'')?;
+    let is_name = !name.is_empty() && name.len() <= MAX_QUOTED;
+    is_name.then(|| printable(name))
+}
+
+fn unknown(name: &str, error: &Reported) -> String {
+    let meant = error.text.split_once("Did you mean '");
+    match meant.and_then(|(_, rest)| rest.split_once('\'')) {
+        Some((meant, _)) => {
+            let meant = shortened(&printable(meant), MAX_QUOTED);
+            format!("cannot find name `{name}`; did you mean `{meant}`?")
+        }
+        None => format!(
+            "cannot find name `{name}`: no tool is named so, and the sandbox does not have it"
+        ),
+    }
+}
+
+/// The sentences of a message: lower case, without full stops, the advice about
+/// compiler settings left out, and what it quotes in backquotes and short.
+fn sentences(text: &str) -> String {
+    let mut out = String::new();
+    for sentence in split(text) {
+        let plain = sentence.first().map_or("", |piece| match piece {
+            Piece::Plain(text) => text.as_str(),
+            Piece::Quoted(_) => "",
+        });
+        if plain.starts_with("Do you need to") || plain.starts_with("Try ") {
+            break;
+        }
+        if !out.is_empty() {
+            out.push_str("; ");
+        }
+        for (place, piece) in sentence.iter().enumerate() {
+            match piece {
+                Piece::Plain(text) if place == 0 => out.push_str(&lower_first(text)),
+                Piece::Plain(text) => out.push_str(text),
+                Piece::Quoted(text) => {
+                    out.push('`');
+                    out.push_str(&shortened_type(text, MAX_QUOTED));
+                    out.push('`');
+                }
+            }
+        }
+    }
+    out
+}
+
+enum Piece {
+    Plain(String),
+    Quoted(String),
+}
+
+/// A message as sentences of plain and quoted pieces.
+fn split(text: &str) -> Vec<Vec<Piece>> {
+    let mut all = Vec::new();
+    let mut sentence: Vec<Piece> = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text.trim();
+    while let Some(c) = rest.chars().next() {
+        if c == '\''
+            && (plain.is_empty() || plain.ends_with([' ', '(', '[']))
+            && let Some((quoted, after)) = quoted(rest)
+        {
+            if !plain.is_empty() {
+                sentence.push(Piece::Plain(std::mem::take(&mut plain)));
+            }
+            sentence.push(Piece::Quoted(quoted.to_owned()));
+            rest = after;
+            continue;
+        }
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+        let ends = matches!(c, '.' | '?') && (rest.is_empty() || rest.starts_with([' ', '\n']));
+        if !ends || c == '?' {
+            plain.push(c);
+        }
+        if ends {
+            if !plain.is_empty() {
+                sentence.push(Piece::Plain(std::mem::take(&mut plain)));
+            }
+            all.push(std::mem::take(&mut sentence));
+            rest = rest.trim_start();
+        }
+    }
+    if !plain.is_empty() {
+        sentence.push(Piece::Plain(plain));
+    }
+    all.push(sentence);
+    all.retain(|sentence| !sentence.is_empty());
+    all
+}
+
+/// What stands in the single quotes that the text begins with, and the text
+/// after them. Strings in a type have double quotes, and may have anything in
+/// them.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let inside = text.get(1..)?;
+    let mut in_string = false;
+    let mut characters = inside.char_indices();
+    while let Some((at, c)) = characters.next() {
+        match c {
+            '\\' if in_string => drop(characters.next()),
+            '"' => in_string = !in_string,
+            '\'' if !in_string => {
+                let after = inside.get(at + 1..)?;
+                if after.is_empty()
+                    || after.starts_with([' ', '.', ',', ';', ':', '?', ')', ']', '\n'])
+                {
+                    return Some((inside.get(..at)?, after)).filter(|_| at > 0);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A type of at most about `limit` bytes, cut between two of its parts.
+fn shortened_type(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let head = text
+        .get(..text.floor_char_boundary(limit))
+        .unwrap_or_default();
+    let between = head.rfind(['|', ';', ',']).filter(|at| *at > limit / 2);
+    let head = between.map_or(head, |at| head.get(..=at).unwrap_or_default());
+    let close = if text.starts_with('{') && text.ends_with('}') {
+        " }"
+    } else {
+        ""
+    };
+    format!("{} …{close}", head.trim_end_matches([' ', '|', ',']))
+}
+
+/// The parameters of the tool whose name the text begins with.
+fn parameters(at: &str, declarations: &str) -> Option<String> {
+    let end = at.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))?;
+    let name = at.get(..end).filter(|name| !name.is_empty())?;
+    let declaration = format!("\ndeclare function {name}(");
+    let (_, rest) = declarations.split_once(&declaration).or_else(|| {
+        // The very first line has no line end before it.
+        declarations
+            .strip_prefix(declaration.trim_start())
+            .map(|rest| ("", rest))
+    })?;
+    let (parameters, _) = rest.split_once("): Promise<")?;
+    let plain = crate::scan::without_comments(parameters);
+    let line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(shortened_parameters(&line))
+}
+
+fn shortened_parameters(line: &str) -> String {
+    match line.split_once(": ") {
+        Some((name, ty)) => format!("{name}: {}", shortened_type(ty, MAX_PARAMETERS)),
+        None => shortened(line, MAX_PARAMETERS),
+    }
+}
+
+fn shortened(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let head = text
+        .get(..text.floor_char_boundary(limit))
+        .unwrap_or_default();
+    format!("{head}…")
+}
+
+fn lower_first(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_lowercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}
+
+/// One line without characters that could steer a terminal.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\r' | '\t' => ' ',
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}

@@ -1,0 +1,178 @@
+//! One conversation with a TypeScript process: what it asks about files is
+//! answered, and it is asked for diagnostics.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::{AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+
+use crate::diagnostic::Reported;
+use crate::files::{FOLDER, Files, PROJECT, QUESTIONS, SCRIPT};
+use crate::library::Library;
+use crate::protocol::{self, Incoming};
+use crate::{CheckError, process};
+
+/// Messages that may come before an answer. Opening a project takes some
+/// dozens.
+const MAX_MESSAGES: u32 = 10_000;
+
+/// A process and what it knows.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// Killed when it is dropped.
+    process: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    files: Files,
+    questions: u64,
+    opened: Option<Opened>,
+}
+
+#[derive(Debug)]
+struct Opened {
+    snapshot: u64,
+    project: String,
+}
+
+impl Session {
+    /// Starts a process. It has read nothing yet.
+    pub(crate) async fn start(program: &Path, library: &Library) -> Result<Self, CheckError> {
+        let args = ["--api", "--async", "--cwd", FOLDER, QUESTIONS];
+        let failed =
+            |error: std::io::Error| CheckError::Start(format!("{}: {error}", program.display()));
+        let mut process = process::start(program, &args).await.map_err(failed)?;
+        let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
+            return Err(CheckError::Start("it came without its streams".to_owned()));
+        };
+        Ok(Self {
+            process,
+            stdin,
+            stdout: BufReader::with_capacity(1 << 16, stdout),
+            files: Files::new(library),
+            questions: 0,
+            opened: None,
+        })
+    }
+
+    /// What is wrong with a script. After an error the session is of no use.
+    pub(crate) async fn check(
+        &mut self,
+        script: &str,
+        declarations: &str,
+    ) -> Result<Vec<Reported>, CheckError> {
+        let changed = self.files.set(script, declarations);
+        if self.opened.is_none() || !changed.is_empty() {
+            self.update(&changed).await?;
+        }
+        let Some(Opened { snapshot, project }) = &self.opened else {
+            return Err(protocol::protocol("no project"));
+        };
+        let place = json!({ "snapshot": snapshot, "project": project, "file": SCRIPT });
+        let mut found: Vec<Reported> = Vec::new();
+        for question in ["getSyntacticDiagnostics", "getSemanticDiagnostics"] {
+            let answer: Option<Vec<Reported>> = self.ask(question, &place).await?;
+            found.extend(answer.unwrap_or_default());
+        }
+        Ok(found)
+    }
+
+    /// Whether it has opened its project, so that the next check is quick.
+    pub(crate) fn is_warm(&self) -> bool {
+        self.opened.is_some()
+    }
+
+    /// Ends the process and waits until it is gone.
+    pub(crate) async fn end(mut self) {
+        drop(self.process.kill().await);
+    }
+
+    async fn update(&mut self, changed: &[&str]) -> Result<(), CheckError> {
+        #[derive(Deserialize)]
+        struct Snapshot {
+            snapshot: u64,
+            projects: Vec<Project>,
+        }
+        #[derive(Deserialize)]
+        struct Project {
+            id: String,
+        }
+        let params = match self.opened {
+            None => json!({ "openProjects": [PROJECT] }),
+            Some(_) => json!({ "fileChanges": { "changed": changed } }),
+        };
+        let made: Snapshot = self.ask("updateSnapshot", &params).await?;
+        let [project] = made.projects.as_slice() else {
+            return Err(protocol::protocol("not one project"));
+        };
+        let before = self.opened.replace(Opened {
+            snapshot: made.snapshot,
+            project: project.id.clone(),
+        });
+        if let Some(Opened { snapshot, .. }) = before {
+            // What it still knows of the last script is of no use any more.
+            let _: Value = self
+                .ask("release", &json!({ "snapshot": snapshot }))
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn ask<T: for<'a> Deserialize<'a>>(
+        &mut self,
+        method: &str,
+        params: &Value,
+    ) -> Result<T, CheckError> {
+        self.questions += 1;
+        let id = self.questions;
+        let question = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.send(&question.to_string()).await?;
+        for _ in 0..MAX_MESSAGES {
+            let text = protocol::read(&mut self.stdout).await?;
+            let message: Incoming<'_> = serde_json::from_slice(&text)
+                .map_err(|error| protocol::protocol(&error.to_string()))?;
+            if let Some(method) = &message.method {
+                if let Some(answer) = self.answer(method, &message) {
+                    self.send(&answer).await?;
+                }
+                continue;
+            }
+            if message.id.map(RawValue::get) != Some(id.to_string().as_str()) {
+                return Err(protocol::protocol("an answer to no question"));
+            }
+            if let Some(error) = message.error {
+                return Err(protocol::protocol(&error.message));
+            }
+            let result = message.result.map_or("null", RawValue::get);
+            return serde_json::from_str(result)
+                .map_err(|error| protocol::protocol(&error.to_string()));
+        }
+        Err(protocol::protocol("questions without end"))
+    }
+
+    /// The answer to a question that it asks; `None` for a notice.
+    fn answer(&self, method: &str, message: &Incoming<'_>) -> Option<String> {
+        let id = message.id?.get();
+        let path: Option<String> = message
+            .params
+            .and_then(|params| serde_json::from_str(params.get()).ok());
+        Some(
+            match path.and_then(|path| self.files.answer(method, &path)) {
+                Some(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}"),
+                None => json!({
+                    "jsonrpc": "2.0",
+                    "id": message.id,
+                    "error": { "code": -32601, "message": "not here" },
+                })
+                .to_string(),
+            },
+        )
+    }
+
+    async fn send(&mut self, json: &str) -> Result<(), CheckError> {
+        let sent = self.stdin.write_all(&protocol::framed(json)).await;
+        sent.map_err(|_| CheckError::Died)
+    }
+}

@@ -1,0 +1,5 @@
+//! The checker against a real TypeScript, and against programs that only
+//! pretend to be one.
+
+mod diagnostics;
+mod support;

@@ -1,0 +1,58 @@
+//! Where the tests find TypeScript, and how they show what it says.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use callgate_check::{Checked, Checker as _, DEFAULT_TIME, Executable, Script, TypeScript, find};
+
+/// The TypeScript that set-up installed.
+pub fn executable() -> Executable {
+    let named = std::env::var_os("CALLGATE_TYPESCRIPT").map(PathBuf::from);
+    let target = std::env::current_exe().ok();
+    // The test lies in target/PROFILE/deps; TypeScript in target/typescript.
+    let program = target.as_deref().and_then(|exe| exe.ancestors().nth(2));
+    find(
+        named.as_deref(),
+        program.map(|dir| dir.join("x")).as_deref(),
+        None,
+    )
+    .expect("TypeScript is installed; run `cargo xtask setup --tests` first")
+}
+
+pub fn checker() -> TypeScript {
+    TypeScript::new(&executable(), DEFAULT_TIME)
+}
+
+/// A script of statements, as `callgate-script` hands it over.
+pub fn script(text: &str, declarations: &str) -> Script {
+    Script {
+        text: format!("export {{}};\n{text}\n"),
+        line_offset: 1,
+        declarations: Arc::from(declarations),
+    }
+}
+
+/// One line an error, and the count of the rest.
+pub fn shown(checked: &Checked) -> String {
+    let mut text = String::new();
+    for error in &checked.diagnostics {
+        writeln!(text, "{}:{} {}", error.line, error.column, error.message).unwrap();
+    }
+    if checked.more > 0 {
+        writeln!(text, "and {} more", checked.more).unwrap();
+    }
+    text
+}
+
+/// What a real TypeScript says of a script.
+pub fn check(declarations: &str, text: &str) -> String {
+    runtime().block_on(async {
+        let checked = checker().check(script(text, declarations)).await;
+        shown(&checked.unwrap())
+    })
+}
+
+pub fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Runtime::new().unwrap()
+}
