@@ -201,11 +201,11 @@ fn a_typo_in_a_tools_name() {
             exit code 1
             --- stdout
             --- stderr
-            error: ReferenceError: ticketing_createIsue is not defined
-              --> stdin.ts:1:1
+            error: cannot find name `ticketing_createIsue`; did you mean `ticketing_createIssue`?
+              --> stdin.ts:1:7
               1 | await ticketing_createIsue({ title: 'a' })
-                | ^
-            hint: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"?
+                |       ^
+            error: 1 type error; nothing was run
             calls: none
         "#]],
     );
@@ -369,7 +369,7 @@ fn what_a_script_would_call() {
     );
     check(
         &bench,
-        &bench.callgate(&["check", "script.ts"]),
+        &bench.callgate(&["check", "script.ts", "--check=off"]),
         expect![[r#"
             exit code 1
             --- stdout
@@ -380,18 +380,24 @@ fn what_a_script_would_call() {
             --- stderr
         "#]],
     );
-    let allowed = ["check", "script.ts", "--allow", "ticketing_create*"];
+    let allowed = [
+        "check",
+        "script.ts",
+        "--check=off",
+        "--allow",
+        "ticketing_create*",
+    ];
     check(
         &bench,
         &bench.callgate(&allowed),
         expect![[r#"
-        exit code 1
-        --- stdout
-        ticketing_listIssues (line 1): allowed by rule "ticketing_list*" in permissions.allow
-        ticketing_createIssue (line 2): allowed by rule "ticketing_create*" in --allow
-        line 3: no tool is named "ticketing_closeIssue"; did you mean "ticketing_createIssue"?
-        --- stderr
-    "#]],
+            exit code 1
+            --- stdout
+            ticketing_listIssues (line 1): allowed by rule "ticketing_list*" in permissions.allow
+            ticketing_createIssue (line 2): allowed by rule "ticketing_create*" in --allow
+            line 3: no tool is named "ticketing_closeIssue"; did you mean "ticketing_createIssue"?
+            --- stderr
+        "#]],
     );
 }
 

@@ -2,12 +2,17 @@
 
 use std::process::Command;
 
-use callgate_tests::{Ran, binary};
+use callgate_tests::{Ran, Workbench, binary, typescript_modules};
 
 #[test]
 fn the_example_program_runs_a_script() {
+    // Nothing lies beside an example; a project has its TypeScript in `node_modules`.
+    let project = Workbench::empty();
+    std::os::unix::fs::symlink(typescript_modules(), project.path().join("node_modules"))
+        .expect("link the project's modules");
     let output = Command::new(binary("examples/embed"))
         .env("CALLGATE_DEMO_LOGGING", binary("callgate-demo-logging"))
+        .current_dir(project.path())
         .output()
         .expect("start the example");
     let ran = Ran::from(output);

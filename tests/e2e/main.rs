@@ -1,5 +1,6 @@
 //! End-to-end tests: the real binaries, real servers, real processes.
 
+mod check;
 mod cli;
 mod demo;
 mod http;

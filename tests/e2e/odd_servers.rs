@@ -216,7 +216,7 @@ fn calls_that_nobody_waits_for_are_made_to_their_end() {
     let report = bench.report(
         "[1, 2].forEach(async (i) => {
            const first = await odd_echo({ i });
-           console.log((await odd_echo({ twice: first.i * 2 })).twice);
+           console.log((await odd_echo({ twice: Number(first.i) * 2 })).twice);
          });
          setTimeout(() => console.log('a timer is not waited for'), 1e6);
          return 'returned';",

@@ -65,7 +65,7 @@ function first(list: unknown[]) {
   return (list[0] as { name: string }).name;
 }
 console.log('looking');
-first(rows.rows);",
+first(rows.rows as unknown[]);",
         &[],
         expect![[r#"
             looking
@@ -155,16 +155,16 @@ fn a_denial_without_anybody_to_ask() {
 fn a_name_that_is_nothing() {
     check(
         "await odd_ehco({})",
-        &[],
+        &["--check=off"],
         expect![[r#"
-        --- stderr
-        error: ReferenceError: odd_ehco is not defined
-          --> stdin.ts:1:1
-          1 | await odd_ehco({})
-            | ^
-        hint: no tool is named "odd_ehco"; did you mean "odd_echo"?
-        calls: none
-    "#]],
+            --- stderr
+            error: ReferenceError: odd_ehco is not defined
+              --> stdin.ts:1:1
+              1 | await odd_ehco({})
+                | ^
+            hint: no tool is named "odd_ehco"; did you mean "odd_echo"?
+            calls: none
+        "#]],
     );
 }
 
@@ -352,6 +352,12 @@ fn the_json_form() {
               "outcome": "ok"
             }
           ],
+          "check": {
+            "status": "passed",
+            "errors": [],
+            "more": 0,
+            "reason": null
+          },
           "unavailable": [],
           "scriptMs": null,
           "totalMs": null

@@ -65,13 +65,13 @@ async fn a_client_runs_a_script() {
     assert!(!is_error, "{said}");
     assert_eq!(said.lines().last(), Some("2"), "{said}");
 
-    let (is_error, said) = run_script(&client, "null.x").await;
+    let (is_error, said) = run_script(&client, "const none: any = null;\nnone.x").await;
     assert!(is_error);
     assert_eq!(
         said,
         "error: TypeError: Cannot read properties of null (reading 'x')\n\
-         \x20 --> script.ts:1:6\n\
-         \x20 1 | null.x\n\
+         \x20 --> script.ts:2:6\n\
+         \x20 2 | none.x\n\
          \x20   |      ^\n\
          calls: none\n"
     );

@@ -46,6 +46,32 @@ pub fn real_servers() -> PathBuf {
     path
 }
 
+/// The `node_modules` in which set-up installed TypeScript.
+///
+/// # Panics
+///
+/// If it is not installed.
+#[must_use]
+pub fn typescript_modules() -> PathBuf {
+    let path = match std::env::var_os("CALLGATE_TYPESCRIPT") {
+        // node_modules/@typescript/typescript-…/lib/tsc
+        Some(program) => PathBuf::from(program)
+            .ancestors()
+            .nth(4)
+            .map(Path::to_owned),
+        None => profile_dir()
+            .parent()
+            .map(|target| target.join("typescript/node_modules")),
+    };
+    let path = path.unwrap_or_default();
+    assert!(
+        path.is_dir(),
+        "{} does not exist; run `cargo xtask setup` first",
+        path.display()
+    );
+    path
+}
+
 /// `target/debug` or its like: test executables lie in its `deps`.
 ///
 /// # Panics

@@ -1,6 +1,6 @@
 //! The declarations of a catalog: made once, shown whole or in part.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use serde_json::Value;
 
@@ -133,6 +133,45 @@ impl Declarations {
         }
         if comments.any_omitted() {
             text.insert_str(0, LEGEND);
+        }
+        text
+    }
+
+    /// Declarations to check a script against: in full, but without comments, the
+    /// functions and the types that `names` has, and what those need; every other
+    /// function in one line that takes anything and gives anything, so that its
+    /// name is known. `None` declares all in full.
+    ///
+    /// For a script that has no names but these, it makes no difference that the
+    /// rest is not declared.
+    pub fn for_script(&self, names: Option<&HashSet<&str>>) -> String {
+        let has = |name: &str| names.is_none_or(|names| names.contains(name));
+        let all = self.reachable(
+            self.functions
+                .iter()
+                .flat_map(|f| f.mentions.iter().copied()),
+        );
+        let named = all
+            .into_iter()
+            .filter(|id| self.types.get(*id).is_some_and(|ty| has(&ty.name)));
+        let (chosen, others): (Vec<&Function>, Vec<&Function>) = self
+            .functions
+            .iter()
+            .partition(|function| has(&function.name));
+        let needed = chosen.iter().flat_map(|f| f.mentions.iter().copied());
+        let mut text = String::new();
+        for id in self.reachable(named.chain(needed)) {
+            if let Some(declared) = self.types.get(id) {
+                self.declare_type(declared, &mut text, &mut Comments::None);
+            }
+        }
+        for function in chosen {
+            self.declare_function(function, &mut text, &mut Comments::None);
+        }
+        for function in others {
+            text.push_str("declare function ");
+            text.push_str(&function.name);
+            text.push_str("(input?: any): Promise<any>;\n");
         }
         text
     }

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::calls::{self, Calls};
+use crate::check::{Check, CheckMode, CheckStatus, Places, TypeCheck};
 use crate::config::Config;
 use crate::report::{self, RunReport, Unavailable};
 use crate::{Limits, RunRequest};
@@ -31,6 +32,7 @@ pub struct Gate {
     rules: Arc<Rules>,
     limits: Limits,
     asker: Arc<dyn Asker>,
+    check: Check,
     unavailable: Vec<Unavailable>,
     /// What the names of their tools would begin with, in the same order.
     unavailable_prefixes: Vec<Option<String>>,
@@ -57,6 +59,8 @@ pub struct GateBuilder {
     asker: Arc<dyn Asker>,
     worker: WorkerProgram,
     spares: usize,
+    check: CheckMode,
+    typescript: Places,
 }
 
 impl Default for GateBuilder {
@@ -68,6 +72,8 @@ impl Default for GateBuilder {
             asker: Arc::new(NobodyToAsk),
             worker: WorkerProgram::CurrentExe,
             spares: 1,
+            check: CheckMode::default(),
+            typescript: Places::default(),
         }
     }
 }
@@ -84,6 +90,11 @@ impl GateBuilder {
         }
         self.rules = config.permissions.clone();
         self.limits = config.limits.over_defaults();
+        self.check = config.check.mode.unwrap_or_default();
+        self.typescript = Places {
+            named: config.check.typescript.clone(),
+            project: Some(config.folder.clone()),
+        };
         self
     }
 
@@ -127,6 +138,21 @@ impl GateBuilder {
         self
     }
 
+    /// What the type check of a script decides. Default: [`CheckMode::On`].
+    pub fn check(mut self, mode: CheckMode) -> Self {
+        self.check = mode;
+        self
+    }
+
+    /// The native TypeScript 7 that checks scripts: its program, `lib/tsc` in its
+    /// package, or a folder it was installed in. Default: the one in
+    /// `typescript` beside this executable or one folder above it, else the one
+    /// in `node_modules` of the configuration's folder or the nearest above.
+    pub fn typescript(mut self, path: impl Into<PathBuf>) -> Self {
+        self.typescript.named = Some(path.into());
+        self
+    }
+
     /// Connects to the servers, side by side, and asks for their tools.
     ///
     /// # Errors
@@ -150,6 +176,12 @@ impl GateBuilder {
         options.heap_bytes = self.limits.heap_bytes;
         options.jit = self.limits.jit;
         let launcher = Launcher::new(self.worker, options);
+        let mut places = self.typescript;
+        if places.project.is_none() {
+            places.project = std::env::current_dir().ok();
+        }
+        let check = Check::new(self.check, places);
+        check.start();
         let broker = Broker::start(self.servers).await;
         let (catalog, unavailable, warnings) = discover(&broker);
         let functions = catalog.tools().iter().map(|tool| tool.function.as_str());
@@ -162,6 +194,7 @@ impl GateBuilder {
             rules: Arc::new(self.rules),
             limits: self.limits,
             asker: self.asker,
+            check,
             unavailable_prefixes: unavailable
                 .iter()
                 .map(|server| function_prefix(&server.server))
@@ -315,9 +348,10 @@ impl Gate {
         &self.limits
     }
 
-    /// Ends the connections and the servers that were started.
+    /// Ends the connections, the servers and the checker that were started.
     pub async fn shutdown(&self) {
         self.broker.shutdown().await;
+        self.check.shut_down().await;
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {
@@ -369,6 +403,10 @@ impl Gate {
             report.unavailable = self.unavailable.clone();
             return report;
         }
+        let checked = match self.type_check(request, &prepared).await {
+            Ok(checked) => checked,
+            Err(report) => return *report,
+        };
         let mut functions: Vec<String> = mentions
             .iter()
             .filter(|mention| self.has_tool(&mention.name))
@@ -397,8 +435,40 @@ impl Gate {
         };
         let ended = self.launcher.run(job, calls, request.cancel.clone()).await;
         let mut report = report::ended(request, exact, limits, ended, run.ledger(), self);
+        report.check = checked;
         report.unavailable = self.unavailable.clone();
         report
+    }
+
+    /// What the type check says of a script, if it is to be checked; the run's
+    /// report if that ends the run.
+    pub(crate) async fn type_check(
+        &self,
+        request: &RunRequest,
+        prepared: &Prepared,
+    ) -> Result<Option<TypeCheck>, Box<RunReport>> {
+        let mode = request.check.unwrap_or(self.check.mode);
+        if mode == CheckMode::Off {
+            return Ok(None);
+        }
+        let checking = self
+            .check
+            .run(&request.source, &prepared.checkable, &self.catalog);
+        let checked = tokio::select! {
+            checked = checking => checked,
+            () = request.cancel.cancelled() => return Err(Box::new(report::cancelled(request))),
+        };
+        let stops = match checked.status {
+            CheckStatus::Passed => false,
+            CheckStatus::Failed => mode != CheckMode::Warn,
+            CheckStatus::Unchecked => mode == CheckMode::Require,
+        };
+        if !stops {
+            return Ok(Some(checked));
+        }
+        let mut report = report::unfit(request, checked);
+        report.unavailable = self.unavailable.clone();
+        Err(Box::new(report))
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A [`Gate`] holds connections to MCP servers, the names their tools have in
 //! a script, and the rules over them. [`Gate::run`] takes a script through
-//! parsing, a worker process with a V8 isolate, and the broker that decides
-//! on every call, and always comes back with one [`RunReport`].
+//! parsing, a type check, a worker process with a V8 isolate, and the broker
+//! that decides on every call, and always comes back with one [`RunReport`].
 //!
 //! ```no_run
 //! use callgate::{Gate, Rules, ServerSpec};
@@ -31,6 +31,7 @@
 //! internal and change without notice.
 
 mod calls;
+mod check;
 pub mod config;
 mod gate;
 mod preview;
@@ -48,6 +49,7 @@ pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
 pub use callgate_typegen::{Detail, ambient as ambient_declarations};
 pub use tokio_util::sync::CancellationToken;
 
+pub use crate::check::{CheckMode, CheckStatus, TypeCheck, TypeError, UnknownCheckMode};
 pub use crate::gate::{BuildError, Gate, GateBuilder, Tool};
 pub use crate::preview::{Preview, PreviewedTool};
 pub use crate::report::{

@@ -2,13 +2,16 @@
 //! what the rules say of each.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use callgate_policy::Verdict;
-use callgate_script::{Prepared, ScriptError};
+use callgate_script::Prepared;
 use serde::Serialize;
 
+use crate::RunRequest;
+use crate::check::TypeCheck;
 use crate::gate::{Gate, prepare};
-use crate::report::Status;
+use crate::report::{self, RunReport, Status};
 
 /// The tools a script names and the decisions they would meet.
 ///
@@ -27,6 +30,11 @@ pub struct Preview {
     pub unknown: Vec<UnknownTool>,
     /// Whether it calls `mcp.callTool` with a name that is not a literal.
     pub dynamic: bool,
+    /// What came of the type check; `None` where there was to be none, and where
+    /// tools are missing.
+    pub check: Option<TypeCheck>,
+    #[serde(skip)]
+    script: Arc<str>,
 }
 
 impl Preview {
@@ -44,6 +52,18 @@ impl Preview {
         } else {
             Status::Completed
         }
+    }
+
+    /// What the type check has to say of a script that it does not stop, as a
+    /// run would say it.
+    #[must_use]
+    pub fn warnings(&self) -> String {
+        let mut text = String::new();
+        if let Some(check) = &self.check {
+            // Writing to a string does not fail.
+            let _written = report::write_check(&mut text, &self.script, check, None);
+        }
+        text
     }
 }
 
@@ -80,15 +100,26 @@ pub struct UnknownTool {
 }
 
 impl Gate {
-    /// What a script would call, by its text, and what this gate's rules say
-    /// of that. Nothing runs.
+    /// What a script would call, by its text, and what this gate's rules and
+    /// the type check say of that. Nothing runs.
     ///
     /// # Errors
     ///
-    /// [`ScriptError`] if the text is no acceptable script.
-    pub async fn preview(&self, source: &str) -> Result<Preview, ScriptError> {
-        let prepared = prepare(source.into()).await?;
-        Ok(of(&prepared, self))
+    /// The report with which a run would end before it began: of a text that is
+    /// no acceptable script, or whose type check stops it.
+    pub async fn preview(&self, request: impl Into<RunRequest>) -> Result<Preview, Box<RunReport>> {
+        let request = request.into();
+        let prepared = match prepare(Arc::clone(&request.source)).await {
+            Ok(prepared) => prepared,
+            Err(error) => return Err(Box::new(report::rejected(&request, &error))),
+        };
+        let mut preview = of(&prepared, self);
+        preview.script = Arc::clone(&request.name);
+        // What tools that are not there would have declared, nobody knows.
+        if preview.missing.is_empty() {
+            preview.check = self.type_check(&request, &prepared).await?;
+        }
+        Ok(preview)
     }
 }
 
@@ -102,6 +133,8 @@ fn of(prepared: &Prepared, gate: &Gate) -> Preview {
         missing: Vec::new(),
         unknown: Vec::new(),
         dynamic: prepared.named.dynamic,
+        check: None,
+        script: Arc::default(),
     };
     let mut seen = HashSet::new();
     let mut looked_up = 0;

@@ -7,7 +7,8 @@
 mod build;
 mod text;
 
-pub(crate) use build::{ended, missing_server, rejected};
+pub(crate) use build::{cancelled, ended, missing_server, position, rejected, unfit};
+pub(crate) use text::write_check;
 pub use text::{Printed, Problems};
 
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use std::sync::Arc;
 use callgate_broker::LedgerLine;
 use serde::Serialize;
 use serde_json::value::RawValue;
+
+use crate::check::TypeCheck;
 
 /// The version of the JSON shape; it changes when a field changes its meaning
 /// or goes away, not when one is added.
@@ -44,6 +47,9 @@ pub struct RunReport {
     pub value: Option<Returned>,
     /// Every call that was decided on, in the order in which it was asked for.
     pub calls: Vec<LedgerLine>,
+    /// What came of the type check; `None` where there was to be none, and
+    /// where the run ended before it.
+    pub check: Option<TypeCheck>,
     /// Servers that could not be used, and why.
     pub unavailable: Vec<Unavailable>,
     /// Milliseconds that count against the script-time limit: waiting for
@@ -76,7 +82,8 @@ impl RunReport {
 pub enum Status {
     /// The script ran to its end.
     Completed,
-    /// The script does not parse, threw, never settled, or its worker died.
+    /// The script does not parse, has type errors, threw, never settled, or its
+    /// worker died.
     Failed,
     /// A call was denied and the script did not catch the error.
     Denied,
@@ -148,6 +155,10 @@ pub struct RunError {
 pub enum ErrorKind {
     /// The text is not an acceptable script.
     Syntax,
+    /// The script has type errors; nothing ran.
+    Types,
+    /// The script was not type-checked, and that is required; nothing ran.
+    Unchecked,
     /// The script threw and did not catch it.
     Exception,
     /// A call was denied, and the script did not catch that.

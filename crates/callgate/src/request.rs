@@ -7,9 +7,9 @@ use callgate_broker::Asker;
 use callgate_policy::Rules;
 use tokio_util::sync::CancellationToken;
 
-use crate::Limits;
 use crate::gate::prepare;
 use crate::report::{self, RunReport};
+use crate::{CheckMode, Limits};
 
 /// A script to run, and what is different in this run.
 ///
@@ -23,6 +23,7 @@ pub struct RunRequest {
     pub(crate) rules: Option<Arc<Rules>>,
     pub(crate) asker: Option<Arc<dyn Asker>>,
     pub(crate) observer: Option<Observer>,
+    pub(crate) check: Option<CheckMode>,
     pub(crate) cancel: CancellationToken,
 }
 
@@ -60,6 +61,7 @@ impl RunRequest {
             rules: None,
             asker: None,
             observer: None,
+            check: None,
             cancel: CancellationToken::new(),
         }
     }
@@ -96,6 +98,13 @@ impl RunRequest {
     #[must_use]
     pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
         self.asker = Some(asker);
+        self
+    }
+
+    /// What the type check decides in this run, in place of the gate's mode.
+    #[must_use]
+    pub fn check(mut self, mode: CheckMode) -> Self {
+        self.check = Some(mode);
         self
     }
 

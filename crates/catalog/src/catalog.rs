@@ -138,6 +138,12 @@ impl Catalog {
         self.declarations.text(detail, select)
     }
 
+    /// TypeScript declarations to check a script against that has no names but
+    /// these, as [`Declarations::for_script`] gives them.
+    pub fn declarations_for(&self, names: Option<&HashSet<&str>>) -> String {
+        self.declarations.for_script(names)
+    }
+
     /// The first line of what a function's tool does, if its server says so.
     pub fn summary(&self, function: &str) -> Option<&str> {
         self.declarations.summary(function)

@@ -107,6 +107,9 @@ fn project(files: &[&str]) -> String {
     json!({
         "compilerOptions": {
             "strict": true,
+            // What is caught here is an error with a message, and a script that logs
+            // it is not wrong.
+            "useUnknownInCatchVariables": false,
             "target": "esnext",
             "module": "esnext",
             "moduleDetection": "force",

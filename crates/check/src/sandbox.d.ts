@@ -20,9 +20,9 @@ declare const console: {
   clear(): void;
 };
 
-declare function setTimeout<A extends unknown[]>(callback: (...args: A) => unknown, delay?: number, ...args: A): number;
-declare function setInterval<A extends unknown[]>(callback: (...args: A) => unknown, delay?: number, ...args: A): number;
-declare function setImmediate<A extends unknown[]>(callback: (...args: A) => unknown, ...args: A): number;
+declare function setTimeout(callback: (...args: any[]) => unknown, delay?: number, ...args: any[]): number;
+declare function setInterval(callback: (...args: any[]) => unknown, delay?: number, ...args: any[]): number;
+declare function setImmediate(callback: (...args: any[]) => unknown, ...args: any[]): number;
 declare function clearTimeout(id?: number | null): void;
 declare function clearInterval(id?: number | null): void;
 declare function clearImmediate(id?: number | null): void;

@@ -36,6 +36,8 @@ struct Shared {
     program: PathBuf,
     time: Duration,
     library: OnceCell<Library>,
+    /// Held while the warm process is made ready.
+    starting: Mutex<()>,
     warm: Mutex<Warm>,
     others: Semaphore,
 }
@@ -57,6 +59,7 @@ impl TypeScript {
                 program: executable.path.clone(),
                 time,
                 library: OnceCell::new(),
+                starting: Mutex::default(),
                 warm: Mutex::default(),
                 others: Semaphore::new(MAX_OTHERS),
             }),
@@ -81,6 +84,7 @@ impl Checker for TypeScript {
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
             let time = shared.time;
+            let _starting = shared.starting.lock().await;
             let mut warm = shared.warm.lock().await;
             // An error comes again with the first check, which tells it.
             drop(tokio::time::timeout(time, shared.warm_up(&mut warm)).await);
@@ -101,6 +105,9 @@ impl Checker for TypeScript {
 
 impl Shared {
     async fn check(&self, script: &Script) -> Result<Checked, CheckError> {
+        // A process that is being made ready is worth waiting for; one that looks
+        // at another script may do so for long.
+        drop(self.starting.lock().await);
         let reported = match tokio::time::timeout(PATIENCE, self.warm.lock()).await {
             Ok(warm) => self.check_warm(warm, script).await?,
             Err(_) => {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use callgate::Detail;
 use callgate::config::{parse_bytes, parse_duration};
+use callgate::{CheckMode, Detail};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -16,14 +16,15 @@ Examples:
   callgate run sync.ts --yes --json | jq .calls
 
 Exit codes:
-  0 the script completed   1 it failed            2 usage or configuration error
+  0 the script completed   1 it failed, or has type errors   2 usage or configuration error
   3 a call was denied      4 a limit was reached  5 a server it needs did not start
   130 interrupted";
 
 const CHECK_EXIT_CODES: &str = "\
 Exit codes, as `run` would end if the script called all it names:
-  0 well   1 it does not parse, or names no tool   3 a call is denied
-  5 a server it needs did not start   2 usage or configuration error";
+  0 well   1 it does not parse, has type errors, or names no tool
+  2 usage or configuration error   3 a call is denied
+  5 a server it needs did not start";
 
 const TOP_EXAMPLES: &str = "\
 Examples:
@@ -59,7 +60,8 @@ pub enum Command {
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
 
-    /// Say what a script would call and which grants it needs, without running it
+    /// Say what is wrong with a script, what it would call and which grants it needs,
+    /// without running it
     #[command(after_help = CHECK_EXIT_CODES)]
     Check(CheckArgs),
 
@@ -103,6 +105,9 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub limits: LimitArgs,
+
+    #[command(flatten)]
+    pub check: CheckModeArgs,
 }
 
 /// Permissions for one run.
@@ -148,6 +153,18 @@ pub struct CheckArgs {
     /// repeated
     #[arg(long, value_name = "PATTERN")]
     pub allow: Vec<String>,
+
+    #[command(flatten)]
+    pub check: CheckModeArgs,
+}
+
+/// What the type check decides.
+#[derive(Debug, Args)]
+pub struct CheckModeArgs {
+    /// Type check: off, warn (run on), on (type errors stop the script), or require
+    /// (so does a check that could not be made) [default: on]
+    #[arg(long, value_name = "MODE", value_parser = check_mode)]
+    pub check: Option<CheckMode>,
 }
 
 /// Flags of `types`.
@@ -197,10 +214,18 @@ pub struct ServeArgs {
 
     #[command(flatten)]
     pub limits: LimitArgs,
+
+    #[command(flatten)]
+    pub check: CheckModeArgs,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn check_mode(text: &str) -> Result<CheckMode, String> {
+    text.parse()
+        .map_err(|error: callgate::UnknownCheckMode| error.to_string())
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

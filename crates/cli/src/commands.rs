@@ -47,6 +47,7 @@ async fn run(config: Option<&Path>, args: RunArgs) -> anyhow::Result<u8> {
         allow: &args.permissions.allow,
         limits: Some(&args.limits),
         asker: session::asker(&args.permissions, &progress),
+        check: args.check.check,
     };
     let Some(gate) = session::connect(config.as_ref(), setting, &progress, &cancel).await? else {
         return Ok(session::INTERRUPTED);
@@ -76,13 +77,14 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
 async fn check(config: Option<&Path>, args: CheckArgs) -> anyhow::Result<u8> {
     let config = session::configuration(config)?;
     let (source, name) = session::script(&args.file)?;
-    let request = RunRequest::new(source.as_str()).name(name);
+    let request = RunRequest::new(source).name(name);
     if let Some(report) = request.rejected().await {
         return print_report(&report, args.json);
     }
     let cancel = session::cancel_on_signal()?;
     let setting = Setting {
         allow: &args.allow,
+        check: args.check.check,
         ..Setting::default()
     };
     let progress = Progress::new();
@@ -90,14 +92,19 @@ async fn check(config: Option<&Path>, args: CheckArgs) -> anyhow::Result<u8> {
         return Ok(session::INTERRUPTED);
     };
     session::tell_problems(&gate);
-    let preview = gate.preview(&source).await?;
+    let previewed = gate.preview(request.cancel_on(cancel)).await;
+    gate.shutdown().await;
+    let preview = match previewed {
+        Ok(preview) => preview,
+        Err(report) => return print_report(&report, args.json),
+    };
+    print::err(&preview.warnings());
     let text = if args.json {
         format!("{}\n", serde_json::to_string_pretty(&preview)?)
     } else {
         preview_text(&preview)
     };
     print::out(&text)?;
-    gate.shutdown().await;
     Ok(preview.status().exit_code())
 }
 
@@ -249,6 +256,7 @@ async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
         // Standard input and output belong to MCP here, so nobody is asked at
         // the terminal.
         asker: session::unattended_asker(&args.permissions),
+        check: args.check.check,
     };
     let builder = session::builder(Some(&config), &setting)?;
     let gate = async move {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use callgate::config::Config;
 use callgate::{
-    Answer, Asker, CancellationToken, Gate, GateBuilder, Limits, NobodyToAsk, Question, Rules,
+    Answer, Asker, CancellationToken, CheckMode, Gate, GateBuilder, Limits, NobodyToAsk, Question,
+    Rules,
 };
 use futures::future::BoxFuture;
 
@@ -57,6 +58,8 @@ pub struct Setting<'a> {
     pub allow: &'a [String],
     pub limits: Option<&'a LimitArgs>,
     pub asker: Arc<dyn Asker>,
+    /// `None` for the configuration's mode.
+    pub check: Option<CheckMode>,
 }
 
 impl Default for Setting<'_> {
@@ -65,6 +68,8 @@ impl Default for Setting<'_> {
             allow: &[],
             limits: None,
             asker: Arc::new(NobodyToAsk),
+            // Commands that take no script have nothing to check.
+            check: Some(CheckMode::Off),
         }
     }
 }
@@ -78,6 +83,9 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
         builder = builder.config(config);
         limits = config.limits.over_defaults();
         rules = config.permissions.clone();
+    }
+    if let Some(mode) = setting.check {
+        builder = builder.check(mode);
     }
     let granted = setting.allow.iter().map(String::as_str);
     rules = rules.with_grants(granted, "--allow").context("--allow")?;

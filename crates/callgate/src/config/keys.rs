@@ -11,7 +11,14 @@ pub(super) struct Keys {
 
 /// Keys of the file.
 pub(super) const TOP: Keys = Keys {
-    ours: &["$schema", "mcpServers", "servers", "permissions", "limits"],
+    ours: &[
+        "$schema",
+        "mcpServers",
+        "servers",
+        "permissions",
+        "limits",
+        "check",
+    ],
     others: &[
         (
             "inputs",
@@ -87,6 +94,12 @@ pub(super) const LIMITS: Keys = Keys {
         "result",
         "callsInFlight",
     ],
+    others: &[],
+};
+
+/// Keys of `check`.
+pub(super) const CHECK: Keys = Keys {
+    ours: &["mode", "typescript"],
     others: &[],
 };
 

@@ -1,5 +1,5 @@
-//! Finds, reads and checks the configuration file: servers, permissions and
-//! limits.
+//! Finds, reads and checks the configuration file: servers, permissions,
+//! limits and the type check.
 //!
 //! [`find`] looks for `callgate.json`, else `.mcp.json`, in a folder and the
 //! folders above it; [`Config::load`] reads one file. The text is JSON with
@@ -26,6 +26,8 @@ use callgate_broker::ServerSpec;
 use callgate_policy::Rules;
 use callgate_sandbox::Limits;
 
+use crate::CheckMode;
+
 pub use error::{ConfigError, ConfigErrorKind, Problem};
 pub use find::find;
 pub use units::{UnitError, parse_bytes, parse_duration};
@@ -46,6 +48,8 @@ pub struct Config {
     pub permissions: Rules,
     /// The limits the file sets.
     pub limits: LimitsConfig,
+    /// How scripts are type-checked.
+    pub check: CheckConfig,
     /// What was read over, such as keys that only other clients know.
     pub warnings: Vec<Problem>,
 }
@@ -87,6 +91,16 @@ fn shown(path: &Path) -> PathBuf {
         .ok()
         .and_then(|current| path.strip_prefix(current).ok().map(Path::to_owned))
         .unwrap_or_else(|| path.to_owned())
+}
+
+/// What a file says of the type check; `None` where it leaves the default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckConfig {
+    /// `mode`: what the check decides.
+    pub mode: Option<CheckMode>,
+    /// `typescript`: the native TypeScript 7 to use, as an absolute path.
+    pub typescript: Option<PathBuf>,
 }
 
 /// The limits that a file sets; `None` where it leaves the default. What each

@@ -1,4 +1,4 @@
-//! The sections of a file: servers, permissions, limits.
+//! The sections of a file: servers, permissions, limits, the type check.
 
 use std::path::Path;
 
@@ -12,7 +12,8 @@ use super::expand::Variables;
 use super::reader::{Reader, name_range};
 use super::server::{self, Entry};
 use super::units::{parse_bytes, parse_duration};
-use super::{Config, LimitsConfig, keys};
+use super::{CheckConfig, Config, LimitsConfig, keys};
+use crate::CheckMode;
 
 /// JSON with comments and trailing commas, and nothing looser.
 const SYNTAX: ParseOptions = ParseOptions {
@@ -56,6 +57,7 @@ pub(super) fn read(
         disabled: Vec::new(),
         permissions: Rules::default(),
         limits: LimitsConfig::default(),
+        check: CheckConfig::default(),
         warnings: Vec::new(),
     };
     match parse_to_ast(text, &CollectOptions::default(), &SYNTAX) {
@@ -104,6 +106,7 @@ fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
             }
             "permissions" => permissions(reader, property, &mut config.permissions),
             "limits" => limits(reader, property, &mut config.limits),
+            "check" => check(reader, property, config),
             // "$schema" is for editors.
             _ => {}
         }
@@ -167,6 +170,21 @@ fn limits(reader: &mut Reader<'_>, property: &ObjectProp<'_>, limits: &mut Limit
             "result" => limits.result = reader.parsed(property, what, parse_bytes),
             "callsInFlight" => limits.calls_in_flight = reader.count(property, what),
             _ => {}
+        }
+    }
+}
+
+fn check(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Config) {
+    let what = "\"check\"";
+    let Some(object) = reader.object(property, "the file") else {
+        return;
+    };
+    for property in reader.properties(object, what, &keys::CHECK) {
+        if property.name.as_str() == "mode" {
+            config.check.mode = reader.parsed(property, what, str::parse::<CheckMode>);
+        } else {
+            let path = server::expanded(reader, property, what);
+            config.check.typescript = path.map(|path| config.folder.join(path));
         }
     }
 }

@@ -255,7 +255,11 @@ fn http<'o, 't: 'o>(
 }
 
 /// A string property with its references replaced.
-fn expanded(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Option<String> {
+pub(super) fn expanded(
+    reader: &mut Reader<'_>,
+    property: &ObjectProp<'_>,
+    what: &str,
+) -> Option<String> {
     let text = reader.string(property, what)?;
     let what = format!("\"{}\" in {what}", property.name.as_str());
     reader.expand(text, property.value.range(), &what)

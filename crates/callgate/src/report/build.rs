@@ -9,8 +9,12 @@ use super::{
     ErrorKind, LimitHit, Output, Position, REPORT_VERSION, Returned, RunError, RunReport, Status,
     Unavailable,
 };
+use crate::check::{CheckStatus, TypeCheck};
 use crate::gate::Gate;
 use crate::{Limits, RunRequest};
+
+/// What is said of a run that the caller ended.
+const CANCELLED: &str = "the run was cancelled";
 
 /// Characters of a source line that a position shows.
 const SHOWN_LINE: usize = 160;
@@ -50,6 +54,35 @@ pub(crate) fn missing_server(
     )
 }
 
+/// The report of a script that its type check keeps from running.
+pub(crate) fn unfit(request: &RunRequest, check: TypeCheck) -> RunReport {
+    let error = match check.status {
+        CheckStatus::Unchecked => {
+            let reason = check.reason.as_deref().unwrap_or_default();
+            let message =
+                format!("the script must be type-checked and was not; nothing was run: {reason}");
+            RunError::new(ErrorKind::Unchecked, message)
+        }
+        _ => RunError {
+            position: check.errors.first().and_then(|e| e.position.clone()),
+            ..RunError::new(
+                ErrorKind::Types,
+                format!("{}; nothing was run", check.counted()),
+            )
+        },
+    };
+    RunReport {
+        check: Some(check),
+        ..failed(request, Status::Failed, error)
+    }
+}
+
+/// The report of a run that was cancelled before it began.
+pub(crate) fn cancelled(request: &RunRequest) -> RunReport {
+    let error = RunError::new(ErrorKind::Cancelled, CANCELLED);
+    failed(request, Status::Cancelled, error)
+}
+
 /// The report of a script that ran.
 ///
 /// `exact` says whether the script's positions are the author's own.
@@ -86,7 +119,7 @@ pub(crate) fn ended(
         }
         End::Cancelled => (
             Status::Cancelled,
-            RunError::new(ErrorKind::Cancelled, "the run was cancelled"),
+            RunError::new(ErrorKind::Cancelled, CANCELLED),
         ),
         End::Crashed { reason } => {
             let message = format!("the worker process ended without a result: {reason}");
@@ -130,6 +163,7 @@ fn empty(request: &RunRequest) -> RunReport {
         output: Output::default(),
         value: None,
         calls: Vec::new(),
+        check: None,
         unavailable: Vec::<Unavailable>::new(),
         script_ms: 0,
         total_ms: 0,
@@ -315,7 +349,7 @@ fn shortened(mut text: String, limit: u64) -> String {
 }
 
 /// The place in the author's text; `None` where it is not known.
-fn position(source: &str, line: u32, column: u32) -> Option<Position> {
+pub(crate) fn position(source: &str, line: u32, column: u32) -> Option<Position> {
     let index = usize::try_from(line.checked_sub(1)?).ok()?;
     let text = source.lines().nth(index).unwrap_or_default();
     // A caret under a shortened line would point to nothing.

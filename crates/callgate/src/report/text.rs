@@ -8,7 +8,8 @@ use std::fmt;
 
 use callgate_broker::{LedgerLine, Outcome};
 
-use super::{Position, RunError, RunReport, Status};
+use super::{ErrorKind, Position, RunError, RunReport, Status};
+use crate::check::TypeCheck;
 
 /// Ledger lines shown before the rest is only counted: the text is for a
 /// model's context, and the JSON form has all of them.
@@ -49,6 +50,10 @@ impl fmt::Display for Printed<'_> {
 impl fmt::Display for Problems<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = self.0;
+        if let Some(check) = &report.check {
+            let error = report.error.as_ref().map(|error| error.kind);
+            write_check(f, &report.script, check, error)?;
+        }
         if let Some(error) = &report.error {
             write_error(f, &report.script, error)?;
             write_calls(f, report)?;
@@ -68,6 +73,46 @@ fn write_lines(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     Ok(())
 }
 
+/// What a type check found, where that is not the whole of the error.
+pub(crate) fn write_check(
+    f: &mut impl fmt::Write,
+    script: &str,
+    check: &TypeCheck,
+    error: Option<ErrorKind>,
+) -> fmt::Result {
+    let label = match error {
+        Some(ErrorKind::Types) => "error",
+        _ => "warning",
+    };
+    write_type_errors(f, script, check, label)?;
+    match &check.reason {
+        Some(reason) if error != Some(ErrorKind::Unchecked) && !check.said_before => {
+            writeln!(f, "warning: the script was not type-checked: {reason}")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The type errors, each at its place, and the count of those not shown.
+fn write_type_errors(
+    f: &mut impl fmt::Write,
+    script: &str,
+    check: &TypeCheck,
+    label: &str,
+) -> fmt::Result {
+    for error in &check.errors {
+        writeln!(f, "{label}: {}", error.message)?;
+        if let Some(position) = &error.position {
+            write_position(f, script, position)?;
+        }
+    }
+    match check.more {
+        0 => Ok(()),
+        1 => writeln!(f, "{label}: 1 more type error is not shown"),
+        more => writeln!(f, "{label}: {more} more type errors are not shown"),
+    }
+}
+
 fn write_error(f: &mut fmt::Formatter<'_>, script: &str, error: &RunError) -> fmt::Result {
     // A server's text must not pass for lines of ours.
     let message = error
@@ -78,7 +123,9 @@ fn write_error(f: &mut fmt::Formatter<'_>, script: &str, error: &RunError) -> fm
         Some(name) => writeln!(f, "error: {name}: {message}")?,
         None => writeln!(f, "error: {message}")?,
     }
-    if let Some(position) = &error.position {
+    if let Some(position) = &error.position
+        && error.kind != ErrorKind::Types
+    {
         write_position(f, script, position)?;
     }
     // A single frame is the position above; more of them tell how the script
@@ -139,7 +186,7 @@ fn first_line(message: &str) -> &str {
     message.split(['\n', '\r']).next().unwrap_or_default()
 }
 
-fn write_position(f: &mut fmt::Formatter<'_>, script: &str, position: &Position) -> fmt::Result {
+fn write_position(f: &mut impl fmt::Write, script: &str, position: &Position) -> fmt::Result {
     let Position {
         line,
         column,

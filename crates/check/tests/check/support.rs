@@ -37,10 +37,11 @@ pub fn script(text: &str, declarations: &str) -> Script {
 pub fn shown(checked: &Checked) -> String {
     let mut text = String::new();
     for error in &checked.diagnostics {
-        writeln!(text, "{}:{} {}", error.line, error.column, error.message).unwrap();
+        writeln!(text, "{}:{} {}", error.line, error.column, error.message)
+            .expect("a string takes all");
     }
     if checked.more > 0 {
-        writeln!(text, "and {} more", checked.more).unwrap();
+        writeln!(text, "and {} more", checked.more).expect("a string takes all");
     }
     text
 }
@@ -49,10 +50,10 @@ pub fn shown(checked: &Checked) -> String {
 pub fn check(declarations: &str, text: &str) -> String {
     runtime().block_on(async {
         let checked = checker().check(script(text, declarations)).await;
-        shown(&checked.unwrap())
+        shown(&checked.expect("an answer"))
     })
 }
 
 pub fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Runtime::new().unwrap()
+    tokio::runtime::Runtime::new().expect("a runtime")
 }

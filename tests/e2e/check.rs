@@ -1,0 +1,356 @@
+//! The type check before a run: what is found, what it stops, and what becomes
+//! of a run where it cannot be made.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use callgate_tests::{Ran, Workbench, fixture, odd, typescript_modules};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+fn ticketing() -> Workbench {
+    Workbench::new(json!({ "ticketing": fixture("callgate-demo-ticketing", &[]) }))
+}
+
+/// The exit code and all that was printed, with the temporary folder's name out
+/// of it.
+#[track_caller]
+fn check(bench: &Workbench, ran: &Ran, expected: Expect) {
+    let said = format!(
+        "exit code {}\n{}--- stderr\n{}",
+        ran.code, ran.stdout, ran.stderr
+    );
+    expected.assert_eq(&said.replace(&bench.path().display().to_string(), "$FOLDER"));
+}
+
+#[test]
+fn type_errors_stop_the_run_before_its_first_call() {
+    let bench = ticketing();
+    let script = "const { issues } = await ticketing_listIssues();\n\
+                  await ticketing_createIssue({ titel: 'first', body: 'b' });\n\
+                  console.log(issues.lenght);";
+    check(
+        &bench,
+        &bench.run(script, &[]),
+        expect![[r#"
+        exit code 1
+        --- stderr
+        error: object literal may only specify known properties, but `titel` does not exist in type `{ title: string; body?: string | undefined; priority?: "high" | "low" | "medium" | undefined; }`; did you mean to write `title`?
+          --> stdin.ts:2:31
+          2 | await ticketing_createIssue({ titel: 'first', body: 'b' });
+            |                               ^
+        error: property `lenght` does not exist on type `Issue[]`; did you mean `length`?
+          --> stdin.ts:3:20
+          3 | console.log(issues.lenght);
+            |                    ^
+        error: 2 type errors; nothing was run
+        calls: none
+    "#]],
+    );
+}
+
+#[test]
+fn check_prints_what_run_would() {
+    let bench = ticketing();
+    for script in [
+        "await ticketing_createIssue({ title: 1, body: 'b' })",
+        "const n: number = 'a';\n".repeat(12).as_str(),
+        "await ticketing_createIsue({})",
+        "const broken = ;",
+    ] {
+        bench.write("script.ts", script);
+        for form in [&[] as &[&str], &["--json"]] {
+            let of = |command| {
+                let mut ran = bench.callgate(&[&[command, "script.ts"], form].concat());
+                if let Ok(mut report) = serde_json::from_str::<Value>(&ran.stdout) {
+                    report["totalMs"] = Value::Null;
+                    ran.stdout = report.to_string();
+                }
+                (ran.code, ran.stdout, ran.stderr)
+            };
+            assert_eq!(of("check"), of("run"), "{script}");
+            assert_eq!(of("check").0, 1, "{script}");
+        }
+    }
+}
+
+#[test]
+fn each_mode() {
+    let bench = ticketing();
+    let script = "const n: number = 'a';\nconsole.log('ran', n);";
+    check(
+        &bench,
+        &bench.run(script, &["--check=on"]),
+        expect![[r#"
+        exit code 1
+        --- stderr
+        error: type `string` is not assignable to type `number`
+          --> stdin.ts:1:7
+          1 | const n: number = 'a';
+            |       ^
+        error: 1 type error; nothing was run
+        calls: none
+    "#]],
+    );
+    check(
+        &bench,
+        &bench.run(script, &["--check=warn"]),
+        expect![[r#"
+        exit code 0
+        ran a
+        --- stderr
+        warning: type `string` is not assignable to type `number`
+          --> stdin.ts:1:7
+          1 | const n: number = 'a';
+            |       ^
+    "#]],
+    );
+    check(
+        &bench,
+        &bench.run(script, &["--check=require"]),
+        expect![[r#"
+            exit code 1
+            --- stderr
+            error: type `string` is not assignable to type `number`
+              --> stdin.ts:1:7
+              1 | const n: number = 'a';
+                |       ^
+            error: 1 type error; nothing was run
+            calls: none
+        "#]],
+    );
+    check(
+        &bench,
+        &bench.run(script, &["--check=off"]),
+        expect![[r#"
+        exit code 0
+        ran a
+        --- stderr
+    "#]],
+    );
+    bench.write("script.ts", script);
+    check(
+        &bench,
+        &bench.callgate(&["check", "script.ts", "--check=warn"]),
+        expect![[r#"
+            exit code 0
+            names no tool
+            --- stderr
+            warning: type `string` is not assignable to type `number`
+              --> script.ts:1:7
+              1 | const n: number = 'a';
+                |       ^
+        "#]],
+    );
+    check(
+        &bench,
+        &bench.callgate(&["run", "script.ts", "--check=maybe"]),
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: invalid value 'maybe' for '--check <MODE>': "maybe" is no mode of the type check; write "off", "warn", "on" or "require"
+
+            For more information, try '--help'.
+        "#]],
+    );
+}
+
+#[test]
+fn every_accepted_form_has_the_authors_places() {
+    let bench = Workbench::empty();
+    let place = |script: &str| {
+        let report = bench.report(script, &[]);
+        let error = &report["check"]["errors"][0];
+        assert_eq!(report["error"]["kind"], "types", "{script}\n{report:#}");
+        let position = &error["position"];
+        assert_eq!(report["error"]["position"], *position, "{report:#}");
+        (
+            position["line"].as_u64().unwrap_or_default(),
+            position["column"].as_u64().unwrap_or_default(),
+            position["sourceLine"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        )
+    };
+    #[track_caller]
+    fn at(found: (u64, u64, String), line: u64, column: u64, text: &str) {
+        assert_eq!(found, (line, column, text.to_owned()));
+    }
+    at(place("const a = 1;\n  a.b;"), 2, 5, "  a.b;");
+    at(place("return nope;"), 1, 8, "return nope;");
+    at(place("if (1) return;\nnope;"), 2, 1, "nope;");
+    at(
+        place("export default async () => {\n  nope;\n}"),
+        2,
+        3,
+        "  nope;",
+    );
+    at(
+        place("export default function main() { nope }"),
+        1,
+        34,
+        "export default function main() { nope }",
+    );
+    at(place("async () => {\n\tnope;\n}"), 2, 2, "\tnope;");
+    at(
+        place("async function () { return nope }"),
+        1,
+        28,
+        "async function () { return nope }",
+    );
+    at(
+        place("async function main() { nope }"),
+        1,
+        25,
+        "async function main() { nope }",
+    );
+    at(place("nope.length"), 1, 1, "nope.length");
+    at(place("```ts\nnope;\n```\n"), 2, 1, "nope;");
+    at(
+        place("enum A { B }\nnamespace C { export const d = 1 }\nA.C;"),
+        3,
+        3,
+        "A.C;",
+    );
+    at(
+        place("const é = '日本😀'; nope;\r\n"),
+        1,
+        19,
+        "const é = '日本😀'; nope;",
+    );
+}
+
+#[test]
+fn what_a_script_returns_and_catches_needs_no_types() {
+    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
+    let ran = bench.run(
+        "try { await odd_fails({}) } catch (error) { console.log(error.message) }\n\
+         await new Promise((resolve) => setTimeout(resolve, 1));\n\
+         const all = [];\n\
+         for (const n of [1, 2]) all.push(n * 2);\n\
+         return all;",
+        &["--check=require"],
+    );
+    assert_eq!(
+        (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+        (0, "disk is full\n[2,4]\n", "")
+    );
+}
+
+#[test]
+fn without_typescript_a_run_goes_on_and_says_so() {
+    let bench = with_typescript(Path::new("nowhere"));
+    check(
+        &bench,
+        &bench.run("return 1", &[]),
+        expect![[r#"
+        exit code 0
+        1
+        --- stderr
+        warning: the script was not type-checked: $FOLDER/nowhere is no native TypeScript: there is no such file; change "check", "typescript"
+    "#]],
+    );
+    check(
+        &bench,
+        &bench.run("return 1", &["--check=require"]),
+        expect![[r#"
+            exit code 1
+            --- stderr
+            error: the script must be type-checked and was not; nothing was run: $FOLDER/nowhere is no native TypeScript: there is no such file; change "check", "typescript"
+            calls: none
+        "#]],
+    );
+    check(
+        &bench,
+        &bench.run("return 1", &["--check=off"]),
+        expect![[r#"
+            exit code 0
+            1
+            --- stderr
+        "#]],
+    );
+    bench.write("script.ts", "return 1");
+    check(
+        &bench,
+        &bench.callgate(&["check", "script.ts"]),
+        expect![[r#"
+            exit code 0
+            names no tool
+            --- stderr
+            warning: the script was not type-checked: $FOLDER/nowhere is no native TypeScript: there is no such file; change "check", "typescript"
+        "#]],
+    );
+    let report = bench.report("return 1", &[]);
+    assert_eq!(report["check"]["status"], "unchecked", "{report:#}");
+    let report = bench.report("return 1", &["--check=require"]);
+    assert_eq!(report["error"]["kind"], "unchecked", "{report:#}");
+}
+
+#[test]
+fn a_checker_that_dies_or_talks_nonsense_costs_a_note() {
+    let said = |program: &str| {
+        let bench = Workbench::empty();
+        let package = pretender(bench.path(), program);
+        bench.write(
+            "callgate.json",
+            &json!({ "check": { "typescript": package } }).to_string(),
+        );
+        let ran = bench.run("return 'ran'", &[]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "ran\n"), "{ran:#?}");
+        ran.stderr
+    };
+    let unchecked = "warning: the script was not type-checked: ";
+    assert_eq!(
+        said("#!/bin/sh\nexit 1\n"),
+        format!("{unchecked}TypeScript ended without an answer\n")
+    );
+    assert_eq!(
+        said("#!/bin/sh\necho 'Content-Length: 3'\necho\necho 'xyz'\nread x\n"),
+        format!(
+            "{unchecked}TypeScript gave an answer that cannot be used: expected value at line 1 column 1\n"
+        )
+    );
+}
+
+/// A bench whose configuration names this TypeScript.
+fn with_typescript(path: &Path) -> Workbench {
+    Workbench::with_config(json!({ "check": { "typescript": path } }))
+}
+
+/// A package that looks like TypeScript's and holds another program.
+fn pretender(folder: &Path, program: &str) -> PathBuf {
+    let lib = folder.join("pretender/lib");
+    std::fs::create_dir_all(&lib).expect("a folder");
+    let file = lib.join("tsc");
+    std::fs::write(&file, program).expect("a program");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+    std::fs::write(lib.join("lib.esnext.d.ts"), "").expect("a library");
+    std::fs::write(
+        folder.join("pretender/package.json"),
+        r#"{ "version": "7.9.9" }"#,
+    )
+    .expect("a manifest");
+    folder.join("pretender")
+}
+
+#[test]
+fn a_project_brings_its_own_typescript() {
+    let bench = Workbench::with_config(json!({
+        "check": { "mode": "require", "typescript": "modules/typescript/../.." }
+    }));
+    std::os::unix::fs::symlink(typescript_modules(), bench.path().join("node_modules"))
+        .expect("link the modules");
+    let ran = bench.run("return 1", &[]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    let bench = Workbench::with_config(json!({
+        "check": { "mode": "require", "typescript": "${workspaceFolder}" }
+    }));
+    std::os::unix::fs::symlink(typescript_modules(), bench.path().join("node_modules"))
+        .expect("link the modules");
+    let ran = bench.run("return 1", &[]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+        (0, "1\n", "")
+    );
+}
