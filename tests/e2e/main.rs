@@ -3,6 +3,7 @@
 mod check;
 mod cli;
 mod demo;
+mod globals;
 mod http;
 mod library;
 mod limits;

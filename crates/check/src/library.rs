@@ -20,6 +20,10 @@ const LEFT_OUT: &[&str] = &[
     // No `Temporal`; the other one only leads to it.
     "esnext.temporal",
     "esnext.date",
+    // No decorators, and no `Symbol.metadata`.
+    "decorators",
+    "decorators.legacy",
+    "esnext.decorators",
 ];
 
 /// Lines that are written over: what they declare, and what stands there then.

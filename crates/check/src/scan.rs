@@ -11,8 +11,13 @@ pub fn words(text: &str) -> Option<HashSet<&str>> {
     if text.contains("\\u") {
         return None;
     }
-    let in_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
-    let words = text.split(|c| !in_word(c)).filter(|word| !word.is_empty());
+    let parts = |c: char| match c {
+        '_' | '$' => false,
+        '\u{feff}' => true,
+        c if c.is_ascii() => !c.is_ascii_alphanumeric(),
+        c => c.is_whitespace(),
+    };
+    let words = text.split(parts).filter(|word| !word.is_empty());
     Some(words.collect())
 }
 
@@ -85,6 +90,7 @@ mod tests {
         };
         check("", &[]);
         check("a_b({x: $c})", &["$c", "a_b", "x"]);
+        check("a\u{a0}b\u{2028}c\u{feff}d", &["a", "b", "c", "d"]);
         check(
             "日本.名('in a string')",
             &["a", "in", "string", "名", "日本"],

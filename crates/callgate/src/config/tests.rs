@@ -56,6 +56,9 @@ fn check_as(name: &str, text: &str, expected: Expect) {
             if config.limits != LimitsConfig::default() {
                 writeln!(out, "{:#?}", config.limits).unwrap();
             }
+            if config.check != CheckConfig::default() {
+                writeln!(out, "{:#?}", config.check).unwrap();
+            }
             for warning in &config.warnings {
                 writeln!(out, "warning: {warning}").unwrap();
             }
@@ -235,7 +238,7 @@ fn keys_that_mean_nothing() {
         expect![[r#"
             callgate.json:1:3: unknown key "mcpservers" in the file; did you mean "mcpServers"?
             callgate.json:1:21: unknown key "limit" in the file; did you mean "limits"?
-            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits
+            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check
         "#]],
     );
     check(
@@ -384,4 +387,34 @@ fn permissions_and_limits() {
             callgate.json:3:41: unknown key "memry" in "limits"; did you mean "memory"?
         "#]],
     );
+}
+
+#[test]
+fn the_type_check() {
+    check_as(
+        "callgate.json",
+        r#"{ "check": { "mode": "require", "typescript": "tools/${PROGRAM}/typescript" } }"#,
+        expect![[r#"
+            CheckConfig {
+                mode: Some(
+                    Require,
+                ),
+                typescript: Some(
+                    "/project/tools/node/typescript",
+                ),
+            }
+        "#]],
+    );
+    check_as(
+        "callgate.json",
+        r#"{ "check": { "mode": "always", "typescript": 7, "typescrypt": "x" } }"#,
+        expect![[r#"
+            callgate.json:1:22: "mode" in "check": "always" is no mode of the type check; write "off", "warn", "on" or "require"
+            callgate.json:1:46: "typescript" in "check" must be a string, and this is a number
+            callgate.json:1:49: unknown key "typescrypt" in "check"; did you mean "typescript"?
+        "#]],
+    );
+    check_as("callgate.json", r#"{ "check": "off" }"#, expect![[r#"
+        callgate.json:1:12: "check" in the file must be an object, and this is a string
+    "#]]);
 }

@@ -1,0 +1,273 @@
+//! What scripts are checked against and what the sandbox has are one and the
+//! same: neither side may drift away from the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use callgate_tests::{Workbench, repository, typescript_modules};
+use serde_json::{Value, json};
+
+type Names = BTreeSet<String>;
+
+/// Parts of TypeScript's library that declare what the sandbox does not have.
+const LEFT_OUT: &[&str] = &[
+    "sharedmemory",
+    "temporal",
+    "esnext.date",
+    "decorators",
+    "scripthost",
+    "dom",
+    "webworker",
+];
+
+#[test]
+fn every_global_of_the_sandbox_is_declared() {
+    let names = globals();
+    assert!(
+        names.contains("console") && names.contains("Map"),
+        "{names:?}"
+    );
+    let script: String = names.iter().map(|name| format!("void {name};\n")).collect();
+    let report = Workbench::empty().report(&script, &["--check=require"]);
+    assert_eq!(report["check"]["errors"], json!([]), "{report:#}");
+    assert_eq!(report["status"], "completed", "{report:#}");
+}
+
+#[test]
+fn no_other_global_is_declared() {
+    let there = globals();
+    // Whatever TypeScript knows of browsers, workers, and the rest of the language.
+    let mut names = Names::new();
+    for (_, text) in libraries(|_| true) {
+        for line in text.lines() {
+            names.extend(declared_value(line).map(str::to_owned));
+        }
+    }
+    names.extend(["eval", "Deno", "process", "require", "global"].map(str::to_owned));
+    let others: Vec<&String> = names.difference(&there).collect();
+    assert!(others.len() > 500, "{others:?}");
+    let script: String = others
+        .iter()
+        .map(|name| format!("void {name};\n"))
+        .collect();
+    let report = Workbench::empty().report(&script, &["--check=require"]);
+    let errors = &report["check"]["errors"];
+    let shown = errors.as_array().map_or(0, Vec::len) as u64;
+    let more = report["check"]["more"].as_u64().unwrap_or_default();
+    assert_eq!(shown + more, others.len() as u64, "{report:#}");
+}
+
+#[test]
+fn members_of_the_language_that_are_declared_are_there() {
+    let there = globals();
+    let mut declared: BTreeMap<String, Names> = BTreeMap::new();
+    for (_, text) in libraries(|part| !LEFT_OUT.iter().any(|left| part.contains(left))) {
+        for (object, member) in interface_members(&text) {
+            declared.entry(object).or_default().insert(member);
+        }
+    }
+    let mut places: Vec<(String, String, String)> = Vec::new();
+    for (name, members) in declared {
+        // `MapConstructor` is the type of `Map`, and `Map` that of its instances.
+        let place = match name.strip_suffix("Constructor") {
+            Some(class) if there.contains(class) => class.to_owned(),
+            _ if OBJECTS.contains(&name.as_str()) => name.clone(),
+            _ if there.contains(&name) => format!("{name}.prototype"),
+            _ => continue,
+        };
+        places.extend(
+            members
+                .into_iter()
+                .map(|member| (name.clone(), place.clone(), member)),
+        );
+    }
+    assert!(places.len() > 600, "{}", places.len());
+    let list: Vec<_> = places
+        .iter()
+        .map(|(_, place, member)| json!([place, member]))
+        .collect();
+    let script = format!(
+        "const missing = [];
+         for (const [place, member] of {list}) {{
+           const [name, inside] = place.split('.');
+           const object = inside ? globalThis[name][inside] : globalThis[name];
+           if (!(member in object)) missing.push(place + '.' + member);
+         }}
+         return missing;",
+        list = json!(list)
+    );
+    let report = Workbench::empty().report(&script, &["--check=off"]);
+    let missing = report["value"]["json"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let missing: Vec<_> = missing.iter().filter_map(Value::as_str).collect();
+    assert_eq!(report["status"], "completed", "{report:#}");
+    assert_eq!(missing, NOT_ON_THE_PROTOTYPE, "{missing:?}");
+}
+
+/// Objects whose type has their own name.
+const OBJECTS: &[&str] = &["JSON", "Math", "Reflect", "Intl"];
+
+/// What instances have of their own, or only some of them.
+const NOT_ON_THE_PROTOTYPE: &[&str] = &[
+    "AggregateError.prototype.errors",
+    "Error.prototype.cause",
+    "Error.prototype.stack",
+    "Function.prototype.prototype",
+    "Iterator.prototype.next",
+    "Iterator.prototype.return",
+    "Iterator.prototype.throw",
+    "RegExp.prototype.lastIndex",
+    "SuppressedError.prototype.error",
+    "SuppressedError.prototype.suppressed",
+];
+
+#[test]
+fn members_of_what_the_sandbox_adds_are_those_declared() {
+    let file = repository().join("crates/check/src/sandbox.d.ts");
+    let declared = sandbox_members(&read(&file));
+    assert!(declared.len() > 10, "{declared:?}");
+    let names: Vec<&String> = declared.keys().collect();
+    let script = format!(
+        "const own = (object) => Reflect.ownKeys(object).filter((key) => typeof key === 'string');
+         const skipped = ['constructor', 'prototype', 'length', 'name'];
+         const found = {{}};
+         for (const name of {names}) {{
+           const value = globalThis[name];
+           const members = typeof value === 'function'
+             ? [...own(value).map((key) => 'static ' + key), ...own(value.prototype)]
+             : own(value);
+           found[name] = members.filter((key) => !skipped.includes(key.replace('static ', '')));
+         }}
+         found.AbortSignal.push('onabort');
+         return found;",
+        names = json!(names)
+    );
+    let report = Workbench::empty().report(&script, &["--check=off"]);
+    for (name, mut declared) in declared {
+        let there = report["value"]["json"][&name]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let there: Names = there
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
+        // They are on the prototype as well, where nobody looks for them.
+        let there: Names = there
+            .into_iter()
+            .filter(|member| member.starts_with("static ") || !member.ends_with("_ERR"))
+            .collect();
+        declared.remove("name");
+        assert_eq!(declared, there, "{name}: declared, and there");
+    }
+}
+
+/// The global names of the isolate.
+fn globals() -> Names {
+    let script = "return Reflect.ownKeys(globalThis).filter((key) => typeof key === 'string')";
+    let report = Workbench::empty().report(script, &["--check=off"]);
+    let names = report["value"]["json"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    names
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The parts of TypeScript's library that `choose` takes: name and text.
+fn libraries(choose: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let packages = typescript_modules().join("@typescript");
+    let package = packages.read_dir().expect("the packages").flatten().next();
+    let folder: PathBuf = package.expect("the platform's package").path().join("lib");
+    let files = folder.read_dir().expect("the library").flatten();
+    let mut parts: Vec<(String, String)> = files
+        .filter_map(|file| {
+            let name = file.file_name().to_string_lossy().into_owned();
+            let part = name.strip_prefix("lib.")?.strip_suffix(".d.ts")?.to_owned();
+            choose(&part).then(|| (part, read(&file.path())))
+        })
+        .collect();
+    parts.sort();
+    parts
+}
+
+/// `Map` in `declare var Map: MapConstructor;`.
+fn declared_value(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("declare ")?;
+    let kinds = [
+        "var ",
+        "let ",
+        "const ",
+        "function ",
+        "class ",
+        "abstract class ",
+    ];
+    let rest = kinds.iter().find_map(|kind| rest.strip_prefix(kind))?;
+    let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))?;
+    rest.get(..end)
+}
+
+/// Interface and member, for each member of an interface at the top of a file.
+fn interface_members(text: &str) -> Vec<(String, String)> {
+    let mut members = Vec::new();
+    let mut interface = None;
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("interface ") {
+            let name = rest
+                .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .next();
+            interface = name.map(str::to_owned);
+        } else if line.starts_with('}') {
+            interface = None;
+        } else if let Some(interface) = &interface
+            && let Some(member) = line.strip_prefix("    ").and_then(member)
+        {
+            members.push((interface.clone(), member));
+        }
+    }
+    members
+}
+
+/// The members that each class and object of our own declarations has.
+fn sandbox_members(text: &str) -> BTreeMap<String, Names> {
+    let mut all: BTreeMap<String, Names> = BTreeMap::new();
+    let mut current: Option<String> = None;
+    for line in text.lines() {
+        if line.ends_with('{') && line.starts_with("declare ") {
+            current = declared_value(line).map(str::to_owned);
+            all.extend(current.clone().map(|name| (name, Names::new())));
+        } else if line.starts_with('}') {
+            current = None;
+        } else if let Some(members) = current.as_ref().and_then(|name| all.get_mut(name)) {
+            let Some(line) = line.strip_prefix("  ") else {
+                continue;
+            };
+            let (kind, rest) = match line.strip_prefix("static ") {
+                Some(rest) => ("static ", rest),
+                None => ("", line),
+            };
+            let found = member(rest).filter(|member| member != "constructor");
+            members.extend(found.map(|member| format!("{kind}{member}")));
+        }
+    }
+    all
+}
+
+/// `size` in `readonly size: number;`; nothing for what is no named member.
+fn member(line: &str) -> Option<String> {
+    let line = line.strip_prefix("readonly ").unwrap_or(line);
+    let end = line.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))?;
+    let (name, rest) = line.split_at(end);
+    let is_member = !name.is_empty() && rest.starts_with(['(', '<', ':', '?']);
+    is_member.then(|| name.to_owned())
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).expect("a text")
+}
