@@ -92,6 +92,11 @@ pub enum Reason {
         /// The limit, in members.
         limit: usize,
     },
+    /// Choices that hold together allow more combinations than the limit.
+    TooManyCombinations {
+        /// The limit, in combinations.
+        limit: usize,
+    },
     /// What a comment says of a keyword is cut; the type is no wider for it.
     Shortened {
         /// The keyword.
@@ -142,6 +147,12 @@ impl fmt::Display for Reason {
             }
             Self::TooMany { keyword, limit } => {
                 write!(f, "`{keyword}` has more than {limit} members")
+            }
+            Self::TooManyCombinations { limit } => {
+                write!(
+                    f,
+                    "choices that hold together allow more than {limit} combinations"
+                )
             }
             Self::Shortened { keyword } => write!(f, "the text of `{keyword}` is shortened"),
             Self::MoreNotListed => write!(f, "further degradations of this tool are not listed"),

@@ -212,11 +212,10 @@ fn choices_are_not_multiplied_without_end() {
         });
         json!({ "anyOf": branches.collect::<Vec<_>>() })
     };
-    let limit = 1_000;
-    let keyword = "allOf";
+    let expected = Reason::TooManyCombinations { limit: 1_000 };
     let choices: Vec<Value> = (0..12).map(choice).collect();
     let schema = json!({ "type": "object", "allOf": choices });
-    assert_eq!(reasons(&schema), [Reason::TooMany { keyword, limit }]);
+    assert_eq!(reasons(&schema), std::slice::from_ref(&expected));
 
     // The same by way of names, of which each leads to two.
     let mut definitions = Map::new();
@@ -230,7 +229,7 @@ fn choices_are_not_multiplied_without_end() {
     definitions.insert("A40".to_owned(), choice(40));
     definitions.insert("B40".to_owned(), choice(41));
     let schema = json!({ "$ref": "#/$defs/A0", "$defs": definitions });
-    assert!(reasons(&schema).contains(&Reason::TooMany { keyword, limit }));
+    assert!(reasons(&schema).contains(&expected));
 }
 
 #[test]

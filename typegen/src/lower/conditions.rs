@@ -14,6 +14,16 @@ use crate::degradation::Reason;
 use crate::ir::{Additional, Object, Property, Type};
 use crate::reserved::OBJECT_MEMBERS;
 
+/// Keywords that are looked at here, `oneOf` apart.
+const CONDITIONS: [&str; 7] = [
+    "not",
+    "if",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+];
 /// Conditions on one instance. Each doubles what TypeScript has to look at.
 const MAX_CONDITIONS: usize = 8;
 /// Branches of a `oneOf` that are told apart by what the others require.
@@ -23,6 +33,13 @@ impl<'a> Lowering<'a, '_> {
     /// What a schema says under conditions, each as a type of its own.
     pub(super) fn conditions(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Vec<Type> {
         let mut parts = Vec::new();
+        // Most schemas have none, and there are many schemas.
+        if !map
+            .keys()
+            .any(|keyword| CONDITIONS.contains(&keyword.as_str()))
+        {
+            return parts;
+        }
         if let Some(schema) = map.get("not") {
             let ty = self.negation(schema, kinds);
             if ty == Type::Unknown {
@@ -234,19 +251,21 @@ impl<'a> Lowering<'a, '_> {
 /// Whether other schemas have a say about the same instance, so that
 /// `unevaluatedProperties` and `unevaluatedItems` depend on them.
 pub(super) fn has_applicators(map: &Map<String, Value>) -> bool {
-    [
-        "$ref",
-        "$dynamicRef",
-        "$recursiveRef",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "if",
-        "not",
-        "dependentSchemas",
-    ]
-    .iter()
-    .any(|keyword| map.contains_key(*keyword))
+    let applies = |keyword: &String| {
+        matches!(
+            keyword.as_str(),
+            "$ref"
+                | "$dynamicRef"
+                | "$recursiveRef"
+                | "allOf"
+                | "anyOf"
+                | "oneOf"
+                | "if"
+                | "not"
+                | "dependentSchemas"
+        )
+    };
+    map.keys().any(applies)
 }
 
 /// The properties that a schema requires, if that is all it does.

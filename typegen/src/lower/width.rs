@@ -33,10 +33,7 @@ impl Lowering<'_, '_> {
             if cut {
                 self.path.clear();
                 self.base_pointer = self.pointers.get(&id).cloned().unwrap_or_default();
-                self.degrade(Reason::TooMany {
-                    keyword: "allOf",
-                    limit: MAX_WIDTH,
-                });
+                self.degrade(Reason::TooManyCombinations { limit: MAX_WIDTH });
             }
         }
     }
