@@ -170,8 +170,7 @@ try { f(1); } catch (error) { console.log(error.message); }
             7:5 this comparison appears to be unintentional because the types `number` and `string` have no overlap
             7:20 the value `null` cannot be used here
             8:11 property `x` has no initializer and is not definitely assigned in the constructor
-            9:43 `error` is of type `unknown`
-            and 1 more
+            10:13 argument of type `number` is not assignable to parameter of type `string`
         "#]],
     );
 }
@@ -195,7 +194,7 @@ setTimeout("1", 1);"#,
             5:1 cannot find name `WebAssembly`: no tool is named so, and the sandbox does not have it
             6:1 cannot find name `Temporal`: no tool is named so, and the sandbox does not have it
             7:12 property `toTemporalInstant` does not exist on type `Date`
-            8:12 argument of type `string` is not assignable to parameter of type `() => unknown`
+            8:12 argument of type `string` is not assignable to parameter of type `(...args: any[]) => unknown`
         "#]],
     );
 }

@@ -2,4 +2,7 @@
 //! pretend to be one.
 
 mod diagnostics;
+mod finding;
+mod isolation;
+mod pretenders;
 mod support;

@@ -1,0 +1,177 @@
+//! Where TypeScript is looked for, and what is said of those that will not do.
+
+use std::path::Path;
+
+use callgate_check::find;
+use expect_test::{Expect, expect};
+
+/// Files of TypeScript's packages below a folder.
+struct Tree(tempfile::TempDir);
+
+impl Tree {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn path(&self, path: &str) -> std::path::PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) -> &Self {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+        self
+    }
+
+    /// The package with the program.
+    fn native(&self, package: &str, version: &str) -> &Self {
+        self.write(&format!("{package}/lib/tsc"), "")
+            .write(&format!("{package}/lib/lib.esnext.d.ts"), "")
+            .manifest(package, version)
+    }
+
+    fn manifest(&self, package: &str, version: &str) -> &Self {
+        let manifest = format!("{{ \"version\": \"{version}\" }}");
+        self.write(&format!("{package}/package.json"), &manifest)
+    }
+
+    #[track_caller]
+    fn check(&self, named: Option<&str>, program: &str, project: &str, expected: Expect) {
+        let named = named.map(|named| self.path(named));
+        let found = find(
+            named.as_deref(),
+            Some(&self.path(program)),
+            Some(&self.path(project)),
+        );
+        let said = match found {
+            Ok(found) => format!("{} {}", found.version, found.path.display()),
+            Err(error) => error.to_string(),
+        };
+        let root = std::fs::canonicalize(self.0.path()).expect("it is there");
+        let said = said.replace(&root.display().to_string(), "");
+        expected.assert_eq(&said.replace(PLATFORM, "PLATFORM"));
+    }
+}
+
+const PLATFORM: &str = match (cfg!(target_os = "macos"), cfg!(target_arch = "aarch64")) {
+    (false, false) => "typescript-linux-x64",
+    (false, true) => "typescript-linux-arm64",
+    (true, false) => "typescript-darwin-x64",
+    (true, true) => "typescript-darwin-arm64",
+};
+
+fn modules(folder: &str) -> String {
+    format!("{folder}/node_modules/@typescript/{PLATFORM}")
+}
+
+#[test]
+fn the_configured_one_comes_first_and_alone() {
+    let tree = Tree::new();
+    tree.native("opt/ts", "7.1.0")
+        .native(&modules("opt/project"), "7.0.2");
+    tree.native("bin/typescript", "7.0.0")
+        .native("opt/old", "6.9.0");
+    tree.write("opt/tool/lib/tsc", "").write("bin/tsc", "");
+    tree.check(
+        Some("opt/ts"),
+        "bin/callgate",
+        "work",
+        expect!["7.1.0 /opt/ts/lib/tsc"],
+    );
+    tree.check(
+        Some("opt/ts/lib/tsc"),
+        "bin/callgate",
+        "work",
+        expect!["7.1.0 /opt/ts/lib/tsc"],
+    );
+    tree.check(
+        Some("opt/project"),
+        "bin/callgate",
+        "work",
+        expect!["7.0.2 /opt/project/node_modules/@typescript/PLATFORM/lib/tsc"],
+    );
+    tree.check(Some("opt/old"), "bin/callgate", "work", expect!["TypeScript 6.9.0 in /opt/old/lib/tsc is too old; install version 7 or later with `npm install typescript@7`"]);
+    tree.check(Some("opt/none"), "bin/callgate", "work", expect![[r#"/opt/none is no native TypeScript: there is no such file; change "check", "typescript""#]]);
+    tree.check(Some("opt"), "bin/callgate", "work", expect![[r#"/opt is no native TypeScript: it has neither lib/tsc nor node_modules with TypeScript 7; change "check", "typescript""#]]);
+    tree.check(
+        Some("opt/tool/lib/tsc"),
+        "bin/callgate",
+        "work",
+        expect![[r#"/opt/tool/lib/tsc is no native TypeScript: it does not lie in the lib folder of its package, as lib/tsc does; change "check", "typescript""#]],
+    );
+    tree.check(Some("bin/tsc"), "bin/callgate", "work", expect![[r#"/bin/tsc is no native TypeScript: it does not lie in the lib folder of its package, as lib/tsc does; change "check", "typescript""#]]);
+}
+
+#[test]
+fn then_the_one_beside_the_program() {
+    let tree = Tree::new();
+    tree.native(&modules("target/typescript"), "7.0.2")
+        .native(&modules("work"), "7.1.0");
+    tree.check(
+        None,
+        "target/debug/callgate",
+        "work",
+        expect!["7.0.2 /target/typescript/node_modules/@typescript/PLATFORM/lib/tsc"],
+    );
+    tree.check(
+        None,
+        "target/debug/examples/embed",
+        "work",
+        expect!["7.1.0 /work/node_modules/@typescript/PLATFORM/lib/tsc"],
+    );
+    tree.native("target/debug/typescript", "7.2.0");
+    tree.check(
+        None,
+        "target/debug/callgate",
+        "work",
+        expect!["7.2.0 /target/debug/typescript/lib/tsc"],
+    );
+}
+
+#[test]
+fn then_those_of_the_project_and_above() {
+    let tree = Tree::new();
+    tree.native(&modules("work"), "7.0.2");
+    tree.check(
+        None,
+        "bin/callgate",
+        "work/a/b",
+        expect!["7.0.2 /work/node_modules/@typescript/PLATFORM/lib/tsc"],
+    );
+    tree.check(None, "bin/callgate", "elsewhere", expect![[r#"TypeScript 7 was not found; install it with `npm install typescript@7`, or name it under "check", "typescript" in the configuration"#]]);
+    // The nearest one that will do.
+    tree.manifest("work/a/node_modules/typescript", "5.9.3");
+    tree.check(
+        None,
+        "bin/callgate",
+        "work/a/b",
+        expect!["7.0.2 /work/node_modules/@typescript/PLATFORM/lib/tsc"],
+    );
+}
+
+#[test]
+fn what_will_not_do_is_named() {
+    let tree = Tree::new();
+    tree.manifest("old/node_modules/typescript", "5.9.3");
+    tree.check(None, "bin/callgate", "old/src", expect!["TypeScript 5.9.3 in /old/node_modules/typescript is too old; install version 7 or later with `npm install typescript@7`"]);
+    tree.manifest("half/node_modules/typescript", "7.0.2");
+    tree.check(None, "bin/callgate", "half", expect!["TypeScript 7.0.2 in /half/node_modules/typescript lacks its native program for this machine (@typescript/PLATFORM); install it again with its optional dependencies"]);
+    tree.manifest("odd/node_modules/typescript", "\\u001b[31m7");
+    tree.check(None, "bin/callgate", "odd", expect![[r#"TypeScript 7 was not found; install it with `npm install typescript@7`, or name it under "check", "typescript" in the configuration"#]]);
+}
+
+#[test]
+fn a_link_of_a_package_manager_is_followed() {
+    let tree = Tree::new();
+    let store = "work/node_modules/.pnpm/typescript@7.0.2/node_modules";
+    tree.manifest(&format!("{store}/typescript"), "7.0.2")
+        .native(&format!("{store}/@typescript/{PLATFORM}"), "7.0.2");
+    std::os::unix::fs::symlink(
+        tree.path(&format!("{store}/typescript")),
+        tree.path("work/node_modules/typescript"),
+    )
+    .expect("a link");
+    tree.check(None, "bin/callgate", "work", expect!["7.0.2 /work/node_modules/.pnpm/typescript@7.0.2/node_modules/@typescript/PLATFORM/lib/tsc"]);
+    assert!(Path::new(&tree.path("work")).is_dir());
+}

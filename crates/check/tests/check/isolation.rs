@@ -1,0 +1,68 @@
+//! What the text of a script could make TypeScript read: nothing.
+
+use callgate_check::{Checker as _, Script};
+
+use crate::support::{self, runtime, shown};
+
+/// A script before which nothing stands, so that comments at its start count.
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    let said = runtime().block_on(async {
+        let script = Script {
+            text: text.to_owned(),
+            line_offset: 0,
+            declarations: "".into(),
+        };
+        shown(&support::checker().check(script).await.expect("an answer"))
+    });
+    assert_eq!(said, expected, "{text}");
+}
+
+#[test]
+fn no_file_is_read_for_a_script() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("secret.ts");
+    std::fs::write(&file, "declare const secret: { key: 'hunter2' };").expect("a file");
+    std::fs::write(folder.path().join("data.json"), r#"{ "key": "hunter2" }"#).expect("a file");
+    let path = file.display();
+    let unknown =
+        "cannot find name `secret`: no tool is named so, and the sandbox does not have it\n";
+    check(
+        &format!("/// <reference path=\"{path}\" />\nexport {{}};\nsecret.key = 1;"),
+        &format!("3:1 {unknown}"),
+    );
+    check(
+        &format!("/// <reference types=\"{path}\" />\nexport {{}};\nsecret.key = 1;"),
+        &format!("3:1 {unknown}"),
+    );
+    let module = |path: &str, column: u32| {
+        format!("1:{column} cannot find module `{path}` or its corresponding type declarations\n")
+    };
+    let shown = path.to_string();
+    check(
+        &format!("export const a: number = await import(\"{path}\");"),
+        &module(&shown, 39),
+    );
+    check(
+        &format!("export let a: import(\"{path}\").A;"),
+        &module(&shown, 22),
+    );
+    check(
+        &format!("import a from \"{path}\"; a;"),
+        &module(&shown, 15),
+    );
+    let json = folder.path().join("data.json").display().to_string();
+    check(
+        &format!("import a from \"{json}\" with {{ type: \"json\" }}; const b: 1 = a.key;"),
+        &module(&json, 15),
+    );
+}
+
+#[test]
+fn the_files_of_the_checker_itself_are_not_named() {
+    // Related places lie in files of the checker's own.
+    check(
+        "export {}; const Map = 1; declare global { var Promise: 1; }",
+        "1:48 subsequent variable declarations must have the same type; variable `Promise` must be of type `PromiseConstructor`, but here has type `1`\n",
+    );
+}

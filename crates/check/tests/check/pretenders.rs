@@ -1,0 +1,210 @@
+//! Programs in TypeScript's place that hang, die, or say what it never would:
+//! each costs an error, soon, and nothing else.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use callgate_check::{CheckError, Checker as _, Executable, TypeScript, find};
+
+use crate::support::{runtime, script};
+
+/// A package that is laid out as TypeScript's and holds a shell script.
+fn package(folder: &Path, program: &str) -> PathBuf {
+    let lib = folder.join("lib");
+    std::fs::create_dir_all(&lib).expect("a folder");
+    std::fs::write(folder.join("package.json"), r#"{ "version": "7.0.2" }"#).expect("a manifest");
+    std::fs::write(lib.join("lib.esnext.d.ts"), "").expect("a library");
+    let file = lib.join("tsc");
+    std::fs::write(&file, format!("#!/bin/sh\n{program}\n")).expect("a program");
+    std::fs::set_permissions(&file, Permissions::from_mode(0o755)).expect("its mode");
+    file
+}
+
+fn pretender(folder: &Path, program: &str) -> Executable {
+    let file = package(folder, program);
+    find(Some(&file), None, None).expect("it looks like TypeScript")
+}
+
+#[track_caller]
+fn check(program: &str, expected: CheckError) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let time = match expected {
+        CheckError::TimedOut(time) => time,
+        _ => Duration::from_secs(60),
+    };
+    let checker = TypeScript::new(&pretender(folder.path(), program), time);
+    let found = runtime().block_on(checker.check(script("1", "")));
+    assert_eq!(found, Err(expected), "{program}");
+}
+
+/// `printf` of one message.
+fn says(json: &str) -> String {
+    format!(
+        "printf 'Content-Length: {}\\r\\n\\r\\n%s' '{json}'",
+        json.len()
+    )
+}
+
+fn unusable(what: &str) -> CheckError {
+    CheckError::Protocol(what.to_owned())
+}
+
+#[test]
+fn one_that_hangs_costs_its_time() {
+    let time = Duration::from_millis(200);
+    check("exec sleep 600", CheckError::TimedOut(time));
+    // It answers, but never the question.
+    let notice = says(r#"{"method":"x"}"#);
+    check(
+        &format!("while {notice}; do :; done"),
+        unusable("questions without end"),
+    );
+}
+
+#[test]
+fn one_that_dies_has_no_answer() {
+    check("exit 1", CheckError::Died);
+    check("kill -9 $$", CheckError::Died);
+    check(
+        "printf 'Content-Length: 100\\r\\n\\r\\n{'",
+        CheckError::Died,
+    );
+    check(
+        "printf 'Content-Len'",
+        unusable("a header that does not end"),
+    );
+}
+
+#[test]
+fn nonsense_is_told_from_answers() {
+    let then_wait = "; exec sleep 600";
+    let check = |said: &str, expected| check(&format!("{said}{then_wait}"), expected);
+    check("echo hello; echo", unusable("a message without a length"));
+    check(
+        "printf 'Content-Length: 999999999999\\r\\n\\r\\n'",
+        unusable("a message of 999999999999 bytes"),
+    );
+    check(
+        "head -c 10000 /dev/zero | tr '\\0' x",
+        unusable("a header that does not end"),
+    );
+    check(
+        &says("[1"),
+        unusable("EOF while parsing a list at line 1 column 2"),
+    );
+    check(
+        &says(r#"{"id":7,"result":null}"#),
+        unusable("an answer to no question"),
+    );
+    check(
+        &says(r#"{"id":1,"result":{"snapshot":1,"projects":[]}}"#),
+        unusable("not one project"),
+    );
+    check(
+        &says(r#"{"id":1,"error":{"code":1,"message":"no\nway"}}"#),
+        unusable("no way"),
+    );
+    let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    check(
+        &says(&format!(r#"{{"id":1,"result":{deep}}}"#)),
+        unusable("invalid type: sequence, expected u64 at line 1 column 1"),
+    );
+}
+
+#[test]
+fn diagnostics_of_any_content_are_bounded() {
+    let opened = says(r#"{"id":1,"result":{"snapshot":1,"projects":[{"id":"p"}]}}"#);
+    let none = says(r#"{"id":2,"result":null}"#);
+    let long = "x".repeat(5000);
+    let found = says(&format!(
+        r#"{{"id":3,"result":[{{"pos":18446744073709551615,"category":1,"code":1,"text":"{long}"}}]}}"#
+    ));
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = format!("{opened}\n{none}\n{found}\nexec sleep 600");
+    let checker = TypeScript::new(&pretender(folder.path(), &program), Duration::from_secs(60));
+    let checked = runtime()
+        .block_on(checker.check(script("1", "")))
+        .expect("an answer");
+    let [only] = checked.diagnostics.as_slice() else {
+        panic!("{checked:#?}");
+    };
+    assert_eq!((only.line, only.column), (2, 1));
+    assert_eq!(only.message, format!("{}…", "x".repeat(700)));
+}
+
+#[test]
+fn one_that_cannot_be_started_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let executable = pretender(folder.path(), "exit 0");
+    std::fs::set_permissions(&executable.path, Permissions::from_mode(0o644)).expect("its mode");
+    let checker = TypeScript::new(&executable, Duration::from_secs(60));
+    let found = runtime().block_on(checker.check(script("1", "")));
+    let shown = executable.path.display();
+    assert_eq!(
+        found,
+        Err(CheckError::Start(format!(
+            "{shown}: Permission denied (os error 13)"
+        )))
+    );
+}
+
+#[test]
+fn a_library_that_leads_elsewhere_is_not_followed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let executable = pretender(folder.path(), "exec sleep 600");
+    let library = folder.path().join("lib/lib.esnext.d.ts");
+    let found = |text: &str| {
+        std::fs::write(&library, text).expect("a library");
+        let checker = TypeScript::new(&executable, Duration::from_secs(60));
+        runtime().block_on(checker.check(script("1", "")))
+    };
+    assert_eq!(
+        found("/// <reference lib=\"../../../etc/passwd\" />\n"),
+        Err(CheckError::Library(
+            "it has a part named \"../../../etc/passwd\"".to_owned()
+        ))
+    );
+    let missing = folder.path().join("lib/lib.es9.d.ts");
+    assert_eq!(
+        found("/// <reference lib=\"es9\" />\n"),
+        Err(CheckError::Library(format!(
+            "{}: No such file or directory (os error 2)",
+            missing.display()
+        )))
+    );
+}
+
+#[test]
+fn the_program_has_no_environment_and_no_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // What it may say is looked at through the error that it gives.
+    let program = r#"
+said=$(export -p | grep -c -v 'PWD\|GOGC'; pwd; ls /proc/self/fd | tr '\n' ' ')
+text="{\"id\":1,\"error\":{\"message\":\"$(echo $said)\"}}"
+printf 'Content-Length: %s\r\n\r\n%s' ${#text} "$text"
+exec sleep 600"#;
+    let checker = TypeScript::new(&pretender(folder.path(), program), Duration::from_secs(60));
+    let found = runtime().block_on(checker.check(script("1", "")));
+    assert_eq!(found, Err(unusable("0 / 0 1 2 3")));
+}
+
+#[test]
+fn a_process_that_died_between_two_checks_is_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let opened = says(r#"{"id":1,"result":{"snapshot":1,"projects":[{"id":"p"}]}}"#);
+    let (none, nothing) = (
+        says(r#"{"id":2,"result":null}"#),
+        says(r#"{"id":3,"result":[]}"#),
+    );
+    // Each question has two lines of headers. It dies once it has three.
+    let program = format!("{opened}\n{none}\n{nothing}\nfor line in 1 2 3 4 5 6; do read x; done");
+    let checker = TypeScript::new(&pretender(folder.path(), &program), Duration::from_secs(60));
+    runtime().block_on(async {
+        for _ in 0..3 {
+            let checked = checker.check(script("1", "")).await;
+            assert_eq!(checked, Ok(callgate_check::Checked::default()));
+        }
+    });
+}

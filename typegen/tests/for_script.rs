@@ -1,0 +1,79 @@
+//! What a script is checked against: in full what it names, in a line the rest.
+
+use std::collections::HashSet;
+
+use callgate_typegen::{ToolSchema, generate};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+#[track_caller]
+fn check(names: Option<&[&str]>, expected: Expect) {
+    let entry = json!({ "title": "LogEntry", "type": "object", "properties": { "at": { "$ref": "#/$defs/When" } } });
+    let when = json!({ "type": "object", "properties": { "unix": { "type": "number" } } });
+    let with = |properties: Value| json!({ "type": "object", "properties": properties, "$defs": { "When": when } });
+    let (get, put) = (
+        with(json!({ "entry": entry })),
+        with(json!({ "text": { "type": "string" } })),
+    );
+    let tool = |function, input, output| ToolSchema {
+        server: "log",
+        tool: function,
+        function,
+        title: None,
+        description: Some("Not for a checker."),
+        input,
+        output,
+    };
+    let declarations = generate(&[
+        tool("log_get", &put, Some(&get)),
+        tool("log_put", &get, None),
+    ]);
+    let names = names.map(|names| names.iter().copied().collect::<HashSet<&str>>());
+    expected.assert_eq(&declarations.for_script(names.as_ref()));
+}
+
+#[test]
+fn a_name_brings_what_it_needs() {
+    check(
+        Some(&[]),
+        expect![[r#"
+        declare function log_get(input?: any): Promise<any>;
+        declare function log_put(input?: any): Promise<any>;
+    "#]],
+    );
+    check(
+        Some(&["log_get"]),
+        expect![[r#"
+        type LogEntry = { at?: When };
+        type When = { unix?: number };
+        declare function log_get(input?: { text?: string }): Promise<{ entry?: LogEntry }>;
+        declare function log_put(input?: any): Promise<any>;
+    "#]],
+    );
+    check(
+        Some(&["When"]),
+        expect![[r#"
+        type When = { unix?: number };
+        declare function log_get(input?: any): Promise<any>;
+        declare function log_put(input?: any): Promise<any>;
+    "#]],
+    );
+    check(
+        Some(&["LogEntry", "log_put", "console"]),
+        expect![[r#"
+        type LogEntry = { at?: When };
+        type When = { unix?: number };
+        declare function log_put(input?: { entry?: LogEntry }): Promise<unknown>;
+        declare function log_get(input?: any): Promise<any>;
+    "#]],
+    );
+    check(
+        None,
+        expect![[r#"
+        type LogEntry = { at?: When };
+        type When = { unix?: number };
+        declare function log_get(input?: { text?: string }): Promise<{ entry?: LogEntry }>;
+        declare function log_put(input?: { entry?: LogEntry }): Promise<unknown>;
+    "#]],
+    );
+}
