@@ -414,7 +414,11 @@ fn the_type_check() {
             callgate.json:1:49: unknown key "typescrypt" in "check"; did you mean "typescript"?
         "#]],
     );
-    check_as("callgate.json", r#"{ "check": "off" }"#, expect![[r#"
+    check_as(
+        "callgate.json",
+        r#"{ "check": "off" }"#,
+        expect![[r#"
         callgate.json:1:12: "check" in the file must be an object, and this is a string
-    "#]]);
+    "#]],
+    );
 }
