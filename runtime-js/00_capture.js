@@ -4,20 +4,25 @@
 "use strict";
 
 ((globalThis) => {
-  const { primordials, internals } = globalThis.__bootstrap;
+  const { core, primordials, internals } = globalThis.__bootstrap;
   const {
-    ArrayPrototypeJoin,
-    ArrayPrototypePush,
+    MathFloor,
     SafeWeakMap,
     String,
+    StringPrototypeEndsWith,
     StringPrototypeSlice,
     StringPrototypeStartsWith,
     WeakMapPrototypeGet,
     WeakMapPrototypeSet,
   } = primordials;
 
+  const { op_callgate_place } = core.ops;
+
   const shared = { __proto__: null };
   internals.callgate = shared;
+
+  // What op_callgate_place multiplies a line by; the same number is in src/ops.rs.
+  const COLUMNS = 1 << 20;
 
   // Where an error was made: [line, column] of its first frame in the script.
   const positions = new SafeWeakMap();
@@ -55,30 +60,40 @@
     return message === "" ? name : `${name}: ${message}`;
   };
 
-  // The frames of a stack: those of the script and of the language, without ours. The script is
-  // compiled with a line offset, so its line 1 is the author's first line, and lines before it are
-  // the wrapper's.
+  // The frames of a stack: those of the script, in the places of its author, and of the language.
+  // Ours are left out, and so is what stands around the author's code.
   const framesOf = (sites) => {
-    const lines = [];
+    // A string and not a list: a script can put a setter on the indices of every array.
+    let text = "";
     let position;
     for (let i = 0; i < sites.length; i++) {
       const site = sites[i];
       const file = site.getFileName();
-      const line = site.getLineNumber();
-      if (typeof file === "string") {
-        if (StringPrototypeStartsWith(file, "ext:")) continue;
-        if (!(line >= 1)) {
-          // V8 gives an undefined name the place of its statement, and where the script is one
-          // expression, the wrapper begins that statement.
-          position ??= [1, 1];
-          ArrayPrototypePush(lines, `\n    at ${file}:1:1`);
-          continue;
-        }
-        position ??= [line, site.getColumnNumber()];
+      if (typeof file !== "string") {
+        text += `\n    at ${site.toString()}`;
+        continue;
       }
-      ArrayPrototypePush(lines, `\n    at ${site.toString()}`);
+      if (StringPrototypeStartsWith(file, "ext:")) continue;
+      const line = site.getLineNumber() ?? 0;
+      const column = site.getColumnNumber() ?? 0;
+      const place = op_callgate_place(line, column);
+      if (place === 0) continue;
+      const author = [MathFloor(place / COLUMNS), place % COLUMNS];
+      position ??= author;
+      text += `\n    at ${moved(site.toString(), line, column, author)}`;
     }
-    return { text: ArrayPrototypeJoin(lines, ""), position };
+    return { text, position };
+  };
+
+  // A frame as V8 writes it, `name (file:line:column)` or `file:line:column`, with another place.
+  const moved = (frame, line, column, author) => {
+    const end = `:${line}:${column}`;
+    const close = StringPrototypeEndsWith(frame, ")") ? ")" : "";
+    const tail = end + close;
+    const head = StringPrototypeEndsWith(frame, tail)
+      ? StringPrototypeSlice(frame, 0, frame.length - tail.length)
+      : frame;
+    return `${head}:${author[0]}:${author[1]}${close}`;
   };
 
   // Called by V8 when `error.stack` is first read. `Error.prepareStackTrace` has no effect.

@@ -7,6 +7,7 @@
 ((globalThis) => {
   const { core, primordials, internals } = globalThis.__bootstrap;
   const {
+    ArrayIsArray,
     ArrayPrototypePush,
     Error,
     FunctionPrototype,
@@ -215,28 +216,40 @@
       const message = shared.cut(shared.inspect(error, { chars: 4096 }), MESSAGE_CHARS);
       return { __proto__: null, name: "", message, stack: "", position: undefined };
     }
-    let stack = shared.stackOf(error);
-    let cause = error;
-    const seen = [];
-    for (let i = 0; i < CAUSES; i++) {
-      ArrayPrototypePush(seen, cause);
-      const next = ObjectGetOwnPropertyDescriptor(cause, "cause");
-      if (next === undefined || !("value" in next) || next.value === undefined) break;
-      cause = next.value;
-      if (!core.isNativeError(cause)) {
-        stack += `\nCaused by: ${shared.inspect(cause, { chars: 1024 })}`;
-        break;
-      }
-      if (primordials.ArrayPrototypeIncludes(seen, cause)) break;
-      stack += `\nCaused by: ${shared.stackOf(cause)}`;
-    }
-    return {
+    const told = {
       __proto__: null,
       name: property(error, "name", "Error", NAME_CHARS),
       message: property(error, "message", "", MESSAGE_CHARS),
-      stack: shared.cut(stack, STACK_CHARS),
+      stack: shared.stackOf(error),
       position: shared.positionOf(error),
     };
+    addCauses(error, told, [error]);
+    told.stack = shared.cut(told.stack, STACK_CHARS);
+    return told;
+  }
+
+  // Adds what led to an error: its cause, and the errors that an AggregateError is made of. One
+  // that was made outside of the script's functions has its position from there.
+  function addCauses(error, told, seen) {
+    const add = (cause) => {
+      if (seen.length > CAUSES || primordials.ArrayPrototypeIncludes(seen, cause)) return;
+      ArrayPrototypePush(seen, cause);
+      if (core.isNativeError(cause)) {
+        told.stack += `\nCaused by: ${shared.stackOf(cause)}`;
+        told.position ??= shared.positionOf(cause);
+        addCauses(cause, told, seen);
+      } else {
+        told.stack += `\nCaused by: ${shared.inspect(cause, { chars: 1024 })}`;
+      }
+    };
+    const cause = ObjectGetOwnPropertyDescriptor(error, "cause");
+    if (cause !== undefined && "value" in cause && cause.value !== undefined) add(cause.value);
+    const errors = ObjectGetOwnPropertyDescriptor(error, "errors");
+    if (!ArrayIsArray(errors?.value) || core.getProxyDetails(errors.value) !== null) return;
+    for (let i = 0; i < CAUSES; i++) {
+      const one = ObjectGetOwnPropertyDescriptor(errors.value, i);
+      if (one !== undefined && "value" in one) add(one.value);
+    }
   }
 
   function property(error, key, otherwise, chars) {

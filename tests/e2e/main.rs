@@ -8,6 +8,7 @@ mod http;
 mod library;
 mod limits;
 mod odd_servers;
+mod positions;
 mod real_servers;
 mod reports;
 mod secrets;

@@ -10,7 +10,7 @@ use callgate_broker::{Asker, Broker, CallError, NobodyToAsk, ServerSpec, Status}
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::{CallFacts, Decision, Rules, Verdict};
 use callgate_rust_types::RustTypes;
-use callgate_sandbox::{Job, Launcher, LauncherOptions, WorkerProgram};
+use callgate_sandbox::{Job, Launcher, LauncherOptions, Stretch, WorkerProgram};
 use callgate_script::{Prepared, ScriptError};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -425,16 +425,20 @@ impl Gate {
             next: AtomicU64::new(0),
             unknown: AtomicU64::new(0),
         });
-        let exact = prepared.exact_positions;
+        let stretch = |stretch: callgate_script::Stretch| Stretch {
+            line: stretch.line,
+            column: stretch.column,
+            author: stretch.author,
+        };
         let job = Job {
             source_name: request.name.to_string(),
             code: prepared.code,
-            line_offset: prepared.line_offset,
+            stretches: prepared.stretches.into_iter().map(stretch).collect(),
             functions,
             limits: limits.clone(),
         };
         let ended = self.launcher.run(job, calls, request.cancel.clone()).await;
-        let mut report = report::ended(request, exact, limits, ended, run.ledger(), self);
+        let mut report = report::ended(request, limits, ended, run.ledger(), self);
         report.check = checked;
         report.unavailable = self.unavailable.clone();
         report

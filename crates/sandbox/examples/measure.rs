@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_sandbox::{
-    CallHandler, Job, Launcher, LauncherOptions, Limits, Thrown, WorkerProgram,
+    CallHandler, Job, Launcher, LauncherOptions, Limits, Stretch, Thrown, WorkerProgram,
     worker_main_if_requested,
 };
 use futures::FutureExt;
@@ -114,7 +114,11 @@ async fn runs_of(
         let job = Job {
             source_name: "script.ts".to_owned(),
             code: format!("(async () => {{\n{script}\n}})"),
-            line_offset: 1,
+            stretches: vec![Stretch {
+                line: 2,
+                column: 1,
+                author: Some((1, 1)),
+            }],
             functions: vec!["tool".to_owned()],
             limits: Limits {
                 heap_bytes: 512 << 20,

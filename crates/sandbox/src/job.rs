@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use callgate_wire::Stretch;
+
 /// One script to run.
 #[derive(Debug, Clone)]
 pub struct Job {
@@ -10,8 +12,10 @@ pub struct Job {
     /// JavaScript expression text whose value is an async function without parameters. It is
     /// evaluated as a classic script, the function is called, and its promise is awaited.
     pub code: String,
-    /// Lines that `code` has before the author's first line.
-    pub line_offset: u32,
+    /// Where `code` stands in the author's text, from its beginning on, each after the one before.
+    /// Stacks and positions are told in the author's lines; frames of code that is not the author's
+    /// are left out.
+    pub stretches: Vec<Stretch>,
     /// Names of the functions to define in the global scope.
     pub functions: Vec<String>,
     /// The limits of this run.

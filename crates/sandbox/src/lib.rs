@@ -14,7 +14,7 @@ mod job;
 mod ops;
 mod worker;
 
-pub use callgate_wire::{ErrorClass, Thrown};
+pub use callgate_wire::{ErrorClass, Stretch, Thrown};
 pub use ended::{Captured, End, Ended, Returned, ScriptException, WhichLimit};
 pub use host::{CallHandler, Launcher, LauncherOptions, WorkerProgram};
 pub use job::{Job, Limits};

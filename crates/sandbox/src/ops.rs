@@ -4,10 +4,11 @@
 //! as [`Link`].
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use callgate_wire::{ErrorClass, Text, Thrown};
+use callgate_wire::{ErrorClass, Stretch, Text, Thrown, author_place};
 use deno_core::url::{Url, form_urlencoded, quirks};
 use deno_core::{Extension, ExtensionFileSource, OpDecl, OpState, ToV8, op2, v8};
 use deno_error::JsErrorBox;
@@ -115,6 +116,7 @@ const OPS: &[OpDecl] = &[
     op_callgate_form_parse(),
     op_callgate_form_write(),
     op_callgate_now(),
+    op_callgate_place(),
     op_callgate_print(),
     op_callgate_random(),
     op_callgate_time_origin(),
@@ -240,6 +242,30 @@ fn op_callgate_done(
         line,
         column,
     });
+}
+
+thread_local! {
+    /// Where the script stands in its author's text. Not in the state of the ops, which may be in
+    /// use when V8 asks for a stack.
+    static STRETCHES: RefCell<Vec<Stretch>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Says where the script's code stands in its author's text.
+pub(crate) fn set_stretches(stretches: Vec<Stretch>) {
+    STRETCHES.with(|slot| *slot.borrow_mut() = stretches);
+}
+
+/// The factor that `00_capture.js` takes a line and a column apart by.
+const COLUMNS: u32 = 1 << 20;
+
+/// The author's place of a place in the code: the line times `COLUMNS`, and the column; 0 if it is
+/// not the author's.
+#[op2(fast)]
+fn op_callgate_place(line: u32, column: u32) -> f64 {
+    let place = STRETCHES.with(|slot| author_place(&slot.borrow(), line, column));
+    place.map_or(0.0, |(line, column)| {
+        f64::from(line) * f64::from(COLUMNS) + f64::from(column.min(COLUMNS - 1))
+    })
 }
 
 /// Milliseconds since the worker started.

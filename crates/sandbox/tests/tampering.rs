@@ -48,8 +48,9 @@ async fn what_cannot_be_shown_is_thrown_all_the_same() {
         "Object.defineProperty(Object.prototype, 0, { get() { throw 1; }, set() { throw 2; } });
          throw new Error('x');",
         expect![[r#"
-            threw "" "a value that cannot be shown" at 0:0
-
+            threw "Error" "x" at 2:16
+            Error: x
+                at script.ts:2:16
         "#]],
     )
     .await;

@@ -35,6 +35,8 @@ pub(crate) struct Wrapping {
     pub(crate) head: String,
     /// The wrapper's lines after the code.
     pub(crate) tail: String,
+    /// The byte of the text where the statement goes on that `head` begins.
+    pub(crate) value: Option<usize>,
 }
 
 /// What the code needs to become the body of an async function.
@@ -75,16 +77,17 @@ pub(crate) fn wrapping(source: &Source, module: &Module) -> Result<Wrapping, Scr
     }
     let call_value =
         format!("\n;return typeof {value} === \"function\" ? await {value}() : {value};\n}})");
-    let assigned = |form, edits, head: &str| Wrapping {
+    let assigned = |form, edits, head: &str, at| Wrapping {
         form,
         edits,
         head: format!(" let {value}{head}"),
         tail: call_value.clone(),
+        value: at,
     };
     if let Some(default) = default {
         let name = export_default(source, default, &value, &mut edits)?;
         return Ok(match name {
-            None => assigned(Form::DefaultExport, edits, ";"),
+            None => assigned(Form::DefaultExport, edits, ";", None),
             Some(name) => called(Form::DefaultExport, edits, &name),
         });
     }
@@ -109,13 +112,15 @@ pub(crate) fn wrapping(source: &Source, module: &Module) -> Result<Wrapping, Scr
                 Expr::Arrow(_) | Expr::Fn(_) => Form::Function,
                 _ => Form::Expression,
             };
-            assigned(form, edits, &format!("; {value} ="))
+            let at = offset(expr.span_lo());
+            assigned(form, edits, &format!("; {value} ="), Some(at))
         }
         _ => Wrapping {
             form: Form::Statements,
             edits,
             head: String::new(),
             tail: "\n})".to_owned(),
+            value: None,
         },
     })
 }
@@ -127,6 +132,7 @@ fn called(form: Form, edits: Edits, name: &str) -> Wrapping {
         edits,
         head: String::new(),
         tail: format!("\n;return await {name}();\n}})"),
+        value: None,
     }
 }
 
@@ -143,18 +149,20 @@ pub(crate) fn function_expression(
         edits: Edits::default(),
         head: format!(" let {value}; {value} ="),
         tail: format!("\n;return await {value}();\n}})"),
+        value: None,
     })
 }
 
-/// A name that the text does not have.
+/// A name that the text does not have. A function without a name of its own
+/// gets it and bears it in stacks. With it, an assignment is no wider than
+/// `export`.
 fn fresh_name(text: &str) -> String {
-    let mut name = "$0".to_owned();
-    let mut number = 0_u32;
-    while text.contains(&name) {
-        number += 1;
-        name = format!("${number}_");
-    }
-    name
+    let numbered = (1_u32..).map(|number| format!("${number}_"));
+    ["main".to_owned(), "$0".to_owned()]
+        .into_iter()
+        .chain(numbered)
+        .find(|name| !text.contains(name.as_str()))
+        .unwrap_or_default()
 }
 
 /// Erases a declaration that has no meaning at run time.

@@ -1,12 +1,13 @@
 //! Internal crate of Callgate: Parses a TypeScript script, normalises its form and strips its types.
 //!
 //! [`prepare`] turns what an author wrote into the text of one async function
-//! expression, in which every line of the author stands one line lower and in
-//! its own columns. Accepted are statements with `await` and `return` at the
-//! top, `export default`, one function, one expression, and a fenced code
-//! block around any of these. The author's text is parsed alone, before
-//! anything is put around it, and the result is parsed again the way V8 will
-//! read it, so that no text can end the function around it.
+//! expression, and says where each part of it stands in the author's text: one
+//! line higher in the same columns, wherever types can be blanked. Accepted are
+//! statements with `await` and `return` at the top, `export default`, one
+//! function, one expression, and a fenced code block around any of these. The
+//! author's text is parsed alone, before anything is put around it, and the
+//! result is parsed again the way V8 will read it, so that no text can end the
+//! function around it.
 
 mod assertions;
 mod checkable;
@@ -15,7 +16,9 @@ mod depth;
 mod error;
 mod form;
 mod names;
+mod operators;
 mod parse;
+mod positions;
 mod source;
 mod strip;
 #[cfg(test)]
@@ -32,10 +35,14 @@ pub use depth::MAX_DEPTH;
 pub use error::{ScriptError, ScriptErrorKind};
 pub use form::Form;
 pub use names::{Mention, Named};
+pub use positions::Stretch;
+pub use source::line;
 
 use form::Wrapping;
 use parse::SyntaxErrors;
 use source::{Source, line_and_column};
+use strip::Stripped;
+use swc_sourcemap::SourceMap;
 
 /// How long a script may be, in bytes of UTF-8: 256 KiB.
 pub const MAX_SCRIPT_BYTES: usize = 256 * 1024;
@@ -47,12 +54,8 @@ pub struct Prepared {
     /// One JavaScript expression, to be evaluated as a classic script: an async
     /// function without parameters. Its promise is the script's value.
     pub code: String,
-    /// How many lines of `code` stand before the author's first line.
-    pub line_offset: u32,
-    /// Whether a line and a column of `code` are the author's own, `line_offset`
-    /// lines lower. `false` only where types had to be transformed, as for an
-    /// enum: lines are then those of the transformed code.
-    pub exact_positions: bool,
+    /// Where `code` stands in the author's text, from its beginning on.
+    pub stretches: Vec<Stretch>,
     /// The form in which the script was written.
     pub form: Form,
     /// The tools it names.
@@ -103,10 +106,9 @@ const MAX_ABANDONED: usize = 2;
 /// Works on a thread of its own: with a stack that no text can use up, and so
 /// that a panic or a hang in the parser stays there.
 fn on_own_thread(text: String) -> Result<Prepared, ScriptError> {
-    let internal = |message: String| ScriptError::new(ScriptErrorKind::Internal, message, None);
     if ABANDONED.load(Ordering::Relaxed) >= MAX_ABANDONED {
         return Err(internal(
-            "earlier scripts are still being parsed; try again in a minute".to_owned(),
+            "earlier scripts are still being parsed; try again in a minute",
         ));
     }
     // Without room for a message, one is taken or it is refused: nothing in
@@ -139,6 +141,10 @@ fn on_own_thread(text: String) -> Result<Prepared, ScriptError> {
         }
         Err(RecvTimeoutError::Disconnected) => Err(parser_failed(&copy)),
     }
+}
+
+fn internal(message: impl Into<String>) -> ScriptError {
+    ScriptError::new(ScriptErrorKind::Internal, message, None)
 }
 
 /// What is said when the parser panicked.
@@ -177,26 +183,44 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
         edits,
         head,
         tail,
+        value,
     } = wrapping;
     let wrapped = format!(
         "(async () => {{\"use strict\";{head}\n{}{tail}",
         source.code_with(&edits)
     );
-    let inside = |text: &str, errors: SyntaxErrors| wrapped_error(&source, text, &errors);
-    let stripped = strip::strip(&wrapped).map_err(|errors| inside(&wrapped, errors))?;
-    let script =
-        parse::classic_script(&stripped.code).map_err(|errors| inside(&stripped.code, errors))?;
+    let value = value.map(|at| {
+        let first_line = wrapped.split('\n').next().unwrap_or_default();
+        let statement = first_line.rfind("; ").map_or(0, |end| end + "; ".len());
+        let place = source.place(at);
+        let column = u32::try_from(statement + 1).unwrap_or(1);
+        (column, (place.line, place.column))
+    });
+    let in_place = positions::in_place(source.lines(), value);
+    let (code, stretches) = match strip::strip(&wrapped)
+        .map_err(|e| wrapped_error(&source, &wrapped, &in_place, &e))?
+    {
+        Stripped::InPlace(code) => (code, in_place),
+        Stripped::Printed { code, text, map } => {
+            let map = SourceMap::from_slice(map.as_bytes()).map_err(|error| {
+                internal(format!("the script's source map cannot be read: {error}"))
+            })?;
+            // As a statement, the function is printed without parentheses.
+            let stretches = positions::through(&map, &code, 1, &text, &in_place);
+            let code = format!("({})", code.trim_end().trim_end_matches(';'));
+            (code, stretches)
+        }
+    };
+    let script = parse::classic_script(&code)
+        .map_err(|errors| wrapped_error(&source, &code, &stretches, &errors))?;
     if !is_one_async_function(&script) {
-        return Err(ScriptError::new(
-            ScriptErrorKind::Internal,
+        return Err(internal(
             "the script does not stay inside the function around it",
-            None,
         ));
     }
     Ok(Prepared {
-        code: stripped.code,
-        line_offset: 1,
-        exact_positions: stripped.exact_positions,
+        code,
+        stretches,
         form,
         named,
         checkable,
@@ -272,11 +296,17 @@ fn syntax_error(source: &Source, errors: &SyntaxErrors) -> ScriptError {
     source.error(ScriptErrorKind::Syntax, with_count(errors), errors.position)
 }
 
-/// An error in the wrapped code, whose lines are one lower than the author's.
-fn wrapped_error(source: &Source, text: &str, errors: &SyntaxErrors) -> ScriptError {
-    let (line, column, _) = line_and_column(text, errors.position);
-    let place = source.place_at(line.saturating_sub(1).max(1), column);
-    ScriptError::new(ScriptErrorKind::Syntax, with_count(errors), Some(place))
+/// An error in the wrapped code.
+fn wrapped_error(
+    source: &Source,
+    code: &str,
+    stretches: &[Stretch],
+    errors: &SyntaxErrors,
+) -> ScriptError {
+    let (line, column, _) = line_and_column(code, errors.position);
+    let place = positions::look_up(stretches, (line, column))
+        .map(|(line, column)| source.place_at(line, column));
+    ScriptError::new(ScriptErrorKind::Syntax, with_count(errors), place)
 }
 
 fn with_count(errors: &SyntaxErrors) -> String {

@@ -1,10 +1,13 @@
 //! The parser, and its messages in plain words.
 
+use swc_common::comments::{Comments, SingleThreadedComments};
 use swc_common::input::StringInput;
 use swc_common::{BytePos, Span, Spanned};
 use swc_ecma_ast::{EsVersion, Expr, Module, ModuleItem, Script, Stmt};
 use swc_ecma_parser::error::{Error, SyntaxError};
 use swc_ecma_parser::{EsSyntax, Lexer, PResult, Parser, Syntax, TsSyntax};
+
+use crate::source::Edits;
 
 /// What the author may write: TypeScript without JSX and decorators, neither
 /// of which V8 can run.
@@ -23,7 +26,8 @@ pub(crate) const OLD_COMMENT: &str = "\"<!--\" and \"-->\" start comments in old
 /// Parses a text as a module of its own: strict, with `await` at the top. A
 /// `return` at the top is not an error.
 pub(crate) fn module(text: &str) -> Result<Module, SyntaxErrors> {
-    let (module, errors) = run(text, BytePos(1), Syntax::Typescript(TYPESCRIPT), |parser| {
+    let syntax = Syntax::Typescript(TYPESCRIPT);
+    let (module, errors) = run(text, BytePos(1), syntax, None, |parser| {
         parser.parse_module()
     });
     checked(module, errors, |error| {
@@ -36,12 +40,10 @@ pub(crate) fn module(text: &str) -> Result<Module, SyntaxErrors> {
 /// but one function.
 pub(crate) fn function(text: &str) -> Result<Option<Module>, SyntaxErrors> {
     let text = format!("({}\n)", text.trim_end().trim_end_matches(';'));
-    let (module, errors) = run(
-        &text,
-        BytePos(0),
-        Syntax::Typescript(TYPESCRIPT),
-        |parser| parser.parse_module(),
-    );
+    let syntax = Syntax::Typescript(TYPESCRIPT);
+    let (module, errors) = run(&text, BytePos(0), syntax, None, |parser| {
+        parser.parse_module()
+    });
     let module = checked(module, errors, |_| false)?;
     let is_function = matches!(
         module.body.as_slice(),
@@ -54,13 +56,26 @@ pub(crate) fn function(text: &str) -> Result<Option<Module>, SyntaxErrors> {
     Ok(is_function.then_some(module))
 }
 
+/// A text in which comments are blank, and all else stands where it was.
+pub(crate) fn without_comments(text: &str) -> Result<String, SyntaxErrors> {
+    let comments = SingleThreadedComments::default();
+    let syntax = Syntax::Typescript(TYPESCRIPT);
+    let (module, errors) = run(text, BytePos(1), syntax, Some(&comments), |parser| {
+        parser.parse_module()
+    });
+    checked(module, errors, |_| false)?;
+    let (leading, trailing) = comments.borrow_all();
+    let comments = leading.values().chain(trailing.values()).flatten();
+    Ok(Edits::default().apply(text, comments.map(|comment| range(comment.span))))
+}
+
 /// Parses a text the way V8 will: as a classic script, without types.
 pub(crate) fn classic_script(text: &str) -> Result<Script, SyntaxErrors> {
     let syntax = EsSyntax {
         explicit_resource_management: true,
         ..EsSyntax::default()
     };
-    let (script, errors) = run(text, BytePos(1), Syntax::Es(syntax), |parser| {
+    let (script, errors) = run(text, BytePos(1), Syntax::Es(syntax), None, |parser| {
         parser.parse_script()
     });
     checked(script, errors, |_| false)
@@ -91,11 +106,12 @@ fn run<T>(
     text: &str,
     start: BytePos,
     syntax: Syntax,
+    comments: Option<&dyn Comments>,
     parse: impl FnOnce(&mut Parser<Lexer<'_>>) -> PResult<T>,
 ) -> (PResult<T>, Vec<Error>) {
     let end = BytePos(u32::try_from(text.len()).unwrap_or(u32::MAX - 1) + start.0);
     let input = StringInput::new(text, start, end);
-    let lexer = Lexer::new(syntax, EsVersion::latest(), input, None);
+    let lexer = Lexer::new(syntax, EsVersion::latest(), input, comments);
     let mut parser = Parser::new_from(lexer);
     let parsed = parse(&mut parser);
     let errors = parser.take_errors();

@@ -37,39 +37,13 @@ impl Source {
     /// in the column of the author. `writes` are put over what was there and
     /// must be as wide.
     pub(crate) fn code_with(&self, edits: &Edits) -> String {
-        let mut all: Vec<(Range<usize>, &str)> = vec![
-            (0..self.code.start, ""),
-            (self.code.end..self.text.len(), ""),
-        ];
-        all.extend(
-            edits
-                .edits
-                .iter()
-                .map(|(range, write)| (range.clone(), write.as_str())),
-        );
-        all.sort_by_key(|(range, _)| (range.start, range.end));
-        let mut out = String::with_capacity(self.text.len() + 16);
-        let mut copied = 0;
-        for (range, write) in all {
-            let start = range.start.max(copied);
-            out.push_str(self.text.get(copied..start).unwrap_or_default());
-            out.push_str(write);
-            let end = range.end.max(start);
-            let covered = self.text.get(start..end).unwrap_or_default();
-            let mut to_skip = write.len();
-            for c in covered.chars() {
-                if to_skip > 0 && !is_line_end(c) {
-                    to_skip -= 1;
-                } else if is_line_end(c) {
-                    out.push(c);
-                } else {
-                    out.extend(std::iter::repeat_n(' ', c.len_utf16()));
-                }
-            }
-            copied = end;
-        }
-        out.push_str(self.text.get(copied..).unwrap_or_default());
-        out
+        let around = [0..self.code.start, self.code.end..self.text.len()];
+        edits.apply(&self.text, around)
+    }
+
+    /// How many lines the text has.
+    pub(crate) fn lines(&self) -> u32 {
+        u32::try_from(line_ends(&self.text).count()).unwrap_or(u32::MAX - 2) + 1
     }
 
     /// The author's text.
@@ -223,6 +197,42 @@ impl Edits {
     pub(crate) fn write(&mut self, range: Range<usize>, text: &str) {
         self.edits.push((range, text.to_owned()));
     }
+
+    /// The text with these changes, and with more of it blanked.
+    pub(crate) fn apply(
+        &self,
+        text: &str,
+        blanks: impl IntoIterator<Item = Range<usize>>,
+    ) -> String {
+        let edits = self.edits.iter();
+        let mut all: Vec<(Range<usize>, &str)> = edits
+            .map(|(range, write)| (range.clone(), write.as_str()))
+            .chain(blanks.into_iter().map(|range| (range, "")))
+            .collect();
+        all.sort_by_key(|(range, _)| (range.start, range.end));
+        let mut out = String::with_capacity(text.len() + 16);
+        let mut copied = 0;
+        for (range, write) in all {
+            let start = range.start.max(copied);
+            out.push_str(text.get(copied..start).unwrap_or_default());
+            out.push_str(write);
+            let end = range.end.max(start);
+            let covered = text.get(start..end).unwrap_or_default();
+            let mut to_skip = write.len();
+            for c in covered.chars() {
+                if to_skip > 0 && !is_line_end(c) {
+                    to_skip -= 1;
+                } else if is_line_end(c) {
+                    out.push(c);
+                } else {
+                    out.extend(std::iter::repeat_n(' ', c.len_utf16()));
+                }
+            }
+            copied = end;
+        }
+        out.push_str(text.get(copied..).unwrap_or_default());
+        out
+    }
 }
 
 /// Line and column of a byte of a text, and the byte at which its line starts.
@@ -239,6 +249,63 @@ pub(crate) fn line_and_column(text: &str, position: usize) -> (u32, u32, usize) 
     let before = text.get(start..position).unwrap_or_default();
     let column = u32::try_from(before.encode_utf16().count()).unwrap_or(u32::MAX - 1) + 1;
     (line, column, start)
+}
+
+/// A line of a script, from 1, as positions count them: a line ends wherever
+/// JavaScript ends it, and a byte order mark is no part of the first. `None` for
+/// line 0, and nothing past the last line.
+pub fn line(text: &str, line: u32) -> Option<&str> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut ends = line_ends(text);
+    let start = match line.checked_sub(1)? {
+        0 => 0,
+        before => match ends.nth(before as usize - 1) {
+            Some((at, length)) => at + length,
+            None => return Some(""),
+        },
+    };
+    let end = ends.next().map_or(text.len(), |(at, _)| at);
+    text.get(start..end)
+}
+
+/// From places as swc counts them to places as V8 does: swc ends no line at
+/// U+2028 and U+2029, and counts from 0.
+pub(crate) struct Lines {
+    /// Where V8 begins a line and swc does not.
+    more: Vec<(u32, u32)>,
+}
+
+impl Lines {
+    pub(crate) fn of(text: &str) -> Self {
+        let mut more = Vec::new();
+        let mut line = 0;
+        let mut start = 0;
+        for (at, length) in line_ends(text) {
+            if matches!(text.as_bytes().get(at), Some(b'\n' | b'\r')) {
+                line += 1;
+                start = at + length;
+            } else {
+                let before = text.get(start..at + length).unwrap_or_default();
+                let column = u32::try_from(before.encode_utf16().count()).unwrap_or(u32::MAX);
+                more.push((line, column));
+            }
+        }
+        Self { more }
+    }
+
+    /// Line and column, both from 1, of a place of swc's.
+    pub(crate) fn place(&self, (line, column): (u32, u32)) -> (u32, u32) {
+        let before = self.more.partition_point(|at| *at <= (line, column));
+        let lines = u32::try_from(before).unwrap_or(u32::MAX);
+        let start = match before.checked_sub(1).and_then(|last| self.more.get(last)) {
+            Some((on, start)) if *on == line => *start,
+            _ => 0,
+        };
+        (
+            line.saturating_add(lines).saturating_add(1),
+            (column - start).saturating_add(1),
+        )
+    }
 }
 
 /// Line ends as V8 counts them: each as its position and length.

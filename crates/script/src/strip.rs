@@ -6,39 +6,45 @@ use std::sync::{Arc, Mutex};
 use swc_common::errors::{DiagnosticBuilder, Emitter, Handler};
 use swc_common::sync::Lrc;
 use swc_common::{GLOBALS, Globals, SourceMap};
-use swc_ts_fast_strip::{ErrorCode, Mode, Options, TransformConfig, operate};
+use swc_ts_fast_strip::{ErrorCode, Mode, Options, TransformConfig, TransformOutput, operate};
 
-use crate::parse::{SyntaxErrors, TYPESCRIPT, offset};
+use crate::parse::{self, SyntaxErrors, TYPESCRIPT, offset};
 
 /// JavaScript without types.
-pub(crate) struct Stripped {
-    pub(crate) code: String,
-    /// Whether every line and column is where it was.
-    pub(crate) exact_positions: bool,
+pub(crate) enum Stripped {
+    /// Every line and column is where it was.
+    InPlace(String),
+    /// It was printed anew.
+    Printed {
+        code: String,
+        /// The text that was printed: the given one, with comments blanked.
+        text: String,
+        /// A source map, as JSON, from `code` to `text`.
+        map: String,
+    },
 }
 
 /// Takes the types out of a text.
 pub(crate) fn strip(text: &str) -> Result<Stripped, SyntaxErrors> {
     match attempt(text, Mode::StripOnly) {
-        Ok(code) => Ok(Stripped {
-            code,
-            exact_positions: true,
-        }),
-        Err((ErrorCode::UnsupportedSyntax, _)) => attempt(text, Mode::Transform)
-            .map(|code| {
-                // As a statement, the function is printed without parentheses.
-                let code = format!("({})", code.trim_end().trim_end_matches(';'));
-                Stripped {
-                    code,
-                    exact_positions: false,
-                }
-            })
-            .map_err(|(_, errors)| errors),
+        Ok(output) => Ok(Stripped::InPlace(output.code)),
+        Err((ErrorCode::UnsupportedSyntax, _)) => {
+            // Where it makes a map, swc prints comments, and between `return`
+            // and its value a comment of two lines would end the statement.
+            let text = parse::without_comments(text)?;
+            attempt(&text, Mode::Transform)
+                .map(|output| Stripped::Printed {
+                    code: output.code,
+                    map: output.map.unwrap_or_default(),
+                    text,
+                })
+                .map_err(|(_, errors)| errors)
+        }
         Err((_, errors)) => Err(errors),
     }
 }
 
-fn attempt(text: &str, mode: Mode) -> Result<String, (ErrorCode, SyntaxErrors)> {
+fn attempt(text: &str, mode: Mode) -> Result<TransformOutput, (ErrorCode, SyntaxErrors)> {
     let map: Lrc<SourceMap> = Lrc::default();
     let messages = Messages::default();
     let handler = Handler::with_emitter(false, false, Box::new(messages.clone()));
@@ -48,6 +54,7 @@ fn attempt(text: &str, mode: Mode) -> Result<String, (ErrorCode, SyntaxErrors)> 
     let options = Options {
         module: Some(true),
         parser: TYPESCRIPT,
+        source_map: matches!(mode, Mode::Transform),
         mode,
         transform: Some(transform),
         ..Options::default()
@@ -55,7 +62,7 @@ fn attempt(text: &str, mode: Mode) -> Result<String, (ErrorCode, SyntaxErrors)> 
     let result = GLOBALS.set(&Globals::new(), || {
         operate(&map, &handler, text.to_owned(), options)
     });
-    result.map(|output| output.code).map_err(|error| {
+    result.map_err(|error| {
         let mut found = messages
             .found
             .lock()

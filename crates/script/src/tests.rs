@@ -3,6 +3,7 @@
 mod forms;
 mod limits;
 mod mentions;
+mod positions;
 mod refusals;
 mod syntax;
 
@@ -12,16 +13,20 @@ use expect_test::Expect;
 
 use super::*;
 
+/// The most stretches of code whose types are blanked: in front, where the value
+/// begins, the author's, behind.
+const IN_PLACE: usize = 4;
+
 /// Prepares a script and renders what comes out.
 #[track_caller]
 fn check(source: &str, expected: Expect) {
     let mut out = String::new();
     match prepare(source) {
         Ok(prepared) => {
-            let moved = if prepared.exact_positions {
+            let moved = if prepared.stretches.len() <= IN_PLACE {
                 ""
             } else {
-                ", positions moved"
+                ", printed anew"
             };
             writeln!(out, "{:?}{moved}", prepared.form).unwrap();
             // Dots, so that blanks at the end of a line can be seen.

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::encode::{kind, tag};
 use crate::frames::*;
-use crate::{HEADER_BYTES, LENGTH_BYTES, Text, VERSION, WireError};
+use crate::{HEADER_BYTES, LENGTH_BYTES, Text, VERSION, WireError, stretches};
 
 /// Turns received bytes into frames of one direction.
 ///
@@ -113,7 +113,6 @@ impl FromWire for HostFrame {
         match r.kind()? {
             kind::START => {
                 let source_name = r.text("source_name")?;
-                let line_offset = r.u32("line_offset")?;
                 let limits = WorkerLimits {
                     output_bytes: r.u64("output_bytes")?,
                     output_lines: r.u64("output_lines")?,
@@ -137,11 +136,12 @@ impl FromWire for HostFrame {
                 for _ in 0..count {
                     functions.push(r.text("functions")?);
                 }
+                let stretches = stretches::read(&mut r.body)?;
                 let code = r.rest("code")?;
                 Ok(Self::Start(Start {
                     source_name,
-                    line_offset,
                     functions,
+                    stretches,
                     limits,
                     code,
                 }))

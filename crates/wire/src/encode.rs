@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::frames::*;
-use crate::{HEADER_BYTES, LENGTH_BYTES, Text, VERSION, WireError};
+use crate::{HEADER_BYTES, LENGTH_BYTES, Text, VERSION, WireError, stretches};
 
 /// A frame as bytes, in two pieces so that a long payload is not copied: what comes before the
 /// payload, and the payload. They are written one after the other, or with one vectored write.
@@ -49,7 +49,6 @@ impl ToWire for HostFrame {
             Self::Start(start) => {
                 let mut w = Writer::new(kind::START);
                 w.text(&start.source_name);
-                w.u32(start.line_offset);
                 let l = start.limits;
                 for number in [
                     l.output_bytes,
@@ -67,6 +66,7 @@ impl ToWire for HostFrame {
                 for function in &start.functions {
                     w.text(function);
                 }
+                stretches::write(&start.stretches, &mut w.head);
                 w.finish(start.code, max_frame)
             }
             Self::Reply(reply) => {

@@ -36,14 +36,27 @@ pub enum WorkerFrame {
 pub struct Start {
     /// Name of the script in stacks and messages.
     pub source_name: Text,
-    /// Lines that the code has before the author's first line.
-    pub line_offset: u32,
     /// Names of the functions to define in the global scope.
     pub functions: Vec<Text>,
+    /// Where the code stands in the author's text, from its beginning on; each begins after the
+    /// one before.
+    pub stretches: Vec<Stretch>,
     /// The limits that the worker holds by itself.
     pub limits: WorkerLimits,
     /// JavaScript expression text whose value is the function to call.
     pub code: Text,
+}
+
+/// A stretch of the code, from a place on until the next stretch begins, and where it stands in the
+/// author's text. Lines and columns count from 1, columns in UTF-16 units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// The line of the code where it begins.
+    pub line: u32,
+    /// Its column.
+    pub column: u32,
+    /// Line and column in the author's text; `None` for code that is not the author's.
+    pub author: Option<(u32, u32)>,
 }
 
 /// The limits that a worker holds by itself. The host holds them again.

@@ -19,6 +19,7 @@ mod decode;
 mod encode;
 mod error;
 mod frames;
+mod stretches;
 mod text;
 
 pub use decode::{Decoder, FromWire};
@@ -26,8 +27,9 @@ pub use encode::{Encoded, ToWire};
 pub use error::WireError;
 pub use frames::{
     Call, Done, ErrorClass, Exception, HostFrame, Level, LimitHit, Output, OutputEnd, Reply,
-    ReturnValue, Start, Thrown, WhichLimit, WorkerFrame, WorkerLimits,
+    ReturnValue, Start, Stretch, Thrown, WhichLimit, WorkerFrame, WorkerLimits,
 };
+pub use stretches::{MAX_STRETCHES, author_place};
 pub use text::Text;
 
 /// The version of the frames. Both ends are built from the same source, so any other version is an

@@ -9,20 +9,35 @@ fn text() -> impl Strategy<Value = Text> {
     ".{0,40}".prop_map(Text::from)
 }
 
+/// In order, near each other and far.
+fn stretches() -> impl Strategy<Value = Vec<Stretch>> {
+    let number = || prop_oneof![1u32..40, 1u32..=u32::MAX];
+    let author = prop::option::of((number(), number()));
+    let places = prop::collection::btree_map((number(), number()), author, 0..9);
+    places.prop_map(|places| {
+        let stretch = |((line, column), author)| Stretch {
+            line,
+            column,
+            author,
+        };
+        places.into_iter().map(stretch).collect()
+    })
+}
+
 fn host_frame() -> impl Strategy<Value = HostFrame> {
     let start = (
         text(),
-        any::<u32>(),
+        stretches(),
         prop::collection::vec(text(), 0..5),
         any::<[u64; 7]>(),
         any::<u32>(),
         text(),
     )
-        .prop_map(|(source_name, line_offset, functions, n, depth, code)| {
+        .prop_map(|(source_name, stretches, functions, n, depth, code)| {
             HostFrame::Start(Start {
                 source_name,
-                line_offset,
                 functions,
+                stretches,
                 limits: WorkerLimits {
                     output_bytes: n[0],
                     output_lines: n[1],
@@ -239,6 +254,56 @@ fn what_is_wrong_is_said() {
             limit: 64,
         },
     );
+}
+
+/// Reads a `Start` with these bytes for its stretches.
+fn check_stretches(bytes: &[u8], expected: Result<usize, WireError>) {
+    let mut body = vec![VERSION, 0x01];
+    // No name, no limits, no functions.
+    body.extend_from_slice(&[0; 4 + 8 * 8 + 4]);
+    body.extend_from_slice(bytes);
+    let mut frame = (body.len() as u32).to_le_bytes().to_vec();
+    frame.extend_from_slice(&body);
+    let mut decoder = Decoder::<HostFrame>::new(MAX);
+    decoder.push(&frame);
+    let read = decoder.next().map(|frame| match frame {
+        Some(HostFrame::Start(start)) => start.stretches.len(),
+        other => panic!("{bytes:?} gave {other:?}"),
+    });
+    assert_eq!(read, expected, "{bytes:?}");
+}
+
+#[test]
+fn stretches_that_are_wrong_are_refused() {
+    let wrong = |value| WireError::Value {
+        field: "stretches",
+        value,
+    };
+    let short = WireError::Short { field: "stretches" };
+    check_stretches(&[0], Ok(0));
+    check_stretches(&[1, 1, 1, 0], Ok(1));
+    check_stretches(&[1, 1, 1, 3, 2], Ok(1));
+    check_stretches(&[], Err(short.clone()));
+    check_stretches(&[2, 1, 1, 0], Err(short.clone()));
+    check_stretches(&[1, 0x81], Err(short));
+    // The line is 0, the column is 0, the second is where the first is.
+    check_stretches(&[1, 0, 1, 0], Err(wrong(0)));
+    check_stretches(&[1, 1, 0, 0], Err(wrong(0)));
+    check_stretches(&[2, 1, 1, 0, 0, 0, 0], Err(wrong(0)));
+    // The author's line is 0, before the first, and beyond the last.
+    check_stretches(&[1, 1, 1, 1, 2], Err(wrong(0)));
+    check_stretches(&[1, 1, 1, 2, 2], Err(wrong(1)));
+    check_stretches(
+        &[1, 1, 1, 0x81, 0x80, 0x80, 0x80, 0x20, 2],
+        Err(wrong(1 << 33)),
+    );
+    // The line is beyond the last, the count is beyond all, a number has no end.
+    check_stretches(
+        &[2, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 0, 1, 1, 0],
+        Err(wrong(1)),
+    );
+    check_stretches(&[0x81, 0x80, 0x40], Err(wrong((1 << 20) + 1)));
+    check_stretches(&[0x80; 7], Err(wrong(0)));
 }
 
 #[test]

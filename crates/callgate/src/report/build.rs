@@ -84,11 +84,8 @@ pub(crate) fn cancelled(request: &RunRequest) -> RunReport {
 }
 
 /// The report of a script that ran.
-///
-/// `exact` says whether the script's positions are the author's own.
 pub(crate) fn ended(
     request: &RunRequest,
-    exact: bool,
     limits: &Limits,
     ended: Ended,
     calls: Vec<LedgerLine>,
@@ -103,7 +100,7 @@ pub(crate) fn ended(
             report.value = returned(value, limits);
             return report;
         }
-        End::Threw(exception) => threw(request, exact, exception, &report.calls, gate),
+        End::Threw(exception) => threw(request, exception, &report.calls, gate),
         End::Limit {
             which,
             limit,
@@ -180,7 +177,6 @@ fn failed(request: &RunRequest, status: Status, error: RunError) -> RunReport {
 
 fn threw(
     request: &RunRequest,
-    exact: bool,
     exception: ScriptException,
     calls: &[LedgerLine],
     gate: &Gate,
@@ -197,16 +193,9 @@ fn threw(
         .flatten();
     let error = RunError {
         hint: undefined.and_then(|name| gate.why_unknown(name)),
-        position: exact
-            .then(|| position(&request.source, exception.line, exception.column))
-            .flatten(),
+        position: position(&request.source, exception.line, exception.column),
         name: Some(exception.name).filter(|name| !name.is_empty()),
-        // Where they are not the author's, positions only mislead.
-        stack: if exact {
-            frames(&exception.stack)
-        } else {
-            String::new()
-        },
+        stack: frames(&exception.stack),
         ..RunError::new(kind, exception.message)
     };
     (status, error)
@@ -350,8 +339,7 @@ fn shortened(mut text: String, limit: u64) -> String {
 
 /// The place in the author's text; `None` where it is not known.
 pub(crate) fn position(source: &str, line: u32, column: u32) -> Option<Position> {
-    let index = usize::try_from(line.checked_sub(1)?).ok()?;
-    let text = source.lines().nth(index).unwrap_or_default();
+    let text = callgate_script::line(source, line)?;
     // A caret under a shortened line would point to nothing.
     let shown = match text.char_indices().nth(SHOWN_LINE) {
         None => text.to_owned(),

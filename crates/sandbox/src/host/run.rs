@@ -250,8 +250,8 @@ impl Run {
         let l = &self.limits;
         self.outbox.push(HostFrame::Start(Start {
             source_name: job.source_name.into(),
-            line_offset: job.line_offset,
             functions: job.functions.into_iter().map(Text::from).collect(),
+            stretches: job.stretches,
             limits: WorkerLimits {
                 output_bytes: l.output_bytes,
                 output_lines: l.output_lines,

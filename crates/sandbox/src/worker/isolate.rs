@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
-use callgate_wire::{Done, Exception, HostFrame, Start, WorkerFrame};
+use callgate_wire::{Done, Exception, HostFrame, Start, WorkerFrame, author_place};
 use deno_core::futures::future::poll_fn;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flags};
 
@@ -177,6 +177,7 @@ impl Isolate {
 
     /// Runs the script to its end, whatever that is.
     async fn execute(&mut self, start: &Start) -> Done {
+        ops::set_stretches(start.stretches.clone());
         let prepared = call(&mut self.runtime, &self.prepare, |scope| {
             let mut names = Vec::with_capacity(start.functions.len());
             for name in &start.functions {
@@ -283,15 +284,16 @@ impl Isolate {
                 let Some(exception) = scope.exception() else {
                     return false;
                 };
-                let (line, column) = match scope.message() {
-                    Some(message) => (
-                        message.get_line_number(scope).unwrap_or(0) as f64,
-                        message.get_start_column() as f64 + 1.0,
-                    ),
-                    None => (0.0, 0.0),
-                };
-                let line = v8::Number::new(scope, line.max(0.0)).into();
-                let column = v8::Number::new(scope, column).into();
+                let (line, column) = scope
+                    .message()
+                    .and_then(|message| {
+                        let line = u32::try_from(message.get_line_number(scope)?).ok()?;
+                        let column = u32::try_from(message.get_start_column()).ok()?;
+                        author_place(&start.stretches, line, column.saturating_add(1))
+                    })
+                    .unwrap_or_default();
+                let line = v8::Integer::new_from_unsigned(scope, line).into();
+                let column = v8::Integer::new_from_unsigned(scope, column).into();
                 scope.reset();
                 fail.call(scope, undefined, &[exception, line, column])
             }
@@ -306,14 +308,10 @@ fn compile<'s>(
 ) -> Option<v8::Local<'s, v8::Script>> {
     let source = v8::String::new(scope, &start.code)?;
     let name = v8::String::new(scope, &start.source_name)?;
-    // A negative offset: the author's first line is line 1, and the wrapper's lines come before it.
-    let offset = i32::try_from(start.line_offset)
-        .unwrap_or(0)
-        .saturating_neg();
     let origin = v8::ScriptOrigin::new(
         scope,
         name.into(),
-        offset,
+        0,
         0,
         false,
         -1,

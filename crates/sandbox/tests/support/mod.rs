@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use callgate_sandbox::{
     CallHandler, Captured, End, Ended, ErrorClass, Job, Launcher, LauncherOptions, Limits,
-    Returned, Thrown, WorkerProgram,
+    Returned, Stretch, Thrown, WorkerProgram,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -30,7 +30,11 @@ pub fn job(script: &str) -> Job {
     Job {
         source_name: "script.ts".to_owned(),
         code: format!("(async () => {{\"use strict\";\n{script}\n}})"),
-        line_offset: 1,
+        stretches: vec![Stretch {
+            line: 2,
+            column: 1,
+            author: Some((1, 1)),
+        }],
         functions: ["echo", "fail", "never", "big", "gate"]
             .map(str::to_owned)
             .to_vec(),

@@ -100,25 +100,25 @@ fn default_exports() {
     check(
         "export default async () => {\n  return 1\n}",
         expect![[r#"
-        DefaultExport
-        (async·()·=>·{"use·strict";·let·$0;
-        ;$0=···········async·()·=>·{
-        ··return·1
-        }
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-    "#]],
+            DefaultExport
+            (async·()·=>·{"use·strict";·let·main;
+            ;main=·········async·()·=>·{
+            ··return·1
+            }
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+        "#]],
     );
     check(
         "const a = 1\nexport default a + 1;",
         expect![[r#"
-        DefaultExport
-        (async·()·=>·{"use·strict";·let·$0;
-        const·a·=·1
-        ;$0=···········a·+·1;
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-    "#]],
+            DefaultExport
+            (async·()·=>·{"use·strict";·let·main;
+            const·a·=·1
+            ;main=·········a·+·1;
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+        "#]],
     );
     check(
         "export default async function main(): Promise<void> { await f() }\n(1, 2)",
@@ -135,24 +135,24 @@ fn default_exports() {
     check(
         "export default function () { return 1 }\n(1, 2)",
         expect![[r#"
-        DefaultExport
-        (async·()·=>·{"use·strict";·let·$0;
-        ;$0=···········function·()·{·return·1·};
-        (1,·2)
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-    "#]],
+            DefaultExport
+            (async·()·=>·{"use·strict";·let·main;
+            ;main=·········function·()·{·return·1·};
+            (1,·2)
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+        "#]],
     );
     check(
         "export /* default */ default // really\n  { a: 1 }",
         expect![[r#"
-        DefaultExport
-        (async·()·=>·{"use·strict";·let·$0;
-        ;$0=···/*·default·*/·········//·really
-        ··{·a:·1·}
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-    "#]],
+            DefaultExport
+            (async·()·=>·{"use·strict";·let·main;
+            ;main=·/*·default·*/·········//·really
+            ··{·a:·1·}
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+        "#]],
     );
     check(
         "export default class {}",
@@ -185,40 +185,40 @@ fn one_function_or_expression() {
     check(
         "async () => {\n  await a_b({})\n};",
         expect![[r#"
-        Function
-        (async·()·=>·{"use·strict";·let·$0;·$0·=
-        async·()·=>·{
-        ··await·a_b({})
-        };
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-        names a_b at 2:9
-    "#]],
+            Function
+            (async·()·=>·{"use·strict";·let·main;·main·=
+            async·()·=>·{
+            ··await·a_b({})
+            };
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+            names a_b at 2:9
+        "#]],
     );
     check(
         "interface A { x: 1 }\n// why\n(async (a?: A) => 1)",
         expect![[r#"
-        Function
-        (async·()·=>·{"use·strict";·let·$0;·$0·=
-        ····················
-        //·why
-        (async·(a····)·=>·1)
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-    "#]],
+            Function
+            (async·()·=>·{"use·strict";·let·main;·main·=
+            ····················
+            //·why
+            (async·(a····)·=>·1)
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+        "#]],
     );
     check(
         "async function () {\n  return 1;\n};\n",
         expect![[r#"
-        Function
-        (async·()·=>·{"use·strict";·let·$0;·$0·=
-        async·function·()·{
-        ··return·1;
-        };
+            Function
+            (async·()·=>·{"use·strict";·let·main;·main·=
+            async·function·()·{
+            ··return·1;
+            };
 
-        ;return·await·$0();
-        })
-    "#]],
+            ;return·await·main();
+            })
+        "#]],
     );
     check(
         "async function main() { return 1 }",
@@ -233,24 +233,24 @@ fn one_function_or_expression() {
     check(
         "(async () => { await f() })()",
         expect![[r#"
-        Expression
-        (async·()·=>·{"use·strict";·let·$0;·$0·=
-        (async·()·=>·{·await·f()·})()
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-        names f at 1:22
-    "#]],
+            Expression
+            (async·()·=>·{"use·strict";·let·main;·main·=
+            (async·()·=>·{·await·f()·})()
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+            names f at 1:22
+        "#]],
     );
     check(
         "a_b({})",
         expect![[r#"
-        Expression
-        (async·()·=>·{"use·strict";·let·$0;·$0·=
-        a_b({})
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-        names a_b at 1:1
-    "#]],
+            Expression
+            (async·()·=>·{"use·strict";·let·main;·main·=
+            a_b({})
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+            names a_b at 1:1
+        "#]],
     );
     check(
         "a_b({}), 1",
@@ -265,12 +265,12 @@ fn one_function_or_expression() {
     check(
         "'text'",
         expect![[r#"
-        Expression
-        (async·()·=>·{"use·strict";·let·$0;·$0·=
-        'text'
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-    "#]],
+            Expression
+            (async·()·=>·{"use·strict";·let·main;·main·=
+            'text'
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+        "#]],
     );
     check(
         "function* f() {}",
@@ -302,14 +302,14 @@ fn fences_and_first_lines() {
     check(
         "```\nexport default 1\n```",
         expect![[r#"
-        DefaultExport
-        (async·()·=>·{"use·strict";·let·$0;
-        ···
-        ;$0=···········1
-        ···
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-    "#]],
+            DefaultExport
+            (async·()·=>·{"use·strict";·let·main;
+            ···
+            ;main=·········1
+            ···
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+        "#]],
     );
     check(
         "```typescript\r\nf();\r\ng()\r\n```\r\n",
@@ -393,7 +393,7 @@ fn what_cannot_be_blanked_is_transformed() {
     check(
         "enum Color { Red, Green = 'g' }\nreturn Color.Red",
         expect![[r#"
-            Statements, positions moved
+            Statements, printed anew
             (async·()=>{
             ····"use·strict";
             ····let·Color·=·/*#__PURE__*/·function(Color)·{
@@ -408,7 +408,7 @@ fn what_cannot_be_blanked_is_transformed() {
     check(
         "namespace N { export const a = 1 }\nreturn N.a",
         expect![[r#"
-            Statements, positions moved
+            Statements, printed anew
             (async·()=>{
             ····"use·strict";
             ····(function(N)·{
@@ -422,7 +422,7 @@ fn what_cannot_be_blanked_is_transformed() {
     check(
         "class A { constructor(private x: number) {} }\nreturn new A(1)",
         expect![[r#"
-            Statements, positions moved
+            Statements, printed anew
             (async·()=>{
             ····"use·strict";
             ····class·A·{
@@ -438,7 +438,7 @@ fn what_cannot_be_blanked_is_transformed() {
     check(
         "return <any>x_y",
         expect![[r#"
-            Statements, positions moved
+            Statements, printed anew
             (async·()=>{
             ····"use·strict";
             ····return·x_y;
@@ -449,16 +449,16 @@ fn what_cannot_be_blanked_is_transformed() {
     check(
         "export default async () => { const enum E { A }; return E.A }",
         expect![[r#"
-            DefaultExport, positions moved
+            DefaultExport, printed anew
             (async·()=>{
             ····"use·strict";
-            ····let·$0;
+            ····let·main;
             ····;
-            ····$0·=·async·()=>{
+            ····main·=·async·()=>{
             ········;
             ········return·0;
             ····};
-            ····return·typeof·$0·===·"function"·?·await·$0()·:·$0;
+            ····return·typeof·main·===·"function"·?·await·main()·:·main;
             })
         "#]],
     );

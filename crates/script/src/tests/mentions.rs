@@ -50,14 +50,14 @@ fn names() {
     check(
         "await mcp.callTool(x, {})",
         expect![[r#"
-        Expression
-        (async·()·=>·{"use·strict";·let·$0;·$0·=
-        await·mcp.callTool(x,·{})
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-        names x at 1:20
-        names others at run time
-    "#]],
+            Expression
+            (async·()·=>·{"use·strict";·let·main;·main·=
+            await·mcp.callTool(x,·{})
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+            names x at 1:20
+            names others at run time
+        "#]],
     );
     check(
         "const { callTool } = mcp",
@@ -93,14 +93,14 @@ fn names() {
     check(
         "globalThis[x](1)",
         expect![[r#"
-        Expression
-        (async·()·=>·{"use·strict";·let·$0;·$0·=
-        globalThis[x](1)
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-        names x at 1:12
-        names others at run time
-    "#]],
+            Expression
+            (async·()·=>·{"use·strict";·let·main;·main·=
+            globalThis[x](1)
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+            names x at 1:12
+            names others at run time
+        "#]],
     );
     check(
         "f(mcp); { let mcp = 1; f(mcp) }",

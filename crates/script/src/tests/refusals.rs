@@ -148,9 +148,9 @@ fn what_scripts_cannot_have() {
         "f(function () { return arguments }, { get x() { return arguments } })",
         expect![[r#"
             Expression
-            (async·()·=>·{"use·strict";·let·$0;·$0·=
+            (async·()·=>·{"use·strict";·let·main;·main·=
             f(function·()·{·return·arguments·},·{·get·x()·{·return·arguments·}·})
-            ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
             })
             names f at 1:1
             names arguments at 1:24
@@ -289,13 +289,13 @@ fn nothing_ends_the_function_around_a_script() {
     check(
         "f() // }",
         expect![[r#"
-        Expression
-        (async·()·=>·{"use·strict";·let·$0;·$0·=
-        f()·//·}
-        ;return·typeof·$0·===·"function"·?·await·$0()·:·$0;
-        })
-        names f at 1:1
-    "#]],
+            Expression
+            (async·()·=>·{"use·strict";·let·main;·main·=
+            f()·//·}
+            ;return·typeof·main·===·"function"·?·await·main()·:·main;
+            })
+            names f at 1:1
+        "#]],
     );
     check(
         "f() /*",

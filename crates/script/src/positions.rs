@@ -1,0 +1,110 @@
+//! Where the code that runs stands in the author's text.
+
+use swc_sourcemap::SourceMap;
+
+use crate::operators;
+use crate::source::Lines;
+
+/// A stretch of the code that runs, from a place on until the next stretch
+/// begins, and where it stands in the author's text.
+///
+/// Places keep their distance to where the stretch begins: on its first line by
+/// columns, and below that by lines, in columns of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// The line of the code where it begins, from 1.
+    pub line: u32,
+    /// Its column, from 1, in UTF-16 units.
+    pub column: u32,
+    /// Line and column in the author's text, both from 1. `None` for what the
+    /// author did not write.
+    pub author: Option<(u32, u32)>,
+}
+
+/// The stretches of code in which the author's text stands as it is, one line
+/// lower, with a line in front of it and lines after it that are not the
+/// author's. `value` is the column in the line in front where a statement
+/// begins, and the author's place where that goes on: V8 takes the beginning of
+/// a statement for the place of a call whose function is not defined.
+pub(crate) fn in_place(source_lines: u32, value: Option<(u32, (u32, u32))>) -> Vec<Stretch> {
+    let stretch = |line, column, author| Stretch {
+        line,
+        column,
+        author,
+    };
+    [stretch(1, 1, None)]
+        .into_iter()
+        .chain(value.map(|(column, place)| stretch(1, column, Some(place))))
+        .chain([
+            stretch(2, 1, Some((1, 1))),
+            stretch(source_lines + 2, 1, None),
+        ])
+        .collect()
+}
+
+/// The stretches of code that was printed anew, once `before` characters are put
+/// in front of it. `map` leads from it to a text that stands in the stretches
+/// `in_place`.
+pub(crate) fn through(
+    map: &SourceMap,
+    printed: &str,
+    before: u32,
+    text: &str,
+    in_place: &[Stretch],
+) -> Vec<Stretch> {
+    let (in_code, in_text) = (Lines::of(printed), Lines::of(text));
+    let mut places: Vec<((u32, u32), (u32, u32))> = map
+        .tokens()
+        .filter(swc_sourcemap::Token::has_source)
+        .map(|token| (token.get_dst(), token.get_src()))
+        .collect();
+    // Where one token ends another may begin: what is said last is said of the
+    // one that begins.
+    places.reverse();
+    places.sort_by_key(|(code, _)| *code);
+    places.dedup_by_key(|(code, _)| *code);
+    operators::add(&mut places, printed, text);
+
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for (code, text) in places {
+        let ((line, column), text) = (in_code.place(code), in_text.place(text));
+        let column = if line == 1 { column + before } else { column };
+        let author = look_up(in_place, text);
+        if let Some(last) = stretches.last().copied() {
+            // A line without a place of its own was written by nobody: it takes
+            // that of what stands before it, and keeps no distance.
+            for between in last.line + 1..line {
+                stretches.push(Stretch {
+                    line: between,
+                    column: 1,
+                    author: last.author,
+                });
+            }
+            if last.line == line && advanced(last, (line, column)) == author {
+                continue;
+            }
+        }
+        stretches.push(Stretch {
+            line,
+            column,
+            author,
+        });
+    }
+    stretches
+}
+
+/// The author's place of a place in the code.
+pub(crate) fn look_up(stretches: &[Stretch], (line, column): (u32, u32)) -> Option<(u32, u32)> {
+    let after = stretches.partition_point(|s| (s.line, s.column) <= (line, column));
+    let stretch = stretches.get(after.checked_sub(1)?)?;
+    advanced(*stretch, (line, column))
+}
+
+/// The author's place of a place in a stretch.
+fn advanced(stretch: Stretch, (line, column): (u32, u32)) -> Option<(u32, u32)> {
+    let (author_line, author_column) = stretch.author?;
+    Some(match line - stretch.line {
+        0 => (author_line, author_column + (column - stretch.column)),
+        lines => (author_line + lines, column),
+    })
+}

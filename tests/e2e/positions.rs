@@ -1,0 +1,288 @@
+//! Run-time errors point to the author's own line and column: in scripts whose
+//! types are blanked in place, and in those that are printed anew.
+
+use callgate_tests::{Workbench, odd};
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+/// What `run` prints for a script, in the order stdout, stderr up to the calls.
+fn ran(script: &str) -> String {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "odd": odd("flaky") },
+        "permissions": { "allow": ["odd_echo", "odd_fails"] },
+    }));
+    let ran = bench.run(script, &[]);
+    let error = ran.stderr.split("calls: ").next().unwrap_or_default();
+    format!("{}--- stderr\n{error}", ran.stdout)
+}
+
+#[track_caller]
+fn check(script: &str, expected: Expect) {
+    expected.assert_eq(&ran(script));
+}
+
+/// What cannot be blanked, on the first line and on one of its own at the end:
+/// the rest of the script stays on its lines.
+#[track_caller]
+fn check_both(lines: &str, expected: Expect) {
+    let blanked = ran(&format!("type E = 1;\n{lines}\ntype F = 2"));
+    let printed = ran(&format!("enum E {{ A }}\n{lines}\nenum F {{ B }}"));
+    let shown = |text: &str| text.replace("enum E { A }", "").replace("type E = 1;", "");
+    assert_eq!(shown(&blanked), shown(&printed));
+    expected.assert_eq(&blanked);
+}
+
+#[test]
+fn nested_functions() {
+    check_both(
+        "class Table {
+  #rows: { name?: string }[] = [{}];
+  get first(): string { return this.upper(this.#rows[0]!) }
+  private upper<T extends { name?: string }>(row: T) { return   (row.name as string).toUpperCase() }
+}
+const names = ['a'].map((x: string): string => {
+  return x + new Table().first;
+});",
+        expect![[r#"
+            --- stderr
+            error: TypeError: Cannot read properties of undefined (reading 'toUpperCase')
+              --> stdin.ts:5:86
+              5 |   private upper<T extends { name?: string }>(row: T) { return   (row.name as string).toUpperCase() }
+                |                                                                                      ^
+              at Table.upper (stdin.ts:5:86)
+              at get first (stdin.ts:4:37)
+              at stdin.ts:8:26
+              at Array.map (<anonymous>)
+              at stdin.ts:7:21
+        "#]],
+    );
+}
+
+#[test]
+fn asynchronous_functions() {
+    check_both(
+        "const sleep = (ms: number) => new Promise<void>((r) => setTimeout(r, ms));
+async function inner(n: number): Promise<never> {
+  await sleep(1); await odd_echo({ n });
+  throw   new RangeError(`n is ${n}`);
+}
+async function outer(): Promise<void> {
+  for await (const n of [1]) await   inner(n);
+}
+await Promise.all([outer()]);",
+        expect![[r#"
+            --- stderr
+            error: RangeError: n is 1
+              --> stdin.ts:5:11
+              5 |   throw   new RangeError(`n is ${n}`);
+                |           ^
+              at inner (stdin.ts:5:11)
+              at async outer (stdin.ts:8:30)
+              at async Promise.all (index 0)
+              at async stdin.ts:10:1
+        "#]],
+    );
+}
+
+#[test]
+fn rejections_that_nobody_waits_for() {
+    check_both(
+        "void (async (): Promise<void> => {
+  await null;
+  throw   new Error('alone');
+})();
+await new Promise((r) => setTimeout(r, 10));",
+        expect![[r#"
+            --- stderr
+            error: Error: alone
+              --> stdin.ts:4:11
+              4 |   throw   new Error('alone');
+                |           ^
+        "#]],
+    );
+}
+
+#[test]
+fn calls_that_fail() {
+    check_both(
+        "async function ask(what: unknown) {
+  return   odd_fails({ what });
+}
+const all = await Promise.allSettled([1].map(async (n) => await ask(n)));
+console.log((all[0] as PromiseRejectedResult).reason.stack);
+await   mcp.callTool('odd_fails', {});",
+        expect![[r#"
+            McpToolError: disk is full
+                at ask (stdin.ts:3:12)
+                at stdin.ts:5:65
+                at Array.map (<anonymous>)
+                at stdin.ts:5:42
+            --- stderr
+            error: McpToolError: disk is full
+              --> stdin.ts:7:13
+              7 | await   mcp.callTool('odd_fails', {});
+                |             ^
+        "#]],
+    );
+}
+
+#[test]
+fn what_the_script_sees() {
+    check_both(
+        "const make = (m: string): Error => new   Error(m, { cause: new TypeError('why') });
+console.error(make('shown'));
+console.log(make('read').stack!.split('\\n')[1]);
+throw   new AggregateError([make('a'), make('b')], 'both')",
+        expect![[r#"
+            Error: shown
+                at make (stdin.ts:2:36)
+                at stdin.ts:3:15 {
+              [cause]: TypeError: why
+                  at make (stdin.ts:2:60)
+                  at stdin.ts:3:15
+            }
+                at make (stdin.ts:2:36)
+            --- stderr
+            error: AggregateError: both
+              --> stdin.ts:5:9
+              5 | throw   new AggregateError([make('a'), make('b')], 'both')
+                |         ^
+              at stdin.ts:5:9
+              Caused by: Error: a
+              at make (stdin.ts:2:36)
+              at stdin.ts:5:29
+              Caused by: TypeError: why
+              at make (stdin.ts:2:60)
+              at stdin.ts:5:29
+              Caused by: Error: b
+              at make (stdin.ts:2:36)
+              at stdin.ts:5:40
+        "#]],
+    );
+    check_both(
+        "await Promise.any([Promise.reject(new   Error('one'))])",
+        expect![[r#"
+            --- stderr
+            error: AggregateError: All promises were rejected
+              --> stdin.ts:2:35
+              2 | await Promise.any([Promise.reject(new   Error('one'))])
+                |                                   ^
+              Caused by: Error: one
+              at stdin.ts:2:35
+        "#]],
+    );
+}
+
+#[test]
+fn wide_characters_and_tabs() {
+    check_both(
+        "/* 日本 */\tconst 値: string = '😀';\tconst f = (s: string) =>\t{ throw   new Error(s) };\tf(値);",
+        expect![[r#"
+            --- stderr
+            error: Error: 😀
+              --> stdin.ts:2:69
+              2 | /* 日本 */	const 値: string = '😀';	const f = (s: string) =>	{ throw   new Error(s) };	f(値);
+                |         	                      	                        	          ^
+              at f (stdin.ts:2:69)
+              at stdin.ts:2:85
+        "#]],
+    );
+}
+
+#[test]
+fn operators() {
+    check_both(
+        "const one: any = 1n, two: any = 2;\nconsole.log('before');\nreturn one as bigint   *   (two as any)",
+        expect![[r#"
+            before
+            --- stderr
+            error: TypeError: Cannot mix BigInt and other types, use explicit conversions
+              --> stdin.ts:4:24
+              4 | return one as bigint   *   (two as any)
+                |                        ^
+        "#]],
+    );
+}
+
+#[test]
+fn every_kind_of_what_is_printed_anew() {
+    check(
+        "// Colors, for a reason.
+enum Color { Red = 'r', Green = 'g' } namespace Paint { export const of = (c: Color) => { throw new Error(c) } }
+class Brush {
+  constructor(private readonly color: Color, public width = 1) { if (width < 0) throw new RangeError('width') }
+  draw() { /* two
+    lines */ return Paint.of(this.color) }
+}
+try { new Brush(Color.Red, -1) } catch (e) { console.log((<Error>e).stack) }
+new Brush(Color.Green).draw();",
+        expect![[r#"
+            RangeError: width
+                at new Brush (stdin.ts:4:87)
+                at stdin.ts:8:7
+            --- stderr
+            error: Error: g
+              --> stdin.ts:2:97
+              2 | enum Color { Red = 'r', Green = 'g' } namespace Paint { export const of = (c: Color) => { throw new Error(c) } }
+                |                                                                                                 ^
+              at Paint.of (stdin.ts:2:97)
+              at Brush.draw (stdin.ts:6:27)
+              at stdin.ts:9:24
+        "#]],
+    );
+}
+
+#[test]
+fn every_form() {
+    check(
+        "```ts\r\nasync () => {\r\n  enum E { A }\r\n  throw new Error('x')\r\n}\r\n```\r\n",
+        expect![[r#"
+            --- stderr
+            error: Error: x
+              --> stdin.ts:4:9
+              4 |   throw new Error('x')
+                |         ^
+        "#]],
+    );
+    check(
+        "export default async function (): Promise<void> {\n  await null; throw new Error('x')\n}",
+        expect![[r#"
+            --- stderr
+            error: Error: x
+              --> stdin.ts:2:21
+              2 |   await null; throw new Error('x')
+                |                     ^
+        "#]],
+    );
+    check(
+        "enum E { A }\nasync function main() {\n  await null;\n  throw new Error('x')\n}\nexport default main",
+        expect![[r#"
+            --- stderr
+            error: Error: x
+              --> stdin.ts:4:9
+              4 |   throw new Error('x')
+                |         ^
+        "#]],
+    );
+    check(
+        "// A comment, and then\n\n  await odd_ehco({})",
+        expect![[r#"
+            --- stderr
+            error: ReferenceError: odd_ehco is not defined
+              --> stdin.ts:3:3
+              3 |   await odd_ehco({})
+                |   ^
+            hint: no tool is named "odd_ehco"; did you mean "odd_echo"?
+        "#]],
+    );
+    check(
+        "let s = 'a\u{2028}b'; enum E { A }\nlet t = `\u{2028}`; throw new Error(s + t)",
+        expect![[r#"
+            --- stderr
+            error: Error: a b 
+              --> stdin.ts:4:10
+              4 | `; throw new Error(s + t)
+                |          ^
+        "#]],
+    );
+}
