@@ -18,6 +18,7 @@
     StringPrototypeIndexOf,
     StringPrototypeSlice,
     SymbolToStringTag,
+    SyntaxError,
     TypeError,
   } = primordials;
   const { op_callgate_call } = core.ops;
@@ -113,8 +114,57 @@
     return reply.value;
   }
 
+  // The content blocks of a result that is more than text: an object with them and nothing else.
+  function blocksOf(result) {
+    if (result === null || typeof result !== "object" || ArrayIsArray(result)) return undefined;
+    const keys = ObjectKeys(result);
+    if (keys.length !== 1 || keys[0] !== "content") return undefined;
+    return ArrayIsArray(result.content) ? result.content : undefined;
+  }
+
+  // The text of content blocks, one line feed between two; undefined if there is none.
+  function textOf(blocks) {
+    let text;
+    for (let i = 0; i < blocks.length; i++) {
+      const block = blocks[i];
+      const part = block?.type === "resource" ? block.resource?.text : block?.text;
+      if (typeof part === "string") text = text === undefined ? part : `${text}\n${part}`;
+    }
+    return text;
+  }
+
+  function kindOf(value) {
+    if (value === null) return "null";
+    if (ArrayIsArray(value)) return "an array";
+    return typeof value === "object" ? "an object" : `a ${typeof value}`;
+  }
+
   const mcp = {
     __proto__: null,
+    text(result) {
+      if (typeof result === "string") return result;
+      // What a tool gives that answers with nothing.
+      if (result === null) return "";
+      const blocks = blocksOf(result);
+      const text = blocks && textOf(blocks);
+      if (text !== undefined) return text;
+      throw new TypeError(
+        blocks
+          ? "mcp.text: none of the content is text; look at the result's `content`"
+          : `mcp.text: the result is ${kindOf(result)} and no text; use it as it is`,
+      );
+    },
+    json(result) {
+      const blocks = blocksOf(result);
+      const text = typeof result === "string" ? result : blocks && textOf(blocks);
+      // Structured content is a value already.
+      if (text === undefined) return result;
+      try {
+        return JSONParse(text);
+      } catch (error) {
+        throw new SyntaxError(`mcp.json: the text of the result is no JSON: ${error.message}`, { cause: error });
+      }
+    },
     callTool(name, input) {
       if (typeof name !== "string" || name.length > NAME_CHARS) {
         const got = typeof name === "string" ? `${name.length} characters` : `a ${typeof name}`;
