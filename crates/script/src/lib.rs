@@ -13,7 +13,9 @@ mod assertions;
 mod checkable;
 mod declared;
 mod depth;
+mod elsewhere;
 mod error;
+mod folding;
 mod form;
 mod names;
 mod operators;
@@ -32,6 +34,7 @@ use swc_ecma_ast::{Expr, Module, Script, Stmt};
 
 pub use checkable::Checkable;
 pub use depth::MAX_DEPTH;
+pub use elsewhere::instead_of;
 pub use error::{ScriptError, ScriptErrorKind};
 pub use form::Form;
 pub use names::{Mention, Named};
@@ -269,7 +272,13 @@ fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
         Err(errors) if (first.position + 1..code.len()).contains(&errors.position) => {
             Err(syntax_error(source, &errors))
         }
-        _ => Err(syntax_error(source, &first)),
+        _ => match parse::anything(&code).and_then(|m| elsewhere::not_run(&m)) {
+            Some((span, message)) => {
+                let at = parse::offset(span.lo);
+                Err(source.error(ScriptErrorKind::Unsupported, message, at))
+            }
+            None => Err(syntax_error(source, &first)),
+        },
     }
 }
 
@@ -279,6 +288,14 @@ fn sound(source: &Source, module: &Module) -> Result<(), ScriptError> {
         return Err(source.error(
             ScriptErrorKind::TooComplex,
             format!("the code is nested more than {MAX_DEPTH} deep; write it in simpler pieces"),
+            parse::offset(span.lo),
+        ));
+    }
+    if let Some(span) = folding::too_long(module) {
+        return Err(source.error(
+            ScriptErrorKind::TooComplex,
+            "the constants of the script become too long when they are worked out; build long \
+             texts in a function",
             parse::offset(span.lo),
         ));
     }

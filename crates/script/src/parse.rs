@@ -30,9 +30,25 @@ pub(crate) fn module(text: &str) -> Result<Module, SyntaxErrors> {
     let (module, errors) = run(text, BytePos(1), syntax, None, |parser| {
         parser.parse_module()
     });
-    checked(module, errors, |error| {
-        matches!(error.kind(), SyntaxError::ReturnNotAllowed)
-    })
+    checked(module, errors, is_top_return)
+}
+
+/// Parses a text with everything that TypeScript knows, also what V8 does not
+/// run.
+pub(crate) fn anything(text: &str) -> Option<Module> {
+    let syntax = Syntax::Typescript(TsSyntax {
+        tsx: true,
+        decorators: true,
+        ..TYPESCRIPT
+    });
+    let (module, errors) = run(text, BytePos(1), syntax, None, |parser| {
+        parser.parse_module()
+    });
+    checked(module, errors, is_top_return).ok()
+}
+
+fn is_top_return(error: &Error) -> bool {
+    matches!(error.kind(), SyntaxError::ReturnNotAllowed)
 }
 
 /// Parses a text between parentheses, where a function needs no name. Every
@@ -144,6 +160,9 @@ fn checked<T>(
     }
 }
 
+/// Of more than so many commas, a list of what is expected says nothing.
+const MAX_EXPECTED: usize = 4;
+
 /// The parser's message in plain words.
 fn plain(error: &SyntaxError) -> String {
     match error {
@@ -154,6 +173,9 @@ fn plain(error: &SyntaxError) -> String {
         }
         SyntaxError::Unexpected { got, expected } => {
             let got = if got == "ident" { "a name" } else { got };
+            if expected.matches(',').count() > MAX_EXPECTED {
+                return format!("unexpected {got}");
+            }
             format!("unexpected {got}; {expected} is expected")
         }
         SyntaxError::TS1085 => "octal numbers are written \"0o10\"".to_owned(),

@@ -50,6 +50,7 @@ fn attempt(text: &str, mode: Mode) -> Result<TransformOutput, (ErrorCode, Syntax
     let handler = Handler::with_emitter(false, false, Box::new(messages.clone()));
     let mut transform = TransformConfig::default();
     transform.typescript.no_empty_export = true;
+    transform.typescript.ts_enum_is_mutable = true;
     transform.typescript.native_class_properties = true;
     let options = Options {
         module: Some(true),

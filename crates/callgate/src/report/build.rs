@@ -192,7 +192,10 @@ fn threw(
         .then(|| exception.message.strip_suffix(" is not defined"))
         .flatten();
     let error = RunError {
-        hint: undefined.and_then(|name| gate.why_unknown(name)),
+        hint: undefined.and_then(|name| match callgate_script::instead_of(name) {
+            Some(instead) => Some(instead.to_owned()),
+            None => gate.why_unknown(name),
+        }),
         position: position(&request.source, exception.line, exception.column),
         name: Some(exception.name).filter(|name| !name.is_empty()),
         stack: frames(&exception.stack),

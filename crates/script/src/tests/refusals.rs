@@ -1,7 +1,7 @@
 //! What scripts cannot have, and what is said about it.
 
 use super::check;
-use crate::prepare;
+use crate::{instead_of, prepare};
 use expect_test::expect;
 
 #[test]
@@ -333,4 +333,29 @@ fn a_panic_of_the_parser_is_an_error() {
           |   ^
     "#]],
     );
+}
+
+#[test]
+fn what_v8_does_not_run() {
+    check("@sealed class A {}\nf(A)", expect![[""]]);
+    check(
+        "class A {\n  @logged m() {}\n}\nreturn new A()",
+        expect![[""]],
+    );
+    check("class A { accessor x = 1 }\nf(A)", expect![[""]]);
+    check("const a = <div>{ f() }</div>;\nreturn a", expect![[""]]);
+    check("return <></>", expect![[""]]);
+    // What is wrong besides is said as it is.
+    check("class A { @logged m() {} \nf(", expect![[""]]);
+}
+
+#[test]
+fn what_other_runtimes_have() {
+    for name in ["fetch", "process", "Buffer", "__dirname", "eval", "window"] {
+        let hint = instead_of(name).unwrap_or_default();
+        assert!(!hint.is_empty(), "{name}");
+    }
+    for name in ["console", "URL", "a_b", "globalThis", ""] {
+        assert_eq!(instead_of(name), None, "{name}");
+    }
 }
