@@ -33,7 +33,8 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     process::run(&mut build)?;
     say::step("benchmarks");
     let mut bench = project.cargo();
-    bench.args(["bench", "--locked", "--workspace", "--bench", "gate", "--"]);
+    bench.args(["bench", "--locked", "--workspace"]);
+    bench.args(["--bench", "gate", "--bench", "check", "--"]);
     process::run(bench.args(&options.arguments))?;
     Ok(ExitCode::SUCCESS)
 }
