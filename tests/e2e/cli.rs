@@ -311,6 +311,10 @@ fn the_declarations_of_one_tool() {
             declare namespace mcp {
               /** Calls a tool by the name of its function. */
               function callTool<T = unknown>(name: string, input?: object): Promise<T>;
+              /** The text of an `unknown` result; throws if it has none. */
+              function text(result: unknown): string;
+              /** An `unknown` result as a value: its text parsed, or what is a value already. `T` is taken on trust. */
+              function json<T = any>(result: unknown): T;
             }
             /** A tool call that did not give a result. */
             declare class McpError extends Error {
