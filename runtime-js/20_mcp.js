@@ -134,7 +134,7 @@
   }
 
   function kindOf(value) {
-    if (value === null) return "null";
+    if (value === null || value === undefined) return `${value}`;
     if (ArrayIsArray(value)) return "an array";
     return typeof value === "object" ? "an object" : `a ${typeof value}`;
   }

@@ -401,7 +401,7 @@ fn what_cannot_be_blanked_is_transformed() {
             ········Color["Green"]·=·"g";
             ········return·Color;
             ····}({});
-            ····return·0;
+            ····return·Color.Red;
             })
         "#]],
     );

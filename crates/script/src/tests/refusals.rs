@@ -191,10 +191,10 @@ fn what_scripts_cannot_have() {
     check(
         "@d class A {}",
         expect![[r#"
-        Syntax: script.ts:1:1: an expression is expected here
-        1 | @d class A {}
-          | ^
-    "#]],
+            Unsupported: script.ts:1:1: decorators are not available; call the function yourself
+            1 | @d class A {}
+              | ^
+        "#]],
     );
     check(
         "class A { accessor x = 1 }",
@@ -207,10 +207,10 @@ fn what_scripts_cannot_have() {
     check(
         "f(<div/>)",
         expect![[r#"
-        Syntax: script.ts:1:7: an expression is expected here (and 2 more errors)
-        1 | f(<div/>)
-          |       ^
-    "#]],
+            Unsupported: script.ts:1:3: JSX is not available; build text with template literals
+            1 | f(<div/>)
+              |   ^
+        "#]],
     );
 }
 
@@ -337,16 +337,55 @@ fn a_panic_of_the_parser_is_an_error() {
 
 #[test]
 fn what_v8_does_not_run() {
-    check("@sealed class A {}\nf(A)", expect![[""]]);
+    check(
+        "@sealed class A {}\nf(A)",
+        expect![[r#"
+        Unsupported: script.ts:1:1: decorators are not available; call the function yourself
+        1 | @sealed class A {}
+          | ^
+    "#]],
+    );
     check(
         "class A {\n  @logged m() {}\n}\nreturn new A()",
-        expect![[""]],
+        expect![[r#"
+            Unsupported: script.ts:2:3: decorators are not available; call the function yourself
+            2 |   @logged m() {}
+              |   ^
+        "#]],
     );
-    check("class A { accessor x = 1 }\nf(A)", expect![[""]]);
-    check("const a = <div>{ f() }</div>;\nreturn a", expect![[""]]);
-    check("return <></>", expect![[""]]);
+    check(
+        "class A { accessor x = 1 }\nf(A)",
+        expect![[r#"
+        Syntax: script.ts:1:20: unexpected a name; * for generator, private key, identifier or async is expected
+        1 | class A { accessor x = 1 }
+          |                    ^
+    "#]],
+    );
+    check(
+        "const a = <div>{ f() }</div>;\nreturn a",
+        expect![[r#"
+        Unsupported: script.ts:1:11: JSX is not available; build text with template literals
+        1 | const a = <div>{ f() }</div>;
+          |           ^
+    "#]],
+    );
+    check(
+        "return <></>",
+        expect![[r#"
+        Unsupported: script.ts:1:8: JSX is not available; build text with template literals
+        1 | return <></>
+          |        ^
+    "#]],
+    );
     // What is wrong besides is said as it is.
-    check("class A { @logged m() {} \nf(", expect![[""]]);
+    check(
+        "class A { @logged m() {} \nf(",
+        expect![[r#"
+        Syntax: script.ts:1:11: unexpected @; identifier, string literal, numeric literal or [ for the computed key is expected
+        1 | class A { @logged m() {}
+          |           ^
+    "#]],
+    );
 }
 
 #[test]
