@@ -4,13 +4,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::process::{ExitStatus, Stdio as StdStdio};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::runtime::Handle;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use crate::error::StartErrorKind;
 use crate::spec::Stdio;
@@ -57,7 +56,7 @@ impl Process {
                 reason: error.to_string(),
             },
         };
-        let mut child = spawn_on_lasting_thread(command(stdio))
+        let mut child = callgate_process::spawn(command(stdio))
             .await
             .map_err(failed)?;
         let (Some(stdin), Some(stdout), Some(stderr), Some(pid)) = (
@@ -149,78 +148,7 @@ fn command(stdio: &Stdio) -> Command {
     if let Some(cwd) = &stdio.cwd {
         command.current_dir(cwd);
     }
-    #[cfg(target_os = "linux")]
-    die_with_parent(&mut command);
     command
-}
-
-/// Has the kernel kill the process when the thread that starts it ends.
-#[cfg(target_os = "linux")]
-fn die_with_parent(command: &mut Command) {
-    let host = std::process::id();
-    let set_up = move || {
-        // SAFETY: prctl with these arguments reads no memory of ours, and it
-        // and getppid may be called between fork and exec.
-        let (set, parent) = unsafe {
-            (
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0),
-                libc::getppid(),
-            )
-        };
-        if set != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // The host may have died before the signal was set.
-        if u32::try_from(parent) != Ok(host) {
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
-        }
-        Ok(())
-    };
-    // SAFETY: the closure only makes two system calls and builds errors from
-    // numbers, which allocates nothing.
-    unsafe {
-        command.pre_exec(set_up);
-    }
-}
-
-/// Starts the command on a thread that lives as long as the host. The parent
-/// death signal is tied to the starting thread, and a runtime may end its
-/// threads at any time.
-async fn spawn_on_lasting_thread(command: Command) -> io::Result<Child> {
-    static SPAWNER: OnceLock<mpsc::Sender<Order>> = OnceLock::new();
-    let gone = || io::Error::other("the thread that starts processes is gone");
-
-    let spawner = match SPAWNER.get() {
-        Some(spawner) => spawner,
-        None => {
-            let (orders, taken) = mpsc::channel::<Order>();
-            std::thread::Builder::new()
-                .name("callgate-spawn".to_owned())
-                .spawn(move || {
-                    for mut order in taken {
-                        let _runtime = order.runtime.enter();
-                        let _caller_gone = order.reply.send(order.command.spawn());
-                    }
-                })?;
-            // If another thread was quicker, this one's channel closes and its
-            // thread ends.
-            SPAWNER.get_or_init(|| orders)
-        }
-    };
-    let (reply, started) = oneshot::channel();
-    let order = Order {
-        command,
-        runtime: Handle::current(),
-        reply,
-    };
-    spawner.send(order).map_err(|_| gone())?;
-    started.await.map_err(|_| gone())?
-}
-
-struct Order {
-    command: Command,
-    runtime: Handle,
-    reply: oneshot::Sender<io::Result<Child>>,
 }
 
 /// Waits for the process, then ends what is left of its group: nobody speaks

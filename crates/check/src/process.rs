@@ -5,11 +5,8 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{OnceLock, mpsc};
 
 use tokio::process::{Child, Command};
-use tokio::runtime::Handle;
-use tokio::sync::oneshot;
 
 /// Memory that it may take for its data: a type can be made as large as one
 /// likes.
@@ -31,19 +28,17 @@ pub(crate) async fn start(program: &Path, args: &[&str]) -> io::Result<Child> {
     command.process_group(0);
     #[cfg(target_os = "linux")]
     confine(&mut command);
-    on_lasting_thread(command).await
+    callgate_process::spawn(command).await
 }
 
 /// What the Go runtime is told: to collect less often while little is used.
 /// A check is over before most of what it made is of no use any more.
 const ENVIRONMENT: &[(&str, &str)] = &[("GOGC", "400")];
 
-/// Has the kernel bound the process, and kill it when the thread that starts it
-/// ends.
+/// Has the kernel bound the process.
 #[cfg(target_os = "linux")]
 fn confine(command: &mut Command) {
-    let host = std::process::id();
-    let set_up = move || {
+    let set_up = || {
         let limits = [
             (libc::RLIMIT_CORE, 0),
             (libc::RLIMIT_FSIZE, 0),
@@ -73,21 +68,10 @@ fn confine(command: &mut Command) {
                 libc::CLOSE_RANGE_CLOEXEC,
             );
         }
-        // SAFETY: prctl with these arguments reads no memory of ours, and it
-        // and getppid may be called between fork and exec.
-        let (new, set, parent) = unsafe {
-            (
-                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0),
-                libc::getppid(),
-            )
-        };
-        if new != 0 || set != 0 {
+        // SAFETY: prctl with these arguments reads no memory of ours, and may be
+        // called between fork and exec.
+        if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
             return Err(io::Error::last_os_error());
-        }
-        // The host may have died before the signal was set.
-        if u32::try_from(parent) != Ok(host) {
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
         Ok(())
     };
@@ -96,43 +80,4 @@ fn confine(command: &mut Command) {
     unsafe {
         command.pre_exec(set_up);
     }
-}
-
-struct Order {
-    command: Command,
-    runtime: Handle,
-    reply: oneshot::Sender<io::Result<Child>>,
-}
-
-/// Starts the command on a thread that lives as long as the host: the signal of
-/// the parent's death is tied to the starting thread, and a runtime may end its
-/// threads at any time.
-async fn on_lasting_thread(command: Command) -> io::Result<Child> {
-    static STARTER: OnceLock<mpsc::Sender<Order>> = OnceLock::new();
-    let gone = || io::Error::other("the thread that starts processes is gone");
-    let starter = match STARTER.get() {
-        Some(starter) => starter,
-        None => {
-            let (orders, taken) = mpsc::channel::<Order>();
-            std::thread::Builder::new()
-                .name("callgate-checkers".to_owned())
-                .spawn(move || {
-                    for mut order in taken {
-                        let _runtime = order.runtime.enter();
-                        drop(order.reply.send(order.command.spawn()));
-                    }
-                })?;
-            // Where another thread was quicker, this one's channel closes and
-            // the thread ends.
-            STARTER.get_or_init(|| orders)
-        }
-    };
-    let (reply, started) = oneshot::channel();
-    let order = Order {
-        command,
-        runtime: Handle::current(),
-        reply,
-    };
-    starter.send(order).map_err(|_| gone())?;
-    started.await.map_err(|_| gone())?
 }
