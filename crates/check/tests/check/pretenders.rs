@@ -72,7 +72,8 @@ fn one_that_dies_has_no_answer() {
         CheckError::Died,
     );
     check(
-        "printf 'Content-Len'",
+        // It closes its output and lives, so that it is not found dead before that is read.
+        "printf 'Content-Len'; exec sleep 600 >&-",
         unusable("a header that does not end"),
     );
 }
