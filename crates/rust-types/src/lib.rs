@@ -11,7 +11,9 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::panic;
 use std::sync::Once;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -19,6 +21,8 @@ use serde_json::Value;
 const THREAD: &str = "callgate-rust-types";
 /// Bytes of that thread's stack: schemas nest, and so does the generator.
 const STACK: usize = 32 << 20;
+/// How long one schema may take.
+const TIME: Duration = Duration::from_secs(10);
 /// Bytes of one schema's Rust text.
 const MAX_TEXT: usize = 1 << 20;
 
@@ -107,22 +111,32 @@ fn side(name: &'static str, schema: &Value, otherwise: &str) -> Result<String, U
         instead: format!("pub type {name} = {otherwise};\n"),
     };
     let schema = schema::prepared(schema, name);
-    let made = thread::scope(|scope| {
-        thread::Builder::new()
-            .name(THREAD.to_owned())
-            .stack_size(STACK)
-            .spawn_scoped(scope, || types_of(schema, name))
-            .map(thread::ScopedJoinHandle::join)
-    });
-    match made {
-        Ok(Ok(Ok(text))) if text.len() > MAX_TEXT => {
+    let (told, made) = mpsc::channel();
+    let started = thread::Builder::new()
+        .name(THREAD.to_owned())
+        .stack_size(STACK)
+        .spawn(move || {
+            // Nobody may wait for it any more.
+            let _late = told.send(types_of(schema, name));
+        });
+    if let Err(error) = started {
+        return Err(untyped(format!(
+            "there is no thread to make it on: {error}"
+        )));
+    }
+    match made.recv_timeout(TIME) {
+        Ok(Ok(text)) if text.len() > MAX_TEXT => {
             Err(untyped(format!("it would be longer than {MAX_TEXT} bytes")))
         }
-        Ok(Ok(Ok(text))) => Ok(text),
-        Ok(Ok(Err(why))) => Err(untyped(why)),
-        Ok(Err(_)) => Err(untyped("the generator of types cannot take it".to_owned())),
-        Err(error) => Err(untyped(format!(
-            "there is no thread to make it on: {error}"
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(why)) => Err(untyped(why)),
+        Err(RecvTimeoutError::Disconnected) => {
+            Err(untyped("the generator of types cannot take it".to_owned()))
+        }
+        // Its thread is left to itself: nothing can end one.
+        Err(RecvTimeoutError::Timeout) => Err(untyped(format!(
+            "it takes longer than {} s",
+            TIME.as_secs()
         ))),
     }
 }
