@@ -19,7 +19,8 @@ use crate::shape::{Shaped, shape};
 
 /// Somebody who can say yes or no to a call.
 pub trait Asker: Send + Sync {
-    /// Asks about one call. A run asks one question at a time.
+    /// Asks about one call. A run asks one question at a time. The future must
+    /// not block its thread: the run and its limits wait on the same one.
     fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer>;
 }
 

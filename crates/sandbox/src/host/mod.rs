@@ -62,7 +62,8 @@ pub trait CallHandler: Send + Sync {
     ///
     /// The function's name and the input come from the script: the name is any string of at most
     /// 4096 bytes, the input is valid JSON and nothing more is known about it. The future is dropped
-    /// when the run ends before it does.
+    /// when the run ends before it does. It must not block: the task that holds the run's limits is
+    /// the one that polls it.
     fn call(
         &self,
         function: String,
