@@ -76,55 +76,55 @@ fn the_configured_one_comes_first_and_alone() {
     tree.check(
         Some("opt/ts"),
         "bin/callgate",
-        "work",
+        "project",
         expect!["7.1.0 /opt/ts/lib/tsc"],
     );
     tree.check(
         Some("opt/ts/lib/tsc"),
         "bin/callgate",
-        "work",
+        "project",
         expect!["7.1.0 /opt/ts/lib/tsc"],
     );
     tree.check(
         Some("opt/project"),
         "bin/callgate",
-        "work",
+        "project",
         expect!["7.0.2 /opt/project/node_modules/@typescript/PLATFORM/lib/tsc"],
     );
-    tree.check(Some("opt/old"), "bin/callgate", "work", expect!["TypeScript 6.9.0 in /opt/old/lib/tsc is too old; install version 7 or later with `npm install typescript@7`"]);
-    tree.check(Some("opt/none"), "bin/callgate", "work", expect![[r#"/opt/none is no native TypeScript: there is no such file; change "check", "typescript""#]]);
-    tree.check(Some("opt"), "bin/callgate", "work", expect![[r#"/opt is no native TypeScript: it has neither lib/tsc nor node_modules with TypeScript 7; change "check", "typescript""#]]);
+    tree.check(Some("opt/old"), "bin/callgate", "project", expect!["TypeScript 6.9.0 in /opt/old/lib/tsc is too old; install version 7 or later with `npm install typescript@7`"]);
+    tree.check(Some("opt/none"), "bin/callgate", "project", expect![[r#"/opt/none is no native TypeScript: there is no such file; change "check", "typescript""#]]);
+    tree.check(Some("opt"), "bin/callgate", "project", expect![[r#"/opt is no native TypeScript: it has neither lib/tsc nor node_modules with TypeScript 7; change "check", "typescript""#]]);
     tree.check(
         Some("opt/tool/lib/tsc"),
         "bin/callgate",
-        "work",
+        "project",
         expect![[r#"/opt/tool/lib/tsc is no native TypeScript: it does not lie in the lib folder of its package, as lib/tsc does; change "check", "typescript""#]],
     );
-    tree.check(Some("bin/tsc"), "bin/callgate", "work", expect![[r#"/bin/tsc is no native TypeScript: it does not lie in the lib folder of its package, as lib/tsc does; change "check", "typescript""#]]);
+    tree.check(Some("bin/tsc"), "bin/callgate", "project", expect![[r#"/bin/tsc is no native TypeScript: it does not lie in the lib folder of its package, as lib/tsc does; change "check", "typescript""#]]);
 }
 
 #[test]
 fn then_the_one_beside_the_program() {
     let tree = Tree::new();
     tree.native(&modules("target/typescript"), "7.0.2")
-        .native(&modules("work"), "7.1.0");
+        .native(&modules("project"), "7.1.0");
     tree.check(
         None,
         "target/debug/callgate",
-        "work",
+        "project",
         expect!["7.0.2 /target/typescript/node_modules/@typescript/PLATFORM/lib/tsc"],
     );
     tree.check(
         None,
         "target/debug/examples/embed",
-        "work",
-        expect!["7.1.0 /work/node_modules/@typescript/PLATFORM/lib/tsc"],
+        "project",
+        expect!["7.1.0 /project/node_modules/@typescript/PLATFORM/lib/tsc"],
     );
     tree.native("target/debug/typescript", "7.2.0");
     tree.check(
         None,
         "target/debug/callgate",
-        "work",
+        "project",
         expect!["7.2.0 /target/debug/typescript/lib/tsc"],
     );
 }
@@ -132,21 +132,21 @@ fn then_the_one_beside_the_program() {
 #[test]
 fn then_those_of_the_project_and_above() {
     let tree = Tree::new();
-    tree.native(&modules("work"), "7.0.2");
+    tree.native(&modules("project"), "7.0.2");
     tree.check(
         None,
         "bin/callgate",
-        "work/a/b",
-        expect!["7.0.2 /work/node_modules/@typescript/PLATFORM/lib/tsc"],
+        "project/a/b",
+        expect!["7.0.2 /project/node_modules/@typescript/PLATFORM/lib/tsc"],
     );
     tree.check(None, "bin/callgate", "elsewhere", expect![[r#"TypeScript 7 was not found; install it with `npm install typescript@7`, or name it under "check", "typescript" in the configuration"#]]);
     // The nearest one that will do.
-    tree.manifest("work/a/node_modules/typescript", "5.9.3");
+    tree.manifest("project/a/node_modules/typescript", "5.9.3");
     tree.check(
         None,
         "bin/callgate",
-        "work/a/b",
-        expect!["7.0.2 /work/node_modules/@typescript/PLATFORM/lib/tsc"],
+        "project/a/b",
+        expect!["7.0.2 /project/node_modules/@typescript/PLATFORM/lib/tsc"],
     );
 }
 
@@ -164,14 +164,14 @@ fn what_will_not_do_is_named() {
 #[test]
 fn a_link_of_a_package_manager_is_followed() {
     let tree = Tree::new();
-    let store = "work/node_modules/.pnpm/typescript@7.0.2/node_modules";
+    let store = "project/node_modules/.pnpm/typescript@7.0.2/node_modules";
     tree.manifest(&format!("{store}/typescript"), "7.0.2")
         .native(&format!("{store}/@typescript/{PLATFORM}"), "7.0.2");
     std::os::unix::fs::symlink(
         tree.path(&format!("{store}/typescript")),
-        tree.path("work/node_modules/typescript"),
+        tree.path("project/node_modules/typescript"),
     )
     .expect("a link");
-    tree.check(None, "bin/callgate", "work", expect!["7.0.2 /work/node_modules/.pnpm/typescript@7.0.2/node_modules/@typescript/PLATFORM/lib/tsc"]);
-    assert!(Path::new(&tree.path("work")).is_dir());
+    tree.check(None, "bin/callgate", "project", expect!["7.0.2 /project/node_modules/.pnpm/typescript@7.0.2/node_modules/@typescript/PLATFORM/lib/tsc"]);
+    assert!(Path::new(&tree.path("project")).is_dir());
 }

@@ -354,14 +354,6 @@ fn what_v8_does_not_run() {
         "#]],
     );
     check(
-        "class A { accessor x = 1 }\nf(A)",
-        expect![[r#"
-        Syntax: script.ts:1:20: unexpected a name; * for generator, private key, identifier or async is expected
-        1 | class A { accessor x = 1 }
-          |                    ^
-    "#]],
-    );
-    check(
         "const a = <div>{ f() }</div>;\nreturn a",
         expect![[r#"
         Unsupported: script.ts:1:11: JSX is not available; build text with template literals
