@@ -1,8 +1,9 @@
 //! How long declarations of a catalog take: `cargo bench -p callgate-typegen`.
 //!
 //! The tools are those of a real server, once for each of as many servers as it
-//! takes; each has a result type of its own besides, half of them under a name
-//! that every server uses. Printed are the median and the best of repeated runs.
+//! takes: as they are, without result types, and each with one of its own
+//! besides, half of them under a name that every server uses. Printed are the
+//! median and the best of repeated runs.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "without its data it cannot run")]
@@ -27,8 +28,8 @@ fn main() {
 
     println!("median (best) of runs, in milliseconds");
     println!(
-        "{:>8}{:>18}{:>18}{:>18}{:>12}",
-        "tools", "names", "generate", "text", "bytes"
+        "{:>8}{:>18}{:>18}{:>18}{:>18}{:>12}",
+        "tools", "names", "as they are", "with results", "text", "bytes"
     );
     for (size, runs) in SIZES {
         let catalog = catalog(real, size);
@@ -50,11 +51,19 @@ fn main() {
                 output: Some(output),
             })
             .collect();
+        let inputs: Vec<ToolSchema<'_>> = schemas
+            .iter()
+            .map(|schema| ToolSchema {
+                output: None,
+                ..*schema
+            })
+            .collect();
         let declarations = generate(&schemas);
         let text = declarations.text(Detail::Full, |_| true);
         println!(
-            "{size:>8}{:>18}{:>18}{:>18}{:>12}",
+            "{size:>8}{:>18}{:>18}{:>18}{:>18}{:>12}",
             times(runs, || assign(pairs())),
+            times(runs, || generate(&inputs)),
             times(runs, || generate(&schemas)),
             times(runs, || declarations.text(Detail::Full, |_| true)),
             text.len(),
