@@ -9,9 +9,11 @@ use futures::future::join_all;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::ask::Asker;
 use crate::connection::Connection;
 use crate::error::{StartError, StartErrorKind};
-use crate::run::{Asker, Run};
+use crate::run::Run;
+use crate::setup::RunSetup;
 use crate::spec::ServerSpec;
 use crate::start::start;
 
@@ -96,7 +98,12 @@ impl Broker {
 
     /// Begins a run: a ledger and a set of grants of its own.
     pub fn run(&self, rules: Arc<Rules>, asker: Arc<dyn Asker>) -> Run {
-        Run::new(self.clone(), rules, asker)
+        self.run_with(RunSetup::new(rules, asker))
+    }
+
+    /// As [`Broker::run`], with everything that a run can be begun with.
+    pub fn run_with(&self, setup: RunSetup) -> Run {
+        Run::new(self.clone(), setup)
     }
 
     /// Ends all servers side by side: their input is closed, and whoever does

@@ -6,7 +6,8 @@ use std::time::Duration;
 use callgate_policy::Because;
 use serde_json::value::RawValue;
 
-use crate::run::{Answer, Ruling};
+use crate::ask::Answer;
+use crate::ruling::Ruling;
 
 /// Codes that [`CallError::Protocol`] carries when the failure is the broker's
 /// own finding. A server's own codes are passed on as they are, and lie outside

@@ -9,26 +9,35 @@
 //! Credentials end here: the values of a server's environment and headers are
 //! in no `Debug` form, no error and no log line of this crate.
 
+mod ask;
 mod broker;
 mod client;
 mod connection;
 mod error;
 mod handshake;
 mod http;
+mod judge;
 mod ledger;
 mod lines;
 mod process;
 mod results;
+mod ruling;
 mod run;
 mod secrets;
+mod setup;
 mod shape;
 mod spec;
 mod start;
 mod stdio;
+mod target;
 mod writer;
 
+pub use ask::{Answer, Asker, NobodyToAsk, Question};
 pub use broker::{Broker, Ready, ServerInfo, ServerState, Status};
 pub use error::{CallError, StartError, StartErrorKind, code};
 pub use ledger::{LedgerLine, Outcome};
-pub use run::{Answer, Asker, NobodyToAsk, Question, Ruling, Run, Target};
+pub use ruling::Ruling;
+pub use run::Run;
+pub use setup::RunSetup;
 pub use spec::{EraSetting, Http, Revision, ServerSpec, Stdio, Transport, UnknownRevision};
+pub use target::Target;

@@ -32,7 +32,7 @@ impl TerminalAsker {
 }
 
 impl Asker for TerminalAsker {
-    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         let text = text(&question);
         let quiet = Quiet::over(&self.progress);
         Box::pin(async move {
@@ -76,8 +76,8 @@ impl Drop for Quiet {
     }
 }
 
-fn text(question: &Question<'_>) -> String {
-    let arguments = question.arguments;
+fn text(question: &Question) -> String {
+    let arguments = &question.arguments;
     let shown = shortened(arguments);
     format!(
         "\nThe script wants to call {} (tool {:?} of server {:?}), which {}:\n  {}\n",

@@ -207,7 +207,7 @@ pub fn cancel_on_signal() -> anyhow::Result<CancellationToken> {
 struct Yes;
 
 impl Asker for Yes {
-    fn ask<'a>(&'a self, _question: Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(std::future::ready(Answer::Once))
     }
 }

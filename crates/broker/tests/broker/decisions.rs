@@ -34,7 +34,7 @@ impl Scripted {
 }
 
 impl Asker for Scripted {
-    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
             assert_eq!(
                 self.asking.fetch_add(1, Ordering::SeqCst),
@@ -47,6 +47,7 @@ impl Asker for Scripted {
                 tool,
                 arguments,
                 decision,
+                ..
             } = question;
             self.asked.lock().expect("no panic").push(format!(
                 "{function} {server}.{tool} {arguments}: {decision}"
@@ -159,7 +160,7 @@ async fn one_question_at_a_time_and_a_grant_answers_the_queue() {
 async fn a_call_given_up_while_asked_is_never_sent() {
     struct Never;
     impl Asker for Never {
-        fn ask<'a>(&'a self, _question: Question<'a>) -> BoxFuture<'a, Answer> {
+        fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
             Box::pin(std::future::pending())
         }
     }
