@@ -8,9 +8,11 @@
 //! once, each with its line and column, and no message or `Debug` output ever
 //! holds a value of `env` or `headers`.
 
+mod amend;
 mod error;
 mod expand;
 mod find;
+mod insert;
 mod keys;
 mod reader;
 mod sections;
@@ -28,6 +30,7 @@ use callgate_sandbox::Limits;
 
 use crate::CheckMode;
 
+pub use amend::{AmendError, allow};
 pub use error::{ConfigError, ConfigErrorKind, Problem};
 pub use find::find;
 pub use units::{UnitError, parse_bytes, parse_duration};

@@ -16,7 +16,7 @@ use super::{CheckConfig, Config, LimitsConfig, keys};
 use crate::CheckMode;
 
 /// JSON with comments and trailing commas, and nothing looser.
-const SYNTAX: ParseOptions = ParseOptions {
+pub(super) const SYNTAX: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,

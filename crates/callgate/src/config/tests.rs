@@ -8,6 +8,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
+mod amend;
 mod files;
 mod servers;
 mod units;

@@ -1,0 +1,187 @@
+//! Writes rules into a configuration file: what a person chose to allow for
+//! good.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::insert;
+
+/// Bytes of a configuration file that is written to.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Why a rule could not be written into a configuration file. The file is as
+/// it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AmendError {
+    /// The file cannot be read, or its folder not be written to.
+    #[error("{path}: {reason}")]
+    File {
+        /// The file.
+        path: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// The text is none that a rule can be put into.
+    #[error("{path} cannot take a rule: {reason}; write it under \"permissions\", \"allow\"")]
+    Text {
+        /// The file.
+        path: String,
+        /// A clause about the file.
+        reason: String,
+    },
+    /// Somebody else wrote to it at the same time.
+    #[error("{path} was changed by something else just now; nothing was written, so try again")]
+    Changed {
+        /// The file.
+        path: String,
+    },
+}
+
+/// Adds rules to `permissions`, `allow` of a configuration file. Each is a JSON
+/// value as that list has them.
+///
+/// Everything else of the file stays as it is: comments, layout, mode. The new
+/// text replaces the old one at once, so that no reader ever sees half of it.
+///
+/// # Errors
+///
+/// [`AmendError`]; nothing has been written then.
+pub fn allow(path: &Path, rules: &[String]) -> Result<(), AmendError> {
+    allow_while(path, rules, || ())
+}
+
+/// As [`allow`]; `meanwhile` is what happens between reading and replacing.
+pub(super) fn allow_while(
+    path: &Path,
+    rules: &[String],
+    meanwhile: impl FnOnce(),
+) -> Result<(), AmendError> {
+    let shown = super::shown(path).display().to_string();
+    let file = |error: std::io::Error| AmendError::File {
+        path: shown.clone(),
+        reason: error.to_string(),
+    };
+    // A link is kept, and the file it leads to is replaced.
+    let path = path.canonicalize().map_err(file)?;
+    // Before it is opened: that could wait for ever where it is a pipe.
+    if !path.metadata().map_err(file)?.is_file() {
+        return Err(file(std::io::Error::other("it is no regular file")));
+    }
+    let opened = locked(&path).map_err(file)?;
+    let metadata = opened.metadata().map_err(file)?;
+    // Replacing it needs no leave of the file's own.
+    if metadata.permissions().readonly() {
+        return Err(file(std::io::Error::other("it may not be written to")));
+    }
+    let before = read(&opened).map_err(file)?;
+    let text = std::str::from_utf8(&before).map_err(|_| AmendError::Text {
+        path: shown.clone(),
+        reason: "it is not UTF-8 text".to_owned(),
+    })?;
+    let after = insert::with_rules(text, rules).map_err(|reason| AmendError::Text {
+        path: shown.clone(),
+        reason,
+    })?;
+    let written = Written::beside(&path, after.as_bytes(), metadata.permissions()).map_err(file)?;
+    meanwhile();
+    let now = File::open(&path)
+        .and_then(|file| read(&file))
+        .map_err(file)?;
+    if now != before {
+        return Err(AmendError::Changed { path: shown });
+    }
+    written.replace(&path).map_err(file)
+}
+
+/// The file, locked against others of us. One that was replaced while we waited
+/// is not the one to read.
+fn locked(path: &Path) -> std::io::Result<File> {
+    loop {
+        let file = File::open(path)?;
+        match file.lock() {
+            Err(error) if error.kind() != std::io::ErrorKind::Unsupported => return Err(error),
+            _ => {}
+        }
+        if same(&file, path)? {
+            return Ok(file);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn same(file: &File, path: &Path) -> std::io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let (opened, named) = (file.metadata()?, path.metadata()?);
+    Ok(opened.dev() == named.dev() && opened.ino() == named.ino())
+}
+
+#[cfg(not(unix))]
+fn same(_file: &File, _path: &Path) -> std::io::Result<bool> {
+    Ok(true)
+}
+
+fn read(file: &File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_BYTES {
+        true => Err(std::io::Error::other(format!(
+            "it is over {MAX_BYTES} bytes"
+        ))),
+        false => Ok(bytes),
+    }
+}
+
+/// The new text under a name of its own, removed if it does not take the
+/// file's place.
+struct Written {
+    path: PathBuf,
+    placed: bool,
+}
+
+impl Written {
+    fn beside(path: &Path, bytes: &[u8], mode: Permissions) -> std::io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let own = format!(".{name}.{}.{count}", std::process::id());
+        let own = path.with_file_name(own);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        // The file may hold secrets: nobody else reads it before it has the
+        // mode it is to have.
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&own)?;
+        let written = Self {
+            path: own,
+            placed: false,
+        };
+        file.write_all(bytes)?;
+        file.set_permissions(mode)?;
+        file.sync_all()?;
+        Ok(written)
+    }
+
+    fn replace(mut self, path: &Path) -> std::io::Result<()> {
+        std::fs::rename(&self.path, path)?;
+        self.placed = true;
+        // The name lasts once the folder is written, too.
+        if let Some(folder) = path.parent()
+            && let Ok(folder) = File::open(folder)
+        {
+            drop(folder.sync_all());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        if !self.placed {
+            drop(std::fs::remove_file(&self.path));
+        }
+    }
+}
