@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::client::implementation;
 use crate::error::StartErrorKind;
 use crate::lines::Line;
-use crate::stdio::{Streams, error_data, frame, note_junk};
+use crate::stdio_old::{Streams, error_data, frame, note_junk};
 
 /// How long an answer to `server/discover` is waited for before `initialize`
 /// is sent after it. Only servers that ignore what they do not know cost this
@@ -299,7 +299,7 @@ impl State<'_> {
 
     async fn send(&mut self, message: &Value) -> Result<(), Failure> {
         // A server that has closed its input is ending; its output tells when.
-        let _closed = self.streams.writer.send(message).await;
+        let _closed = self.streams.writer.write(&message.to_string());
         Ok(())
     }
 }

@@ -26,7 +26,7 @@ use crate::error::StartErrorKind;
 use crate::results::{Answer, Results};
 use crate::secrets::Secrets;
 use crate::spec::{EraSetting, Http, Revision};
-use crate::stdio::{frame, woken};
+use crate::stdio_old::{frame, woken};
 
 /// POSTs in flight together on one connection. rmcp's own default would hold
 /// the seventeenth call of a `Promise.all` back.

@@ -1,6 +1,9 @@
 //! Lines from a stream, of bounded length.
 
-use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::AsyncBufRead;
 
 /// How much of the two ends of an overlong line is kept. A JSON-RPC id stands
 /// in one of them unless the server pads its messages.
@@ -39,15 +42,17 @@ impl<S: AsyncBufRead + Unpin> Lines<S> {
 
     /// The next line. `None` at the end of the stream, and when it fails:
     /// either way nothing more will come. What follows the last line feed
-    /// counts as a line. Nothing is lost when the future is dropped.
-    pub(crate) async fn next(&mut self) -> Option<Line> {
+    /// counts as a line.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Line>> {
         loop {
-            let chunk = self.stream.fill_buf().await.ok()?;
+            let Ok(chunk) = ready!(Pin::new(&mut self.stream).poll_fill_buf(cx)) else {
+                return Poll::Ready(None);
+            };
             if chunk.is_empty() {
                 let nothing = self.line.is_empty() && self.tail.is_none();
-                return (!nothing).then(|| self.take());
+                return Poll::Ready((!nothing).then(|| self.take()));
             }
-            let (part, used, ended) = match chunk.iter().position(|byte| *byte == b'\n') {
+            let (part, used, ended) = match memchr::memchr(b'\n', chunk) {
                 Some(at) => (chunk.get(..at).unwrap_or_default(), at + 1, true),
                 None => (chunk, chunk.len(), false),
             };
@@ -67,11 +72,16 @@ impl<S: AsyncBufRead + Unpin> Lines<S> {
                     tail.drain(..tail.len().saturating_sub(KEPT_OF_OVERLONG));
                 }
             }
-            self.stream.consume(used);
+            Pin::new(&mut self.stream).consume(used);
             if ended {
-                return Some(self.take());
+                return Poll::Ready(Some(self.take()));
             }
         }
+    }
+
+    /// Awaits [`Lines::poll_next`].
+    pub(crate) async fn next(&mut self) -> Option<Line> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
     fn take(&mut self) -> Line {
@@ -89,9 +99,9 @@ impl<S: AsyncBufRead + Unpin> Lines<S> {
 pub(crate) fn id_of_overlong(
     head: &[u8],
     tail: &[u8],
-    is_wanted: impl Fn(i64) -> bool,
-) -> Option<i64> {
-    let mut found: Vec<i64> = Vec::new();
+    is_wanted: impl Fn(u64) -> bool,
+) -> Option<u64> {
+    let mut found: Vec<u64> = Vec::new();
     for end in [head, tail] {
         let text = String::from_utf8_lossy(end);
         for (at, key) in text.match_indices("\"id\"") {
@@ -120,6 +130,8 @@ pub(crate) fn id_of_overlong(
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+
     use tokio::io::BufReader;
 
     use super::*;
@@ -128,7 +140,7 @@ mod tests {
         let stream = BufReader::with_capacity(buffer, text.as_bytes());
         let mut stream = Lines::new(stream, max_bytes);
         let mut lines = Vec::new();
-        while let Some(line) = stream.next().await {
+        while let Some(line) = poll_fn(|cx| stream.poll_next(cx)).await {
             lines.push(match line {
                 Line::Whole(line) => String::from_utf8_lossy(&line).into_owned(),
                 Line::Overlong { head, tail } => {
@@ -167,7 +179,7 @@ mod tests {
 
     #[test]
     fn ids() {
-        let check = |head: &str, tail: &str, id: Option<i64>| {
+        let check = |head: &str, tail: &str, id: Option<u64>| {
             assert_eq!(
                 id_of_overlong(head.as_bytes(), tail.as_bytes(), |id| id < 10),
                 id

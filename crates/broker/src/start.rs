@@ -17,7 +17,7 @@ use crate::process::{Process, Started};
 use crate::results::Results;
 use crate::secrets::Secrets;
 use crate::spec::{EraSetting, Revision, ServerSpec, Stdio, Transport};
-use crate::stdio::{StdioTransport, Streams};
+use crate::stdio_old::{StdioTransport, Streams};
 
 /// How long a server that closed its output has to exit, for the message.
 const LAST_WORDS: Duration = Duration::from_millis(500);

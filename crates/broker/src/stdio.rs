@@ -1,228 +1,206 @@
 //! MCP over a child's standard streams.
 //!
-//! The transport is our own and not rmcp's, for four reasons: a line that is no
-//! JSON must not end the connection, a line has a length limit, results are
-//! kept as text (see [`crate::results`]), and the handshake needs the raw
-//! stream to find out what the server speaks.
+//! Whoever waits for an answer reads, for all who wait: a task that did nothing
+//! else would have to be woken for every answer, and wake the one it is for.
+//! With each poll of a flight, what has arrived is read and delivered, and the
+//! last one polled is the one that is woken when more comes. When it leaves,
+//! another one that waits is.
+//!
+//! What a server says when nobody waits is read by a task that steps in when no
+//! flight has read for a while, and steps back at the next one that does. It is
+//! also what reads when a flight is held and not polled.
 
-use std::sync::Arc;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage, ServerResult};
-use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use futures::future::BoxFuture;
+use rmcp::model::ProtocolVersion;
 use tokio::io::BufReader;
 use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 
-use crate::lines::{Line, Lines, id_of_overlong};
-use crate::results::{Answer, Frame, Results};
-use crate::writer::{Closed, Writer};
+use crate::inbox::Inbox;
+use crate::lines::{Line, Lines};
+use crate::link::{Link, LinkError, Outgoing};
+use crate::writer::Writer;
+
+/// For how long no flight has to have read before the task does.
+const QUIET: Duration = Duration::from_millis(100);
+/// What is read at once, in bytes.
+const CHUNK: usize = 64 << 10;
+
+/// Stands for the task among the ids of flights, which begin at 1.
+const TASK: u64 = 0;
+/// Stands for nobody.
+const NOBODY: u64 = u64::MAX;
 
 /// Both directions of a child's streams.
 #[derive(Debug)]
-pub(crate) struct Streams {
-    pub(crate) lines: Lines<BufReader<ChildStdout>>,
-    pub(crate) writer: Writer,
-    pub(crate) junk: Arc<AtomicU64>,
-    max_message_bytes: usize,
+pub(crate) struct StdioLink {
+    inbox: Arc<Inbox>,
+    writer: Writer,
+    /// None once it has ended or is closed.
+    lines: Mutex<Option<Lines<BufReader<ChildStdout>>>>,
+    /// Who is woken when something arrives.
+    woken: AtomicU64,
+    /// How often flights have read.
+    reads: AtomicU64,
+    /// Told when a flight takes over from the task.
+    stepped_back: Arc<Notify>,
+    task: OnceLock<AbortHandle>,
 }
 
-impl Streams {
-    pub(crate) fn new(stdin: ChildStdin, stdout: ChildStdout, max_message_bytes: usize) -> Self {
-        let stdout = BufReader::with_capacity(64 << 10, stdout);
-        Self {
-            lines: Lines::new(stdout, max_message_bytes),
+impl StdioLink {
+    /// Must be called within a runtime.
+    pub(crate) fn new(stdin: ChildStdin, stdout: ChildStdout, inbox: Arc<Inbox>) -> Arc<Self> {
+        let stdout = BufReader::with_capacity(CHUNK, stdout);
+        let lines = Lines::new(stdout, inbox.max_message_bytes());
+        let link = Arc::new(Self {
+            inbox,
             writer: Writer::new(stdin),
-            junk: Arc::default(),
-            max_message_bytes,
-        }
-    }
-}
-
-/// The streams after the handshake, as rmcp wants them.
-#[derive(Debug)]
-pub(crate) struct StdioTransport {
-    server: Arc<str>,
-    /// None once it is closed.
-    lines: Option<Lines<BufReader<ChildStdout>>>,
-    writer: Option<Writer>,
-    junk: Arc<AtomicU64>,
-    max_message_bytes: usize,
-    results: Arc<Results>,
-    /// Messages for rmcp that are ready before the next line is read.
-    ready: Vec<ServerJsonRpcMessage>,
-}
-
-impl StdioTransport {
-    pub(crate) fn new(server: Arc<str>, streams: Streams, results: Arc<Results>) -> Self {
-        let Streams {
-            lines,
-            writer,
-            junk,
-            max_message_bytes,
-        } = streams;
-        Self {
-            server,
-            lines: Some(lines),
-            writer: Some(writer),
-            junk,
-            max_message_bytes,
-            results,
-            ready: Vec::new(),
-        }
+            lines: Mutex::new(Some(lines)),
+            woken: AtomicU64::new(NOBODY),
+            reads: AtomicU64::new(0),
+            stepped_back: Arc::default(),
+            task: OnceLock::new(),
+        });
+        let task = tokio::spawn(read_when_quiet(Arc::downgrade(&link)));
+        let _first = link.task.set(task.abort_handle());
+        link
     }
 
-    /// What rmcp is to know of a line; `None` if nothing.
-    fn interpret(&self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
-        let Some(frame) = frame(line) else {
-            self.note_junk(line);
-            return None;
+    /// Reads what is there, for `who` to be woken when there is more.
+    fn read_for(&self, who: u64, cx: &mut Context<'_>) {
+        // Whoever holds it reads right now, and will be woken, or wakes another.
+        let Ok(mut lines) = self.lines.try_lock() else {
+            return;
         };
-        let (Some(id), None) = (&frame.id, &frame.method) else {
-            return self.typed(&frame, line);
+        let Some(stream) = &mut *lines else {
+            return;
         };
-        let id = id.clone();
-        if !self.results.expects(&id) {
-            tracing::debug!(server = %self.server, %id, "an answer nobody waits for");
-            return None;
-        }
-        if let Some(error) = frame.error {
-            return Some(ServerJsonRpcMessage::error(error_data(error), Some(id)));
-        }
-        let answer = match frame.result {
-            Some(result) => Answer::Result(result.to_owned()),
-            None => Answer::Malformed("it has neither a result nor an error".to_owned()),
-        };
-        self.results.arrived(&id, answer);
-        Some(woken(id))
-    }
-
-    /// A request or notification of the server's.
-    fn typed(&self, frame: &Frame<'_>, line: &[u8]) -> Option<ServerJsonRpcMessage> {
-        // Answers wait in memory for the server to read them, so a server that
-        // asks and does not read is not answered.
-        if frame.id.is_some() && self.writer.as_ref().is_none_or(Writer::is_full) {
-            tracing::debug!(server = %self.server, "a server asks and does not read the answers");
-            return None;
-        }
-        match serde_json::from_slice(line) {
-            Ok(message) => Some(message),
-            Err(error) => {
-                tracing::debug!(server = %self.server, %error, "a message that is not understood");
-                None
-            }
-        }
-    }
-
-    fn note_junk(&self, line: &[u8]) {
-        note_junk(&self.server, &self.junk, line);
-    }
-
-    fn overlong(&self, head: &[u8], tail: &[u8]) -> Vec<ServerJsonRpcMessage> {
-        let wanted = |id| self.results.expects(&RequestId::Number(id));
-        let ids = match id_of_overlong(head, tail, wanted) {
-            Some(id) => vec![RequestId::Number(id)],
-            // Whose answer it was cannot be told, so nobody may wait for it.
-            None => self.results.unanswered(),
-        };
-        for id in &ids {
-            self.results
-                .arrived(id, Answer::TooLarge(self.max_message_bytes));
-        }
-        ids.into_iter().map(woken).collect()
-    }
-}
-
-/// The message that wakes whoever waits for `id`.
-pub(crate) fn woken(id: RequestId) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::response(ServerResult::empty(()), id)
-}
-
-/// A line as a JSON-RPC message, if it is one.
-pub(crate) fn frame(line: &[u8]) -> Option<Frame<'_>> {
-    let frame: Frame<'_> = serde_json::from_slice(line).ok()?;
-    (frame.id.is_some() || frame.method.is_some()).then_some(frame)
-}
-
-/// Counts a line that is no message, and logs the first few.
-pub(crate) fn note_junk(server: &str, junk: &AtomicU64, line: &[u8]) {
-    if line.iter().all(u8::is_ascii_whitespace) {
-        return;
-    }
-    if junk.fetch_add(1, Ordering::Relaxed) < 3 {
-        let bytes = line.len();
-        tracing::warn!(
-            server,
-            bytes,
-            "a line on a server's standard output is no MCP message"
-        );
-    }
-}
-
-/// A JSON-RPC error, read leniently: the message is for people, and a server
-/// that fails should not fail twice.
-pub(crate) fn error_data(error: &RawValue) -> ErrorData {
-    #[derive(Deserialize)]
-    struct Lenient {
-        #[serde(default)]
-        code: Value,
-        #[serde(default)]
-        message: Value,
-        #[serde(default)]
-        data: Value,
-    }
-    let read = serde_json::from_str(error.get());
-    let Lenient {
-        code,
-        message,
-        data,
-    } = read.unwrap_or(Lenient {
-        code: Value::Null,
-        message: Value::Null,
-        data: Value::Null,
-    });
-    let code = code
-        .as_i64()
-        .and_then(|code| i32::try_from(code).ok())
-        .unwrap_or(-32603);
-    let message = match message {
-        Value::String(message) => message,
-        _ => "the server gave an error without a message".to_owned(),
-    };
-    let data = (!data.is_null()).then_some(data);
-    ErrorData::new(rmcp::model::ErrorCode(code), message, data)
-}
-
-impl rmcp::transport::Transport<RoleClient> for StdioTransport {
-    type Error = Closed;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let message: ClientJsonRpcMessage = message;
-        self.results.expect(&message);
-        let sent = self.writer.as_ref().map(|writer| writer.send(&message));
-        async move { sent.ok_or(Closed)?.await }
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            if let Some(message) = self.ready.pop() {
-                return Some(message);
+            match stream.poll_next(cx) {
+                Poll::Ready(Some(Line::Whole(line))) => self.inbox.deliver(&line),
+                Poll::Ready(Some(Line::Overlong { head, tail })) => {
+                    self.inbox.overlong(&head, &tail);
+                }
+                Poll::Ready(None) => break,
+                Poll::Pending => {
+                    if self.woken.swap(who, Ordering::AcqRel) == TASK && who != TASK {
+                        self.stepped_back.notify_one();
+                    }
+                    return;
+                }
             }
-            match self.lines.as_mut()?.next().await? {
-                Line::Whole(line) => self.ready.extend(self.interpret(&line)),
-                Line::Overlong { head, tail } => self.ready = self.overlong(&head, &tail),
-            }
+        }
+        *lines = None;
+        drop(lines);
+        let reason = "the server closed its standard output";
+        self.inbox.lost(LinkError::closed(reason, true));
+    }
+
+    fn has_ended(&self) -> bool {
+        let lines = self.lines.lock();
+        lines.unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    fn closed() -> LinkError {
+        LinkError::closed("the server closed its standard input", false)
+    }
+}
+
+impl Link for StdioLink {
+    fn send<'a>(&'a self, message: Outgoing<'a>) -> BoxFuture<'a, Result<(), LinkError>> {
+        let written = self.writer.write(message.text).map_err(|_| Self::closed());
+        Box::pin(std::future::ready(written))
+    }
+
+    fn post(&self, message: String) {
+        // A server that is gone needs no answer.
+        let _closed = self.writer.answer(&message);
+    }
+
+    fn read(&self, flight: u64, cx: &mut Context<'_>) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.read_for(flight, cx);
+    }
+
+    fn left(&self, flight: u64) {
+        let taken =
+            self.woken
+                .compare_exchange(flight, NOBODY, Ordering::AcqRel, Ordering::Acquire);
+        if taken.is_ok() {
+            self.inbox.wake_one();
         }
     }
 
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        self.writer = None;
-        self.lines = None;
-        Ok(())
+    fn cancel(&self, _id: u64, notification: String) {
+        // A server that is gone does nothing any more.
+        let _closed = self.writer.write(&notification);
+    }
+
+    fn agreed(&self, _version: &ProtocolVersion) {}
+
+    fn is_congested(&self) -> bool {
+        self.writer.is_congested()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.writer.close();
+        *self.lines.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.inbox
+            .lost(LinkError::closed("the connection was closed", true));
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Drop for StdioLink {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.get() {
+            task.abort();
+        }
+    }
+}
+
+/// Reads whenever no flight does.
+async fn read_when_quiet(link: Weak<StdioLink>) {
+    let mut seen = None;
+    while let Some(reads) = link
+        .upgrade()
+        .map(|link| link.reads.load(Ordering::Relaxed))
+    {
+        let quiet = seen.replace(reads) == Some(reads);
+        if quiet && !read_until_taken_over(&link).await {
+            return;
+        }
+        tokio::time::sleep(QUIET).await;
+    }
+}
+
+/// Reads until a flight does; false if nothing more will come.
+async fn read_until_taken_over(link: &Weak<StdioLink>) -> bool {
+    let Some(stepped_back) = link.upgrade().map(|link| Arc::clone(&link.stepped_back)) else {
+        return false;
+    };
+    let reading = poll_fn(|cx| {
+        let Some(link) = link.upgrade() else {
+            return Poll::Ready(false);
+        };
+        link.read_for(TASK, cx);
+        if link.has_ended() {
+            Poll::Ready(false)
+        } else if link.woken.load(Ordering::Acquire) == TASK {
+            Poll::Pending
+        } else {
+            Poll::Ready(true)
+        }
+    });
+    tokio::select! {
+        goes_on = reading => goes_on,
+        () = stepped_back.notified() => true,
     }
 }

@@ -1,40 +1,40 @@
-//! Where messages to a child's standard input go: in the order they were given, and those that wait
-//! together in one write.
+//! A child's standard input: messages in the order they were given, written by
+//! whoever gives them as long as the pipe takes them, and by a task of their own
+//! when it does not.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::AsyncWrite;
 use tokio::process::ChildStdin;
+use tokio::runtime::Handle;
 
-/// Messages that wait for a server to read them, beyond which it counts as one
+/// Answers that wait for a server to read them, beyond which it counts as one
 /// that does not.
 const MANY: usize = 64;
+/// The largest buffer that is kept for the next message, in bytes.
+const KEPT_BYTES: usize = 64 << 10;
 
-/// Bytes of several messages that are written together.
-const TOGETHER_BYTES: usize = 64 << 10;
-
-/// A child's standard input. The child sees its end when the last clone is
-/// gone.
-#[derive(Debug, Clone)]
+/// A child's standard input. The child sees its end when the writer is closed
+/// or gone; what waits then is lost.
+#[derive(Debug)]
 pub(crate) struct Writer {
-    inner: Arc<Inner>,
+    state: Arc<Mutex<State>>,
+    runtime: Handle,
 }
 
 #[derive(Debug)]
-struct Inner {
-    /// Messages in their order. Whoever holds `stdin` writes them.
-    queue: Mutex<VecDeque<Vec<u8>>>,
-    stdin: tokio::sync::Mutex<Stdin>,
-}
-
-#[derive(Debug)]
-struct Stdin {
-    pipe: ChildStdin,
-    /// What has been taken from the queue and is not written.
-    rest: Vec<u8>,
-    /// How much of that is.
+struct State {
+    /// None once it is closed.
+    pipe: Option<ChildStdin>,
+    /// Messages, with their line feeds, of which so much is written.
+    waiting: Vec<u8>,
     written: usize,
+    /// Answers to requests of the server's among them.
+    answers: usize,
+    /// Whether a task writes what waits.
+    draining: bool,
 }
 
 /// The server's input is closed.
@@ -43,91 +43,124 @@ struct Stdin {
 pub(crate) struct Closed;
 
 impl Writer {
+    /// Must be called within a runtime.
     pub(crate) fn new(pipe: ChildStdin) -> Self {
-        let (rest, written) = (Vec::new(), 0);
-        let stdin = Stdin {
-            pipe,
-            rest,
-            written,
+        let state = State {
+            pipe: Some(pipe),
+            waiting: Vec::new(),
+            written: 0,
+            answers: 0,
+            draining: false,
         };
         Self {
-            inner: Arc::new(Inner {
-                queue: Mutex::default(),
-                stdin: tokio::sync::Mutex::new(stdin),
-            }),
+            state: Arc::new(Mutex::new(state)),
+            runtime: Handle::current(),
         }
     }
 
     /// Whether the server has stopped reading, for now.
-    pub(crate) fn is_full(&self) -> bool {
-        self.inner.queue().len() >= MANY
+    pub(crate) fn is_congested(&self) -> bool {
+        lock(&self.state).answers >= MANY
     }
 
-    /// Takes one message, and writes it with the others that wait when the
-    /// future is polled. Messages are written in the order of these calls; one
-    /// whose future is dropped is written by the next.
-    pub(crate) fn send<M: serde::Serialize>(
-        &self,
-        message: &M,
-    ) -> impl Future<Output = Result<(), Closed>> + Send + use<M> {
-        let queued = serde_json::to_vec(message).map(|mut text| {
-            text.push(b'\n');
-            self.inner.queue().push_back(text);
-        });
-        let inner = Arc::clone(&self.inner);
-        async move {
-            queued.map_err(|_| Closed)?;
-            inner.write().await
+    /// Takes a message and writes it, or has it written as soon as the server
+    /// reads on. Never waits.
+    pub(crate) fn write(&self, message: &str) -> Result<(), Closed> {
+        let mut state = lock(&self.state);
+        if state.pipe.is_none() {
+            return Err(Closed);
+        }
+        state.waiting.reserve(message.len() + 1);
+        state.waiting.extend_from_slice(message.as_bytes());
+        state.waiting.push(b'\n');
+        if state.draining {
+            return Ok(());
+        }
+        // What the pipe does not take at once is left to a task, which is then
+        // woken for the rest.
+        match state.poll_write(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(written) => written,
+            Poll::Pending => {
+                state.draining = true;
+                drop(state);
+                self.runtime.spawn(drain(Arc::downgrade(&self.state)));
+                Ok(())
+            }
         }
     }
-}
 
-impl Inner {
-    /// Writes everything there is.
-    async fn write(&self) -> Result<(), Closed> {
-        let mut stdin = self.stdin.lock().await;
-        while self.next(&mut stdin) {
-            let Stdin {
-                pipe,
-                rest,
-                written,
-            } = &mut *stdin;
-            match pipe.write(rest.get(*written..).unwrap_or_default()).await {
-                Ok(bytes) if bytes > 0 => *written += bytes,
-                Ok(_) | Err(_) => return Err(Closed),
-            }
+    /// [`Writer::write`] for answers to the server's requests, which count for
+    /// [`Writer::is_congested`].
+    pub(crate) fn answer(&self, message: &str) -> Result<(), Closed> {
+        self.write(message)?;
+        let mut state = lock(&self.state);
+        if state.draining {
+            state.answers += 1;
         }
         Ok(())
     }
 
-    /// Takes what waits, as much as is written at once, if what was taken
-    /// before is written; false if there is nothing.
-    fn next(&self, stdin: &mut Stdin) -> bool {
-        if stdin.written < stdin.rest.len() {
-            return true;
+    /// Closes the pipe. What waits is lost.
+    pub(crate) fn close(&self) {
+        lock(&self.state).close();
+    }
+}
+
+impl State {
+    /// Writes what waits.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        let Some(pipe) = &mut self.pipe else {
+            return Poll::Ready(Err(Closed));
+        };
+        while self.written < self.waiting.len() {
+            let rest = self.waiting.get(self.written..).unwrap_or_default();
+            match Pin::new(&mut *pipe).poll_write(cx, rest) {
+                Poll::Ready(Ok(bytes)) if bytes > 0 => self.written += bytes,
+                Poll::Ready(_) => {
+                    self.close();
+                    return Poll::Ready(Err(Closed));
+                }
+                Poll::Pending => return Poll::Pending,
+            }
         }
-        stdin.written = 0;
-        let mut queue = self.queue();
-        stdin.rest = queue.pop_front().unwrap_or_default();
-        while let Some(message) = queue.front()
-            && stdin.rest.len() + message.len() <= TOGETHER_BYTES
-        {
-            stdin.rest.extend_from_slice(message);
-            queue.pop_front();
-        }
-        !stdin.rest.is_empty()
+        self.empty();
+        Poll::Ready(Ok(()))
     }
 
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn close(&mut self) {
+        self.pipe = None;
+        self.empty();
     }
+
+    fn empty(&mut self) {
+        self.written = 0;
+        self.answers = 0;
+        self.waiting.clear();
+        self.waiting.shrink_to(KEPT_BYTES);
+    }
+}
+
+/// Writes what waits until nothing does.
+async fn drain(state: Weak<Mutex<State>>) {
+    std::future::poll_fn(|cx| {
+        let Some(state) = state.upgrade() else {
+            return Poll::Ready(());
+        };
+        let mut state = lock(&state);
+        // A closed pipe is found out by whoever writes or reads next.
+        state.poll_write(cx).map(|_closed| state.draining = false)
+    })
+    .await;
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use std::process::Stdio;
 
-    use serde_json::json;
     use tokio::io::AsyncReadExt;
 
     use super::*;
@@ -140,26 +173,21 @@ mod tests {
             .spawn()
             .expect("cat is there");
         let writer = Writer::new(cat.stdin.take().expect("it has an input"));
-        let messages: Vec<_> = (0..200)
-            .map(|i| json!({ "i": i, "text": "x".repeat(i * 97) }))
+        let messages: Vec<String> = (0..200)
+            .map(|i| format!("{i} {}", "x".repeat(i * 97)))
             .collect();
-        let expected: String = messages.iter().map(|m| format!("{m}\n")).collect();
-        // Nobody reads yet, so the pipes fill, and every other future is dropped: that of the last
-        // message writes them all.
-        let sent: Vec<_> = messages.iter().map(|m| writer.send(m)).collect();
-        assert!(writer.is_full());
-        let mut futures = sent.into_iter();
-        let last = futures.next_back().expect("there are messages");
-        drop(futures);
+        // Nobody reads yet, so the pipes fill.
+        for message in &messages {
+            writer.answer(message).expect("it is open");
+        }
+        assert!(writer.is_congested());
+        let mut expected = messages.join("\n");
+        expected.push('\n');
         let mut out = cat.stdout.take().expect("it has an output");
-        let read = async {
-            let mut read = vec![0; expected.len()];
-            out.read_exact(&mut read).await.map(|_| read)
-        };
-        let (sent, read) = tokio::join!(last, read);
-        assert!(sent.is_ok());
-        assert!(read.expect("all comes back") == expected.as_bytes());
-        assert!(!writer.is_full());
+        let mut read = vec![0; expected.len()];
+        out.read_exact(&mut read).await.expect("all comes back");
+        assert!(read == expected.as_bytes());
+        assert!(!writer.is_congested());
 
         drop(writer);
         assert!(cat.wait().await.expect("it ends").success());
@@ -173,6 +201,7 @@ mod tests {
             .expect("true is there");
         let writer = Writer::new(child.stdin.take().expect("it has an input"));
         child.wait().await.expect("it ends");
-        assert!(writer.send(&json!(1)).await.is_err());
+        assert!(writer.write("1").is_err());
+        assert!(writer.write("2").is_err());
     }
 }

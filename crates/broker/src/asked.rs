@@ -1,0 +1,232 @@
+//! What a server asks of the client: answered by the caller where it can, and
+//! declined in the protocol's own way where it cannot.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use rmcp::model::{ErrorCode, ErrorData};
+use rustc_hash::FxHashMap;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::caller::{Caller, Offers};
+use crate::envelope;
+use crate::input::{Asks, answer};
+use crate::session::Session;
+
+/// How many requests of one server are worked on at a time. More are refused.
+const MANY: usize = 16;
+
+/// The requests of a server that are being worked on.
+pub(crate) struct Asked {
+    session: Weak<Session>,
+    /// Whom requests go to that belong to no call.
+    caller: Arc<dyn Caller>,
+    running: Mutex<Running>,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    /// By the text of their id.
+    tasks: FxHashMap<Box<str>, Option<AbortHandle>>,
+    /// How many somebody is asked for, in requests and in rounds of calls.
+    asking: usize,
+    since: Option<Instant>,
+    /// For how long somebody was asked, up to `since`.
+    time: Duration,
+    last: Option<Instant>,
+    ended: bool,
+}
+
+impl Asked {
+    pub(crate) fn new(session: Weak<Session>, caller: Arc<dyn Caller>) -> Self {
+        Self {
+            session,
+            caller,
+            running: Mutex::default(),
+        }
+    }
+
+    /// Takes a request, which is answered by and by.
+    pub(crate) fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>) {
+        let Some(session) = self.session.upgrade() else {
+            return;
+        };
+        let reply = |result| session.link.post(envelope::answer(id, result));
+        if session.is_stateless() {
+            // A client answers nothing there: servers ask in results.
+            tracing::debug!(server = %session.server, method, "a request that is not of the revision");
+            return;
+        }
+        if session.link.is_congested() {
+            tracing::debug!(server = %session.server, "a server asks and does not read the answers");
+            return;
+        }
+        if method == "ping" {
+            return reply(Ok(json!({})));
+        }
+        if session.agreed().is_none() {
+            return reply(Err(not_found("not before the handshake")));
+        }
+        let Some(asks) = Asks::of(method) else {
+            return reply(Err(not_found("Method not found")));
+        };
+        let params = match params.map(|params| serde_json::from_str::<Value>(params.get())) {
+            None => json!({}),
+            Some(Ok(params)) => params,
+            Some(Err(error)) => return reply(Err(invalid(error.to_string()))),
+        };
+        let (caller, tool) = session.inbox.sole_caller();
+        let caller = caller.unwrap_or_else(|| Arc::clone(&self.caller));
+        // What was announced is what may be asked for, whoever calls now.
+        let offers = both(session.offers(), caller.offers());
+        if let Some(declined) = asks.declined(offers, &params) {
+            return reply(declined);
+        }
+        let key: Box<str> = id.get().into();
+        {
+            let mut running = self.running();
+            if running.ended {
+                return;
+            }
+            if running.tasks.len() >= MANY || running.tasks.contains_key(&key) {
+                drop(running);
+                let message = format!("more than {MANY} requests at a time, or one id twice");
+                return reply(Err(ErrorData::new(ErrorCode(-32000), message, None)));
+            }
+            running.tasks.insert(key.clone(), None);
+        }
+        let id = id.to_owned();
+        let server = Arc::clone(&session.server);
+        let weak = Weak::clone(&self.session);
+        let done = Done {
+            session: Weak::clone(&self.session),
+            key: key.clone(),
+        };
+        let asking = Asking::start(&session);
+        drop(session);
+        let task = tokio::spawn(async move {
+            let answer = answer(asks, &*caller, &server, tool.as_deref(), &params).await;
+            drop(asking);
+            drop(done);
+            if let Some(session) = weak.upgrade() {
+                session.link.post(envelope::answer(&id, answer));
+            }
+        });
+        if let Some(slot) = self.running().tasks.get_mut(&key) {
+            *slot = Some(task.abort_handle());
+        }
+    }
+
+    /// The server no longer wants an answer to its request.
+    pub(crate) fn cancelled(&self, id: &RawValue) {
+        let task = self.running().tasks.remove(id.get());
+        if let Some(Some(task)) = task {
+            task.abort();
+        }
+    }
+
+    /// Ends all that is being worked on; nothing more is begun.
+    pub(crate) fn end(&self) {
+        let tasks = {
+            let mut running = self.running();
+            running.ended = true;
+            std::mem::take(&mut running.tasks)
+        };
+        for task in tasks.into_values().flatten() {
+            task.abort();
+        }
+    }
+
+    /// Whether somebody is being asked on the server's behalf.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.running().asking > 0
+    }
+
+    /// For how long somebody has been asked, in all.
+    pub(crate) fn time(&self) -> Duration {
+        let running = self.running();
+        let current = running.since.map(|since| since.elapsed());
+        running.time.saturating_add(current.unwrap_or_default())
+    }
+
+    /// When somebody was last asked.
+    pub(crate) fn last(&self) -> Option<Instant> {
+        self.running().last
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Asked").field(&*self.running()).finish()
+    }
+}
+
+/// Somebody is asked on a server's behalf as long as this is there, and no
+/// clock of a call goes on.
+#[derive(Debug)]
+pub(crate) struct Asking(Weak<Session>);
+
+impl Asking {
+    pub(crate) fn start(session: &Session) -> Self {
+        let mut running = session.asked.running();
+        running.asking += 1;
+        running.since.get_or_insert_with(Instant::now);
+        Self(Weak::clone(&session.asked.session))
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let Some(session) = self.0.upgrade() else {
+            return;
+        };
+        let mut running = session.asked.running();
+        running.asking = running.asking.saturating_sub(1);
+        running.last = Some(Instant::now());
+        if running.asking == 0
+            && let Some(since) = running.since.take()
+        {
+            running.time = running.time.saturating_add(since.elapsed());
+        }
+    }
+}
+
+/// Takes a request off the list, however its task ends.
+struct Done {
+    session: Weak<Session>,
+    key: Box<str>,
+}
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.upgrade() {
+            session.asked.running().tasks.remove(&self.key);
+        }
+    }
+}
+
+fn both(one: Offers, other: Offers) -> Offers {
+    Offers {
+        form: one.form && other.form,
+        url: one.url && other.url,
+        sampling: one.sampling && other.sampling,
+        sampling_tools: one.sampling_tools && other.sampling_tools,
+        roots: one.roots && other.roots,
+    }
+}
+
+fn not_found(message: &'static str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+}
+
+fn invalid(message: String) -> ErrorData {
+    ErrorData::invalid_params(message, None)
+}

@@ -1,0 +1,148 @@
+//! What the host can do for servers while they work on a call: answer their
+//! questions, run a model for them, name folders, and hear how far they are.
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+/// Whoever stands behind the calls: a person at a terminal, an MCP client, a
+/// program.
+///
+/// What a caller [offers](Caller::offers) is announced to servers as
+/// capabilities, and nothing else is: a request for what it does not offer is
+/// declined without asking it. Servers are not trusted: what they ask comes
+/// from them alone, and whoever shows it to a person says which server asks.
+pub trait Caller: Send + Sync {
+    /// What this caller can do. Asked once when a connection of an older
+    /// revision is made, and with each call of the newest.
+    fn offers(&self) -> Offers;
+
+    /// Asks a person for something. The answer is an `ElicitResult`:
+    /// `{ "action": "accept" | "decline" | "cancel", "content"?: { … } }`.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] is told to the server in the protocol's own way.
+    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let _ = request;
+        Box::pin(std::future::ready(Err(Refusal::Unsupported)))
+    }
+
+    /// Asks a model. The answer is a `CreateMessageResult`.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] is told to the server as a JSON-RPC error.
+    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let _ = request;
+        Box::pin(std::future::ready(Err(Refusal::Unsupported)))
+    }
+
+    /// The folders servers may work in, if roots are offered.
+    fn roots(&self) -> Vec<Root> {
+        Vec::new()
+    }
+
+    /// Hears how far a call is. Called while messages are read, so it must not
+    /// block; at most as often as the server says so.
+    fn progress(&self, progress: Progress<'_>) {
+        let _ = progress;
+    }
+}
+
+/// What a caller can do. Default: nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct Offers {
+    /// Forms for a person to fill in (`elicitation.form`).
+    pub form: bool,
+    /// Pages for a person to open (`elicitation.url`, since 2025-11-25).
+    pub url: bool,
+    /// Messages from a model (`sampling`).
+    pub sampling: bool,
+    /// Messages from a model that may use tools of the server's
+    /// (`sampling.tools`, since 2025-11-25). Counts only with `sampling`.
+    pub sampling_tools: bool,
+    /// Folders (`roots`).
+    pub roots: bool,
+}
+
+/// A server's question to a person (`elicitation/create`).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Elicit<'a> {
+    /// The server that asks.
+    pub server: &'a str,
+    /// The tool whose call it asks for, where that is known.
+    pub tool: Option<&'a str>,
+    /// The request's `params` as the server wrote them: `mode` (`form` if
+    /// absent), `message`, and `requestedSchema` or `url`. Text in it is the
+    /// server's and may hold anything.
+    pub params: &'a Value,
+}
+
+/// A server's request for a model's message (`sampling/createMessage`).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Sample<'a> {
+    /// The server that asks.
+    pub server: &'a str,
+    /// The tool whose call it asks for, where that is known.
+    pub tool: Option<&'a str>,
+    /// The request's `params` as the server wrote them.
+    pub params: &'a Value,
+}
+
+/// A folder that servers may work in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// A `file:` URL.
+    pub uri: String,
+    /// A name for people.
+    pub name: Option<String>,
+}
+
+/// How far a call is (`notifications/progress`).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// The server that works on it.
+    pub server: &'a str,
+    /// The tool's own name.
+    pub tool: &'a str,
+    /// How much is done, in a unit of the server's.
+    pub progress: f64,
+    /// How much there is to do, if that is known.
+    pub total: Option<f64>,
+    /// What is being done, as the server says it: at most 1,000 characters,
+    /// control characters escaped, secrets of the server's configuration
+    /// replaced by their names.
+    pub message: Option<&'a str>,
+}
+
+/// Why a caller does not do what a server asks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// It cannot do such a thing.
+    #[error("the client cannot do this")]
+    Unsupported,
+    /// The person said no.
+    #[error("the user declined")]
+    Declined,
+    /// The person did not say anything, or gave it up.
+    #[error("the user gave no answer")]
+    Cancelled,
+    /// It did not work out, for this reason.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The caller of hosts without one: offers nothing and hears nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoCaller;
+
+impl Caller for NoCaller {
+    fn offers(&self) -> Offers {
+        Offers::default()
+    }
+}

@@ -1,0 +1,539 @@
+//! What arrives from a server: answers go to the flights that wait for them, all
+//! else to the session.
+//!
+//! Results are kept as the JSON text the server sent. A result that is parsed
+//! into types and printed again costs more than its call, and one malformed
+//! member of it would take the rest along.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::caller::Caller;
+use crate::failure::Failure;
+use crate::lines::id_of_overlong;
+use crate::link::LinkError;
+use crate::refusal::error_data;
+
+/// An answer, or why there is none.
+pub(crate) type Answer = Result<Box<RawValue>, Failure>;
+
+/// The longest id of a server's request that is answered, in bytes.
+const MAX_ID_BYTES: usize = 1_024;
+/// How many lines that are no messages are logged.
+const LOGGED_JUNK: u64 = 3;
+
+/// Where a link leaves what arrives.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    server: Arc<str>,
+    max_message_bytes: usize,
+    flights: Mutex<Flights>,
+    incoming: OnceLock<Weak<dyn Incoming>>,
+    lost: watch::Sender<Option<LinkError>>,
+    junk: AtomicU64,
+}
+
+/// Who hears what is no answer. Called while the link reads: it must not block.
+pub(crate) trait Incoming: fmt::Debug + Send + Sync {
+    /// A request of the server's, to be answered with `id` as it is.
+    fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>);
+
+    /// A notification.
+    fn notification(&self, method: &str, params: Option<&RawValue>);
+}
+
+/// On whose behalf a request is made.
+#[derive(Clone)]
+pub(crate) struct Who {
+    pub(crate) caller: Arc<dyn Caller>,
+    pub(crate) tool: Arc<str>,
+}
+
+#[derive(Debug, Default)]
+struct Flights {
+    waiting: FxHashMap<u64, Slot>,
+    last_id: u64,
+    lost: Option<LinkError>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    answer: Option<Answer>,
+    waker: Option<Waker>,
+    who: Option<Who>,
+    listens: bool,
+    sent: bool,
+    progress: Option<f64>,
+    progressed_at: Option<Instant>,
+}
+
+/// A JSON-RPC message, looked at no deeper than needed to see what it is.
+#[derive(Debug, Deserialize)]
+struct Frame<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+impl Inbox {
+    /// An empty one. `max_message_bytes` is for messages only; the link holds
+    /// the limit.
+    pub(crate) fn new(server: Arc<str>, max_message_bytes: usize) -> Arc<Self> {
+        Arc::new(Self {
+            server,
+            max_message_bytes,
+            flights: Mutex::default(),
+            incoming: OnceLock::new(),
+            lost: watch::Sender::new(None),
+            junk: AtomicU64::new(0),
+        })
+    }
+
+    /// Names who hears what is no answer. Until then, such messages are dropped.
+    pub(crate) fn attach(&self, incoming: Weak<dyn Incoming>) {
+        // A second one is a mistake of the code; the first stays.
+        let _already = self.incoming.set(incoming);
+    }
+
+    /// Takes one message. Whatever is no JSON-RPC message is counted and
+    /// forgotten.
+    pub(crate) fn deliver(&self, message: &[u8]) {
+        if let Some(frame) = parse(message) {
+            return self.take(&frame);
+        }
+        // Revision 2025-03-26 has batches.
+        if message.trim_ascii_start().starts_with(b"[")
+            && let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(message)
+            && !batch.is_empty()
+        {
+            for message in batch {
+                match parse(message.get().as_bytes()) {
+                    Some(frame) => self.take(&frame),
+                    None => self.note_junk(message.get().as_bytes()),
+                }
+            }
+            return;
+        }
+        self.note_junk(message);
+    }
+
+    /// Takes the two ends of a message that was over the limit. Its flight
+    /// fails; if it cannot be told which one it was, every one does, since the
+    /// right one would wait for ever.
+    pub(crate) fn overlong(&self, head: &[u8], tail: &[u8]) {
+        let id = {
+            let flights = self.flights();
+            id_of_overlong(head, tail, |id| flights.waits(id))
+        };
+        match id {
+            Some(id) => self.failed(id, Failure::TooLarge(self.max_message_bytes)),
+            None => self.fail_all(|_| Failure::TooLarge(self.max_message_bytes)),
+        }
+    }
+
+    /// Ends one flight without an answer.
+    pub(crate) fn failed(&self, id: u64, failure: Failure) {
+        self.complete(id, Err(failure));
+    }
+
+    /// The connection is gone: every flight ends, and no new one starts.
+    pub(crate) fn lost(&self, error: LinkError) {
+        {
+            let mut flights = self.flights();
+            if flights.lost.is_some() {
+                return;
+            }
+            flights.lost = Some(error.clone());
+        }
+        self.fail_all(|slot| {
+            Failure::Lost(LinkError {
+                sent: slot.sent,
+                ..error.clone()
+            })
+        });
+        self.lost.send_replace(Some(error));
+    }
+
+    /// Whether, and why, the connection is gone; changes once.
+    pub(crate) fn watch_lost(&self) -> watch::Receiver<Option<LinkError>> {
+        self.lost.subscribe()
+    }
+
+    /// The limit that an overlong message is over, in bytes.
+    pub(crate) fn max_message_bytes(&self) -> usize {
+        self.max_message_bytes
+    }
+
+    /// Messages that were none, so far.
+    pub(crate) fn junk(&self) -> u64 {
+        self.junk.load(Ordering::Relaxed)
+    }
+
+    /// Opens a flight and returns its id, which no other request of this
+    /// connection has had. One that `listens` is a subscription.
+    pub(crate) fn open(&self, who: Option<Who>, listens: bool) -> Result<u64, LinkError> {
+        let mut flights = self.flights();
+        if let Some(error) = &flights.lost {
+            return Err(LinkError {
+                sent: false,
+                ..error.clone()
+            });
+        }
+        flights.last_id += 1;
+        let id = flights.last_id;
+        let slot = Slot {
+            who,
+            listens,
+            ..Slot::default()
+        };
+        flights.waiting.insert(id, slot);
+        Ok(id)
+    }
+
+    /// Notes that the request has left.
+    pub(crate) fn sent(&self, id: u64) {
+        if let Some(slot) = self.flights().waiting.get_mut(&id) {
+            slot.sent = true;
+        }
+    }
+
+    /// The answer, or `cx` is woken when it is there.
+    pub(crate) fn poll(&self, id: u64, cx: &mut Context<'_>) -> Poll<Answer> {
+        let mut flights = self.flights();
+        let Some(slot) = flights.waiting.get_mut(&id) else {
+            let reason = "the request was forgotten before its answer".to_owned();
+            return Poll::Ready(Err(Failure::Malformed(reason)));
+        };
+        if let Some(answer) = slot.answer.take() {
+            flights.waiting.remove(&id);
+            return Poll::Ready(answer);
+        }
+        match &mut slot.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            empty => *empty = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    /// Forgets a flight; true if its answer had not come.
+    pub(crate) fn forget(&self, id: u64) -> bool {
+        let slot = self.flights().waiting.remove(&id);
+        slot.is_some_and(|slot| slot.answer.is_none())
+    }
+
+    /// Wakes one flight that waits for its answer, so that it reads. False if
+    /// there is none.
+    pub(crate) fn wake_one(&self) -> bool {
+        let waker = {
+            let flights = self.flights();
+            let waiting = flights.waiting.values();
+            let mut waiting = waiting.filter(|slot| slot.answer.is_none());
+            waiting.find_map(|slot| slot.waker.clone())
+        };
+        waker.map(Waker::wake).is_some()
+    }
+
+    /// Notes a sign of work on a request, and says who is to hear of it: nobody
+    /// if the server does not count up, as it must.
+    pub(crate) fn progressed(&self, id: u64, progress: f64) -> Option<Who> {
+        let mut flights = self.flights();
+        let slot = flights.waiting.get_mut(&id)?;
+        slot.progressed_at = Some(Instant::now());
+        if slot.progress.is_some_and(|before| progress <= before) {
+            return None;
+        }
+        slot.progress = Some(progress);
+        slot.who.clone()
+    }
+
+    /// When the last sign of work came.
+    pub(crate) fn progressed_at(&self, id: u64) -> Option<Instant> {
+        self.flights().waiting.get(&id)?.progressed_at
+    }
+
+    /// Whether this is the id of a subscription that has not ended.
+    pub(crate) fn is_listening(&self, id: u64) -> bool {
+        let flights = self.flights();
+        let slot = flights.waiting.get(&id);
+        slot.is_some_and(|slot| slot.listens && slot.answer.is_none())
+    }
+
+    /// On whose behalf the requests in flight are made, if it is one and the
+    /// same for all; the tool, if it is one.
+    pub(crate) fn sole_caller(&self) -> (Option<Arc<dyn Caller>>, Option<Arc<str>>) {
+        let flights = self.flights();
+        let mut all = flights
+            .waiting
+            .values()
+            .filter_map(|slot| slot.who.as_ref());
+        let Some(first) = all.next() else {
+            return (None, None);
+        };
+        let mut tool = Some(Arc::clone(&first.tool));
+        for who in all {
+            if !Arc::ptr_eq(&who.caller, &first.caller) {
+                return (None, None);
+            }
+            tool = tool.filter(|tool| *tool == who.tool);
+        }
+        (Some(Arc::clone(&first.caller)), tool)
+    }
+
+    fn take(&self, frame: &Frame<'_>) {
+        match (frame.id, &frame.method) {
+            (Some(id), Some(method)) => {
+                let id_is_fit = id.get().len() <= MAX_ID_BYTES
+                    && id
+                        .get()
+                        .starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit());
+                match self.incoming() {
+                    Some(incoming) if id_is_fit => incoming.request(id, method, frame.params),
+                    _ => tracing::debug!(server = %self.server, "a request that has no answer"),
+                }
+            }
+            (None, Some(method)) => {
+                if let Some(incoming) = self.incoming() {
+                    incoming.notification(method, frame.params);
+                }
+            }
+            (Some(id), None) => {
+                let answer = match (frame.result, frame.error) {
+                    (_, Some(error)) => Err(Failure::Refused(error_data(error))),
+                    (Some(result), None) => Ok(result.to_owned()),
+                    (None, None) => {
+                        let reason = "it has neither a result nor an error".to_owned();
+                        Err(Failure::Malformed(reason))
+                    }
+                };
+                match id.get().parse() {
+                    Ok(id) => self.complete(id, answer),
+                    Err(_) => tracing::debug!(server = %self.server, "an answer nobody waits for"),
+                }
+            }
+            (None, None) => {}
+        }
+    }
+
+    fn complete(&self, id: u64, answer: Answer) {
+        let waker = {
+            let mut flights = self.flights();
+            match flights.waiting.get_mut(&id) {
+                Some(slot) if slot.answer.is_none() => {
+                    slot.answer = Some(answer);
+                    slot.waker.take()
+                }
+                _ => {
+                    drop(flights);
+                    tracing::debug!(server = %self.server, id, "an answer nobody waits for");
+                    None
+                }
+            }
+        };
+        // Outside of the lock: waking may run anything.
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn fail_all(&self, failure: impl Fn(&Slot) -> Failure) {
+        let mut wakers = Vec::new();
+        for slot in self.flights().waiting.values_mut() {
+            if slot.answer.is_none() {
+                slot.answer = Some(Err(failure(slot)));
+                wakers.extend(slot.waker.take());
+            }
+        }
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    fn incoming(&self) -> Option<Arc<dyn Incoming>> {
+        self.incoming.get()?.upgrade()
+    }
+
+    fn note_junk(&self, message: &[u8]) {
+        if message.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        if self.junk.fetch_add(1, Ordering::Relaxed) < LOGGED_JUNK {
+            tracing::warn!(
+                server = %self.server,
+                bytes = message.len(),
+                "what a server sent is no MCP message"
+            );
+        }
+    }
+
+    fn flights(&self) -> MutexGuard<'_, Flights> {
+        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Flights {
+    fn waits(&self, id: u64) -> bool {
+        self.waiting
+            .get(&id)
+            .is_some_and(|slot| slot.answer.is_none())
+    }
+}
+
+impl fmt::Debug for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Who({:?})", self.tool)
+    }
+}
+
+/// A message, if it is one.
+fn parse(message: &[u8]) -> Option<Frame<'_>> {
+    // An array would be taken for the members in their order.
+    if !message.trim_ascii_start().starts_with(b"{") {
+        return None;
+    }
+    let mut frame: Frame<'_> = serde_json::from_slice(message).ok()?;
+    // As if it were absent: an error about a request that could not be read.
+    frame.id = frame.id.filter(|id| id.get() != "null");
+    (frame.id.is_some() || frame.method.is_some()).then_some(frame)
+}
+
+/// Keeps `null` apart from an absent member.
+pub(crate) fn present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Context;
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    /// Opens two flights, delivers, and shows what they got.
+    fn check(messages: &[&str], expected: Expect) {
+        let inbox = Inbox::new("s".into(), 100);
+        for _ in 0..2 {
+            inbox.open(None, false).expect("it is not lost");
+        }
+        for message in messages {
+            inbox.deliver(message.as_bytes());
+        }
+        let mut shown = String::new();
+        for id in [1, 2] {
+            let mut cx = Context::from_waker(Waker::noop());
+            let answer = match inbox.poll(id, &mut cx) {
+                Poll::Ready(Ok(result)) => result.get().to_owned(),
+                Poll::Ready(Err(failure)) => format!("{failure:?}"),
+                Poll::Pending => "waits".to_owned(),
+            };
+            shown.push_str(&format!("{id}: {answer}\n"));
+        }
+        shown.push_str(&format!("junk: {}\n", inbox.junk()));
+        expected.assert_eq(&shown);
+    }
+
+    #[test]
+    fn answers_go_to_their_flights_as_they_were_written() {
+        check(
+            &[
+                r#"{"jsonrpc":"2.0","id":2,"result":{"a":1.0, "a":2}}"#,
+                r#"{"jsonrpc":"2.0","id":2,"result":"again"}"#,
+                r#"{"jsonrpc":"2.0","id":3,"result":"nobody's"}"#,
+                r#"{"result":null,"id":1}"#,
+            ],
+            expect![[r#"
+                1: null
+                2: {"a":1.0, "a":2}
+                junk: 0
+            "#]],
+        );
+    }
+
+    #[test]
+    fn refusals_and_nonsense() {
+        check(
+            &[
+                r#"{"id":1,"error":{"code":-5,"message":"no"},"result":{}}"#,
+                r#"{"id":2}"#,
+            ],
+            expect![[r#"
+                1: Refused(ErrorData { code: ErrorCode(-5), message: "no", data: None })
+                2: Malformed("it has neither a result nor an error")
+                junk: 0
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_no_message_is_counted() {
+        check(
+            &[
+                "hello",
+                "",
+                " ",
+                "{}",
+                "7",
+                r#"{"id":null}"#,
+                r#"{"id":1,"id":1}"#,
+                "[]",
+                "[1]",
+            ],
+            expect![[r#"
+                1: waits
+                2: waits
+                junk: 7
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_batch_is_taken_apart() {
+        check(
+            &[r#"[{"id":1,"result":1},{"id":2,"result":2},[]]"#],
+            expect![[r#"
+                1: 1
+                2: 2
+                junk: 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_loss_ends_every_flight_and_says_what_had_left() {
+        let inbox = Inbox::new("s".into(), 100);
+        let first = inbox.open(None, false).expect("it is not lost");
+        inbox.sent(first);
+        let second = inbox.open(None, false).expect("it is not lost");
+        inbox.lost(LinkError::closed("gone", true));
+        inbox.lost(LinkError::closed("gone again", true));
+        let mut cx = Context::from_waker(Waker::noop());
+        for (id, sent) in [(first, true), (second, false)] {
+            match inbox.poll(id, &mut cx) {
+                Poll::Ready(Err(Failure::Lost(error))) => {
+                    assert_eq!(error, LinkError::closed("gone", sent));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(
+            inbox.open(None, false).expect_err("it is lost"),
+            LinkError::closed("gone", false)
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! What a server says of its own accord: requests, and notifications.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::caller::Progress;
+use crate::failure::Failure;
+use crate::inbox::Incoming;
+use crate::link::LinkError;
+use crate::logging;
+use crate::session::Session;
+
+/// The longest progress message that is passed on, in characters.
+const MAX_PROGRESS_MESSAGE: usize = 1_000;
+
+impl Incoming for Session {
+    fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>) {
+        self.asked.request(id, method, params);
+    }
+
+    fn notification(&self, method: &str, params: Option<&RawValue>) {
+        let params = params.map_or("{}", RawValue::get);
+        match method {
+            "notifications/progress" => self.on_progress(params),
+            "notifications/message" => logging::message(&self.server, params, &self.secrets),
+            "notifications/cancelled" => self.on_cancelled(params),
+            "notifications/tools/list_changed" => {
+                if self.is_subscribed(params) {
+                    self.changes.send_modify(|changes| changes.tools += 1);
+                }
+            }
+            "notifications/subscriptions/acknowledged" => self.on_acknowledged(params),
+            _ => tracing::trace!(server = %self.server, "a notification that nobody hears"),
+        }
+    }
+}
+
+impl Session {
+    fn on_progress(&self, params: &str) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            progress_token: u64,
+            progress: f64,
+            #[serde(default)]
+            total: Option<f64>,
+            #[serde(default)]
+            message: Option<String>,
+        }
+        let Ok(params) = serde_json::from_str::<Params>(params) else {
+            return;
+        };
+        let Some(who) = self
+            .inbox
+            .progressed(params.progress_token, params.progress)
+        else {
+            return;
+        };
+        let message = params
+            .message
+            .map(|message| logging::fit(&message, MAX_PROGRESS_MESSAGE, &self.secrets));
+        who.caller.progress(Progress {
+            server: &self.server,
+            tool: &who.tool,
+            progress: params.progress,
+            total: params.total,
+            message: message.as_deref(),
+        });
+    }
+
+    fn on_cancelled(&self, params: &str) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            #[serde(borrow)]
+            request_id: &'a RawValue,
+        }
+        let Ok(Params { request_id }) = serde_json::from_str(params) else {
+            return;
+        };
+        if !self.is_stateless() {
+            return self.asked.cancelled(request_id);
+        }
+        // There it ends a subscription, and is allowed for nothing else.
+        if let Ok(id) = request_id.get().parse()
+            && self.inbox.is_listening(id)
+        {
+            let reason = "the server ended the subscription";
+            self.inbox
+                .failed(id, Failure::Lost(LinkError::closed(reason, true)));
+        }
+    }
+
+    fn on_acknowledged(&self, params: &str) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            #[serde(default)]
+            notifications: Filter,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(rename_all = "camelCase")]
+        struct Filter {
+            #[serde(default)]
+            tools_list_changed: bool,
+        }
+        let Some(id) = subscription(params).filter(|id| self.inbox.is_listening(*id)) else {
+            return;
+        };
+        let agreed_to = serde_json::from_str::<Params>(params)
+            .is_ok_and(|params| params.notifications.tools_list_changed);
+        if agreed_to {
+            self.changes
+                .send_modify(|changes| changes.acknowledged = Some(id));
+        }
+    }
+
+    /// Whether a notification is one that was asked for: in the newest revision,
+    /// it names the subscription that it is for.
+    fn is_subscribed(&self, params: &str) -> bool {
+        !self.is_stateless() || subscription(params).is_some_and(|id| self.inbox.is_listening(id))
+    }
+}
+
+fn subscription(params: &str) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(rename = "_meta")]
+        meta: Meta,
+    }
+    #[derive(Deserialize)]
+    struct Meta {
+        #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+        id: Id,
+    }
+    // Some servers write every id as a string.
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Id {
+        Number(u64),
+        Text(String),
+    }
+    match serde_json::from_str::<Params>(params).ok()?.meta.id {
+        Id::Number(id) => Some(id),
+        Id::Text(id) => id.parse().ok(),
+    }
+}

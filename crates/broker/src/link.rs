@@ -1,0 +1,105 @@
+//! What carries messages to one server and back: a child's streams, or HTTP.
+//!
+//! A link knows bytes and frames, not what they mean: what arrives goes to the
+//! [`crate::inbox::Inbox`], and [`crate::session::Session`] decides what leaves.
+
+use std::fmt;
+use std::task::Context;
+
+use futures::future::BoxFuture;
+use rmcp::model::ProtocolVersion;
+
+/// A way to one server.
+pub(crate) trait Link: fmt::Debug + Send + Sync {
+    /// Hands one message over. Over stdio it is written, or waits in memory for
+    /// the server to read. Over HTTP its POST has been answered with headers
+    /// when this resolves; what the body brings goes to the inbox.
+    ///
+    /// The future may be dropped at any time; [`Link::cancel`] follows then, if
+    /// the message is a request.
+    fn send<'a>(&'a self, message: Outgoing<'a>) -> BoxFuture<'a, Result<(), LinkError>>;
+
+    /// Sends a notification, or an answer to a request of the server's, and
+    /// neither waits for it nor tells what became of it. May be called from a
+    /// `Drop`.
+    fn post(&self, message: String);
+
+    /// Brings in what has arrived and delivers it to the inbox, and sees to it
+    /// that `cx` is woken when more may have. Called with each poll of a flight
+    /// without an answer, so it must be quick. A link that delivers from tasks
+    /// of its own has nothing to do.
+    fn read(&self, flight: u64, cx: &mut Context<'_>);
+
+    /// The flight no longer waits. If it was the one to be woken for what
+    /// arrives, another one must be now.
+    fn left(&self, flight: u64);
+
+    /// Nobody waits for the answer to this request any more. Over stdio the
+    /// notification is written; over HTTP the request's stream is closed, and
+    /// the notification sent where the revision wants it. May be called from a
+    /// `Drop`.
+    fn cancel(&self, id: u64, notification: String);
+
+    /// The revision that was agreed on: from now on every message is of it.
+    fn agreed(&self, version: &ProtocolVersion);
+
+    /// Whether the server has stopped reading, so that answers to its requests
+    /// would only pile up.
+    fn is_congested(&self) -> bool {
+        false
+    }
+
+    /// Ends the connection from this side. Flights still in the air are lost.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// One message on its way out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outgoing<'a> {
+    /// The JSON-RPC message, without a line feed in it.
+    pub(crate) text: &'a str,
+    /// Its method (HTTP: `Mcp-Method`).
+    pub(crate) method: &'a str,
+    /// Its id, if it is a request.
+    pub(crate) id: Option<u64>,
+    /// The tool's name or the resource's URI (HTTP: `Mcp-Name`).
+    pub(crate) name: Option<&'a str>,
+    /// Arguments that are headers too, by header name (HTTP: `Mcp-Param-*`).
+    pub(crate) parameters: &'a [(String, String)],
+}
+
+/// Why a message did not get to the server, or its answer not back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub(crate) struct LinkError {
+    pub(crate) kind: LinkErrorKind,
+    /// One clause for people, without secrets.
+    pub(crate) reason: String,
+    /// Whether the server may have read the message.
+    pub(crate) sent: bool,
+}
+
+/// What sort of trouble it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LinkErrorKind {
+    /// The connection has ended: the server's input or output is closed, or its
+    /// session is gone.
+    Closed,
+    /// The server could not be reached.
+    Unreachable,
+    /// An HTTP status that is no success, with no JSON-RPC answer in its body.
+    Status(u16),
+    /// The server wants authorization that it did not get.
+    Unauthorized,
+}
+
+impl LinkError {
+    /// The connection has ended.
+    pub(crate) fn closed(reason: impl Into<String>, sent: bool) -> Self {
+        Self {
+            kind: LinkErrorKind::Closed,
+            reason: reason.into(),
+            sent,
+        }
+    }
+}

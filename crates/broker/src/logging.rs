@@ -1,0 +1,109 @@
+//! Servers' log messages, in the host's log.
+//!
+//! The host's log is read by people in terminals, and by programs: what a server
+//! says there is bounded, has no control characters and no secrets, and is
+//! always under the server's name.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::secrets::Secrets;
+
+/// The longest message, in characters.
+const MAX_MESSAGE: usize = 4_000;
+/// The longest name of a logger, in characters.
+const MAX_LOGGER: usize = 100;
+
+/// Logs a `notifications/message`.
+pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(default)]
+        level: String,
+        #[serde(default)]
+        logger: Option<String>,
+        #[serde(default)]
+        data: Value,
+    }
+    let Ok(params) = serde_json::from_str::<Params>(params) else {
+        tracing::debug!(server, "a log message that is not understood");
+        return;
+    };
+    let text = match &params.data {
+        Value::String(text) => fit(text, MAX_MESSAGE, secrets),
+        other => fit(&other.to_string(), MAX_MESSAGE, secrets),
+    };
+    let logger = params.logger.as_deref().unwrap_or_default();
+    let logger = fit(logger, MAX_LOGGER, secrets);
+    // The level is part of a call site, so there is one for each.
+    macro_rules! log {
+        ($level:ident) => {
+            tracing::$level!(target: "callgate_broker", server, logger, "a server logs: {text}")
+        };
+    }
+    match params.level.as_str() {
+        "emergency" | "alert" | "critical" | "error" => log!(error),
+        "warning" => log!(warn),
+        "notice" | "info" => log!(info),
+        _ => log!(debug),
+    }
+}
+
+/// A server's text as people may see it: without secrets, with control
+/// characters escaped, and no longer than this many characters.
+pub(crate) fn fit(text: &str, most: usize, secrets: &Secrets) -> String {
+    // A secret is found in the whole text only; but a text of any length need
+    // not be searched for what is shown of it. A secret that the cut goes
+    // through would be shown in part, so more is searched than shown.
+    let searched = most.saturating_mul(4).saturating_add(64 << 10);
+    let searched = text
+        .get(..text.floor_char_boundary(searched.min(text.len())))
+        .unwrap_or_default();
+    let redacted = secrets.redact(searched);
+    let mut shown = String::with_capacity(redacted.len().min(most));
+    for (count, character) in redacted.chars().enumerate() {
+        if count == most {
+            shown.push('…');
+            break;
+        }
+        if is_unfit(character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// Whether a character moves the cursor, hides text or turns its direction.
+fn is_unfit(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::spec::{Stdio, Transport};
+
+    #[test]
+    fn what_a_server_says_is_bounded_and_tame() {
+        let secrets = Secrets::of(&Transport::Stdio(Stdio {
+            env: BTreeMap::from([("TOKEN".to_owned(), "hunter2-hunter2".to_owned())]),
+            ..Stdio::default()
+        }));
+        let check = |text: &str, most, expected: &str| {
+            assert_eq!(fit(text, most, &secrets), expected);
+        };
+        check("plain é", 100, "plain é");
+        check("a\u{1b}[2Jb\r\n", 100, r"a\u{1b}[2Jb\u{d}\u{a}");
+        check("\u{202e}x", 100, r"\u{202e}x");
+        check("é".repeat(5).as_str(), 3, "ééé…");
+        check("is hunter2-hunter2 it", 100, "is [TOKEN] it");
+        // The cut would have left a part of it.
+        check("is hunter2-hunter2 it", 6, "is [TO…");
+        assert!(fit(&"x".repeat(10_000_000), 4_000, &secrets).len() < 4_010);
+    }
+}

@@ -1,0 +1,262 @@
+//! One connection to a server, whatever carries it: requests, answers, and what
+//! the server says of its own accord.
+
+use std::borrow::Cow;
+use std::pin::pin;
+use std::sync::{Arc, OnceLock, Weak};
+
+use rmcp::model::ProtocolVersion;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+use crate::asked::Asked;
+use crate::broker::ServerInfo;
+use crate::caller::{Caller, Offers};
+use crate::envelope::{self, Meta};
+use crate::failure::Failure;
+use crate::flight::Flight;
+use crate::inbox::{Inbox, Incoming, Who};
+use crate::link::{Link, LinkError, Outgoing};
+use crate::patience::{Clock, Patience};
+use crate::secrets::Secrets;
+
+/// A connection. It ends with [`Session::close`], or with the link.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) server: Arc<str>,
+    pub(crate) secrets: Secrets,
+    pub(crate) link: Arc<dyn Link>,
+    pub(crate) inbox: Arc<Inbox>,
+    /// The server's own requests.
+    pub(crate) asked: Asked,
+    /// What the caller offered when the connection was made.
+    offers: Offers,
+    agreed: OnceLock<Agreed>,
+    /// What each request says of the client in the newest revision, for
+    /// `offers`.
+    client: OnceLock<String>,
+    pub(crate) changes: watch::Sender<Changes>,
+}
+
+/// What client and server agreed on, and what the server said of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Agreed {
+    pub(crate) version: ProtocolVersion,
+    pub(crate) server_info: Option<ServerInfo>,
+    pub(crate) instructions: Option<String>,
+    pub(crate) abilities: Abilities,
+}
+
+/// What a server announced that the client makes use of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Abilities {
+    /// It tells when its list of tools has changed.
+    pub(crate) tools_changes: bool,
+    /// It sends log messages.
+    pub(crate) logging: bool,
+    /// It takes a call as a task (2025-11-25; later ones do so unasked).
+    pub(crate) tasks: bool,
+}
+
+/// What a server has told without being asked, counted, so that nothing is lost
+/// and nothing piles up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Changes {
+    /// How often the list of tools changed.
+    pub(crate) tools: u64,
+    /// The id of the last `subscriptions/listen` that was acknowledged with
+    /// `toolsListChanged`.
+    pub(crate) acknowledged: Option<u64>,
+}
+
+/// A request to send.
+#[derive(Debug, Clone)]
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a str,
+    /// The members of `params` as JSON, without braces and without `_meta`.
+    pub(crate) members: &'a str,
+    /// The tool's name or the resource's URI, for HTTP.
+    pub(crate) name: Option<&'a str>,
+    /// Arguments that are headers too, for HTTP.
+    pub(crate) parameters: &'a [(String, String)],
+    /// On whose behalf, if somebody's; progress is asked for and told to them.
+    pub(crate) who: Option<Who>,
+    /// The revision it is written in, if not the one agreed on.
+    pub(crate) version: Option<&'a ProtocolVersion>,
+}
+
+impl<'a> Request<'a> {
+    /// On nobody's behalf.
+    pub(crate) fn new(method: &'a str, members: &'a str) -> Self {
+        Self {
+            method,
+            members,
+            name: None,
+            parameters: &[],
+            who: None,
+            version: None,
+        }
+    }
+}
+
+impl Session {
+    /// A connection over which nothing has been said yet. `caller` is whom the
+    /// server's requests go to when they belong to no call, and whose offers
+    /// are announced where they are announced once.
+    pub(crate) fn new(
+        server: Arc<str>,
+        inbox: Arc<Inbox>,
+        link: Arc<dyn Link>,
+        caller: Arc<dyn Caller>,
+        secrets: Secrets,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|session: &Weak<Self>| {
+            let incoming: Weak<dyn Incoming> = session.clone();
+            inbox.attach(incoming);
+            Self {
+                server,
+                secrets,
+                link,
+                inbox,
+                offers: caller.offers(),
+                asked: Asked::new(session.clone(), caller),
+                agreed: OnceLock::new(),
+                client: OnceLock::new(),
+                changes: watch::Sender::default(),
+            }
+        })
+    }
+
+    /// What was agreed on, once it was.
+    pub(crate) fn agreed(&self) -> Option<&Agreed> {
+        self.agreed.get()
+    }
+
+    /// Sets what was agreed on; what is sent from now on is of that revision.
+    pub(crate) fn agree(&self, agreed: Agreed) {
+        self.link.agreed(&agreed.version);
+        // A second agreement is a mistake of the code; the first stays.
+        let _already = self.agreed.set(agreed);
+    }
+
+    /// Whether every request speaks for itself (2026-07-28).
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.agreed()
+            .is_some_and(|agreed| !agreed.version.has_initialize())
+    }
+
+    /// What the caller offered when the connection was made.
+    pub(crate) fn offers(&self) -> Offers {
+        self.offers
+    }
+
+    /// What the server tells without being asked.
+    pub(crate) fn watch_changes(&self) -> watch::Receiver<Changes> {
+        self.changes.subscribe()
+    }
+
+    /// Whether, and why, the connection is gone.
+    pub(crate) fn watch_lost(&self) -> watch::Receiver<Option<LinkError>> {
+        self.inbox.watch_lost()
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future, or
+    /// running out of patience, cancels the request.
+    pub(crate) async fn request(
+        &self,
+        request: Request<'_>,
+        patience: Patience,
+    ) -> Result<Box<RawValue>, Failure> {
+        let clock = Clock::start(patience, &self.asked);
+        let mut flight = self.open(&request)?;
+        let id = flight.id();
+        let answered = pin!(async {
+            self.send(&mut flight, &request).await?;
+            flight.answer().await
+        });
+        clock
+            .limit(answered, || self.inbox.progressed_at(id), &self.asked)
+            .await
+            .map_err(|failure| self.sayable(failure))
+    }
+
+    /// Opens a flight for a request, which [`Session::send`] sends.
+    pub(crate) fn open(&self, request: &Request<'_>) -> Result<Flight, Failure> {
+        let who = request.who.clone();
+        Flight::open(&self.inbox, &self.link, who, request.method).map_err(Failure::Lost)
+    }
+
+    /// Sends the request that a flight was opened for.
+    pub(crate) async fn send(
+        &self,
+        flight: &mut Flight,
+        request: &Request<'_>,
+    ) -> Result<(), Failure> {
+        let client = self.client(request);
+        let meta = Meta {
+            client: &client,
+            progress: request.who.is_some(),
+        };
+        let text = envelope::request(flight.id(), request.method, request.members, meta);
+        let outgoing = Outgoing {
+            text: &text,
+            method: request.method,
+            id: Some(flight.id()),
+            name: request.name,
+            parameters: request.parameters,
+        };
+        flight.send(outgoing).await
+    }
+
+    /// Sends a notification without parameters.
+    pub(crate) fn notify(&self, method: &str) {
+        self.link.post(envelope::notification(method));
+    }
+
+    /// Tells the server that the folders have changed, if it was told that it
+    /// would be.
+    pub(crate) fn roots_changed(&self) {
+        if self.offers.roots && self.agreed().is_some() && !self.is_stateless() {
+            self.notify("notifications/roots/list_changed");
+        }
+    }
+
+    /// Ends the connection.
+    pub(crate) async fn close(&self) {
+        self.asked.end();
+        self.link.close().await;
+    }
+
+    /// What a request says of the client.
+    fn client(&self, request: &Request<'_>) -> Cow<'_, str> {
+        let agreed = self.agreed();
+        let version = request.version.or(agreed.map(|agreed| &agreed.version));
+        let Some(version) = version.filter(|version| !version.has_initialize()) else {
+            return Cow::Borrowed("");
+        };
+        let logging = agreed.is_some_and(|agreed| agreed.abilities.logging);
+        let offers = match &request.who {
+            Some(who) => who.caller.offers(),
+            None => self.offers,
+        };
+        let stateless = || envelope::stateless(version, offers, logging);
+        if offers != self.offers || request.version.is_some() {
+            return Cow::Owned(stateless());
+        }
+        Cow::Borrowed(self.client.get_or_init(stateless))
+    }
+
+    /// A failure without secrets, and no longer than it should be.
+    fn sayable(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Refused(mut error) => {
+                error.message = self.secrets.message(&error.message).into();
+                if let Some(data) = &mut error.data {
+                    self.secrets.redact_value(data);
+                }
+                Failure::Refused(error)
+            }
+            other => other,
+        }
+    }
+}
