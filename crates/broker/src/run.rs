@@ -11,6 +11,7 @@ use crate::connection::{Failure, too_large};
 use crate::error::{CallError, code};
 use crate::judge::Judge;
 use crate::ledger::{Entry, Ledger, LedgerLine, MAX_LINES, Outcome};
+use crate::options::CallOptions;
 use crate::setup::RunSetup;
 use crate::shape::{Shaped, shape};
 use crate::target::Target;
@@ -52,6 +53,7 @@ impl Run {
         &self,
         target: Target,
         arguments: Box<RawValue>,
+        options: CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
         let protocol = |code, message: &str| CallError::Protocol {
             server: target.server.clone(),
@@ -110,7 +112,7 @@ impl Run {
             Ok(connection) => connection,
             Err(error) => return fail(entry, code::CONNECTION_CLOSED, &error.to_string()),
         };
-        let limit = server.call_timeout();
+        let limit = options.limit(server.call_timeout());
         let result = match connection.call(&target.tool, arguments, limit).await {
             Ok(result) => result,
             Err(Failure::Timeout(limit)) => {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callgate_broker::{CallError, Run, Target};
+use callgate_broker::{CallError, CallOptions, Run, Target};
 use callgate_catalog::Catalog;
 use callgate_sandbox::{CallHandler, ErrorClass, Thrown};
 use futures::FutureExt as _;
@@ -59,7 +59,7 @@ impl CallHandler for Calls {
                     function: &function,
                 },
             );
-            let result = run.call(target, input).await;
+            let result = run.call(target, input, CallOptions::default()).await;
             notify(
                 &observer,
                 Event::CallEnded {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use callgate_broker::{Asker, Broker, CallError, NobodyToAsk, ServerSpec, Status};
+use callgate_broker::{Asker, Broker, CallError, CallOptions, NobodyToAsk, ServerSpec, Status};
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::{CallFacts, Decision, Rules, Verdict};
 use callgate_rust_types::RustTypes;
@@ -252,7 +252,7 @@ impl Gate {
                 let run = self
                     .broker
                     .run(Arc::clone(&self.rules), Arc::clone(&self.asker));
-                run.call(target, arguments).await
+                run.call(target, arguments, CallOptions::default()).await
             }
             None => Err(calls::unknown_tool(
                 function,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate_broker::{CallError, code};
+use callgate_broker::{CallError, CallOptions, code};
 use expect_test::{Expect, expect};
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -78,7 +78,12 @@ async fn results_of_every_kind() {
     let mut typed = target(&server, "json_text");
     typed.has_output_schema = true;
     for (text, value) in [("{\"a\": 1}", "{\"a\": 1}"), ("{a", "\"{a\"")] {
-        let result = in_time(run.call(typed.clone(), raw(json!({ "text": text })))).await;
+        let result = in_time(run.call(
+            typed.clone(),
+            raw(json!({ "text": text })),
+            CallOptions::default(),
+        ))
+        .await;
         assert_eq!(show(result), value);
     }
     broker.shutdown().await;
@@ -93,7 +98,13 @@ async fn what_a_server_says_of_a_failure_has_no_secrets_and_a_bound() {
         "message": format!("no hunter2-hunter2 {long}"),
         "data": { "hunter2-hunter2": ["hunter2-hunter2"] },
     });
-    let result = run.call(target(&server, "rejects"), raw(arguments)).await;
+    let result = run
+        .call(
+            target(&server, "rejects"),
+            raw(arguments),
+            CallOptions::default(),
+        )
+        .await;
     match result {
         Err(CallError::Protocol { message, data, .. }) => {
             assert!(message.starts_with("no [TOKEN] éé"), "{message}");
@@ -241,7 +252,11 @@ async fn a_result_over_the_limit_costs_only_its_call() {
     expect![[r#"Protocol { server: "big", tool: "blob", code: -32050, message: "the answer is over the limit of 100000 bytes; ask the tool for less (a filter, a page), or raise the server's result limit", data: None }"#]].assert_eq(&large);
     assert_eq!(small, "\"xxx\"");
     let rows = run
-        .call(target(&server, "rows"), raw(json!({ "bytes": 200_000 })))
+        .call(
+            target(&server, "rows"),
+            raw(json!({ "bytes": 200_000 })),
+            CallOptions::default(),
+        )
         .await;
     match rows {
         Err(CallError::Protocol { code, .. }) => assert_eq!(code, code::RESULT_TOO_LARGE),

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate_broker::{Answer, Asker, Broker, NobodyToAsk, Question, Run};
+use callgate_broker::{Answer, Asker, Broker, CallOptions, NobodyToAsk, Question, Run};
 use callgate_policy::Rules;
 use expect_test::{Expect, expect};
 use futures::future::{BoxFuture, join_all};
@@ -136,7 +136,7 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
         let run = broker.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
         let mut target = target("flaky", "empty");
         target.read_only_hint = true;
-        let result = in_time(run.call(target, raw(json!({})))).await;
+        let result = in_time(run.call(target, raw(json!({})), CallOptions::default())).await;
         let shown = result.map_or_else(|error| error.to_string(), |value| value.to_string());
         expected.assert_eq(&shown);
         broker.shutdown().await;
@@ -191,11 +191,13 @@ async fn a_ledger_is_bounded() {
     let broker = in_time(Broker::start(vec![])).await;
     let run = broker.run(rules(&["*"], &[], &[]), Arc::new(NobodyToAsk));
     for _ in 0..10_000 {
-        run.call(target("no", "tool"), raw(json!({})))
+        run.call(target("no", "tool"), raw(json!({})), CallOptions::default())
             .await
             .expect_err("there is no server");
     }
-    let refused = run.call(target("no", "tool"), raw(json!({}))).await;
+    let refused = run
+        .call(target("no", "tool"), raw(json!({})), CallOptions::default())
+        .await;
     expect![[r#"Protocol { server: "no", tool: "tool", code: -32053, message: "a run may make 10000 calls, and this one has", data: None }"#]].assert_eq(&show(refused));
     assert_eq!(run.ledger().len(), 10_000);
 }

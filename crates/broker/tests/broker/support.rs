@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_broker::{
-    Broker, CallError, NobodyToAsk, Run, ServerSpec, ServerState, Status, Stdio, Target, Transport,
+    Broker, CallError, CallOptions, NobodyToAsk, Run, ServerSpec, ServerState, Status, Stdio,
+    Target, Transport,
 };
 use callgate_policy::Rules;
 use serde_json::Value;
@@ -104,7 +105,10 @@ pub fn raw(value: Value) -> Box<RawValue> {
 
 /// Calls a tool and gives its result, or its error, as one text.
 pub async fn call(run: &Run, server: &str, tool: &str, arguments: Value) -> String {
-    show(run.call(target(server, tool), raw(arguments)).await)
+    show(
+        run.call(target(server, tool), raw(arguments), CallOptions::default())
+            .await,
+    )
 }
 
 pub fn show(result: Result<Box<RawValue>, CallError>) -> String {
