@@ -1,7 +1,7 @@
 // `mcp`, the function stubs and the classes of the errors they throw.
 //
-// A call is one op: the input goes out as JSON text, the answer comes back as a value that was
-// parsed once. Any number of calls can be under way.
+// A call is one op: the input goes out as JSON text. The answers that are there come back together,
+// as values that were parsed once. Any number of calls can be under way.
 "use strict";
 
 ((globalThis) => {
@@ -12,16 +12,21 @@
     ErrorCaptureStackTrace,
     JSONParse,
     JSONStringify,
+    NumberMAX_SAFE_INTEGER,
     ObjectDefineProperty,
     ObjectFreeze,
     ObjectKeys,
+    Promise,
+    PromiseReject,
+    RangeError,
+    SafeMap,
     StringPrototypeIndexOf,
     StringPrototypeSlice,
     SymbolToStringTag,
     SyntaxError,
     TypeError,
   } = primordials;
-  const { op_callgate_call } = core.ops;
+  const { op_callgate_call, op_callgate_cancel } = core.ops;
   const shared = internals.callgate;
 
   const NAME_CHARS = 512;
@@ -51,10 +56,10 @@
     });
   }
 
-  // The error for a reply [class, message, fields], with the stack of the call.
-  function thrown(reply, site) {
-    const error = new classes[reply[0]](reply[1]);
-    const fields = JSONParse(reply[2]);
+  // The error for a reply of [message, fields], with the stack of the call.
+  function thrown(errorClass, reply, site) {
+    const error = new errorClass(reply[0]);
+    const fields = JSONParse(reply[1]);
     const keys = ObjectKeys(fields);
     for (let i = 0; i < keys.length; i++) {
       const key = keys[i];
@@ -100,18 +105,91 @@
     return text;
   }
 
-  async function invoke(name, input, caller) {
+  // No options.
+  const NONE = ObjectFreeze({ __proto__: null });
+
+  function checkOptions(name, options, signal, timeoutMs) {
+    if (typeof options !== "object") {
+      throw new TypeError(`${name}: the options must be an object, not ${kindOf(options)}`);
+    }
+    if (signal !== undefined && !shared.signals.is(signal)) {
+      throw new TypeError(`${name}: \`signal\` must be an AbortSignal, not ${kindOf(signal)}`);
+    }
+    if (timeoutMs === undefined) return;
+    if (typeof timeoutMs !== "number") {
+      throw new TypeError(`${name}: \`timeoutMs\` must be a number, not ${kindOf(timeoutMs)}`);
+    }
+    if (!(timeoutMs >= 1 && timeoutMs <= NumberMAX_SAFE_INTEGER)) {
+      throw new RangeError(`${name}: \`timeoutMs\` must be 1 or more milliseconds, not ${timeoutMs}`);
+    }
+  }
+
+  // The calls that wait for their answer, by number.
+  const waiting = new SafeMap();
+
+  function invoke(name, input, given, caller) {
     const site = { __proto__: null, name: "Error", message: "" };
     ErrorCaptureStackTrace(site, caller);
-    let text;
+    const options = given ?? NONE;
+    let signal, timeoutMs;
     try {
-      text = inputText(name, input);
+      // Read once, and here: an error of a getter is the script's own, with a place of its own.
+      signal = options.signal ?? undefined;
+      timeoutMs = options.timeoutMs;
     } catch (error) {
-      throw calledAt(error, site);
+      return PromiseReject(error);
     }
-    const reply = await op_callgate_call(name, text);
-    if (reply.failed !== undefined) throw thrown(reply.failed, site);
-    return reply.value;
+    let id;
+    try {
+      const text = inputText(name, input);
+      checkOptions(name, options, signal, timeoutMs);
+      if (signal !== undefined && shared.signals.isAborted(signal)) {
+        return PromiseReject(shared.signals.reason(signal));
+      }
+      id = op_callgate_call(name, text, timeoutMs ?? 0, signal !== undefined);
+    } catch (error) {
+      return PromiseReject(calledAt(error, site));
+    }
+    return new Promise((resolve, reject) => {
+      const call = { __proto__: null, resolve, reject, site, signal, abort: undefined };
+      waiting.set(id, call);
+      if (signal === undefined) return;
+      call.abort = () => {
+        waiting.delete(id);
+        op_callgate_cancel(id);
+        reject(shared.signals.reason(signal));
+      };
+      shared.signals.follow(signal, call.abort);
+    });
+  }
+
+  // What `deliver` takes for each reply; the same numbers are in src/worker/replies.rs. The numbers
+  // between them are those of `classes`, counted from 1.
+  const VALUE = 0, BROKEN = 5;
+
+  // Settles the calls of a list with number, kind and value of each reply, one after the other.
+  shared.deliver = (list) => {
+    for (let i = 0; i < list.length; i += 3) {
+      const call = waiting.get(list[i]);
+      if (call === undefined) continue;
+      waiting.delete(list[i]);
+      if (call.signal !== undefined) shared.signals.unfollow(call.signal, call.abort);
+      settle(call, list[i + 1], list[i + 2]);
+    }
+  };
+
+  function settle(call, kind, value) {
+    if (kind === VALUE) {
+      call.resolve(value);
+      return;
+    }
+    try {
+      call.reject(
+        kind === BROKEN ? calledAt(new TypeError(value), call.site) : thrown(classes[kind - 1], value, call.site),
+      );
+    } catch (error) {
+      call.reject(error);
+    }
   }
 
   // The content blocks of a result that is more than text: an object with them and nothing else.
@@ -165,14 +243,14 @@
         throw new SyntaxError(`mcp.json: the text of the result is no JSON: ${error.message}`, { cause: error });
       }
     },
-    callTool(name, input) {
+    callTool(name, input = undefined, options = undefined) {
       if (typeof name !== "string" || name.length > NAME_CHARS) {
         const got = typeof name === "string" ? `${name.length} characters` : `a ${typeof name}`;
-        return primordials.PromiseReject(
+        return PromiseReject(
           new TypeError(`mcp.callTool: the name must be a string of at most ${NAME_CHARS} characters, not ${got}`),
         );
       }
-      return invoke(name, input, mcp.callTool);
+      return invoke(name, input, options, mcp.callTool);
     },
   };
   ObjectDefineProperty(mcp, SymbolToStringTag, { __proto__: null, value: "mcp" });
@@ -181,8 +259,8 @@
   // The global function `name`.
   shared.makeStub = (name) => {
     const stub = {
-      [name](input) {
-        return invoke(name, input, stub);
+      [name](input, options = undefined) {
+        return invoke(name, input, options, stub);
       },
     }[name];
     return stub;

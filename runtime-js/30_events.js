@@ -15,6 +15,8 @@
     ObjectKeys,
     ReflectApply,
     SafeMap,
+    SafeSet,
+    SafeSetIterator,
     String,
     Symbol,
     SymbolToStringTag,
@@ -172,7 +174,20 @@
   class AbortSignal extends EventTarget {
     #aborted = false;
     #reason = undefined;
+    // What is called once when it aborts, before its listeners are; none until the first is there.
+    #followers = undefined;
     onabort = null;
+    static {
+      // For the other files: what a script makes of the prototype has no part in it.
+      shared.signals = {
+        __proto__: null,
+        is: (value) => typeof value === "object" && value !== null && #aborted in value,
+        isAborted: (signal) => signal.#aborted,
+        reason: (signal) => signal.#reason,
+        follow: (signal, follower) => (signal.#followers ??= new SafeSet()).add(follower),
+        unfollow: (signal, follower) => signal.#followers?.delete(follower),
+      };
+    }
     constructor(given = undefined) {
       if (given !== key) throw new TypeError("Illegal constructor");
       super();
@@ -188,6 +203,11 @@
       this.#reason = reason === undefined
         ? new DOMException("The signal has been aborted", "AbortError")
         : reason;
+      const followers = this.#followers;
+      this.#followers = undefined;
+      if (followers !== undefined) {
+        for (const follower of new SafeSetIterator(followers)) follower(this);
+      }
       const event = new Event("abort");
       if (typeof this.onabort === "function") FunctionPrototypeCall(this.onabort, this, event);
       this.dispatchEvent(event);
@@ -209,17 +229,23 @@
       return signal;
     }
     static any(signals) {
+      const { is, isAborted, reason, follow, unfollow } = shared.signals;
       const signal = new AbortSignal(key);
       const list = [...new primordials.SafeArrayIterator(primordials.ArrayFrom(signals))];
       for (let i = 0; i < list.length; i++) {
-        if (list[i].aborted) {
-          signal[abort](list[i].reason);
+        if (!is(list[i])) throw new TypeError("AbortSignal.any needs signals and nothing else");
+      }
+      for (let i = 0; i < list.length; i++) {
+        if (isAborted(list[i])) {
+          signal[abort](reason(list[i]));
           return signal;
         }
       }
-      for (let i = 0; i < list.length; i++) {
-        list[i].addEventListener("abort", () => signal[abort](list[i].reason), { once: true });
-      }
+      const follower = (aborted) => {
+        for (let i = 0; i < list.length; i++) unfollow(list[i], follower);
+        signal[abort](reason(aborted));
+      };
+      for (let i = 0; i < list.length; i++) follow(list[i], follower);
       return signal;
     }
     get [SymbolToStringTag]() { return "AbortSignal"; }

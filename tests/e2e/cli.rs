@@ -308,9 +308,11 @@ fn the_declarations_of_one_tool() {
         expect![[r#"
             exit code 0
             --- stdout
+            /** Of one call. Past `timeoutMs` it throws McpTimeoutError. */
+            type CallOptions = { signal?: AbortSignal; timeoutMs?: number };
             declare namespace mcp {
               /** Calls a tool by the name of its function. */
-              function callTool<T = unknown>(name: string, input?: object): Promise<T>;
+              function callTool<T = unknown>(name: string, input?: object, options?: CallOptions): Promise<T>;
               /** The text of an `unknown` result; throws if it has none. */
               function text(result: unknown): string;
               /** An `unknown` result as a value: its text parsed, or what is a value already. `T` is taken on trust. */
@@ -353,7 +355,7 @@ fn the_declarations_of_one_tool() {
              /** Only entries of this level */ level?: "debug" | "info" | "warn" | "error";
              /** Only entries of this service */ service?: string;
              /** At most this many entries, oldest first; without it, all (integer, ≥ 0) */ limit?: number;
-            }): Promise<{ entries: LogEntry[] }>;
+            }, options?: CallOptions): Promise<{ entries: LogEntry[] }>;
             --- stderr
         "#]],
     );

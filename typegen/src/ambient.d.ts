@@ -1,6 +1,8 @@
+/** Of one call. Past `timeoutMs` it throws McpTimeoutError. */
+type CallOptions = { signal?: AbortSignal; timeoutMs?: number };
 declare namespace mcp {
   /** Calls a tool by the name of its function. */
-  function callTool<T = unknown>(name: string, input?: object): Promise<T>;
+  function callTool<T = unknown>(name: string, input?: object, options?: CallOptions): Promise<T>;
   /** The text of an `unknown` result; throws if it has none. */
   function text(result: unknown): string;
   /** An `unknown` result as a value: its text parsed, or what is a value already. `T` is taken on trust. */

@@ -171,7 +171,7 @@ impl Declarations {
         for function in others {
             text.push_str("declare function ");
             text.push_str(&function.name);
-            text.push_str("(input?: any): Promise<any>;\n");
+            text.push_str("(input?: any, options?: CallOptions): Promise<any>;\n");
         }
         text
     }
@@ -267,7 +267,7 @@ impl Declarations {
             "(input: "
         });
         self.print(&function.input, text, comments);
-        text.push_str("): Promise<");
+        text.push_str(", options?: CallOptions): Promise<");
         self.print(&function.output, text, comments);
         text.push_str(">;\n");
     }

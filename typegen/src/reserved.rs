@@ -256,6 +256,7 @@ const TYPES: &[&str] = &[
     "BooleanConstructor",
     "BufferSource",
     "BuiltinIteratorReturn",
+    "CallOptions",
     "CallableFunction",
     "Capitalize",
     "ClassAccessorDecoratorContext",

@@ -85,7 +85,7 @@ fn a_part_shows_only_what_it_needs() {
     assert_eq!(
         declarations.text(Detail::Full, |function| function == "server_b"),
         "type Metal = { x?: unknown };\n\
-         declare function server_b(input?: { v?: Metal }): Promise<unknown>;\n"
+         declare function server_b(input?: { v?: Metal }, options?: CallOptions): Promise<unknown>;\n"
     );
     assert_eq!(declarations.text(Detail::Full, |_| false), "");
 }
@@ -264,8 +264,8 @@ fn long_chains_of_references_spoil_no_other_tools_types() {
             || function == "server_d"),
         "type Edge = { to?: Vertex };\n\
          type Vertex = { out?: Edge };\n\
-         declare function server_c(input?: { e?: Edge }): Promise<unknown>;\n\
-         declare function server_d(input?: { e?: Edge }): Promise<unknown>;\n"
+         declare function server_c(input?: { e?: Edge }, options?: CallOptions): Promise<unknown>;\n\
+         declare function server_d(input?: { e?: Edge }, options?: CallOptions): Promise<unknown>;\n"
     );
     let text = declarations.text(Detail::Full, |function| function == "server_a");
     assert!(

@@ -75,8 +75,8 @@ fn what_a_real_catalog_costs() {
         compact JSON      113511     25103
         name                3180       647
         summary            11437      2311
-        signature          26516      6683
-        full               84665     19578
+        signature          29207      7200
+        full               87356     20049
     "#]]
     .assert_eq(&table);
 }

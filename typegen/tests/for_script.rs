@@ -37,43 +37,43 @@ fn a_name_brings_what_it_needs() {
     check(
         Some(&[]),
         expect![[r#"
-        declare function log_get(input?: any): Promise<any>;
-        declare function log_put(input?: any): Promise<any>;
-    "#]],
+            declare function log_get(input?: any, options?: CallOptions): Promise<any>;
+            declare function log_put(input?: any, options?: CallOptions): Promise<any>;
+        "#]],
     );
     check(
         Some(&["log_get"]),
         expect![[r#"
-        type LogEntry = { at?: When };
-        type When = { unix?: number };
-        declare function log_get(input?: { text?: string }): Promise<{ entry?: LogEntry }>;
-        declare function log_put(input?: any): Promise<any>;
-    "#]],
+            type LogEntry = { at?: When };
+            type When = { unix?: number };
+            declare function log_get(input?: { text?: string }, options?: CallOptions): Promise<{ entry?: LogEntry }>;
+            declare function log_put(input?: any, options?: CallOptions): Promise<any>;
+        "#]],
     );
     check(
         Some(&["When"]),
         expect![[r#"
-        type When = { unix?: number };
-        declare function log_get(input?: any): Promise<any>;
-        declare function log_put(input?: any): Promise<any>;
-    "#]],
+            type When = { unix?: number };
+            declare function log_get(input?: any, options?: CallOptions): Promise<any>;
+            declare function log_put(input?: any, options?: CallOptions): Promise<any>;
+        "#]],
     );
     check(
         Some(&["LogEntry", "log_put", "console"]),
         expect![[r#"
-        type LogEntry = { at?: When };
-        type When = { unix?: number };
-        declare function log_put(input?: { entry?: LogEntry }): Promise<unknown>;
-        declare function log_get(input?: any): Promise<any>;
-    "#]],
+            type LogEntry = { at?: When };
+            type When = { unix?: number };
+            declare function log_put(input?: { entry?: LogEntry }, options?: CallOptions): Promise<unknown>;
+            declare function log_get(input?: any, options?: CallOptions): Promise<any>;
+        "#]],
     );
     check(
         None,
         expect![[r#"
-        type LogEntry = { at?: When };
-        type When = { unix?: number };
-        declare function log_get(input?: { text?: string }): Promise<{ entry?: LogEntry }>;
-        declare function log_put(input?: { entry?: LogEntry }): Promise<unknown>;
-    "#]],
+            type LogEntry = { at?: When };
+            type When = { unix?: number };
+            declare function log_get(input?: { text?: string }, options?: CallOptions): Promise<{ entry?: LogEntry }>;
+            declare function log_put(input?: { entry?: LogEntry }, options?: CallOptions): Promise<unknown>;
+        "#]],
     );
 }

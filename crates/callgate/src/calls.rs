@@ -1,12 +1,12 @@
 //! From the sandbox's calls to the broker's: a generated name becomes a
 //! server and a tool, and the broker's error becomes what the script throws.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use callgate_broker::{CallError, CallOptions, Run, Target};
+use callgate_broker::{CallError, CallOptions, Place, Run, Target};
 use callgate_catalog::Catalog;
-use callgate_sandbox::{CallHandler, ErrorClass, Thrown};
+use callgate_sandbox::{CallHandler, ErrorClass, ScriptCall, Thrown};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::json;
@@ -30,14 +30,38 @@ pub(crate) struct Calls {
     pub(crate) next: AtomicU64,
     /// How many names were no tool.
     pub(crate) unknown: AtomicU64,
+    /// The author's text.
+    pub(crate) source: Arc<str>,
+    /// The UTF-16 units of each of its lines; read when the first call has a
+    /// place.
+    pub(crate) lines: OnceLock<Vec<u32>>,
+}
+
+impl Calls {
+    /// The place that a worker says, if the author's text has it.
+    fn place(&self, (line, column): (u32, u32)) -> Option<Place> {
+        let units = |line: &str| u32::try_from(line.encode_utf16().count()).unwrap_or(u32::MAX);
+        let lines = self
+            .lines
+            .get_or_init(|| self.source.split('\n').map(units).collect());
+        let index = usize::try_from(line.checked_sub(1)?).ok()?;
+        let length = *lines.get(index)?;
+        // A call can stand at the last unit of a line, and not behind it.
+        (1..=length)
+            .contains(&column)
+            .then_some(Place { line, column })
+    }
 }
 
 impl CallHandler for Calls {
-    fn call(
-        &self,
-        function: String,
-        input: Box<RawValue>,
-    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+    fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+        let options = CallOptions {
+            timeout: call.timeout,
+            place: call.place.and_then(|place| self.place(place)),
+        };
+        let ScriptCall {
+            function, input, ..
+        } = call;
         // A name that is no tool reaches no server, so it is not a call: it
         // has no number and no ledger line.
         let Some(target) = target(&self.catalog, &function) else {
@@ -52,31 +76,50 @@ impl CallHandler for Calls {
         let observer = self.observer.clone();
         let call = self.next.fetch_add(1, Ordering::Relaxed);
         async move {
-            notify(
-                &observer,
-                Event::CallStarted {
-                    call,
-                    function: &function,
-                },
-            );
-            let result = run.call(target, input, CallOptions::default()).await;
-            notify(
-                &observer,
-                Event::CallEnded {
-                    call,
-                    function: &function,
-                    ok: result.is_ok(),
-                },
-            );
-            result.map_err(|error| thrown(&function, error))
+            let mut watched = Watched::start(observer, call, function);
+            let result = run.call(target, input, options).await;
+            watched.ok = result.is_ok();
+            result.map_err(|error| thrown(&watched.function, error))
         }
         .boxed()
     }
 }
 
-fn notify(observer: &Option<Observer>, event: Event<'_>) {
-    if let Some(observer) = observer {
-        observer(event);
+/// A call that those who watch the run are told of: its end too where it is
+/// dropped, which is how a script and a run cancel calls.
+struct Watched {
+    observer: Option<Observer>,
+    call: u64,
+    function: String,
+    ok: bool,
+}
+
+impl Watched {
+    fn start(observer: Option<Observer>, call: u64, function: String) -> Self {
+        if let Some(observer) = &observer {
+            observer(Event::CallStarted {
+                call,
+                function: &function,
+            });
+        }
+        Self {
+            observer,
+            call,
+            function,
+            ok: false,
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Some(observer) = &self.observer {
+            observer(Event::CallEnded {
+                call: self.call,
+                function: &self.function,
+                ok: self.ok,
+            });
+        }
     }
 }
 

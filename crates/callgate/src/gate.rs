@@ -2,8 +2,8 @@
 //! them.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use callgate_broker::{Asker, Broker, CallError, CallOptions, NobodyToAsk, ServerSpec, Status};
@@ -424,6 +424,8 @@ impl Gate {
             observer: request.observer.clone(),
             next: AtomicU64::new(0),
             unknown: AtomicU64::new(0),
+            source: Arc::clone(&request.source),
+            lines: OnceLock::new(),
         });
         let stretch = |stretch: callgate_script::Stretch| Stretch {
             line: stretch.line,

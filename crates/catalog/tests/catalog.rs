@@ -239,7 +239,7 @@ fn declarations_are_those_of_the_tools() {
     let (catalog, _) = build(&[("s", tool("a")), ("s", tool("b"))]);
     assert_eq!(
         catalog.declarations(Detail::Full, |function| function == "s_b"),
-        "declare function s_b(input?: { [key: string]: unknown }): Promise<unknown>;\n"
+        "declare function s_b(input?: { [key: string]: unknown }, options?: CallOptions): Promise<unknown>;\n"
     );
 }
 

@@ -199,6 +199,10 @@ fn parameters(at: &str, declarations: &str) -> Option<String> {
             .map(|rest| ("", rest))
     })?;
     let (parameters, _) = rest.split_once("): Promise<")?;
+    // Of every function, and of no interest where its input is wrong.
+    let parameters = parameters
+        .strip_suffix(", options?: CallOptions")
+        .unwrap_or(parameters);
     let plain = crate::scan::without_comments(parameters);
     let line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     Some(shortened_parameters(&line))

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_sandbox::{
-    CallHandler, Job, Launcher, LauncherOptions, Limits, Stretch, Thrown, WorkerProgram,
-    worker_main_if_requested,
+    CallHandler, Job, Launcher, LauncherOptions, Limits, ScriptCall, Stretch, Thrown,
+    WorkerProgram, worker_main_if_requested,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -22,11 +22,7 @@ const ROUNDS: usize = 40;
 struct Answer(Box<RawValue>);
 
 impl CallHandler for Answer {
-    fn call(
-        &self,
-        _: String,
-        _: Box<RawValue>,
-    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+    fn call(&self, _: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
         let answer = self.0.clone();
         async move { Ok(answer) }.boxed()
     }

@@ -16,6 +16,6 @@ mod worker;
 
 pub use callgate_wire::{ErrorClass, Stretch, Thrown};
 pub use ended::{Captured, End, Ended, Returned, ScriptException, WhichLimit};
-pub use host::{CallHandler, Launcher, LauncherOptions, WorkerProgram};
+pub use host::{CallHandler, Launcher, LauncherOptions, ScriptCall, WorkerProgram};
 pub use job::{Job, Limits};
 pub use worker::worker_main_if_requested;

@@ -4,30 +4,41 @@
 //! as [`Link`].
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use callgate_wire::{ErrorClass, Stretch, Text, Thrown, author_place};
+use callgate_wire::{Stretch, author_place};
 use deno_core::url::{Url, form_urlencoded, quirks};
 use deno_core::{Extension, ExtensionFileSource, OpDecl, OpState, ToV8, op2, v8};
 use deno_error::JsErrorBox;
-use tokio::sync::oneshot;
 
 /// What the ops need of the worker.
 pub(crate) trait Link {
-    /// Sends a call; the reply comes through the receiver. An error is for the script to catch.
-    fn call(&self, tool: String, input: String) -> Result<Receiver, String>;
-    /// Takes it that the reply to a call is about to reach the script.
-    fn answered(&self);
+    /// Sends a call and says its number; the reply goes to `deliver` in `20_mcp.js`. An error is for
+    /// the script to catch.
+    fn call(&self, call: Made) -> Result<u64, String>;
+    /// Takes it that the script no longer waits for the call with this number.
+    fn cancel(&self, call: u64);
     /// Takes one console message.
     fn print(&self, level: u8, message: String);
     /// Takes the end of the script.
     fn done(&self, done: Told);
 }
 
-/// Where the reply to a call comes from.
-pub(crate) type Receiver = oneshot::Receiver<Result<Text, Thrown>>;
+/// A call as `20_mcp.js` makes it.
+pub(crate) struct Made {
+    /// Name of the function.
+    pub(crate) tool: String,
+    /// JSON text.
+    pub(crate) input: String,
+    /// Milliseconds that the script gives it.
+    pub(crate) timeout_ms: Option<u64>,
+    /// Whether the script may cancel it.
+    pub(crate) cancellable: bool,
+    /// Where the script makes it, in its author's text.
+    pub(crate) place: Option<(u32, u32)>,
+}
 
 /// How the script ended, as `99_start.js` tells it.
 pub(crate) struct Told {
@@ -110,6 +121,7 @@ const ALLOWED_BUILTINS: &[&str] = &[
 
 const OPS: &[OpDecl] = &[
     op_callgate_call(),
+    op_callgate_cancel(),
     op_callgate_decode(),
     op_callgate_done(),
     op_callgate_encode(),
@@ -127,48 +139,6 @@ const OPS: &[OpDecl] = &[
 struct Clock {
     start: Instant,
     origin: SystemTime,
-}
-
-/// The reply to a call: `{ value }`, parsed, or `{ failed: [class, message, fields] }`.
-struct CallReply(Result<Text, Thrown>);
-
-impl<'a> ToV8<'a> for CallReply {
-    type Error = JsErrorBox;
-
-    fn to_v8<'i>(
-        self,
-        scope: &mut v8::PinScope<'a, 'i>,
-    ) -> Result<v8::Local<'a, v8::Value>, JsErrorBox> {
-        let (key, value) = match self.0 {
-            Ok(json) => {
-                let text = string(scope, &json)?;
-                drop(json);
-                // A text that is no JSON leaves V8's own SyntaxError behind, which is dropped here
-                // for one that says where it came from.
-                v8::tc_scope!(let scope, scope);
-                let value = v8::json::parse(scope, text)
-                    .ok_or_else(|| JsErrorBox::type_error("the result of the call is not JSON"))?;
-                ("value", value)
-            }
-            Err(thrown) => {
-                let class = match thrown.class {
-                    ErrorClass::Tool => 0,
-                    ErrorClass::Protocol => 1,
-                    ErrorClass::Timeout => 2,
-                    ErrorClass::Denied => 3,
-                };
-                let parts = [
-                    v8::Integer::new(scope, class).into(),
-                    string(scope, &thrown.message)?.into(),
-                    string(scope, &thrown.fields)?.into(),
-                ];
-                ("failed", v8::Array::new_with_elements(scope, &parts).into())
-            }
-        };
-        let key = string(scope, key)?;
-        let null = v8::null(scope).into();
-        Ok(v8::Object::with_prototype_and_properties(scope, null, &[key.into()], &[value]).into())
-    }
 }
 
 /// An array of strings, or null.
@@ -200,23 +170,63 @@ fn string<'a>(
         .ok_or_else(|| JsErrorBox::range_error("the text is longer than a string can be"))
 }
 
-#[op2]
+/// Makes a call and gives its number. A timeout of 0 is none.
+#[op2(fast)]
 fn op_callgate_call(
+    scope: &mut v8::PinScope<'_, '_>,
     state: &mut OpState,
     #[string] tool: String,
     #[string] input: String,
-) -> Result<impl Future<Output = Result<CallReply, JsErrorBox>> + use<>, JsErrorBox> {
-    let link = Rc::clone(state.borrow::<Rc<dyn Link>>());
-    let reply = link.call(tool, input).map_err(JsErrorBox::type_error)?;
-    Ok(async move {
-        let outcome = reply.await;
-        link.answered();
-        match outcome {
-            Ok(outcome) => Ok(CallReply(outcome)),
-            // The sender lives as long as the worker.
-            Err(_) => Err(JsErrorBox::generic("the worker is ending")),
+    timeout_ms: f64,
+    cancellable: bool,
+) -> Result<f64, JsErrorBox> {
+    let made = Made {
+        tool,
+        input,
+        timeout_ms: (timeout_ms >= 1.0).then_some(timeout_ms as u64),
+        cancellable,
+        place: place_of_call(scope),
+    };
+    let link = state.borrow::<Rc<dyn Link>>();
+    let id = link.call(made).map_err(JsErrorBox::type_error)?;
+    Ok(id as f64)
+}
+
+/// The script no longer waits for the call with this number.
+#[op2(fast)]
+fn op_callgate_cancel(state: &mut OpState, call: f64) {
+    state.borrow::<Rc<dyn Link>>().cancel(call as u64);
+}
+
+/// Frames of a stack that are looked at for the script's: ours come first.
+const FRAMES: usize = 4;
+
+thread_local! {
+    /// V8's number of the script, once a frame of it was seen: names of frames cost more.
+    static SCRIPT: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// The author's place of the innermost frame of the script, if it is near.
+fn place_of_call(scope: &mut v8::PinScope<'_, '_>) -> Option<(u32, u32)> {
+    let stack = v8::StackTrace::current_stack_trace(scope, FRAMES)?;
+    let script = SCRIPT.get();
+    for index in 0..stack.get_frame_count() {
+        let frame = stack.get_frame(scope, index)?;
+        let id = frame.get_script_id();
+        if script.is_none() {
+            let name = frame.get_script_name(scope)?;
+            if name.to_rust_string_lossy(scope).starts_with("ext:") {
+                continue;
+            }
+            SCRIPT.set(Some(id));
+        } else if script != Some(id) {
+            continue;
         }
-    })
+        let line = u32::try_from(frame.get_line_number()).ok()?;
+        let column = u32::try_from(frame.get_column()).ok()?;
+        return STRETCHES.with(|slot| author_place(&slot.borrow(), line, column));
+    }
+    None
 }
 
 #[op2(fast)]

@@ -152,8 +152,7 @@ async fn a_handler_that_panics_is_an_error_of_the_call() {
     impl callgate_sandbox::CallHandler for Broken {
         fn call(
             &self,
-            _: String,
-            _: Box<serde_json::value::RawValue>,
+            _: callgate_sandbox::ScriptCall,
         ) -> futures::future::BoxFuture<
             'static,
             Result<Box<serde_json::value::RawValue>, callgate_sandbox::Thrown>,

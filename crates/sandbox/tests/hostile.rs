@@ -78,6 +78,9 @@ async fn check(name: &str, bytes: &[u8], expected: &str) {
 fn call(tool: &str, input: &str) -> WorkerFrame {
     WorkerFrame::Call(Call {
         id: 1,
+        timeout_ms: Some(u64::MAX),
+        cancellable: true,
+        place: Some((u32::MAX, 0)),
         tool: tool.into(),
         input: input.into(),
     })
@@ -219,6 +222,17 @@ async fn a_flood_of_calls_ends() {
         ended.end
     );
     assert_eq!(ended.calls, 10_000);
+}
+
+#[tokio::test]
+async fn a_flood_of_cancels_is_nothing() {
+    // Of calls that were never made, made twice under one number, and cancelled before.
+    let mut frames = vec![call("never", "{}"); 2];
+    frames.extend((0..20_000).map(|n| WorkerFrame::Cancel { call: n % 3 }));
+    frames.extend([call("never", "{}"), WorkerFrame::Done(Done::NeverSettled)]);
+    let ended = run(&bytes(frames)).await;
+    assert!(matches!(ended.end, End::NeverSettled), "{:?}", ended.end);
+    assert_eq!(ended.calls, 3);
 }
 
 #[tokio::test]

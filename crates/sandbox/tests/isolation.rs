@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate_sandbox::{CallHandler, End, Launcher, LauncherOptions, Thrown, WorkerProgram};
+use callgate_sandbox::{
+    CallHandler, End, Launcher, LauncherOptions, ScriptCall, Thrown, WorkerProgram,
+};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
@@ -31,11 +33,7 @@ struct Seen {
 }
 
 impl CallHandler for Look {
-    fn call(
-        &self,
-        _: String,
-        _: Box<RawValue>,
-    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+    fn call(&self, _: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
         let seen = Arc::clone(&self.seen);
         let kill = self.kill;
         async move {

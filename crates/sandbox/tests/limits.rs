@@ -353,8 +353,7 @@ struct CancelOnCall(CancellationToken);
 impl callgate_sandbox::CallHandler for CancelOnCall {
     fn call(
         &self,
-        _: String,
-        _: Box<serde_json::value::RawValue>,
+        _: callgate_sandbox::ScriptCall,
     ) -> futures::future::BoxFuture<
         'static,
         Result<Box<serde_json::value::RawValue>, callgate_sandbox::Thrown>,

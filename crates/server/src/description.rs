@@ -18,7 +18,8 @@ pub(crate) fn run_script(gate: &Gate) -> String {
          - A function that returns unknown gives its text as a string, null if there is none, or \
          {{ content: [...] }} for images and resources.\n\
          - A failing call throws McpToolError, McpProtocolError, McpTimeoutError or \
-         McpDeniedError; catch it to go on. A denied call will be denied again.\n\
+         McpDeniedError; catch it to go on. A denied call will be denied again. Every function takes \
+         {{ signal, timeoutMs }} as its second argument.\n\
          - Output over {} bytes keeps its head and tail; script time is limited to {} ms, waiting \
          for functions not counted.\n",
         limits.output_bytes,

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::encode::{kind, tag};
+use crate::encode::{call_flags, kind, tag};
 use crate::frames::*;
 use crate::{HEADER_BYTES, LENGTH_BYTES, Text, VERSION, WireError, stretches};
 
@@ -179,11 +179,12 @@ impl FromWire for WorkerFrame {
                 r.end()?;
                 Ok(Self::Ready { pid })
             }
-            kind::CALL => Ok(Self::Call(Call {
-                id: r.u64("id")?,
-                tool: r.text("tool")?,
-                input: r.rest("input")?,
-            })),
+            kind::CALL => Ok(Self::Call(call(&mut r)?)),
+            kind::CANCEL => {
+                let call = r.u64("call")?;
+                r.end()?;
+                Ok(Self::Cancel { call })
+            }
             kind::OUTPUT => {
                 let level = match r.u8("level")? {
                     0 => Level::Debug,
@@ -220,6 +221,29 @@ impl FromWire for WorkerFrame {
             kind => Err(WireError::Kind { kind }),
         }
     }
+}
+
+fn call(r: &mut Reader) -> Result<Call, WireError> {
+    let id = r.u64("id")?;
+    let flags = r.u8("flags")?;
+    if flags & !call_flags::ALL != 0 {
+        return Err(bad("flags", flags));
+    }
+    let has = |bit: u8| flags & bit != 0;
+    Ok(Call {
+        id,
+        cancellable: has(call_flags::CANCELLABLE),
+        timeout_ms: match has(call_flags::TIMEOUT) {
+            true => Some(r.u64("timeout_ms")?),
+            false => None,
+        },
+        place: match has(call_flags::PLACE) {
+            true => Some((r.u32("line")?, r.u32("column")?)),
+            false => None,
+        },
+        tool: r.text("tool")?,
+        input: r.rest("input")?,
+    })
 }
 
 fn done(r: &mut Reader) -> Result<Done, WireError> {

@@ -100,8 +100,21 @@ impl ToWire for WorkerFrame {
             Self::Call(call) => {
                 let mut w = Writer::new(kind::CALL);
                 w.u64(call.id);
+                w.u8(call_flags::of(&call));
+                if let Some(milliseconds) = call.timeout_ms {
+                    w.u64(milliseconds);
+                }
+                if let Some((line, column)) = call.place {
+                    w.u32(line);
+                    w.u32(column);
+                }
                 w.text(&call.tool);
                 w.finish(call.input, max_frame)
+            }
+            Self::Cancel { call } => {
+                let mut w = Writer::new(kind::CANCEL);
+                w.u64(call);
+                w.finish(Text::default(), max_frame)
             }
             Self::Output(output) => {
                 let mut w = Writer::new(kind::OUTPUT);
@@ -188,6 +201,24 @@ pub(crate) mod kind {
     pub(crate) const OUTPUT_END: u8 = 0x84;
     pub(crate) const LIMIT_HIT: u8 = 0x85;
     pub(crate) const DONE: u8 = 0x86;
+    pub(crate) const CANCEL: u8 = 0x87;
+}
+
+/// The bits that say what a call's frame has besides what all have.
+pub(crate) mod call_flags {
+    use crate::frames::Call;
+
+    pub(crate) const TIMEOUT: u8 = 1;
+    pub(crate) const PLACE: u8 = 2;
+    pub(crate) const CANCELLABLE: u8 = 4;
+    pub(crate) const ALL: u8 = TIMEOUT | PLACE | CANCELLABLE;
+
+    pub(crate) fn of(call: &Call) -> u8 {
+        let bit = |set: bool, bit: u8| if set { bit } else { 0 };
+        bit(call.timeout_ms.is_some(), TIMEOUT)
+            | bit(call.place.is_some(), PLACE)
+            | bit(call.cancellable, CANCELLABLE)
+    }
 }
 
 /// The bytes that tell variants within a kind apart.

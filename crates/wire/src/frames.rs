@@ -21,6 +21,12 @@ pub enum WorkerFrame {
     },
     /// The script calls a function.
     Call(Call),
+    /// The script no longer waits for a call: it is to be dropped, and is not answered. One that is
+    /// answered already, or was never made, is nothing to the host.
+    Cancel {
+        /// The call's id.
+        call: u64,
+    },
     /// A message of the console, in the head of the output.
     Output(Output),
     /// The tail of the output; sent once, before `Done`, or when the script is stopped.
@@ -85,6 +91,13 @@ pub struct WorkerLimits {
 pub struct Call {
     /// Chosen by the worker, to match the reply.
     pub id: u64,
+    /// Milliseconds that the script gives the call; `None` leaves it to the host.
+    pub timeout_ms: Option<u64>,
+    /// Whether a [`WorkerFrame::Cancel`] may follow. Without this, one is nothing to the host.
+    pub cancellable: bool,
+    /// Line and column of the call in the author's text, from 1, as far as the worker knows. A hint
+    /// for a person: nothing says that the text has such a place.
+    pub place: Option<(u32, u32)>,
     /// Name of the function, as the script gave it. Nothing is known about it.
     pub tool: Text,
     /// The input as JSON text. Nothing is known about it but that it is UTF-8.

@@ -68,6 +68,21 @@ fn host_frame() -> impl Strategy<Value = HostFrame> {
     prop_oneof![start, reply]
 }
 
+fn call() -> impl Strategy<Value = Call> {
+    let timeout = prop::option::of(any::<u64>());
+    let place = prop::option::of(any::<(u32, u32)>());
+    (any::<u64>(), timeout, any::<bool>(), place, text(), text()).prop_map(
+        |(id, timeout_ms, cancellable, place, tool, input)| Call {
+            id,
+            timeout_ms,
+            cancellable,
+            place,
+            tool,
+            input,
+        },
+    )
+}
+
 fn worker_frame() -> impl Strategy<Value = WorkerFrame> {
     let level = prop_oneof![
         Just(Level::Debug),
@@ -103,11 +118,8 @@ fn worker_frame() -> impl Strategy<Value = WorkerFrame> {
     ];
     prop_oneof![
         any::<u32>().prop_map(|pid| WorkerFrame::Ready { pid }),
-        (any::<u64>(), text(), text()).prop_map(|(id, tool, input)| WorkerFrame::Call(Call {
-            id,
-            tool,
-            input
-        })),
+        call().prop_map(WorkerFrame::Call),
+        any::<u64>().prop_map(|call| WorkerFrame::Cancel { call }),
         (level, text()).prop_map(|(level, text)| WorkerFrame::Output(Output { level, text })),
         (any::<u64>(), any::<u64>(), text()).prop_map(|(cut_bytes, cut_lines, tail)| {
             WorkerFrame::OutputEnd(OutputEnd {
@@ -236,8 +248,33 @@ fn what_is_wrong_is_said() {
     );
     check(&[VERSION, 0x83, 1, 0xff], WireError::Utf8 { field: "text" });
     check(
-        &[VERSION, 0x82, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, b'x'],
+        &[VERSION, 0x82, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, b'x'],
         WireError::Short { field: "tool" },
+    );
+    check(
+        &[VERSION, 0x82, 0, 0, 0, 0, 0, 0, 0, 0, 8],
+        WireError::Value {
+            field: "flags",
+            value: 8,
+        },
+    );
+    check(
+        &[VERSION, 0x82, 0, 0, 0, 0, 0, 0, 0, 0, 1, 5, 0, 0, 0],
+        WireError::Short {
+            field: "timeout_ms",
+        },
+    );
+    check(
+        &[VERSION, 0x82, 0, 0, 0, 0, 0, 0, 0, 0, 2, 5, 0, 0, 0],
+        WireError::Short { field: "column" },
+    );
+    check(
+        &[VERSION, 0x87, 1, 0, 0],
+        WireError::Short { field: "call" },
+    );
+    check(
+        &[VERSION, 0x87, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+        WireError::Trailing { extra: 1 },
     );
     check(&[VERSION, 0x86, 0, 0], WireError::Trailing { extra: 1 });
     check(

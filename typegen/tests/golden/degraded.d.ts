@@ -10,10 +10,10 @@ declare function s_keywords(input?: {
  required?: { a: unknown };
  number?: unknown;
  properties?: { [key: string]: unknown };
-} & ({ a?: never } | { a: unknown; b: unknown })): Promise<unknown>;
-declare function s_never(input: never): Promise<unknown>;
-declare function s_array(input?: { [key: string]: unknown }): Promise<unknown>;
-declare function s_null(input?: { [key: string]: unknown }): Promise<unknown>;
+} & ({ a?: never } | { a: unknown; b: unknown }), options?: CallOptions): Promise<unknown>;
+declare function s_never(input: never, options?: CallOptions): Promise<unknown>;
+declare function s_array(input?: { [key: string]: unknown }, options?: CallOptions): Promise<unknown>;
+declare function s_null(input?: { [key: string]: unknown }, options?: CallOptions): Promise<unknown>;
 // tool "keywords" of server "s": `if` cannot be expressed and is ignored at /inputSchema/properties/if
 // tool "keywords" of server "s": `type` names "date", which JSON does not have at /inputSchema/properties/type
 // tool "keywords" of server "s": the value of `type` has the wrong form and is ignored at /inputSchema/properties/types

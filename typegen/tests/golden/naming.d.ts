@@ -6,14 +6,14 @@ type Vertex = { out?: Edge[] };
 type log_entry = { a?: unknown };
 /** Half open. */
 type TimeWindow = { from?: string };
-declare function s_first(input?: { a?: SFirstItem }): Promise<{ a?: SFirstItem2 }>;
-declare function s_second(input?: { a?: SFirstItem }): Promise<unknown>;
-declare function s_shared_a(input?: { e?: Edge }): Promise<unknown>;
-declare function s_shared_b(input?: { v?: Vertex }): Promise<unknown>;
-declare function s_reserved(input?: { a?: string; b?: number; c?: null; d?: boolean; e?: log_entry }): Promise<unknown>;
+declare function s_first(input?: { a?: SFirstItem }, options?: CallOptions): Promise<{ a?: SFirstItem2 }>;
+declare function s_second(input?: { a?: SFirstItem }, options?: CallOptions): Promise<unknown>;
+declare function s_shared_a(input?: { e?: Edge }, options?: CallOptions): Promise<unknown>;
+declare function s_shared_b(input?: { v?: Vertex }, options?: CallOptions): Promise<unknown>;
+declare function s_reserved(input?: { a?: string; b?: number; c?: null; d?: boolean; e?: log_entry }, options?: CallOptions): Promise<unknown>;
 declare function s_titles(input?: {
  /** integer */ limit?: number;
  tags?: string[];
  labels?: { [key: string]: string };
  window?: TimeWindow;
-}): Promise<unknown>;
+}, options?: CallOptions): Promise<unknown>;

@@ -7,7 +7,7 @@ declare function s_nullable(input?: {
  /** each integer */ any_of?: number[] | null;
  openapi?: string[] | null;
  object?: { a?: string } | null;
-}): Promise<unknown>;
+}, options?: CallOptions): Promise<unknown>;
 declare function s_enums(input?: {
  with_null?: "a" | "b" | null;
  null_excluded?: "a" | "b";
@@ -16,20 +16,20 @@ declare function s_enums(input?: {
  constant?: 5;
  structured?: [1, "a"] | { k: null } | [] | { [key: string]: never };
  list?: ("x" | "y")[];
-}): Promise<unknown>;
-declare function s_discriminated(input: { id: string } & ({ kind: "circle"; radius: number } | { kind: "square"; side: number })): Promise<Shape>;
-declare function s_one_or_the_other(input: { id?: string; name?: string } & ({ id: unknown } | { name: unknown })): Promise<unknown>;
-declare function s_all_of(input: { a: string; b?: string | number }): Promise<unknown>;
+}, options?: CallOptions): Promise<unknown>;
+declare function s_discriminated(input: { id: string } & ({ kind: "circle"; radius: number } | { kind: "square"; side: number }), options?: CallOptions): Promise<Shape>;
+declare function s_one_or_the_other(input: { id?: string; name?: string } & ({ id: unknown } | { name: unknown }), options?: CallOptions): Promise<unknown>;
+declare function s_all_of(input: { a: string; b?: string | number }, options?: CallOptions): Promise<unknown>;
 declare function s_tuples(input?: {
  /** non-empty */ pair?: [string, (number | null)?];
  open?: [string?, ...unknown[]];
  draft7?: [string?, ...number[]];
  unsized?: unknown[];
-}): Promise<unknown>;
+}, options?: CallOptions): Promise<unknown>;
 declare function s_same_type_twice(input?: {
  /** string uri; string /^x/ */ a?: string;
  n?: number;
  everything?: unknown;
  any_of_anything?: unknown;
  /** or uri; or ≤ 3 chars */ formats?: string;
-}): Promise<unknown>;
+}, options?: CallOptions): Promise<unknown>;

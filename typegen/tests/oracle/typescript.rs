@@ -30,7 +30,7 @@ pub fn check(name: &str, schemas: &[(&Value, Vec<&Value>)]) -> Vec<Vec<Verdict>>
     let functions: Vec<String> = (0..schemas.len())
         .map(|index| format!("s_{index}"))
         .collect();
-    let declarations = declare(&functions, schemas);
+    let declarations = format!("{CALL_OPTIONS}{}", declare(&functions, schemas));
     let relaxed = format!(
         "declare namespace Relaxed {{\n{}}}\n",
         with_shared_key(&declarations)
@@ -84,6 +84,9 @@ pub fn check(name: &str, schemas: &[(&Value, Vec<&Value>)]) -> Vec<Vec<Verdict>>
     };
     schemas.iter().enumerate().map(of_schema).collect()
 }
+
+/// What the declarations need of the ambient ones.
+const CALL_OPTIONS: &str = "type CallOptions = { timeoutMs?: number };\n";
 
 const PROGRAM: &str = "\
 export {};

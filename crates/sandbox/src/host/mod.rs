@@ -1,5 +1,6 @@
 //! The host side: starts workers ahead of time, gives each one script, and holds every limit.
 
+mod calls;
 mod captured;
 mod clock;
 mod endings;
@@ -9,6 +10,7 @@ mod run;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
@@ -60,15 +62,23 @@ impl Default for LauncherOptions {
 pub trait CallHandler: Send + Sync {
     /// Answers one call.
     ///
-    /// The function's name and the input come from the script: the name is any string of at most
-    /// 4096 bytes, the input is valid JSON and nothing more is known about it. The future is dropped
-    /// when the run ends before it does. It must not block: the task that holds the run's limits is
-    /// the one that polls it.
-    fn call(
-        &self,
-        function: String,
-        input: Box<RawValue>,
-    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>>;
+    /// The future is dropped when the script cancels the call, or when the run ends before it does.
+    /// It must not block: the task that holds the run's limits is the one that polls it.
+    fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>>;
+}
+
+/// A call of a script. All of it comes from the worker, and nothing more is known about it.
+#[derive(Debug)]
+pub struct ScriptCall {
+    /// The function's name: any string of at most 4096 bytes.
+    pub function: String,
+    /// The input, which is valid JSON.
+    pub input: Box<RawValue>,
+    /// How long the script gives the call; `None` if it does not say. Whoever answers holds it.
+    pub timeout: Option<Duration>,
+    /// Line and column of the call in the author's text, if the worker says so. They may be any
+    /// numbers.
+    pub place: Option<(u32, u32)>,
 }
 
 /// Starts workers and runs scripts in them. Cheap to clone; the workers end with the last clone and
@@ -129,14 +139,14 @@ impl Launcher {
                         reason: "the host's runtime is shutting down".to_owned(),
                     },
                     output: Captured::default(),
-                    script_time: std::time::Duration::ZERO,
+                    script_time: Duration::ZERO,
                     calls: 0,
                 })
             }
             Err(reason) => Ended {
                 end: End::NotStarted { reason },
                 output: Captured::default(),
-                script_time: std::time::Duration::ZERO,
+                script_time: Duration::ZERO,
                 calls: 0,
             },
         }

@@ -1,22 +1,17 @@
 //! One run: the loop between a worker's socket, the calls, the clock and the caller's cancel.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_wire::{
-    Call, Done, ErrorClass, HostFrame, LimitHit, Reply, Start, Text, Thrown, WireError,
-    WorkerFrame, WorkerLimits,
+    Call, Done, HostFrame, LimitHit, Reply, Start, Text, WireError, WorkerFrame, WorkerLimits,
 };
-use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt};
-use futures_buffered::FuturesUnordered;
-use serde_json::value::RawValue;
+use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use super::CallHandler;
+use super::calls::{Answered, Calls, Outcome, Refusal, refused};
 use super::captured::Collector;
 use super::clock::Clock;
 use super::endings::{crashed, data_bytes, told, with_stderr};
@@ -33,9 +28,6 @@ const READY_TIME: Duration = Duration::from_secs(20);
 
 /// Bytes of a function's name in a call.
 const NAME_BYTES: usize = 4096;
-
-/// Bytes of inputs that may wait for their turn or their answer, beyond which calls are refused.
-const WAITING_BYTES: usize = 256 << 20;
 
 /// Longer limits than this, a hundred years, cannot be told from none, and moments in time cannot be
 /// reckoned with them.
@@ -69,12 +61,9 @@ pub(super) async fn run(
         cpu: CpuTime::default(),
         worker,
         outbox: Outbox::default(),
-        handler,
         clock: Clock::new(began),
         collector: Collector::new(limits.output_bytes),
-        calls: FuturesUnordered::new(),
-        queue: VecDeque::new(),
-        waiting_bytes: 0,
+        calls: Calls::new(handler, limits.calls_in_flight),
         call_count: 0,
         memory: None,
         stopping: None,
@@ -87,34 +76,14 @@ pub(super) async fn run(
 struct Run {
     worker: Worker,
     outbox: Outbox,
-    handler: Arc<dyn CallHandler>,
     limits: Limits,
     clock: Clock,
     cpu: CpuTime,
     collector: Collector,
-    /// Polled by the run's own task: passing each call to another and back costs more than what a
-    /// short call does.
-    calls: FuturesUnordered<BoxFuture<'static, Answered>>,
-    queue: VecDeque<Queued>,
-    waiting_bytes: usize,
+    calls: Calls,
     call_count: u64,
     memory: Option<LimitHit>,
     stopping: Option<Stopping>,
-}
-
-/// A call that waits for its turn, in memory of its own: a frame keeps the whole buffer alive that it
-/// was received in.
-struct Queued {
-    id: u64,
-    function: String,
-    input: Box<RawValue>,
-}
-
-/// A call that the handler has answered.
-struct Answered {
-    id: u64,
-    input_bytes: usize,
-    outcome: Result<Box<RawValue>, Thrown>,
 }
 
 /// A run that the host has decided to end.
@@ -164,7 +133,7 @@ impl Run {
                     Err(error) => return Stop::Violation(error.to_string()),
                 }
             }
-            self.begin_calls();
+            self.calls.begin();
             let now = Instant::now();
             let wake = match &self.stopping {
                 Some(stopping) if now >= stopping.kill_at => return Stop::Kill,
@@ -200,10 +169,10 @@ impl Run {
                         return Stop::Gone;
                     }
                 }
-                Some(answered) = self.calls.next(), if !self.calls.is_empty() => {
+                answered = self.calls.next(), if !self.calls.none_begun() => {
                     self.reply(answered);
                     // Those that are answered too go to the worker together.
-                    while let Some(Some(answered)) = self.calls.next().now_or_never() {
+                    while let Some(answered) = self.calls.next().now_or_never() {
                         self.reply(answered);
                     }
                     self.note_waiting();
@@ -232,6 +201,7 @@ impl Run {
             }
             _ if job.is_some() => return Some(violation("it speaks before it is ready")),
             WorkerFrame::Call(call) => return self.call(&call),
+            WorkerFrame::Cancel { call } => self.calls.cancel(call),
             WorkerFrame::Output(output) => self.collector.head(&output.text),
             WorkerFrame::OutputEnd(end) => self.collector.end(&end),
             WorkerFrame::LimitHit(hit) => {
@@ -284,76 +254,21 @@ impl Run {
             self.stop(end);
             return None;
         }
-        let bytes = call.input.len();
-        if self.waiting_bytes.saturating_add(bytes) > WAITING_BYTES {
-            self.answer(
-                call.id,
-                Err(refused(format!(
-                    "{}: calls with {WAITING_BYTES} bytes of input are under way; await some first",
-                    call.tool
-                ))),
-            );
-            return None;
+        match self.calls.take(call) {
+            Ok(()) => self.note_waiting(),
+            Err(Refusal::Answer(thrown)) => self.answer(call.id, Err(thrown)),
+            Err(Refusal::Violation(what)) => return Some(violation(what)),
         }
-        let Ok(input) = RawValue::from_string(call.input.as_str().to_owned()) else {
-            return Some(violation("the input of a call is not JSON"));
-        };
-        self.waiting_bytes += bytes;
-        self.queue.push_back(Queued {
-            id: call.id,
-            function: call.tool.as_str().to_owned(),
-            input,
-        });
-        self.note_waiting();
         None
     }
 
-    /// Hands queued calls to the handler as far as there is room.
-    fn begin_calls(&mut self) {
-        let most = usize::try_from(self.limits.calls_in_flight)
-            .unwrap_or(usize::MAX)
-            .max(1);
-        while self.calls.len() < most {
-            let Some(Queued {
-                id,
-                function,
-                input,
-            }) = self.queue.pop_front()
-            else {
-                return;
-            };
-            let input_bytes = input.get().len();
-            let handler = Arc::clone(&self.handler);
-            let call = async move {
-                // A handler that panics is a bug of the host's, and no reason for the script to wait
-                // for ever.
-                let answer = AssertUnwindSafe(async move { handler.call(function, input).await });
-                let outcome = answer.catch_unwind().await.unwrap_or_else(|_panic| {
-                    Err(refused(
-                        "the host failed while it answered the call".to_owned(),
-                    ))
-                });
-                Answered {
-                    id,
-                    input_bytes,
-                    outcome,
-                }
-            };
-            self.calls.push(call.boxed());
+    fn reply(&mut self, answered: Answered) {
+        if let Some(outcome) = answered.outcome {
+            self.answer(answered.id, outcome);
         }
     }
 
-    fn reply(&mut self, answered: Answered) {
-        let Answered {
-            id,
-            input_bytes,
-            outcome,
-        } = answered;
-        self.waiting_bytes = self.waiting_bytes.saturating_sub(input_bytes);
-        self.answer(id, outcome);
-    }
-
-    fn answer(&mut self, call: u64, outcome: Result<Box<RawValue>, Thrown>) {
+    fn answer(&mut self, call: u64, outcome: Outcome) {
         let limit = usize::try_from(self.limits.reply_bytes)
             .unwrap_or(usize::MAX)
             .min(LONGEST_ANSWER);
@@ -381,7 +296,7 @@ impl Run {
     }
 
     fn note_waiting(&mut self) {
-        let waiting = !self.calls.is_empty() || !self.queue.is_empty();
+        let waiting = !self.calls.is_empty();
         let cpu = self.cpu.time(&self.worker);
         self.clock.set_waiting(waiting, Instant::now(), cpu);
     }
@@ -396,8 +311,7 @@ impl Run {
             end,
             kill_at: Instant::now() + GRACE,
         });
-        self.calls = FuturesUnordered::new();
-        self.queue.clear();
+        self.calls.clear();
     }
 
     /// The limit of time that has been reached, if one has.
@@ -431,7 +345,7 @@ impl Run {
             _ => self.worker.end().await,
         };
         // Every future of the handler is dropped before the caller has the end of the run.
-        self.calls = FuturesUnordered::new();
+        self.calls.clear();
         let end = match (self.stopping, stop) {
             (Some(stopping), _) => stopping.end,
             (None, Stop::Told(done)) => told(done, &self.limits),
@@ -472,14 +386,6 @@ impl Run {
 
 fn violation(what: &str) -> Stop {
     Stop::Violation(what.to_owned())
-}
-
-fn refused(message: String) -> Thrown {
-    Thrown {
-        class: ErrorClass::Protocol,
-        message: message.into(),
-        fields: "{}".into(),
-    }
 }
 
 fn milliseconds(time: Duration) -> u64 {

@@ -1,7 +1,6 @@
 //! Frames from the worker to the host, out of any thread, and what stops a stuck script.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::cell::RefCell;
 use std::io::{IoSlice, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,16 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate_wire::{
-    Call, Done, Encoded, Exception, Level, LimitHit, Output, OutputEnd, Reply, ReturnValue, Text,
-    Thrown, ToWire, WhichLimit, WorkerFrame, WorkerLimits,
+    Done, Encoded, Exception, Level, LimitHit, Output, OutputEnd, ReturnValue, Text, ToWire,
+    WhichLimit, WorkerFrame, WorkerLimits,
 };
 use deno_core::futures::task::AtomicWaker;
 use deno_core::v8::IsolateHandle;
-use tokio::sync::oneshot;
 
+use super::calls::Calls;
 use super::capture::Capture;
 use super::{exit, lock_down};
-use crate::ops::{Link, Receiver, Told};
+use crate::ops::{Link, Made, Told};
 
 /// How often a terminated script is terminated again: deno_core lifts a termination while it looks
 /// at exceptions.
@@ -27,10 +26,6 @@ const TERMINATE_AGAIN: Duration = Duration::from_millis(50);
 /// Bytes of a frame before the script's limits are known.
 const FIRST_FRAME_BYTES: usize = 64 << 10;
 
-/// Calls, and bytes of calls, that are sent together at most.
-const SENT_TOGETHER: usize = 64;
-const SENT_TOGETHER_BYTES: usize = 64 << 10;
-
 /// What all threads of the worker share.
 pub(super) struct Channel {
     socket: Mutex<UnixStream>,
@@ -38,7 +33,7 @@ pub(super) struct Channel {
     frame_bytes: AtomicUsize,
     result_bytes: AtomicUsize,
     terminated: AtomicBool,
-    /// Calls whose replies have not reached the script.
+    /// Calls that the script waits for.
     pub(super) calls: AtomicUsize,
     /// Wakes the event loop when the script is to be stopped while it waits.
     pub(super) wake: AtomicWaker,
@@ -65,6 +60,11 @@ impl Channel {
             .store(to_usize(limits.frame_bytes), Ordering::Relaxed);
         self.result_bytes
             .store(to_usize(limits.result_bytes), Ordering::Relaxed);
+    }
+
+    /// Bytes that a frame may have.
+    pub(super) fn frame_bytes(&self) -> usize {
+        self.frame_bytes.load(Ordering::Relaxed)
     }
 
     /// Whether the script is to be stopped.
@@ -142,7 +142,7 @@ impl Channel {
     }
 
     /// Writes frames one after the other, and nothing between them.
-    fn write(&self, frames: &[Encoded]) -> Result<(), ()> {
+    pub(super) fn write(&self, frames: &[Encoded]) -> Result<(), ()> {
         let mut slices: Vec<_> = frames
             .iter()
             .flat_map(|frame| frame.slices().map(IoSlice::new))
@@ -161,111 +161,41 @@ impl Channel {
     }
 }
 
-fn encode(frame: WorkerFrame) -> Result<Encoded, ()> {
+pub(super) fn encode(frame: WorkerFrame) -> Result<Encoded, ()> {
     // The host reads everything this end may send, so its limit is not this one's to hold; the
     // frames that a script can make long are cut before they come here.
     frame.encode(usize::MAX).map_err(|_| ())
 }
 
-/// The channel as the ops see it.
+/// The channel and the calls as the ops see them.
 pub(super) struct IsolateLink {
     pub(super) channel: Arc<Channel>,
     /// The end of the run, once it is known.
     pub(super) done: RefCell<Option<Done>>,
     /// What the script returned, as long as calls that it left alone are under way.
     pub(super) returned: RefCell<Option<ReturnValue>>,
-    /// Who waits for the reply to which call.
-    pub(super) replies: RefCell<HashMap<u64, oneshot::Sender<Result<Text, Thrown>>>>,
-    /// The number of the last call.
-    pub(super) last_call: Cell<u64>,
-    /// Whether a call was sent since the script last waited.
-    has_called: Cell<bool>,
-    /// Calls that are not sent yet.
-    unsent: RefCell<Unsent>,
-}
-
-/// Calls that a script makes without a wait between them, such as those of a `Promise.all`: the
-/// first is sent at once, and the others together.
-#[derive(Default)]
-struct Unsent {
-    frames: Vec<Encoded>,
-    bytes: usize,
+    pub(super) calls: Calls,
 }
 
 impl IsolateLink {
     /// Nothing has happened yet.
     pub(super) fn new(channel: Arc<Channel>) -> Self {
         Self {
+            calls: Calls::new(Arc::clone(&channel)),
             channel,
             done: RefCell::new(None),
             returned: RefCell::new(None),
-            replies: RefCell::new(HashMap::new()),
-            last_call: Cell::new(0),
-            has_called: Cell::new(false),
-            unsent: RefCell::default(),
-        }
-    }
-
-    /// The script waits: sends the calls that are left.
-    pub(super) fn send_calls(&self) {
-        self.has_called.set(false);
-        let unsent = self.unsent.take();
-        if !unsent.frames.is_empty() && self.channel.write(&unsent.frames).is_err() {
-            exit(1);
-        }
-    }
-
-    fn send_call(&self, call: Call) {
-        let call = WorkerFrame::Call(call);
-        if !self.has_called.replace(true) {
-            self.channel.send(call);
-            return;
-        }
-        let Ok(frame) = encode(call) else { exit(1) };
-        let mut unsent = self.unsent.borrow_mut();
-        unsent.bytes += frame.len();
-        unsent.frames.push(frame);
-        if unsent.bytes >= SENT_TOGETHER_BYTES || unsent.frames.len() >= SENT_TOGETHER {
-            drop(unsent);
-            self.send_calls();
-            self.has_called.set(true);
-        }
-    }
-
-    /// Hands a reply to the call that waits for it.
-    pub(super) fn reply(&self, reply: Reply) {
-        let waiting = self.replies.borrow_mut().remove(&reply.call);
-        if let Some(waiting) = waiting {
-            // A script that has ended waits for nothing.
-            let _gone = waiting.send(reply.outcome);
         }
     }
 }
 
 impl Link for IsolateLink {
-    fn call(&self, tool: String, input: String) -> Result<Receiver, String> {
-        let limit = self.channel.frame_bytes.load(Ordering::Relaxed);
-        if tool.len().saturating_add(input.len()).saturating_add(64) > limit {
-            return Err(format!(
-                "{tool}: the input is {} bytes of JSON, over the limit of {limit} bytes",
-                input.len()
-            ));
-        }
-        let id = self.last_call.get() + 1;
-        self.last_call.set(id);
-        let (sender, receiver) = oneshot::channel();
-        self.replies.borrow_mut().insert(id, sender);
-        self.send_call(Call {
-            id,
-            tool: tool.into(),
-            input: input.into(),
-        });
-        self.channel.calls.fetch_add(1, Ordering::Relaxed);
-        Ok(receiver)
+    fn call(&self, call: Made) -> Result<u64, String> {
+        self.calls.make(call)
     }
 
-    fn answered(&self) {
-        self.channel.calls.fetch_sub(1, Ordering::Relaxed);
+    fn cancel(&self, call: u64) {
+        self.calls.cancel(call);
     }
 
     fn print(&self, level: u8, message: String) {

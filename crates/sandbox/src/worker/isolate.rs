@@ -8,14 +8,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
-use callgate_wire::{Done, Exception, HostFrame, Start, WorkerFrame, author_place};
+use callgate_wire::{Done, Exception, HostFrame, Reply, Start, WorkerFrame, author_place};
 use deno_core::futures::future::poll_fn;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flags};
 
 use super::buffers::Buffers;
 use super::channel::{Channel, IsolateLink};
 use super::waiting::Waiting;
-use super::{Settings, exit, lock_down};
+use super::{Settings, exit, lock_down, replies};
 use crate::frames::FrameReader;
 use crate::ops::{self, Link};
 
@@ -90,6 +90,7 @@ struct Isolate {
     prepare: v8::Global<v8::Function>,
     run: v8::Global<v8::Function>,
     fail: v8::Global<v8::Function>,
+    deliver: v8::Global<v8::Function>,
 }
 
 impl Isolate {
@@ -155,7 +156,7 @@ impl Isolate {
         isolate.set_host_import_module_with_phase_dynamically_callback(refuse_import_phase);
 
         let functions = functions(&mut runtime)?;
-        let [begin, prepare, run, fail, stack] = functions;
+        let [begin, prepare, run, fail, deliver, stack] = functions;
         PREPARE_STACK_TRACE.with(|slot| *slot.borrow_mut() = Some(stack));
         call(&mut runtime, &begin, |_| Some(Vec::new())).ok_or("the globals cannot be locked")?;
         {
@@ -172,6 +173,7 @@ impl Isolate {
             prepare,
             run,
             fail,
+            deliver,
         })
     }
 
@@ -203,7 +205,7 @@ impl Isolate {
         }
         poll_fn(|context| {
             let polled = self.poll(context);
-            self.link.send_calls();
+            self.link.calls.send_rest();
             polled
         })
         .await
@@ -214,11 +216,22 @@ impl Isolate {
         if let Some(done) = self.ended() {
             return Poll::Ready(done);
         }
+        let mut replies = Vec::new();
         while let Poll::Ready(frame) = self.poll_frame(context) {
             match frame {
-                HostFrame::Reply(reply) => self.link.reply(reply),
+                // One that the script no longer waits for comes late.
+                HostFrame::Reply(reply) if self.link.calls.settle(reply.call) => {
+                    replies.push(reply)
+                }
+                HostFrame::Reply(_) => {}
                 // A second script.
                 HostFrame::Start(_) => exit(1),
+            }
+        }
+        if !replies.is_empty() {
+            self.deliver(replies);
+            if let Some(done) = self.ended() {
+                return Poll::Ready(done);
             }
         }
         let polled = self
@@ -231,13 +244,16 @@ impl Isolate {
         // of `forEach`. They are made to their end, with all that follows from them: a write that
         // is dropped without a word would be worse than a wait. Timers are not waited for, since
         // many a script leaves one behind that was only to limit a wait.
-        if self.link.channel.calls.load(Ordering::Relaxed) == 0
+        let calls = self.link.channel.calls.load(Ordering::Relaxed);
+        if calls == 0
             && let Some(value) = self.link.returned.borrow_mut().take()
         {
             return Poll::Ready(Done::Returned(value));
         }
         match polled {
             Poll::Pending => Poll::Pending,
+            // The event loop knows nothing of calls.
+            Poll::Ready(Ok(())) if calls > 0 => Poll::Pending,
             Poll::Ready(Ok(())) => Poll::Ready(Done::NeverSettled),
             // Every error of a script goes to `fail` in 99_start.js, so this is one of the event
             // loop itself.
@@ -260,6 +276,14 @@ impl Isolate {
                 Err(_) => exit(1),
             }
         }
+    }
+
+    /// Hands replies to the script, whose turn comes with the event loop's next.
+    fn deliver(&mut self, replies: Vec<Reply>) {
+        // It throws nothing; what is stopped meanwhile shows as that.
+        let _stopped = call(&mut self.runtime, &self.deliver, |scope| {
+            Some(vec![replies::to_list(scope, replies)?])
+        });
     }
 
     fn ended(&self) -> Option<Done> {
@@ -332,8 +356,8 @@ fn threw(message: &str) -> Done {
     })
 }
 
-/// `begin`, `prepare`, `run`, `fail` and `prepareStackTrace` of `runtime-js`.
-fn functions(runtime: &mut JsRuntime) -> Result<[v8::Global<v8::Function>; 5], &'static str> {
+/// `begin`, `prepare`, `run`, `fail`, `deliver` and `prepareStackTrace` of `runtime-js`.
+fn functions(runtime: &mut JsRuntime) -> Result<[v8::Global<v8::Function>; 6], &'static str> {
     deno_core::scope!(scope, runtime);
     let mut object = scope.get_current_context().global(scope);
     for key in ["__bootstrap", "internals", "callgate"] {
@@ -349,6 +373,7 @@ fn functions(runtime: &mut JsRuntime) -> Result<[v8::Global<v8::Function>; 5], &
         function("prepare")?,
         function("run")?,
         function("fail")?,
+        function("deliver")?,
         function("prepareStackTrace")?,
     ])
 }

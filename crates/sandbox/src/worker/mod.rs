@@ -1,10 +1,12 @@
 //! The worker: one process, one isolate, one script.
 
 mod buffers;
+mod calls;
 mod capture;
 mod channel;
 mod isolate;
 mod lock_down;
+mod replies;
 mod waiting;
 
 use std::os::fd::BorrowedFd;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use callgate_sandbox::{
     CallHandler, Captured, End, Ended, ErrorClass, Job, Launcher, LauncherOptions, Limits,
-    Returned, Stretch, Thrown, WorkerProgram,
+    Returned, ScriptCall, Stretch, Thrown, WorkerProgram,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -35,7 +35,7 @@ pub fn job(script: &str) -> Job {
             column: 1,
             author: Some((1, 1)),
         }],
-        functions: ["echo", "fail", "never", "big", "gate"]
+        functions: ["echo", "fail", "never", "big", "gate", "told", "dropped"]
             .map(str::to_owned)
             .to_vec(),
         limits: Limits::default(),
@@ -96,16 +96,20 @@ pub fn printed(output: &Captured) -> String {
 pub struct Handler {
     /// Calls so far, by name.
     pub calls: Arc<Mutex<BTreeMap<String, u64>>>,
+    /// Calls of `never` that were dropped.
+    pub dropped: Arc<AtomicU64>,
     in_flight: Arc<AtomicU64>,
     gate: Arc<tokio::sync::Notify>,
 }
 
 impl CallHandler for Handler {
-    fn call(
-        &self,
-        function: String,
-        input: Box<RawValue>,
-    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+    fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+        let ScriptCall {
+            function,
+            input,
+            timeout,
+            place,
+        } = call;
         *self
             .calls
             .lock()
@@ -115,7 +119,25 @@ impl CallHandler for Handler {
         let raw = |text: String| RawValue::from_string(text).unwrap();
         match function.as_str() {
             "echo" => async move { Ok(input) }.boxed(),
-            "never" => std::future::pending().boxed(),
+            "never" => {
+                let dropped = CountDrop(Arc::clone(&self.dropped));
+                async move {
+                    let _dropped = dropped;
+                    std::future::pending().await
+                }
+                .boxed()
+            }
+            "dropped" => {
+                let dropped = self.dropped.load(Ordering::SeqCst);
+                async move { Ok(raw(dropped.to_string())) }.boxed()
+            }
+            // What came with the call.
+            "told" => {
+                let timeout = timeout.map(|timeout| timeout.as_millis());
+                let place = place.map(|(line, column)| [line, column]);
+                let told = serde_json::json!([timeout, place]).to_string();
+                async move { Ok(raw(told)) }.boxed()
+            }
             "big" => {
                 let bytes: usize = input
                     .get()
@@ -166,5 +188,14 @@ impl CallHandler for Handler {
                 async move { Err(thrown) }.boxed()
             }
         }
+    }
+}
+
+/// Counts that it was dropped.
+struct CountDrop(Arc<AtomicU64>);
+
+impl Drop for CountDrop {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
     }
 }

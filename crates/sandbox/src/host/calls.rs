@@ -1,0 +1,213 @@
+//! The calls of a script that are under way: queued, with the handler, answered or cancelled.
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use callgate_wire::{Call, ErrorClass, Thrown};
+use futures::future::{AbortHandle, AbortRegistration, Abortable, BoxFuture, pending};
+use futures::{FutureExt, StreamExt};
+use futures_buffered::FuturesUnordered;
+use serde_json::value::RawValue;
+
+use super::{CallHandler, ScriptCall};
+
+/// Bytes of inputs that may wait for their turn or their answer, beyond which calls are refused.
+const WAITING_BYTES: usize = 256 << 20;
+
+/// What a call comes to.
+pub(super) type Outcome = Result<Box<RawValue>, Thrown>;
+
+/// The calls of one run that have no answer yet.
+pub(super) struct Calls {
+    handler: Arc<dyn CallHandler>,
+    /// Calls that the handler may have at the same time.
+    most: usize,
+    queue: VecDeque<Queued>,
+    /// Polled by the run's own task: passing each call to another and back costs more than what a
+    /// short call does.
+    begun: FuturesUnordered<Begun>,
+    /// Those that the worker may cancel.
+    cancellable: HashMap<u64, AbortHandle>,
+    waiting_bytes: usize,
+}
+
+/// A call that waits for its turn, in memory of its own: a frame keeps the whole buffer alive that it
+/// was received in.
+struct Queued {
+    id: u64,
+    abort: Option<AbortRegistration>,
+    call: ScriptCall,
+}
+
+/// A call that the handler has.
+struct Begun {
+    id: u64,
+    input_bytes: usize,
+    answer: Answer,
+}
+
+enum Answer {
+    Plain(BoxFuture<'static, Outcome>),
+    Cancellable(Abortable<BoxFuture<'static, Outcome>>),
+}
+
+/// A call that needs nothing more of the handler.
+pub(super) struct Answered {
+    pub(super) id: u64,
+    /// `None` if the worker cancelled it: it waits for no answer.
+    pub(super) outcome: Option<Outcome>,
+}
+
+/// Why a call cannot be taken on.
+pub(super) enum Refusal {
+    /// It is answered with this.
+    Answer(Thrown),
+    /// No worker that is what it should be makes such a call.
+    Violation(&'static str),
+}
+
+impl Calls {
+    /// None yet; `most` may be with the handler at the same time.
+    pub(super) fn new(handler: Arc<dyn CallHandler>, most: u32) -> Self {
+        Self {
+            handler,
+            most: usize::try_from(most).unwrap_or(usize::MAX).max(1),
+            queue: VecDeque::new(),
+            begun: FuturesUnordered::new(),
+            cancellable: HashMap::new(),
+            waiting_bytes: 0,
+        }
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.begun.is_empty() && self.queue.is_empty()
+    }
+
+    /// Whether the handler has none.
+    pub(super) fn none_begun(&self) -> bool {
+        self.begun.is_empty()
+    }
+
+    /// Takes on a call of the worker's.
+    pub(super) fn take(&mut self, call: &Call) -> Result<(), Refusal> {
+        let bytes = call.input.len();
+        if self.waiting_bytes.saturating_add(bytes) > WAITING_BYTES {
+            return Err(Refusal::Answer(refused(format!(
+                "{}: calls with {WAITING_BYTES} bytes of input are under way; await some first",
+                call.tool
+            ))));
+        }
+        let Ok(input) = RawValue::from_string(call.input.as_str().to_owned()) else {
+            return Err(Refusal::Violation("the input of a call is not JSON"));
+        };
+        self.waiting_bytes += bytes;
+        let abort = call.cancellable.then(|| {
+            let (handle, registration) = AbortHandle::new_pair();
+            // Of two calls with one number, which no honest worker makes, one can be cancelled.
+            self.cancellable.insert(call.id, handle);
+            registration
+        });
+        self.queue.push_back(Queued {
+            id: call.id,
+            abort,
+            call: ScriptCall {
+                function: call.tool.as_str().to_owned(),
+                input,
+                timeout: call.timeout_ms.map(Duration::from_millis),
+                place: call.place,
+            },
+        });
+        Ok(())
+    }
+
+    /// Drops a call, whether it has begun or not; one that is not there is nothing.
+    pub(super) fn cancel(&mut self, id: u64) {
+        if let Some(handle) = self.cancellable.get(&id) {
+            handle.abort();
+        }
+    }
+
+    /// Hands queued calls to the handler as far as there is room.
+    pub(super) fn begin(&mut self) {
+        while self.begun.len() < self.most {
+            let Some(Queued { id, abort, call }) = self.queue.pop_front() else {
+                return;
+            };
+            let input_bytes = call.input.get().len();
+            let answer =
+                match abort {
+                    None => {
+                        let begun = catch_unwind(AssertUnwindSafe(|| self.handler.call(call)));
+                        Answer::Plain(begun.unwrap_or_else(|_panic| {
+                            std::future::ready(Err(host_failed())).boxed()
+                        }))
+                    }
+                    // The handler hears of it when it is polled first, and so not at all if it was
+                    // cancelled before its turn.
+                    Some(registration) => {
+                        let handler = Arc::clone(&self.handler);
+                        let call = async move { handler.call(call).await };
+                        Answer::Cancellable(Abortable::new(call.boxed(), registration))
+                    }
+                };
+            self.begun.push(Begun {
+                id,
+                input_bytes,
+                answer,
+            });
+        }
+    }
+
+    /// The next call that is answered or cancelled; pends for ever while the handler has none.
+    pub(super) async fn next(&mut self) -> Answered {
+        let Some((answered, input_bytes)) = self.begun.next().await else {
+            return pending().await;
+        };
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(input_bytes);
+        if !self.cancellable.is_empty() {
+            self.cancellable.remove(&answered.id);
+        }
+        answered
+    }
+
+    /// Drops all of them.
+    pub(super) fn clear(&mut self) {
+        self.begun = FuturesUnordered::new();
+        self.queue.clear();
+        self.cancellable.clear();
+    }
+}
+
+impl Future for Begun {
+    type Output = (Answered, usize);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // A handler that panics is a bug of the host's, and no reason for the script to wait for
+        // ever.
+        let polled = catch_unwind(AssertUnwindSafe(|| match &mut self.answer {
+            Answer::Plain(answer) => answer.as_mut().poll(context).map(Some),
+            Answer::Cancellable(answer) => Pin::new(answer).poll(context).map(Result::ok),
+        }));
+        let outcome = ready!(polled.unwrap_or_else(|_panic| Poll::Ready(Some(Err(host_failed())))));
+        let id = self.id;
+        Poll::Ready((Answered { id, outcome }, self.input_bytes))
+    }
+}
+
+/// An error of the way to the handler.
+pub(super) fn refused(message: String) -> Thrown {
+    Thrown {
+        class: ErrorClass::Protocol,
+        message: message.into(),
+        fields: "{}".into(),
+    }
+}
+
+fn host_failed() -> Thrown {
+    refused("the host failed while it answered the call".to_owned())
+}

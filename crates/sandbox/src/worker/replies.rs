@@ -1,0 +1,65 @@
+//! Replies on their way into the isolate: all that are there, in one list.
+
+use callgate_wire::{ErrorClass, Reply};
+use deno_core::v8;
+
+/// What `deliver` in `20_mcp.js` takes for each reply; the same numbers are there.
+const VALUE: i32 = 0;
+const TOOL: i32 = 1;
+const PROTOCOL: i32 = 2;
+const TIMEOUT: i32 = 3;
+const DENIED: i32 = 4;
+const BROKEN: i32 = 5;
+
+/// Number, kind and value of each reply, one after the other. The value is the result, parsed, or
+/// the error's message and fields, or what is wrong with the reply. `None` if V8 is stopped.
+pub(super) fn to_list<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    replies: Vec<Reply>,
+) -> Option<v8::Local<'s, v8::Value>> {
+    let mut list: Vec<v8::Local<'s, v8::Value>> = Vec::with_capacity(3 * replies.len());
+    for reply in replies {
+        let id = v8::Number::new(scope, reply.call as f64).into();
+        let (kind, value) = match reply.outcome {
+            Ok(json) => match parse(scope, &json) {
+                Some(value) => (VALUE, value),
+                None => broken(scope, "the result of the call is not JSON")?,
+            },
+            Err(thrown) => {
+                let message = v8::String::new(scope, &thrown.message);
+                let fields = v8::String::new(scope, &thrown.fields);
+                let kind = match thrown.class {
+                    ErrorClass::Tool => TOOL,
+                    ErrorClass::Protocol => PROTOCOL,
+                    ErrorClass::Timeout => TIMEOUT,
+                    ErrorClass::Denied => DENIED,
+                };
+                match (message, fields) {
+                    (Some(message), Some(fields)) => {
+                        let parts = [message.into(), fields.into()];
+                        (kind, v8::Array::new_with_elements(scope, &parts).into())
+                    }
+                    _ => broken(scope, "the error is longer than a string can be")?,
+                }
+            }
+        };
+        let kind = v8::Integer::new(scope, kind).into();
+        list.extend([id, kind, value]);
+    }
+    Some(v8::Array::new_with_elements(scope, &list).into())
+}
+
+/// The value of a JSON text. A text that is none leaves V8's own error behind, which is dropped here
+/// for one that says where it came from.
+fn parse<'s>(scope: &mut v8::PinScope<'s, '_>, json: &str) -> Option<v8::Local<'s, v8::Value>> {
+    let text = v8::String::new(scope, json)?;
+    v8::tc_scope!(let scope, scope);
+    v8::json::parse(scope, text)
+}
+
+fn broken<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    what: &str,
+) -> Option<(i32, v8::Local<'s, v8::Value>)> {
+    Some((BROKEN, v8::String::new(scope, what)?.into()))
+}
