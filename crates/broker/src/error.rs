@@ -7,7 +7,9 @@ use callgate_policy::Because;
 use serde_json::value::RawValue;
 
 use crate::ask::Answer;
+use crate::auth::AuthError;
 use crate::ruling::Ruling;
+use crate::source::SourceError;
 
 /// Codes that [`CallError::Protocol`] carries when the failure is the broker's
 /// own finding. A server's own codes are passed on as they are, and lie outside
@@ -159,6 +161,17 @@ pub enum StartErrorKind {
         /// Why.
         reason: String,
     },
+    /// A value that the configuration has looked up cannot be had.
+    #[error("there is no value for {name:?}: {reason}")]
+    NoValue {
+        /// The variable or header.
+        name: String,
+        /// Why.
+        reason: SourceError,
+    },
+    /// The server wants a token, and there is none or none that will do.
+    #[error("{0}")]
+    Authorization(AuthError),
     /// The HTTP endpoint wants credentials that it did not get.
     #[error("{url} asks for authorization; set an `Authorization` header for it")]
     Unauthorized {

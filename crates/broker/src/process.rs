@@ -164,15 +164,17 @@ async fn reap(mut child: Child, group: i32, told: watch::Sender<Option<ExitStatu
     }
 }
 
-fn signal_group(group: i32, signal: i32) {
-    // SAFETY: killpg takes two numbers. The group is one this module made, so
+/// Sends a signal to a process group that was made here.
+pub(crate) fn signal_group(group: i32, signal: i32) {
+    // SAFETY: killpg takes two numbers. The group is one this crate made, so
     // it is neither 0 nor 1.
     unsafe {
         libc::killpg(group, signal);
     }
 }
 
-fn describe(status: ExitStatus) -> String {
+/// Such as `exit code 3` or `signal 9`.
+pub(crate) fn describe(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
 
     match (status.code(), status.signal()) {

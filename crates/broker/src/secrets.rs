@@ -1,8 +1,13 @@
 //! What must not appear in a message: the values a server was given to keep.
 
+use std::collections::VecDeque;
 use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
 
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use serde_json::Value;
+use url::form_urlencoded::byte_serialize;
 
 use crate::shape::cut_message;
 use crate::spec::{Http, Stdio, Transport};
@@ -10,18 +15,38 @@ use crate::spec::{Http, Stdio, Transport};
 /// Values shorter than this are left alone: they are settings such as `1` or
 /// `true`, and hiding every `1` would make messages useless.
 const SHORTEST_SECRET: usize = 6;
+/// How many values learned while a server is up are kept: tokens are renewed,
+/// and an old one is refused anyway. The oldest goes first.
+const MAX_LEARNED: usize = 64;
 
-/// The values of a server's environment and headers, and the secret parts of
-/// its URL, each with the name to show in its place.
+/// The values of a server's environment and headers, the secret parts of its
+/// URL, and what was learned since, each with the name to show in its place.
+/// Clones share what they learn.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets {
-    values: Vec<(String, String)>,
+    values: Arc<RwLock<Values>>,
+}
+
+#[derive(Default)]
+struct Values {
+    given: Vec<Secret>,
+    learned: VecDeque<Secret>,
+    /// Every form of each, the longest first: a secret that holds another one
+    /// must go first, or its rest would stay.
+    forms: Vec<(String, Arc<str>)>,
+}
+
+#[derive(Clone, PartialEq)]
+struct Secret {
+    name: Arc<str>,
+    value: String,
 }
 
 impl Secrets {
-    /// What is secret about a transport.
+    /// What is secret about a transport. Values that are still to be looked up
+    /// are learned when they are.
     pub(crate) fn of(transport: &Transport) -> Self {
-        let mut values = Vec::new();
+        let mut values: Vec<(String, String)> = Vec::new();
         match transport {
             Transport::Stdio(Stdio { env, .. }) => {
                 for (name, value) in env {
@@ -30,7 +55,7 @@ impl Secrets {
                     }
                 }
             }
-            Transport::Http(Http { url, headers }) => {
+            Transport::Http(Http { url, headers, .. }) => {
                 for (name, value) in headers {
                     values.push((name.clone(), value.clone()));
                     // A server that repeats a token does so without its scheme.
@@ -48,10 +73,35 @@ impl Secrets {
                 }
             }
         }
-        values.retain(|(_, value)| value.len() >= SHORTEST_SECRET);
-        // A secret that holds another one must go first, or its rest would stay.
-        values.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
-        Self { values }
+        let given = values.into_iter().map(|(name, value)| Secret {
+            name: name.into(),
+            value,
+        });
+        let mut values = Values {
+            given: given.collect(),
+            ..Values::default()
+        };
+        values.spell_out();
+        Self {
+            values: Arc::new(RwLock::new(values)),
+        }
+    }
+
+    /// Adds a value that came later, to be shown as `name`.
+    pub(crate) fn learn(&self, name: &str, value: &str) {
+        let secret = Secret {
+            name: name.into(),
+            value: value.to_owned(),
+        };
+        let mut values = self.values.write().unwrap_or_else(PoisonError::into_inner);
+        if values.given.contains(&secret) || values.learned.contains(&secret) {
+            return;
+        }
+        if values.learned.len() == MAX_LEARNED {
+            values.learned.pop_front();
+        }
+        values.learned.push_back(secret);
+        values.spell_out();
     }
 
     /// What a server says of a failure, as it may be passed on: without secrets and not too long.
@@ -79,19 +129,47 @@ impl Secrets {
 
     /// `text` with every secret replaced by its name.
     pub(crate) fn redact(&self, text: &str) -> String {
+        let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
         let mut text = text.to_owned();
-        for (name, value) in &self.values {
-            if text.contains(value.as_str()) {
-                text = text.replace(value.as_str(), &format!("[{name}]"));
+        for (form, name) in &values.forms {
+            if text.contains(form.as_str()) {
+                text = text.replace(form.as_str(), &format!("[{name}]"));
             }
         }
         text
     }
 }
 
+impl Values {
+    /// Writes down every form in which a server may repeat a value.
+    fn spell_out(&mut self) {
+        self.forms.clear();
+        for Secret { name, value } in self.given.iter().chain(&self.learned) {
+            if value.len() < SHORTEST_SECRET {
+                continue;
+            }
+            let json = Value::from(value.as_str()).to_string();
+            let in_json = json.get(1..json.len() - 1).unwrap_or_default();
+            let forms = [
+                value.clone(),
+                in_json.to_owned(),
+                byte_serialize(value.as_bytes()).collect(),
+                BASE64_STANDARD_NO_PAD.encode(value),
+                BASE64_URL_SAFE_NO_PAD.encode(value),
+            ];
+            let named = forms.into_iter().map(|form| (form, Arc::clone(name)));
+            self.forms.extend(named);
+        }
+        self.forms
+            .sort_by(|(one, _), (other, _)| (other.len(), one).cmp(&(one.len(), other)));
+        self.forms.dedup_by(|(one, _), (other, _)| one == other);
+    }
+}
+
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secrets({})", self.values.len())
+        let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
+        write!(f, "Secrets({})", values.given.len() + values.learned.len())
     }
 }
 
@@ -109,6 +187,7 @@ mod tests {
                 "Authorization".to_owned(),
                 "Bearer s3cr3t-token".to_owned(),
             )]),
+            ..Http::default()
         });
         let secrets = Secrets::of(&http);
         assert_eq!(
@@ -125,5 +204,28 @@ mod tests {
             value.to_string(),
             r#"{"[Authorization]":[1,"[Authorization]",{"a":"k1234567?","b":null}]}"#
         );
+    }
+
+    #[test]
+    fn what_is_learned_goes_in_every_spelling_and_is_bounded() {
+        let secrets = Secrets::default();
+        let shared = secrets.clone();
+        shared.learn("token", "a\"b+c d/é~");
+        for said in [
+            "a\"b+c d/é~",
+            r#"a\"b+c d/é~"#,
+            "a%22b%2Bc+d%2F%C3%A9%7E",
+            "YSJiK2MgZC/DqX4",
+            "YSJiK2MgZC_DqX4=",
+        ] {
+            let shown = secrets.redact(said);
+            assert!(shown.starts_with("[token]"), "{said} became {shown}");
+        }
+        for n in 0..MAX_LEARNED {
+            shared.learn("later", &format!("a later one {n}"));
+        }
+        assert_eq!(secrets.redact("a\"b+c d/é~"), "a\"b+c d/é~");
+        assert_eq!(secrets.redact("a later one 0"), "[later]");
+        assert_eq!(format!("{secrets:?}"), "Secrets(64)");
     }
 }

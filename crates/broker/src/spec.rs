@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use rmcp::model::ProtocolVersion;
 
+use crate::auth::OAuth;
+use crate::source::Source;
+
 /// One server to start.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
@@ -105,20 +108,47 @@ pub struct Stdio {
     /// Its whole environment, but for `PATH` and `HOME`, which it has from the
     /// host unless they are given here.
     pub env: BTreeMap<String, String>,
+    /// More of its environment: values that are looked up each time it is
+    /// started. One of a name that is in [`Stdio::env`] too wins.
+    pub env_from: BTreeMap<String, Source>,
     /// Its working directory; the host's, when there is none.
     pub cwd: Option<PathBuf>,
 }
 
 /// An HTTP endpoint to connect to.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Http {
     /// An `http` or `https` URL.
     pub url: String,
     /// Headers sent with every request, such as `Authorization`.
     pub headers: BTreeMap<String, String>,
+    /// More headers: values that are looked up each time it is connected to.
+    /// One of a name that is in [`Http::headers`] too wins.
+    pub headers_from: BTreeMap<String, Source>,
+    /// How to log in there; `None` for never. Default: as the server says,
+    /// with a login that a person has made before. Without effect while an
+    /// `Authorization` header is configured.
+    pub oauth: Option<OAuth>,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            headers: BTreeMap::new(),
+            headers_from: BTreeMap::new(),
+            oauth: Some(OAuth::default()),
+        }
+    }
 }
 
 impl Http {
+    /// Whether an `Authorization` header is configured.
+    pub(crate) fn has_authorization(&self) -> bool {
+        let mut names = self.headers.keys().chain(self.headers_from.keys());
+        names.any(|name| name.eq_ignore_ascii_case("authorization"))
+    }
+
     /// The URL up to its query and without user information, for messages.
     pub(crate) fn shown_url(&self) -> String {
         let plain = self.url.split(['?', '#']).next().unwrap_or_default();
@@ -147,21 +177,28 @@ impl fmt::Debug for Transport {
 
 impl fmt::Debug for Stdio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stdio")
+        let mut shown = f.debug_struct("Stdio");
+        shown
             .field("command", &self.command)
             .field("args", &format_args!("[{} not shown]", self.args.len()))
-            .field("env", &self.env.keys())
-            .field("cwd", &self.cwd)
-            .finish()
+            .field("env", &self.env.keys());
+        if !self.env_from.is_empty() {
+            shown.field("env_from", &self.env_from);
+        }
+        shown.field("cwd", &self.cwd).finish()
     }
 }
 
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http")
+        let mut shown = f.debug_struct("Http");
+        shown
             .field("url", &self.shown_url())
-            .field("headers", &self.headers.keys())
-            .finish()
+            .field("headers", &self.headers.keys());
+        if !self.headers_from.is_empty() {
+            shown.field("headers_from", &self.headers_from);
+        }
+        shown.field("oauth", &self.oauth).finish()
     }
 }
 
@@ -254,6 +291,7 @@ mod tests {
                 command: "npx".to_owned(),
                 args: vec!["--token=hunter2".to_owned()],
                 env: BTreeMap::from([("TOKEN".to_owned(), "hunter2".to_owned())]),
+                env_from: BTreeMap::from([("PIN".to_owned(), Source::text("hunter2"))]),
                 cwd: None,
             }),
         );
@@ -261,6 +299,14 @@ mod tests {
         spec.transport = Transport::Http(Http {
             url: "https://me:hunter2@example.com/mcp?key=hunter2".to_owned(),
             headers: BTreeMap::from([("Authorization".to_owned(), "hunter2".to_owned())]),
+            headers_from: BTreeMap::from([(
+                "X-Key".to_owned(),
+                Source::command(["echo", "hunter2"]),
+            )]),
+            oauth: Some(OAuth {
+                client_secret: Some(Source::text("hunter2")),
+                ..OAuth::default()
+            }),
         });
         let http = format!("{spec:?}");
         assert!(

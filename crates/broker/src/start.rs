@@ -86,7 +86,11 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     async fn connect(&mut self) -> Result<Connection, StartErrorKind> {
-        match &self.spec.transport {
+        let transport = self.spec.transport.resolve(&self.secrets);
+        let transport = tokio::time::timeout_at(self.deadline, transport)
+            .await
+            .map_err(|_| self.timed_out("looking up its secrets"))??;
+        match &transport {
             Transport::Stdio(stdio) => self.connect_stdio(stdio).await,
             Transport::Http(http) => {
                 let results = Arc::new(Results::default());

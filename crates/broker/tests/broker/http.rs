@@ -127,7 +127,14 @@ impl Endpoint {
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
         let url = format!("http://{}/mcp?key=hunter2-hunter2", self.address);
-        ServerSpec::new("web", Transport::Http(Http { url, headers }))
+        ServerSpec::new(
+            "web",
+            Transport::Http(Http {
+                url,
+                headers,
+                ..Http::default()
+            }),
+        )
     }
 
     fn kill(&mut self) {
@@ -238,6 +245,7 @@ async fn endpoints_that_are_none() {
             Transport::Http(Http {
                 url: url.to_owned(),
                 headers,
+                ..Http::default()
             }),
         )
     };

@@ -128,7 +128,7 @@ fn servers(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Conf
             continue;
         }
         match server::read(reader, property) {
-            Some(Entry::Enabled(server)) => config.servers.push(server),
+            Some(Entry::Enabled(server)) => config.servers.push(*server),
             Some(Entry::Disabled(name)) => config.disabled.push(name),
             None => {}
         }

@@ -14,7 +14,7 @@ use super::units::parse_duration;
 
 /// What the file says of one server.
 pub(super) enum Entry {
-    Enabled(ServerSpec),
+    Enabled(Box<ServerSpec>),
     Disabled(String),
 }
 
@@ -60,7 +60,7 @@ pub(super) fn read<'t>(reader: &mut Reader<'_>, property: &ObjectProp<'t>) -> Op
     spec.era = era.unwrap_or_default();
     spec.start_timeout = start_timeout.unwrap_or(spec.start_timeout);
     spec.call_timeout = call_timeout.unwrap_or(spec.call_timeout);
-    (reader.problems.len() == problems_before).then_some(Entry::Enabled(spec))
+    (reader.problems.len() == problems_before).then_some(Entry::Enabled(Box::new(spec)))
 }
 
 #[derive(Clone, Copy)]
@@ -218,6 +218,7 @@ fn stdio<'o, 't: 'o>(
         args: args.unwrap_or_default(),
         env: env.unwrap_or_default(),
         cwd: cwd.map(|cwd| folder.join(cwd)),
+        ..Stdio::default()
     }))
 }
 
@@ -251,6 +252,7 @@ fn http<'o, 't: 'o>(
     Some(Transport::Http(Http {
         url,
         headers: headers.unwrap_or_default(),
+        ..Http::default()
     }))
 }
 

@@ -136,6 +136,9 @@ fn a_whole_file() {
                     headers: [
                         "Authorization",
                     ],
+                    oauth: Some(
+                        OAuth,
+                    ),
                 },
                 era: Fixed(
                     Revision(

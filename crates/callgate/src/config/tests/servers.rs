@@ -16,10 +16,11 @@ fn values_reach_the_server() {
                 args,
                 env,
                 cwd,
+                ..
             }) => {
                 format!("{command} {args:?} {env:?} {cwd:?}")
             }
-            Transport::Http(Http { url, headers }) => format!("{url} {headers:?}"),
+            Transport::Http(Http { url, headers, .. }) => format!("{url} {headers:?}"),
         };
         expected.assert_eq(&shown);
     };

@@ -1,0 +1,120 @@
+//! One server's login: what is configured of it, where it is kept, and the
+//! client that reaches its authorization server.
+
+use tokio::sync::OnceCell;
+use url::Url;
+
+use super::error::{AuthError, AuthErrorKind};
+use super::http::Web;
+use super::settings::OAuth;
+use super::store::{Login, Store};
+use crate::secrets::Secrets;
+use crate::spec::Http;
+
+#[derive(Debug)]
+pub(super) struct Account {
+    pub(super) server: String,
+    /// Without query and fragment: they may hold a key, and the authorization
+    /// server is told what the token is for.
+    pub(super) url: Url,
+    pub(super) settings: OAuth,
+    pub(super) secrets: Secrets,
+    pub(super) store: Store,
+    web: OnceCell<Web>,
+}
+
+impl Account {
+    pub(super) fn new(
+        server: &str,
+        http: &Http,
+        settings: &OAuth,
+        secrets: &Secrets,
+    ) -> Result<Self, AuthError> {
+        let unfit = |reason: &str| AuthError {
+            server: server.to_owned(),
+            kind: AuthErrorKind::Settings {
+                reason: reason.to_owned(),
+            },
+        };
+        let mut url = Url::parse(&http.url).map_err(|_| unfit("its URL is not valid"))?;
+        url.set_query(None);
+        url.set_fragment(None);
+        let store = Store::new(server, url.as_str(), settings)?;
+        Ok(Self {
+            server: server.to_owned(),
+            url,
+            settings: settings.clone(),
+            secrets: secrets.clone(),
+            store,
+            web: OnceCell::new(),
+        })
+    }
+
+    /// The client. It is made once: what the server may send a login to is
+    /// settled then.
+    pub(super) async fn web(&self) -> Result<&Web, AuthError> {
+        self.web
+            .get_or_try_init(|| Web::new(&self.url))
+            .await
+            .map_err(|error| {
+                self.error(AuthErrorKind::Discovery {
+                    reason: error.to_string(),
+                })
+            })
+    }
+
+    /// The secret of the configured client.
+    pub(super) async fn client_secret(&self) -> Result<Option<String>, AuthError> {
+        let Some(source) = &self.settings.client_secret else {
+            return Ok(None);
+        };
+        match source.resolve("clientSecret", &self.secrets).await {
+            Ok(secret) => Ok(Some(secret)),
+            Err(error) => Err(self.error(AuthErrorKind::Settings {
+                reason: format!("there is no value for \"clientSecret\": {error}"),
+            })),
+        }
+    }
+
+    /// The secret to show with a login's tokens.
+    pub(super) async fn secret_of(&self, login: &Login) -> Result<Option<String>, AuthError> {
+        match &login.tokens.client_secret {
+            Some(secret) => Ok(Some(secret.clone())),
+            None if self.settings.client_id.as_ref() == Some(&login.record.client_id) => {
+                self.client_secret().await
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Keeps a login's tokens out of every message.
+    pub(super) fn hide(&self, login: &Login) {
+        let tokens = &login.tokens;
+        self.secrets.learn("access token", &tokens.access_token);
+        if let Some(token) = &tokens.refresh_token {
+            self.secrets.learn("refresh token", token);
+        }
+        if let Some(secret) = &tokens.client_secret {
+            self.secrets.learn("client secret", secret);
+        }
+    }
+
+    pub(super) fn error(&self, kind: AuthErrorKind) -> AuthError {
+        AuthError {
+            server: self.server.clone(),
+            kind,
+        }
+    }
+
+    pub(super) fn login_required(&self, reason: &str) -> AuthError {
+        self.error(AuthErrorKind::LoginRequired {
+            reason: format!("server `{}` {reason}", self.server),
+        })
+    }
+
+    pub(super) fn exchange(&self, reason: impl Into<String>) -> AuthError {
+        self.error(AuthErrorKind::Exchange {
+            reason: self.secrets.message(&reason.into()),
+        })
+    }
+}

@@ -1,0 +1,445 @@
+//! The tokens of one server as its link uses them: read when first needed,
+//! renewed before they end, and asked for anew when the server says so.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::HeaderValue;
+use tokio::sync::Mutex;
+
+use super::account::Account;
+use super::challenge::Challenge;
+use super::discovery::{authentication, discover};
+use super::error::{AuthError, AuthErrorKind};
+use super::login::{Wish, log_in};
+use super::settings::{Browser, Grant};
+use super::store::{Kept, Login, Record};
+use super::tokens::{self, Ask, Refused, covers};
+use super::{Authorize, Refusal};
+
+/// How long a person has for a login that a call waits for.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
+
+/// An [`Authorize`] with a login.
+pub(super) struct Bearer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    account: Account,
+    /// What a request takes without waiting.
+    ready: RwLock<Ready>,
+    /// Held while tokens are read, renewed or asked for.
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Default)]
+enum Ready {
+    /// Nobody has looked yet.
+    #[default]
+    Unknown,
+    /// There is no login: requests go without a token until one is refused.
+    None,
+    Token(HeaderValue, tokens::Tokens),
+}
+
+#[derive(Default)]
+struct State {
+    login: Option<Login>,
+    /// The token that was had last without a person, by renewing or by the
+    /// client's credentials: if it is refused, having another one is no use.
+    last: Option<String>,
+}
+
+impl Bearer {
+    pub(super) fn new(account: Account) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                account,
+                ready: RwLock::default(),
+                state: Mutex::default(),
+            }),
+        }
+    }
+}
+
+impl Authorize for Bearer {
+    fn bearer(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+        let ready = self.inner.ready.read();
+        let ready = match &*ready.unwrap_or_else(PoisonError::into_inner) {
+            Ready::None => Some(None),
+            Ready::Token(header, tokens) if !tokens.is_stale() => Some(Some(header.clone())),
+            Ready::Token(..) | Ready::Unknown => None,
+        };
+        match ready {
+            Some(ready) => std::future::ready(Ok(ready)).boxed(),
+            None => self.lasting(Inner::fresh).boxed(),
+        }
+    }
+
+    fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+        let sent = refusal.sent.cloned();
+        let header = refusal.www_authenticate.map(str::to_owned);
+        match refusal.status {
+            401 => self
+                .lasting(|inner| async move { inner.refused(sent, header).await })
+                .boxed(),
+            403 => {
+                let challenge = header.as_deref().and_then(Challenge::bearer);
+                match challenge {
+                    Some(challenge) if challenge.error.as_deref() == Some("insufficient_scope") => {
+                        self.lasting(|inner| async move {
+                            inner.too_narrow(sent, header, &challenge).await
+                        })
+                        .boxed()
+                    }
+                    _ => std::future::ready(Ok(false)).boxed(),
+                }
+            }
+            _ => std::future::ready(Ok(false)).boxed(),
+        }
+    }
+}
+
+impl Bearer {
+    /// Does it in a task of its own. A call that is cancelled must not take a
+    /// renewal with it: the old refresh token may be spent by then, and the new
+    /// one not kept yet.
+    async fn lasting<
+        T: Send + 'static,
+        F: Future<Output = Result<T, AuthError>> + Send + 'static,
+    >(
+        &self,
+        act: impl FnOnce(Arc<Inner>) -> F,
+    ) -> Result<T, AuthError> {
+        let task = tokio::spawn(act(Arc::clone(&self.inner)));
+        task.await.unwrap_or_else(|_| {
+            Err(self
+                .inner
+                .account
+                .exchange("the task that sees to it has ended"))
+        })
+    }
+}
+
+impl Inner {
+    /// The header for the next request.
+    async fn fresh(self: Arc<Self>) -> Result<Option<HeaderValue>, AuthError> {
+        let mut state = self.state.lock().await;
+        if matches!(*self.ready(), Ready::Unknown) {
+            let login = match self.account.settings.grant {
+                Grant::AuthorizationCode => self.account.store.load().await?,
+                Grant::ClientCredentials => None,
+            };
+            self.adopt(&mut state, login)?;
+        }
+        let stale = state
+            .login
+            .as_ref()
+            .is_some_and(|login| login.tokens.is_stale());
+        if stale {
+            let access = state
+                .login
+                .as_ref()
+                .map(|login| login.tokens.access_token.clone());
+            self.renew(&mut state, access.as_deref(), "the token has ended")
+                .await?;
+        }
+        Ok(self.header())
+    }
+
+    /// After a 401.
+    async fn refused(
+        &self,
+        sent: Option<HeaderValue>,
+        header: Option<String>,
+    ) -> Result<bool, AuthError> {
+        let mut state = self.state.lock().await;
+        if self.has_changed(sent.as_ref()) {
+            return Ok(true);
+        }
+        let header = header.as_deref();
+        let access = state
+            .login
+            .as_ref()
+            .map(|login| login.tokens.access_token.clone());
+        let no_use = access.is_some() && access == state.last;
+        if self.account.settings.grant == Grant::ClientCredentials {
+            if no_use {
+                return Err(self
+                    .account
+                    .exchange("the server refuses the token just issued"));
+            }
+            self.by_credentials(&mut state, header).await?;
+            return Ok(true);
+        }
+        let renewed = if no_use {
+            // Unless another process has done better since.
+            let stored = self.account.store.load().await?;
+            let other = stored.filter(|login| Some(&login.tokens.access_token) != access.as_ref());
+            match other {
+                Some(login) => self.adopt(&mut state, Some(login)),
+                None => Err(self.account.login_required("refuses its token")),
+            }
+        } else {
+            self.renew(&mut state, access.as_deref(), "it refuses the token")
+                .await
+        };
+        match (renewed, &self.account.settings.browser) {
+            (Ok(()), _) => Ok(true),
+            (Err(error), Some(browser))
+                if matches!(error.kind, AuthErrorKind::LoginRequired { .. }) =>
+            {
+                self.by_person(&mut state, browser, Vec::new(), header)
+                    .await?;
+                Ok(true)
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// After a 403 with `insufficient_scope`.
+    async fn too_narrow(
+        &self,
+        sent: Option<HeaderValue>,
+        header: Option<String>,
+        challenge: &Challenge,
+    ) -> Result<bool, AuthError> {
+        let mut state = self.state.lock().await;
+        if self.has_changed(sent.as_ref()) {
+            return Ok(true);
+        }
+        let wanted = challenge.scopes();
+        let narrow = || {
+            let named = !wanted.is_empty();
+            self.account.error(AuthErrorKind::InsufficientScope {
+                scope: named.then(|| wanted.join(" ")),
+            })
+        };
+        if self.account.settings.grant == Grant::ClientCredentials {
+            return Err(narrow());
+        }
+        // A person may have agreed to more in another process.
+        let stored = self.account.store.load().await?;
+        let access = state.login.as_ref().map(|login| &login.tokens.access_token);
+        if let Some(login) = stored
+            && Some(&login.tokens.access_token) != access
+        {
+            self.adopt(&mut state, Some(login))?;
+            return Ok(true);
+        }
+        let granted: Vec<String> = state
+            .login
+            .iter()
+            .flat_map(|login| login.tokens.scopes.iter().cloned())
+            .collect();
+        let has_all = wanted.iter().all(|scope| granted.contains(scope));
+        match &self.account.settings.browser {
+            // What was granted and is refused all the same is not granted by
+            // asking for it again.
+            Some(browser) if !wanted.is_empty() && !has_all => {
+                let mut scopes = granted;
+                scopes.extend(wanted.iter().cloned());
+                self.by_person(&mut state, browser, scopes, header.as_deref())
+                    .await?;
+                Ok(true)
+            }
+            _ => Err(narrow()),
+        }
+    }
+
+    /// Has another token than `refused`, from another process or by renewing,
+    /// which one process at a time does.
+    async fn renew(
+        &self,
+        state: &mut State,
+        refused: Option<&str>,
+        why: &str,
+    ) -> Result<(), AuthError> {
+        let account = &self.account;
+        if account.settings.grant == Grant::ClientCredentials {
+            return self.by_credentials(state, None).await;
+        }
+        let none = || account.login_required("wants a login, and there is none");
+        // Nothing is written for a server at which nobody ever logged in.
+        if !account.store.exists() {
+            self.adopt(state, None)?;
+            return Err(none());
+        }
+        let _lock = account.store.lock().await?;
+        let Some(stored) = account.store.load().await? else {
+            self.adopt(state, None)?;
+            return Err(none());
+        };
+        let newer = Some(stored.tokens.access_token.as_str()) != refused;
+        if newer && !stored.tokens.is_stale() {
+            return self.adopt(state, Some(stored));
+        }
+        account.hide(&stored);
+        self.fits(&stored)?;
+        let Some(refresh_token) = &stored.tokens.refresh_token else {
+            self.adopt(state, Some(stored.clone()))?;
+            return Err(account.login_required(&format!(
+                "needs a new login: {why}, and there is nothing to renew it by"
+            )));
+        };
+        let secret = account.secret_of(&stored).await?;
+        let ask = Ask::Refresh {
+            refresh_token,
+            scopes: &stored.tokens.scopes,
+        };
+        let answer =
+            tokens::request(account.web().await?, &stored.record, secret.as_deref(), ask).await;
+        let mut login = stored.clone();
+        match answer {
+            Ok(mut renewed) => {
+                renewed.client_secret = stored.tokens.client_secret.clone();
+                login.tokens = renewed;
+                state.last = Some(login.tokens.access_token.clone());
+                if let Err(error) = account.store.save(&login).await {
+                    // This process can go on with it; the next one cannot.
+                    tracing::warn!(server = account.server, %error, "a renewed token is not kept");
+                }
+                tracing::info!(server = account.server, "renewed a token");
+                self.adopt(state, Some(login))
+            }
+            Err(Refused::InvalidGrant) => {
+                login.tokens.refresh_token = None;
+                account.store.save(&login).await?;
+                self.adopt(state, Some(login))?;
+                Err(account.login_required(&format!(
+                    "needs a new login: {why}, and the login has ended"
+                )))
+            }
+            Err(Refused::Other(reason)) => Err(account.exchange(reason)),
+        }
+    }
+
+    /// Has a token by the client's own credentials. It is not kept: it can be
+    /// had again.
+    async fn by_credentials(
+        &self,
+        state: &mut State,
+        challenge: Option<&str>,
+    ) -> Result<(), AuthError> {
+        let account = &self.account;
+        let settings = &account.settings;
+        let (Some(id), Some(secret)) = (&settings.client_id, account.client_secret().await?) else {
+            return Err(account.error(AuthErrorKind::Settings {
+                reason: "the client credentials grant needs \"clientId\" and \"clientSecret\""
+                    .to_owned(),
+            }));
+        };
+        let record = match &state.login {
+            Some(login) => login.record.clone(),
+            None => {
+                let found = discover(account, challenge).await?;
+                Record {
+                    server: account.server.clone(),
+                    url: account.url.to_string(),
+                    client: authentication(&found.metadata, true),
+                    client_id: id.clone(),
+                    resource: found.resource,
+                    issuer: found.issuer,
+                    token_endpoint: found.metadata.token_endpoint,
+                    revocation_endpoint: None,
+                    kept: Kept::File,
+                }
+            }
+        };
+        let mut scopes = settings.scopes.clone();
+        if scopes.is_empty() {
+            let challenge = challenge.and_then(Challenge::bearer);
+            scopes = challenge
+                .map(|challenge| challenge.scopes())
+                .unwrap_or_default();
+        }
+        let ask = Ask::ClientCredentials { scopes: &scopes };
+        let issued = tokens::request(account.web().await?, &record, Some(&secret), ask).await;
+        let tokens = issued.map_err(|refused| match refused {
+            Refused::InvalidGrant => account.exchange("the client's credentials were refused"),
+            Refused::Other(reason) => account.exchange(reason),
+        })?;
+        state.last = Some(tokens.access_token.clone());
+        self.adopt(state, Some(Login { record, tokens }))
+    }
+
+    /// Has a token by a person's login.
+    async fn by_person(
+        &self,
+        state: &mut State,
+        browser: &Browser,
+        scopes: Vec<String>,
+        challenge: Option<&str>,
+    ) -> Result<(), AuthError> {
+        let wish = Wish {
+            scopes,
+            challenge,
+            patience: LOGIN_PATIENCE,
+        };
+        let mut login = log_in(&self.account, &*browser.0, wish).await?;
+        let _lock = self.account.store.lock().await?;
+        login.record.kept = self.account.store.create(&login).await?;
+        state.last = None;
+        self.adopt(state, Some(login))
+    }
+
+    /// Goes on with this login, or without any.
+    fn adopt(&self, state: &mut State, login: Option<Login>) -> Result<(), AuthError> {
+        let ready = match &login {
+            None => Ready::None,
+            Some(login) => {
+                self.account.hide(login);
+                self.fits(login)?;
+                let header = login.tokens.bearer().ok_or_else(|| {
+                    self.account
+                        .login_required("has a token that no header can carry")
+                })?;
+                Ready::Token(header, login.tokens.clone())
+            }
+        };
+        state.login = login;
+        *self.ready.write().unwrap_or_else(PoisonError::into_inner) = ready;
+        Ok(())
+    }
+
+    /// A token goes only to what it was issued for.
+    fn fits(&self, login: &Login) -> Result<(), AuthError> {
+        if covers(&login.record.resource, self.account.url.as_str()) {
+            Ok(())
+        } else {
+            let reason = "has a login that is for another resource";
+            Err(self.account.login_required(reason))
+        }
+    }
+
+    /// Whether a request with this header would go with another one now.
+    fn has_changed(&self, sent: Option<&HeaderValue>) -> bool {
+        match (&*self.ready(), sent) {
+            (Ready::Token(header, _), sent) => Some(header) != sent,
+            (Ready::None | Ready::Unknown, _) => false,
+        }
+    }
+
+    fn header(&self) -> Option<HeaderValue> {
+        match &*self.ready() {
+            Ready::Token(header, _) => Some(header.clone()),
+            Ready::None | Ready::Unknown => None,
+        }
+    }
+
+    fn ready(&self) -> std::sync::RwLockReadGuard<'_, Ready> {
+        self.ready.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Bearer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bearer")
+            .field("server", &self.inner.account.server)
+            .finish_non_exhaustive()
+    }
+}

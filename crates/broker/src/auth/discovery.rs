@@ -1,0 +1,229 @@
+//! Finding a server's authorization server, and whether it can be trusted with
+//! a login.
+//!
+//! rmcp reads the documents (RFC 9728, RFC 8414, OpenID Connect), binds the
+//! resource to the server's URL and the issuer to the place it was found at.
+//! What it lets pass is refused here: endpoints that no login may go to, and
+//! an authorization server that does not say that it checks PKCE by S256.
+
+use std::sync::Arc;
+
+use http::{Request, header};
+use rmcp::transport::auth::{
+    AuthError as RmcpError, AuthorizationManager, AuthorizationMetadata,
+    AuthorizationMetadataSource, OAuthClientConfig,
+};
+use serde_json::Value;
+use url::Url;
+
+use super::account::Account;
+use super::error::{AuthError, AuthErrorKind};
+use super::settings::Grant;
+use super::store::ClientAuthentication;
+use super::tokens::covers;
+
+/// An authorization server that a login may use.
+pub(super) struct Found {
+    pub(super) manager: AuthorizationManager,
+    pub(super) metadata: AuthorizationMetadata,
+    pub(super) issuer: String,
+    /// What tokens will be for.
+    pub(super) resource: String,
+}
+
+/// Finds the authorization server, beginning with the server's challenge if
+/// there is one.
+pub(super) async fn discover(
+    account: &Account,
+    challenge: Option<&str>,
+) -> Result<Found, AuthError> {
+    let unfit = |reason: String| {
+        account.error(AuthErrorKind::Discovery {
+            reason: account.secrets.message(&reason),
+        })
+    };
+    let web = account.web().await?;
+    web.check(&account.url)
+        .map_err(|error| unfit(error.to_string()))?;
+    let mut manager = AuthorizationManager::new_with_oauth_http_client(
+        account.url.clone(),
+        Arc::new(web.clone()),
+    )
+    .await
+    .map_err(|error| unfit(describe(&error)))?;
+    let resolved = manager.resolve_metadata_from_challenge(challenge).await;
+    let resolved = resolved.map_err(|error| unfit(describe(&error)))?;
+    if resolved.source == AuthorizationMetadataSource::LegacyEndpointFallback {
+        return Err(unfit(
+            "it publishes no metadata of an authorization server (RFC 9728, RFC 8414)".to_owned(),
+        ));
+    }
+    let metadata = resolved.metadata;
+    let Some(issuer) = metadata.issuer.clone() else {
+        return Err(unfit("its authorization server names no issuer".to_owned()));
+    };
+    let person = account.settings.grant == Grant::AuthorizationCode;
+    let methods = metadata.code_challenge_methods_supported.as_deref();
+    if person && !methods.is_some_and(|methods| methods.iter().any(|method| method == "S256")) {
+        return Err(unfit(
+            "its authorization server does not say that it checks PKCE by S256".to_owned(),
+        ));
+    }
+    let mut endpoints = vec![&metadata.token_endpoint];
+    if person {
+        endpoints.push(&metadata.authorization_endpoint);
+        endpoints.extend(&metadata.registration_endpoint);
+    }
+    for endpoint in endpoints {
+        let checked = Url::parse(endpoint)
+            .map_err(|error| error.to_string())
+            .and_then(|url| web.check(&url).map_err(|error| error.to_string()));
+        checked.map_err(|reason| unfit(format!("an endpoint cannot be used: {reason}")))?;
+    }
+    let resource = resource(&mut manager, &metadata)
+        .await
+        .ok_or_else(|| unfit("it does not say what its tokens are for".to_owned()))?;
+    if !covers(&resource, account.url.as_str()) {
+        return Err(unfit("its metadata is for another resource".to_owned()));
+    }
+    manager.set_metadata(metadata.clone());
+    Ok(Found {
+        manager,
+        metadata,
+        issuer,
+        resource,
+    })
+}
+
+/// The challenge that the server answers a request without a token with, if it
+/// does. Servers that guard their POSTs only are not seen by a GET.
+pub(super) async fn probe(account: &Account, url: &str) -> Result<Option<String>, AuthError> {
+    let body = br#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"callgate","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    let request = Request::post(url)
+        .header(header::ACCEPT, "application/json, text/event-stream")
+        .header(header::CONTENT_TYPE, "application/json")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "server/discover")
+        .body(body.to_vec());
+    let Ok(request) = request else {
+        return Ok(None);
+    };
+    let answered = account.web().await?.challenge(request).await;
+    answered.map_err(|error| {
+        account.error(AuthErrorKind::Discovery {
+            reason: error.to_string(),
+        })
+    })
+}
+
+/// How the client shows who it is, by what the authorization server takes.
+pub(super) fn authentication(
+    metadata: &AuthorizationMetadata,
+    has_secret: bool,
+) -> ClientAuthentication {
+    if !has_secret {
+        return ClientAuthentication::None;
+    }
+    let methods = metadata
+        .additional_fields
+        .get("token_endpoint_auth_methods_supported")
+        .and_then(Value::as_array);
+    let takes = |method: &str| {
+        methods.is_some_and(|methods| methods.iter().any(|one| one.as_str() == Some(method)))
+    };
+    if takes("client_secret_post") && !takes("client_secret_basic") {
+        ClientAuthentication::Post
+    } else {
+        ClientAuthentication::Basic
+    }
+}
+
+/// Whether the metadata says so.
+pub(super) fn says(metadata: &AuthorizationMetadata, what: &str) -> bool {
+    metadata.additional_fields.get(what) == Some(&Value::Bool(true))
+}
+
+/// What rmcp found the resource to be. It tells only in an authorization URL,
+/// so one is made that goes nowhere.
+async fn resource(
+    manager: &mut AuthorizationManager,
+    metadata: &AuthorizationMetadata,
+) -> Option<String> {
+    let mut plain = metadata.clone();
+    plain.response_types_supported = None;
+    plain.code_challenge_methods_supported = None;
+    plain.authorization_endpoint = plain.token_endpoint.clone();
+    manager.set_metadata(plain);
+    let unused = OAuthClientConfig::new("unused", "http://127.0.0.1/");
+    manager.configure_client(unused).ok()?;
+    let url = manager.get_authorization_url(&[]).await.ok()?;
+    parameter(&url, "resource")
+}
+
+/// A parameter of a URL's query.
+pub(super) fn parameter(url: &str, name: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    let mut pairs = url.query_pairs();
+    pairs
+        .find(|(key, _)| key == name)
+        .map(|(_, value)| value.into_owned())
+}
+
+/// What rmcp says of a failure, in words that hold nothing of an answer's body.
+pub(super) fn describe(error: &RmcpError) -> String {
+    let origin = |url: &Url| url.origin().ascii_serialization();
+    match error {
+        RmcpError::DiscoveryRequestFailed { url, source } => {
+            format!("the metadata at {} cannot be had: {source}", origin(url))
+        }
+        RmcpError::ProtectedResourceMetadataInvalid { url, reason } => {
+            format!("the metadata at {} cannot be used: {reason}", origin(url))
+        }
+        RmcpError::AuthorizationServerMismatch {
+            expected_issuer,
+            received_issuer,
+        } => format!("the issuer is {received_issuer:?}, and it should be {expected_issuer:?}"),
+        RmcpError::AuthorizationServerMissingIssuer { expected_issuer } => {
+            format!("the issuer {expected_issuer:?} is not named where it has to be")
+        }
+        RmcpError::AuthorizationServersUnavailable {
+            authorization_servers,
+            ..
+        } => format!(
+            "none of its authorization servers publishes metadata that can be used: {}",
+            authorization_servers.join(", ")
+        ),
+        // The answer's body follows the status.
+        RmcpError::RegistrationFailed(text) => match text.split_once(':') {
+            Some((status, _)) if status.starts_with("HTTP ") && !status.contains("error") => {
+                format!("the client could not be registered: {status}")
+            }
+            _ => "the client could not be registered".to_owned(),
+        },
+        RmcpError::TokenExchangeFailed(text) => {
+            let known = [
+                "invalid_grant",
+                "invalid_client",
+                "invalid_request",
+                "invalid_target",
+            ]
+            .into_iter()
+            .chain([
+                "invalid_scope",
+                "unauthorized_client",
+                "unsupported_grant_type",
+            ])
+            .find(|known| text.contains(known));
+            match known {
+                Some(code) => format!("the authorization server answered {code:?}"),
+                None => "the authorization server gave no token for the code".to_owned(),
+            }
+        }
+        RmcpError::UrlError(error) => format!("a URL is not valid: {error}"),
+        RmcpError::PkceUnsupported => {
+            "its authorization server does not check PKCE by S256".to_owned()
+        }
+        RmcpError::NoAuthorizationSupport => "it has no authorization server".to_owned(),
+        _ => "its metadata cannot be used".to_owned(),
+    }
+}

@@ -1,0 +1,108 @@
+//! Why there is no token, and what a person can do about it.
+
+use std::fmt;
+
+/// Why a server could not be authorized at.
+///
+/// Its `Display` names the server and says what to do. It never holds a token,
+/// a code or a secret; what an authorization server said is in it only without
+/// those, and cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthError {
+    pub(crate) server: String,
+    pub(crate) kind: AuthErrorKind,
+}
+
+impl AuthError {
+    /// The server's name in the configuration.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// What is wrong.
+    pub fn kind(&self) -> &AuthErrorKind {
+        &self.kind
+    }
+}
+
+impl fmt::Display for AuthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = &self.server;
+        match &self.kind {
+            AuthErrorKind::LoginRequired { reason } => {
+                write!(f, "{reason}; run `callgate auth login {server}`")
+            }
+            AuthErrorKind::InsufficientScope { scope: Some(scope) } => write!(
+                f,
+                "server `{server}` wants the scope {scope:?}; run \
+                 `callgate auth login {server} --scope {scope:?}`"
+            ),
+            AuthErrorKind::InsufficientScope { scope: None } => write!(
+                f,
+                "server `{server}` wants a scope that the login does not have and does not name \
+                 it; run `callgate auth login {server} --scope SCOPE`"
+            ),
+            AuthErrorKind::Discovery { reason } => {
+                write!(
+                    f,
+                    "cannot find how to log in at server `{server}`: {reason}"
+                )
+            }
+            AuthErrorKind::Exchange { reason } => {
+                write!(f, "the login at server `{server}` failed: {reason}")
+            }
+            AuthErrorKind::Store { reason } => write!(
+                f,
+                "the tokens of server `{server}` cannot be read or kept: {reason}"
+            ),
+            AuthErrorKind::Settings { reason } => {
+                write!(
+                    f,
+                    "the \"oauth\" of server `{server}` cannot be used: {reason}"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for AuthError {}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AuthErrorKind {
+    /// A person has to log in: there is no token, or it is refused and cannot
+    /// be renewed.
+    LoginRequired {
+        /// Why, as a clause.
+        reason: String,
+    },
+    /// The server refused the token's scope; a person has to agree to a wider
+    /// one.
+    InsufficientScope {
+        /// The scope that the server names, space-separated.
+        scope: Option<String>,
+    },
+    /// The metadata of the server or of its authorization server is missing,
+    /// unsafe or of no use.
+    Discovery {
+        /// Why.
+        reason: String,
+    },
+    /// The authorization server refused a step of the login, or its answer
+    /// cannot be trusted.
+    Exchange {
+        /// Why.
+        reason: String,
+    },
+    /// The keyring or the file of tokens failed.
+    Store {
+        /// Why.
+        reason: String,
+    },
+    /// The configuration cannot work.
+    Settings {
+        /// Why and what to change.
+        reason: String,
+    },
+}

@@ -1,0 +1,231 @@
+//! A login: the authorization code grant with PKCE, by a person's browser.
+
+use std::time::Duration;
+
+use rmcp::transport::auth::OAuthClientConfig;
+use url::Url;
+
+use super::account::Account;
+use super::challenge::is_scope;
+use super::discovery::{Found, authentication, describe, discover, parameter, says};
+use super::error::{AuthError, AuthErrorKind};
+use super::redirect::{Callback, Redirect};
+use super::settings::OpenUrl;
+use super::store::{ClientAuthentication, Kept, Login, Record};
+use super::tokens::{Tokens, code, read};
+
+/// What the client calls itself where it registers.
+const CLIENT_NAME: &str = "Callgate";
+/// A refresh token, where the authorization server makes it depend on a scope.
+const OFFLINE: &str = "offline_access";
+
+/// What to log in for.
+pub(super) struct Wish<'a> {
+    /// The scopes to ask for; empty for those that are configured, or else
+    /// those that the server names.
+    pub(super) scopes: Vec<String>,
+    /// The server's challenge, if there is one.
+    pub(super) challenge: Option<&'a str>,
+    /// How long the person has.
+    pub(super) patience: Duration,
+}
+
+/// Has a person log in and gives what came of it, not kept yet.
+pub(super) async fn log_in(
+    account: &Account,
+    browser: &dyn OpenUrl,
+    wish: Wish<'_>,
+) -> Result<Login, AuthError> {
+    let mut found = discover(account, wish.challenge).await?;
+    let redirect = Redirect::listen(account.settings.redirect_port).await;
+    let redirect = redirect.map_err(|error| {
+        account.exchange(format!("no port on 127.0.0.1 to come back to: {error}"))
+    })?;
+    let scopes = scopes(account, &found, wish.scopes).await?;
+    let client = client(account, &mut found, &redirect.uri(), &scopes).await?;
+    let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let url = found.manager.get_authorization_url(&asked).await;
+    let url = url.map_err(|error| account.exchange(describe(&error)))?;
+    let state = parameter(&url, "state").ok_or_else(|| account.exchange("there is no state"))?;
+
+    let opened = async {
+        match browser.open(&url).await {
+            Ok(()) => std::future::pending().await,
+            Err(error) => error,
+        }
+    };
+    let callback = tokio::select! {
+        callback = redirect.callback(&state) => callback,
+        error = opened => {
+            return Err(account.exchange(format!("its page cannot be shown: {error}")));
+        }
+        () = tokio::time::sleep(wish.patience) => {
+            return Err(account.exchange(format!(
+                "nobody came back from the browser within {} s",
+                wish.patience.as_secs()
+            )));
+        }
+    };
+    drop(redirect);
+    let granted = checked(account, &found, callback)?;
+
+    // A server must not be told of it in a message.
+    account.secrets.learn("authorization code", &granted.0);
+    let token = found
+        .manager
+        .exchange_code_for_token_with_issuer(&granted.0, &state, granted.1.as_deref())
+        .await
+        .map_err(|error| account.exchange(describe(&error)))?;
+    let answer = serde_json::to_vec(&token).unwrap_or_default();
+    let mut tokens: Tokens = read(200, &answer, &scopes).map_err(|refused| {
+        account.exchange(match refused {
+            super::tokens::Refused::Other(reason) => reason,
+            super::tokens::Refused::InvalidGrant => "the code was refused".to_owned(),
+        })
+    })?;
+    tokens.client_secret = client.registered_secret;
+    let login = Login {
+        record: Record {
+            server: account.server.clone(),
+            url: account.url.to_string(),
+            resource: found.resource,
+            issuer: found.issuer,
+            token_endpoint: found.metadata.token_endpoint.clone(),
+            revocation_endpoint: found
+                .metadata
+                .additional_fields
+                .get("revocation_endpoint")
+                .and_then(|url| url.as_str())
+                .map(str::to_owned),
+            client: client.authentication,
+            client_id: client.id,
+            kept: Kept::File,
+        },
+        tokens,
+    };
+    account.hide(&login);
+    Ok(login)
+}
+
+struct Client {
+    id: String,
+    authentication: ClientAuthentication,
+    /// The secret that came with a registration.
+    registered_secret: Option<String>,
+}
+
+/// The client's identifier, in the order that MCP sets: one that is registered
+/// already, a metadata document, a registration made now.
+async fn client(
+    account: &Account,
+    found: &mut Found,
+    redirect_uri: &str,
+    scopes: &[String],
+) -> Result<Client, AuthError> {
+    let settings = &account.settings;
+    let failed = |error| account.exchange(describe(&error));
+    if let Some(id) = &settings.client_id {
+        let secret = account.client_secret().await?;
+        let mut config = OAuthClientConfig::new(id, redirect_uri);
+        let authentication = authentication(&found.metadata, secret.is_some());
+        if let Some(secret) = secret {
+            config = config.with_client_secret(secret);
+        }
+        found.manager.configure_client(config).map_err(failed)?;
+        return Ok(Client {
+            id: id.clone(),
+            authentication,
+            registered_secret: None,
+        });
+    }
+    if let Some(url) = &settings.client_metadata_url
+        && says(&found.metadata, "client_id_metadata_document_supported")
+    {
+        let usable = Url::parse(url).is_ok_and(|url| url.scheme() == "https" && url.path() != "/");
+        if !usable {
+            return Err(account.error(AuthErrorKind::Settings {
+                reason: "\"clientMetadataUrl\" must be an https URL with a path".to_owned(),
+            }));
+        }
+        let config = OAuthClientConfig::new(url, redirect_uri);
+        found.manager.configure_client(config).map_err(failed)?;
+        return Ok(Client {
+            id: url.clone(),
+            authentication: ClientAuthentication::None,
+            registered_secret: None,
+        });
+    }
+    if found.metadata.registration_endpoint.is_none() {
+        return Err(account.error(AuthErrorKind::Settings {
+            reason: "the authorization server registers no clients by itself; register one there \
+                     and write its \"clientId\" (and \"clientSecret\")"
+                .to_owned(),
+        }));
+    }
+    let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let registered = found
+        .manager
+        .register_client(CLIENT_NAME, redirect_uri, &scopes)
+        .await
+        .map_err(failed)?;
+    Ok(Client {
+        id: registered.client_id,
+        authentication: authentication(&found.metadata, registered.client_secret.is_some()),
+        registered_secret: registered.client_secret,
+    })
+}
+
+/// The scopes to ask for.
+async fn scopes(
+    account: &Account,
+    found: &Found,
+    wished: Vec<String>,
+) -> Result<Vec<String>, AuthError> {
+    let mut scopes = wished;
+    scopes.extend(account.settings.scopes.iter().cloned());
+    if let Some(unfit) = scopes.iter().find(|scope| !is_scope(scope)) {
+        return Err(account.error(AuthErrorKind::Settings {
+            reason: format!("{unfit:?} is no scope"),
+        }));
+    }
+    if scopes.is_empty() {
+        scopes = found.manager.select_initial_scopes(&[]).await;
+        scopes.retain(|scope| is_scope(scope));
+    } else {
+        let supported = found.metadata.scopes_supported.iter().flatten();
+        scopes.extend(supported.filter(|scope| *scope == OFFLINE).cloned());
+    }
+    let mut seen = std::collections::HashSet::new();
+    scopes.retain(|scope| seen.insert(scope.clone()));
+    Ok(scopes)
+}
+
+/// The code, from the right issuer. An error from another issuer than the
+/// expected one says nothing either (RFC 9207, section 2.4).
+fn checked(
+    account: &Account,
+    found: &Found,
+    callback: Callback,
+) -> Result<(String, Option<String>), AuthError> {
+    let issuer = callback.issuer.as_deref();
+    let announced = says(
+        &found.metadata,
+        "authorization_response_iss_parameter_supported",
+    );
+    match issuer {
+        Some(issuer) if issuer != found.issuer => {
+            return Err(account.exchange("the browser came back from another issuer"));
+        }
+        None if announced => {
+            return Err(account.exchange("the browser came back without the issuer's name"));
+        }
+        _ => {}
+    }
+    match callback.outcome {
+        Ok(code) => Ok((code, callback.issuer)),
+        Err(error) => Err(account.exchange(format!(
+            "the authorization server refused it with {}",
+            code(&error)
+        ))),
+    }
+}

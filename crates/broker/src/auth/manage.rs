@@ -1,0 +1,198 @@
+//! Logging in, looking at a login, and logging out: what a person does.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::account::Account;
+use super::discovery::probe;
+use super::error::{AuthError, AuthErrorKind};
+use super::login::{Wish, log_in};
+use super::settings::{Grant, OpenUrl};
+use super::store::{Kept, Login};
+use super::tokens;
+use crate::secrets::Secrets;
+use crate::spec::{Http, ServerSpec, Transport};
+
+/// A login to make.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct LoginRequest {
+    /// Scopes to ask for, besides those that an earlier login has and those that
+    /// are configured. Default: none; without any at all, those that the server
+    /// names.
+    pub scopes: Vec<String>,
+    /// Who shows the login's URL to the person.
+    pub browser: Arc<dyn OpenUrl>,
+    /// How long the person has. Default: 5 min. Over it the login fails with
+    /// [`AuthErrorKind::Exchange`].
+    pub patience: Duration,
+}
+
+impl LoginRequest {
+    /// A login for what the server names.
+    pub fn new(browser: Arc<dyn OpenUrl>) -> Self {
+        Self {
+            scopes: Vec::new(),
+            browser,
+            patience: Duration::from_secs(300),
+        }
+    }
+}
+
+/// What is known of a server's login. No token is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoginStatus {
+    /// The authorization server that issued the tokens.
+    pub issuer: String,
+    /// What the tokens are for.
+    pub resource: String,
+    /// The client's identifier.
+    pub client_id: String,
+    /// What was granted.
+    pub scopes: Vec<String>,
+    /// When the access token ends, in seconds since 1970; `None` if the
+    /// authorization server did not say.
+    pub expires_at: Option<u64>,
+    /// Whether the access token has ended, or does within half a minute.
+    pub expired: bool,
+    /// Whether there is a token to renew it by.
+    pub renewable: bool,
+    /// Where the tokens are.
+    pub kept: Kept,
+    /// The file in which the login is described, tokens included if they are
+    /// kept in a file.
+    pub file: PathBuf,
+}
+
+/// What came of logging out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoggedOut {
+    /// There was no login.
+    WasNot,
+    /// The tokens are deleted, and the authorization server has taken them back.
+    Revoked,
+    /// The tokens are deleted here. The authorization server was not told, or
+    /// did not say that it took them back.
+    Forgotten,
+}
+
+/// Has a person log in at an HTTP server and keeps the tokens.
+///
+/// # Errors
+///
+/// [`AuthError`], also for a server that takes no login: a program to start,
+/// one with a configured `Authorization` header, one whose `oauth` is off.
+pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginStatus, AuthError> {
+    let (account, url) = account(server)?;
+    if account.settings.grant == Grant::ClientCredentials {
+        return Err(account.error(AuthErrorKind::Settings {
+            reason: "its grant is the client's own credentials, which need no login".to_owned(),
+        }));
+    }
+    let mut scopes = request.scopes;
+    // What was granted before is asked for again, so that more scopes are more.
+    if !scopes.is_empty()
+        && let Ok(Some(login)) = account.store.load().await
+    {
+        account.hide(&login);
+        scopes.extend(login.tokens.scopes);
+    }
+    let challenge = probe(&account, &url).await?;
+    let wish = Wish {
+        scopes,
+        challenge: challenge.as_deref(),
+        patience: request.patience,
+    };
+    let mut login = log_in(&account, &*request.browser, wish).await?;
+    let _lock = account.store.lock().await?;
+    login.record.kept = account.store.create(&login).await?;
+    Ok(describe(&account, login))
+}
+
+/// What is known of a server's login; `None` if there is none. Asks nobody but
+/// the keyring.
+///
+/// # Errors
+///
+/// As [`login`] for servers that take none, and [`AuthErrorKind::Store`].
+pub async fn status(server: &ServerSpec) -> Result<Option<LoginStatus>, AuthError> {
+    let (account, _) = account(server)?;
+    let login = account.store.load().await?;
+    Ok(login.map(|login| describe(&account, login)))
+}
+
+/// Deletes a server's tokens, and has the authorization server take them back
+/// where it offers that.
+///
+/// # Errors
+///
+/// As [`status`].
+pub async fn logout(server: &ServerSpec) -> Result<LoggedOut, AuthError> {
+    let (account, _) = account(server)?;
+    if !account.store.exists() {
+        return Ok(LoggedOut::WasNot);
+    }
+    let _lock = account.store.lock().await?;
+    // A login that cannot be read is deleted all the same.
+    let login = account.store.load().await.ok().flatten();
+    let removed = account.store.remove().await?;
+    Ok(match login {
+        _ if !removed => LoggedOut::WasNot,
+        Some(login) if revoked(&account, &login).await => LoggedOut::Revoked,
+        _ => LoggedOut::Forgotten,
+    })
+}
+
+async fn revoked(account: &Account, login: &Login) -> bool {
+    account.hide(login);
+    let (Ok(web), Ok(secret)) = (account.web().await, account.secret_of(login).await) else {
+        return false;
+    };
+    tokens::revoke(web, &login.record, &login.tokens, secret.as_deref()).await
+}
+
+fn account(server: &ServerSpec) -> Result<(Account, String), AuthError> {
+    let unfit = |reason: &str| {
+        Err(AuthError {
+            server: server.name.clone(),
+            kind: AuthErrorKind::Settings {
+                reason: reason.to_owned(),
+            },
+        })
+    };
+    let http: &Http = match &server.transport {
+        Transport::Http(http) => http,
+        Transport::Stdio(_) => {
+            return unfit(
+                "it is a program to start, and takes no login; give it what it needs in \"env\"",
+            );
+        }
+    };
+    if http.has_authorization() {
+        return unfit("its \"Authorization\" header is configured; remove that first");
+    }
+    let Some(settings) = &http.oauth else {
+        return unfit("it is switched off");
+    };
+    let secrets = Secrets::of(&server.transport);
+    let account = Account::new(&server.name, http, settings, &secrets)?;
+    Ok((account, http.url.clone()))
+}
+
+fn describe(account: &Account, login: Login) -> LoginStatus {
+    let expired = login.tokens.is_stale();
+    LoginStatus {
+        issuer: login.record.issuer,
+        resource: login.record.resource,
+        client_id: login.record.client_id,
+        scopes: login.tokens.scopes,
+        expires_at: login.tokens.expires_at,
+        expired,
+        renewable: login.tokens.refresh_token.is_some(),
+        kept: login.record.kept,
+        file: account.store.file(),
+    }
+}

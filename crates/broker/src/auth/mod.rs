@@ -1,0 +1,126 @@
+//! Authorization of HTTP servers: which `Authorization` goes with a request,
+//! and what to do when a server refuses it.
+//!
+//! A link asks its [`Authorize`] before each request and tells it of each
+//! refusal; where tokens come from, how long they live and where they are kept
+//! is not the link's business.
+
+mod account;
+mod bearer;
+mod challenge;
+mod discovery;
+mod error;
+mod http;
+mod login;
+mod manage;
+mod redirect;
+mod settings;
+mod store;
+mod tokens;
+
+use std::fmt;
+use std::sync::Arc;
+
+use ::http::HeaderValue;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use self::account::Account;
+use self::bearer::Bearer;
+pub use self::error::{AuthError, AuthErrorKind};
+pub use self::manage::{LoggedOut, LoginRequest, LoginStatus, login, logout, status};
+pub use self::settings::{Browser, Grant, OAuth, OpenUrl, TokenPlace};
+pub use self::store::Kept;
+use crate::secrets::Secrets;
+use crate::spec::Http;
+
+/// What a link asks about authorization.
+pub trait Authorize: fmt::Debug + Send + Sync {
+    /// The `Authorization` value for the next request; `None` if it goes
+    /// without one, or with the one that is configured.
+    ///
+    /// # Errors
+    ///
+    /// [`AuthError`] if there should be one and cannot be: the request must not
+    /// be sent.
+    fn bearer(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>>;
+
+    /// Tells of a 401 or a 403. `Ok(true)` means that the same request should
+    /// be sent once more, with what [`Authorize::bearer`] gives then; `Ok(false)`,
+    /// that the refusal stands. A request is sent three times at most: a server
+    /// may refuse the token first and its scope then.
+    ///
+    /// # Errors
+    ///
+    /// [`AuthError`] if a person has to do something first.
+    fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>>;
+}
+
+/// What a server's link asks. `http` has its values looked up; what is learned
+/// of tokens goes to `secrets`.
+pub(crate) fn authorize(server: &str, http: &Http, secrets: &Secrets) -> Arc<dyn Authorize> {
+    match &http.oauth {
+        Some(settings) if !http.has_authorization() => {
+            match Account::new(server, http, settings, secrets) {
+                Ok(account) => Arc::new(Bearer::new(account)),
+                Err(error) => Arc::new(Unable(error)),
+            }
+        }
+        _ => Arc::new(NoAuthorization),
+    }
+}
+
+/// How a server refused a request.
+///
+/// The `Debug` form does not show what was sent.
+#[derive(Clone, Copy)]
+pub struct Refusal<'a> {
+    /// 401 or 403.
+    pub status: u16,
+    /// The values of `WWW-Authenticate`, joined by `, ` if there are several.
+    pub www_authenticate: Option<&'a str>,
+    /// The `Authorization` that the request had: several requests may be
+    /// refused for one token, and it is renewed once.
+    pub sent: Option<&'a HeaderValue>,
+}
+
+impl fmt::Debug for Refusal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refusal")
+            .field("status", &self.status)
+            .field("www_authenticate", &self.www_authenticate)
+            .finish_non_exhaustive()
+    }
+}
+
+/// No authorization beyond the configured headers: every refusal stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoAuthorization;
+
+impl Authorize for NoAuthorization {
+    fn bearer(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+        std::future::ready(Ok(None)).boxed()
+    }
+
+    fn challenged<'a>(&'a self, _refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+        std::future::ready(Ok(false)).boxed()
+    }
+}
+
+/// No login is possible: a server that wants one says so, and why is told then.
+#[derive(Debug)]
+struct Unable(AuthError);
+
+impl Authorize for Unable {
+    fn bearer(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+        std::future::ready(Ok(None)).boxed()
+    }
+
+    fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+        let answer = match refusal.status {
+            401 => Err(self.0.clone()),
+            _ => Ok(false),
+        };
+        std::future::ready(answer).boxed()
+    }
+}

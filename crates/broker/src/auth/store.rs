@@ -1,0 +1,324 @@
+//! What is kept of a login: a file about it, and its tokens in the keyring or,
+//! where there is none, in the same file.
+//!
+//! A login belongs to a server's name and URL together: the same name with
+//! another URL, as a changed configuration has it, finds nothing here.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::error::{AuthError, AuthErrorKind};
+use super::settings::{OAuth, TokenPlace};
+use super::tokens::Tokens;
+use crate::keyring;
+
+/// The service under which tokens stand in the keyring.
+const SERVICE: &str = "callgate";
+/// How long another process may take over a token.
+const LOCK_PATIENCE: Duration = Duration::from_secs(60);
+/// More than any of our own files has.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Where one server's login is kept.
+#[derive(Debug, Clone)]
+pub(super) struct Store {
+    server: String,
+    /// Without an extension.
+    path: PathBuf,
+    key: String,
+    place: TokenPlace,
+}
+
+/// What is known of a login besides its tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Record {
+    /// The server's name and URL in the configuration, for people who look.
+    pub(super) server: String,
+    pub(super) url: String,
+    /// What the tokens are for, as the server names itself.
+    pub(super) resource: String,
+    /// Who issued them.
+    pub(super) issuer: String,
+    pub(super) token_endpoint: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) revocation_endpoint: Option<String>,
+    /// How the client shows who it is at the token endpoint.
+    pub(super) client: ClientAuthentication,
+    pub(super) client_id: String,
+    /// Where the tokens are.
+    pub(super) kept: Kept,
+}
+
+/// How a client shows who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum ClientAuthentication {
+    /// By its identifier only.
+    None,
+    /// By its secret in the request's body.
+    Post,
+    /// By its secret in the request's header.
+    Basic,
+}
+
+/// Where tokens are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Kept {
+    /// In the system's keyring.
+    Keyring,
+    /// In a file that only the user can read.
+    File,
+}
+
+/// A login as it is kept.
+#[derive(Debug, Clone)]
+pub(super) struct Login {
+    pub(super) record: Record,
+    pub(super) tokens: Tokens,
+}
+
+/// The file's content.
+#[derive(Serialize, Deserialize)]
+struct Document {
+    version: u32,
+    #[serde(flatten)]
+    record: Record,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokens: Option<Tokens>,
+}
+
+/// The right to change a login, across processes, until it is dropped.
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Store {
+    pub(super) fn new(server: &str, url: &str, settings: &OAuth) -> Result<Self, AuthError> {
+        let folder = match &settings.folder {
+            Some(folder) => folder.clone(),
+            None => default_folder().ok_or_else(|| AuthError {
+                server: server.to_owned(),
+                kind: AuthErrorKind::Store {
+                    reason: "there is no folder for them: neither XDG_STATE_HOME nor HOME is set"
+                        .to_owned(),
+                },
+            })?,
+        };
+        let digest = Sha256::digest(format!("{server}\0{url}"));
+        let key: String = digest.iter().take(16).map(|b| format!("{b:02x}")).collect();
+        Ok(Self {
+            server: server.to_owned(),
+            path: folder.join(&key),
+            key,
+            place: settings.place,
+        })
+    }
+
+    /// The file in which the login is described.
+    pub(super) fn file(&self) -> PathBuf {
+        self.path.with_extension("json")
+    }
+
+    /// Whether there may be a login.
+    pub(super) fn exists(&self) -> bool {
+        self.file().exists()
+    }
+
+    /// The login, if there is one.
+    pub(super) async fn load(&self) -> Result<Option<Login>, AuthError> {
+        let path = self.file();
+        let read = self.blocking(move || read_document(&path)).await?;
+        let Some(Document { record, tokens, .. }) = read else {
+            return Ok(None);
+        };
+        let tokens = match (record.kept, tokens) {
+            (Kept::File, Some(tokens)) => tokens,
+            (Kept::File, None) => return Ok(None),
+            (Kept::Keyring, _) => {
+                let kept = keyring::read(SERVICE, &self.key).await;
+                let Some(kept) = kept.map_err(|error| self.failed(error.to_string()))? else {
+                    return Ok(None);
+                };
+                serde_json::from_str(&kept)
+                    .map_err(|_| self.failed("the keyring's entry is not one of ours".to_owned()))?
+            }
+        };
+        Ok(Some(Login { record, tokens }))
+    }
+
+    /// Keeps a login made just now and says where.
+    pub(super) async fn create(&self, login: &Login) -> Result<Kept, AuthError> {
+        let mut login = login.clone();
+        login.record.kept = match self.place {
+            TokenPlace::File => Kept::File,
+            TokenPlace::Keyring | TokenPlace::KeyringOrFile => Kept::Keyring,
+        };
+        match self.save(&login).await {
+            Err(error) if self.place == TokenPlace::KeyringOrFile => {
+                tracing::info!(server = self.server, %error, "tokens go to a file");
+                login.record.kept = Kept::File;
+                self.save(&login).await?;
+            }
+            saved => saved?,
+        }
+        Ok(login.record.kept)
+    }
+
+    /// Keeps a login where it was kept before.
+    pub(super) async fn save(&self, login: &Login) -> Result<(), AuthError> {
+        let mut document = Document {
+            version: 1,
+            record: login.record.clone(),
+            tokens: Some(login.tokens.clone()),
+        };
+        if login.record.kept == Kept::Keyring {
+            let tokens = serde_json::to_string(&login.tokens)
+                .map_err(|error| self.failed(error.to_string()))?;
+            keyring::write(SERVICE, &self.key, tokens)
+                .await
+                .map_err(|error| self.failed(error.to_string()))?;
+            document.tokens = None;
+        }
+        let text =
+            serde_json::to_vec_pretty(&document).map_err(|error| self.failed(error.to_string()))?;
+        let path = self.file();
+        self.blocking(move || write_whole(&path, &text)).await
+    }
+
+    /// Forgets the login; whether there was one.
+    pub(super) async fn remove(&self) -> Result<bool, AuthError> {
+        let path = self.file();
+        let read_path = path.clone();
+        // A file that cannot be read goes, too.
+        let read = self.blocking(move || read_document(&read_path)).await;
+        if let Ok(Some(document)) = &read
+            && document.record.kept == Kept::Keyring
+        {
+            keyring::remove(SERVICE, &self.key)
+                .await
+                .map_err(|error| self.failed(error.to_string()))?;
+        }
+        self.blocking(move || match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        })
+        .await
+    }
+
+    /// Waits until no other process changes the login.
+    pub(super) async fn lock(&self) -> Result<Lock, AuthError> {
+        let path = self.path.with_extension("lock");
+        let locked = self.blocking(move || {
+            prepare_folder(&path)?;
+            let file = private()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(&path)?;
+            file.lock()?;
+            Ok(Lock { _file: file })
+        });
+        match tokio::time::timeout(LOCK_PATIENCE, locked).await {
+            Ok(locked) => locked,
+            Err(_) => Err(self.failed(format!(
+                "another process has been busy with them for {} s",
+                LOCK_PATIENCE.as_secs()
+            ))),
+        }
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        act: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, AuthError> {
+        let done = tokio::task::spawn_blocking(act).await;
+        done.map_err(io::Error::other)
+            .and_then(|result| result)
+            .map_err(|error| self.failed(format!("{}: {error}", self.file().display())))
+    }
+
+    fn failed(&self, reason: String) -> AuthError {
+        AuthError {
+            server: self.server.clone(),
+            kind: AuthErrorKind::Store { reason },
+        }
+    }
+}
+
+fn default_folder() -> Option<PathBuf> {
+    let absolute = |path: PathBuf| path.is_absolute().then_some(path);
+    let state = std::env::var_os("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .and_then(absolute)
+        .or_else(|| {
+            let home = std::env::var_os("HOME").map(PathBuf::from);
+            Some(home.and_then(absolute)?.join(".local/state"))
+        })?;
+    Some(state.join("callgate/auth"))
+}
+
+fn read_document(path: &Path) -> io::Result<Option<Document>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = String::new();
+    file.take(MAX_FILE).read_to_string(&mut text)?;
+    // A parser's message may quote what it found.
+    let unreadable = || io::Error::other("it is not one of ours; log in again");
+    let document: Document = serde_json::from_str(&text).map_err(|_| unreadable())?;
+    if document.version != 1 {
+        return Err(unreadable());
+    }
+    Ok(Some(document))
+}
+
+/// Puts a whole file in the place of another one, so that a reader sees the old
+/// one or the new one, and no one but the user sees either.
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    prepare_folder(path)?;
+    let new = path.with_extension(format!("new-{}", std::process::id()));
+    // One that a process of this number left behind may have other rights.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let written = (|| {
+        let mut file = private().create_new(true).write(true).open(&new)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    })();
+    if written.is_err() {
+        // The first failure says it better.
+        let _gone = fs::remove_file(&new);
+    }
+    written
+}
+
+fn prepare_folder(file: &Path) -> io::Result<()> {
+    match file.parent() {
+        Some(folder) => fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder),
+        None => Ok(()),
+    }
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
+}

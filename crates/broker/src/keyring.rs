@@ -1,0 +1,101 @@
+//! The system's keyring: the Secret Service on Linux, the Keychain on macOS.
+//!
+//! A keyring may wait for a person to unlock it, and its client blocks. So each
+//! access has a thread of its own and a time limit; a thread that is given up
+//! ends when the keyring answers.
+
+use std::fmt;
+use std::time::Duration;
+
+use keyring::{Entry, Error};
+use tokio::sync::oneshot;
+
+/// How long a keyring may take, a person's unlocking included.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Why the keyring did not do it. Never holds a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyringError(String);
+
+/// The password of an entry; `None` if there is no such entry.
+pub(crate) async fn read(service: &str, account: &str) -> Result<Option<String>, KeyringError> {
+    on_thread(service, account, |entry| match entry.get_password() {
+        Ok(password) => Ok(Some(password)),
+        Err(Error::NoEntry) => Ok(None),
+        Err(error) => Err(error),
+    })
+    .await
+}
+
+/// Sets the password of an entry.
+pub(crate) async fn write(
+    service: &str,
+    account: &str,
+    password: String,
+) -> Result<(), KeyringError> {
+    on_thread(service, account, move |entry| entry.set_password(&password)).await
+}
+
+/// Removes an entry, if it is there.
+pub(crate) async fn remove(service: &str, account: &str) -> Result<(), KeyringError> {
+    on_thread(service, account, |entry| match entry.delete_credential() {
+        Ok(()) | Err(Error::NoEntry) => Ok(()),
+        Err(error) => Err(error),
+    })
+    .await
+}
+
+async fn on_thread<T: Send + 'static>(
+    service: &str,
+    account: &str,
+    act: impl FnOnce(&Entry) -> keyring::Result<T> + Send + 'static,
+) -> Result<T, KeyringError> {
+    let (service, account) = (service.to_owned(), account.to_owned());
+    let (done, result) = oneshot::channel();
+    let started = std::thread::Builder::new()
+        .name("callgate-keyring".to_owned())
+        .spawn(move || {
+            let result = Entry::new(&service, &account).and_then(|entry| act(&entry));
+            let _given_up = done.send(result.map_err(|error| describe(&error)));
+        });
+    if let Err(error) = started {
+        return Err(KeyringError(format!("no thread for the keyring: {error}")));
+    }
+    match tokio::time::timeout(PATIENCE, result).await {
+        Ok(Ok(result)) => result,
+        Ok(Err(_)) => Err(KeyringError("the keyring's client ended early".to_owned())),
+        Err(_) => Err(KeyringError(format!(
+            "the keyring did not answer within {} s; unlock it",
+            PATIENCE.as_secs()
+        ))),
+    }
+}
+
+/// Some of the client's errors hold the value, so their own texts are not used.
+fn describe(error: &Error) -> KeyringError {
+    let text = match error {
+        Error::NoDefaultStore => match Entry::store_status() {
+            Err(Error::PlatformFailure(reason) | Error::NoStorageAccess(reason)) => {
+                format!("there is no keyring to reach: {reason}")
+            }
+            _ => "there is no keyring to reach".to_owned(),
+        },
+        Error::NoStorageAccess(reason) => format!("the keyring is locked: {reason}"),
+        Error::PlatformFailure(reason) => format!("the keyring failed: {reason}"),
+        Error::NoEntry => "the keyring has no such entry".to_owned(),
+        Error::BadEncoding(_) => "the keyring's entry is not UTF-8 text".to_owned(),
+        Error::Ambiguous(_) => {
+            "the keyring has several such entries; remove all but one".to_owned()
+        }
+        Error::TooLong(what, limit) => format!("{what} is over the keyring's limit of {limit}"),
+        Error::Invalid(what, reason) => format!("the keyring does not take {what}: {reason}"),
+        _ => "the keyring failed".to_owned(),
+    };
+    KeyringError(text)
+}
+
+impl fmt::Display for KeyringError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

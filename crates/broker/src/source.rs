@@ -1,0 +1,330 @@
+//! Values that are looked up when a server starts: a command's output, or an
+//! entry of the system's keyring.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Stdio as StdStdio;
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::Command;
+
+use crate::error::StartErrorKind;
+use crate::keyring;
+use crate::secrets::Secrets;
+use crate::spec::{Http, Stdio, Transport};
+
+/// The longest value, in bytes; a longer output of a command is refused.
+const MAX_VALUE: usize = 64 << 10;
+/// How long a command may take where nothing else is said.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A value, and what stands before it.
+///
+/// The `Debug` form tells where the value comes from, and never a value, a
+/// prefix or an argument.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Source {
+    /// What is put before the value, such as `"Bearer "`. Default: nothing.
+    pub prefix: String,
+    /// Where the value comes from.
+    pub origin: Origin,
+}
+
+/// Where a value comes from.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// It is known already.
+    Text(String),
+    /// What a program prints, with the line end at its end cut off.
+    Command {
+        /// The program and its arguments; no shell is involved.
+        command: Vec<String>,
+        /// Where it runs; the host's own folder, when there is none.
+        cwd: Option<PathBuf>,
+        /// How long it may take. Default: 30 s. Over it the program and its
+        /// process group are killed and the server does not start.
+        timeout: Duration,
+    },
+    /// The password of an entry in the system's keyring.
+    Keyring {
+        /// The entry's service.
+        service: String,
+        /// The entry's account, which some keyrings call the user name.
+        account: String,
+    },
+}
+
+/// Why there is no value. Its `Display` never holds one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// There is no such program.
+    #[error("command {program:?} was not found; install it, or give its full path")]
+    NotFound {
+        /// As configured.
+        program: String,
+    },
+    /// The program could not be started or read.
+    #[error("command {program:?} could not be run: {reason}")]
+    Run {
+        /// As configured.
+        program: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// The program failed.
+    #[error("command {program:?} ended with {status}; run it by hand to see why")]
+    Failed {
+        /// As configured.
+        program: String,
+        /// Such as `exit code 1`.
+        status: String,
+    },
+    /// The program took too long.
+    #[error(
+        "command {program:?} did not end within {} ms; raise its \"timeout\" if it waits for a \
+         person", limit.as_millis()
+    )]
+    TimedOut {
+        /// As configured.
+        program: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// What came is no value.
+    #[error("{origin} gave {what}")]
+    Unfit {
+        /// Where it came from.
+        origin: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The keyring failed or has no such entry.
+    #[error("{0}")]
+    Keyring(String),
+}
+
+impl Source {
+    /// A value that is known.
+    pub fn text(value: impl Into<String>) -> Self {
+        Self::new(Origin::Text(value.into()))
+    }
+
+    /// What a program prints.
+    pub fn command(command: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self::new(Origin::Command {
+            command: command.into_iter().map(Into::into).collect(),
+            cwd: None,
+            timeout: COMMAND_TIMEOUT,
+        })
+    }
+
+    /// The password of a keyring's entry.
+    pub fn keyring(service: impl Into<String>, account: impl Into<String>) -> Self {
+        Self::new(Origin::Keyring {
+            service: service.into(),
+            account: account.into(),
+        })
+    }
+
+    /// A value of this origin, without a prefix.
+    pub fn new(origin: Origin) -> Self {
+        Self {
+            prefix: String::new(),
+            origin,
+        }
+    }
+
+    /// Looks the value up and has `secrets` keep it out of messages, under
+    /// `name`.
+    pub(crate) async fn resolve(
+        &self,
+        name: &str,
+        secrets: &Secrets,
+    ) -> Result<String, SourceError> {
+        let value = match &self.origin {
+            Origin::Text(value) => value.clone(),
+            Origin::Command {
+                command,
+                cwd,
+                timeout,
+            } => run(command, cwd.as_ref(), *timeout).await?,
+            Origin::Keyring { service, account } => keyring::read(service, account)
+                .await
+                .map_err(|error| SourceError::Keyring(error.to_string()))?
+                .ok_or_else(|| {
+                    SourceError::Keyring(format!(
+                        "the keyring has no entry for service {service:?} and account {account:?}"
+                    ))
+                })?,
+        };
+        let unfit = |what| SourceError::Unfit {
+            origin: self.origin.shown(),
+            what,
+        };
+        if value.is_empty() {
+            return Err(unfit("nothing"));
+        }
+        if value.contains('\0') {
+            return Err(unfit("a value with a NUL character"));
+        }
+        secrets.learn(name, &value);
+        Ok(format!("{}{value}", self.prefix))
+    }
+}
+
+impl Transport {
+    /// The transport with every value looked up that has to be, each of which
+    /// `secrets` then knows.
+    pub(crate) async fn resolve(&self, secrets: &Secrets) -> Result<Self, StartErrorKind> {
+        Ok(match self {
+            Self::Stdio(stdio) => Self::Stdio(Stdio {
+                env: merged(&stdio.env, &stdio.env_from, secrets).await?,
+                env_from: BTreeMap::new(),
+                ..stdio.clone()
+            }),
+            Self::Http(http) => Self::Http(Http {
+                headers: merged(&http.headers, &http.headers_from, secrets).await?,
+                headers_from: BTreeMap::new(),
+                ..http.clone()
+            }),
+        })
+    }
+}
+
+async fn merged(
+    known: &BTreeMap<String, String>,
+    sources: &BTreeMap<String, Source>,
+    secrets: &Secrets,
+) -> Result<BTreeMap<String, String>, StartErrorKind> {
+    let looked_up = sources.iter().map(|(name, source)| async move {
+        let value = source.resolve(name, secrets).await;
+        match value {
+            Ok(value) => Ok((name.clone(), value)),
+            Err(reason) => Err(StartErrorKind::NoValue {
+                name: name.clone(),
+                reason,
+            }),
+        }
+    });
+    let mut all = known.clone();
+    all.extend(try_join_all(looked_up).await?);
+    Ok(all)
+}
+
+impl Origin {
+    /// For messages.
+    fn shown(&self) -> String {
+        match self {
+            Self::Text(_) => "the configuration".to_owned(),
+            Self::Command { command, .. } => {
+                format!("command {:?}", command.first().map_or("", String::as_str))
+            }
+            Self::Keyring { service, account } => {
+                format!("the keyring's entry for service {service:?} and account {account:?}")
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.origin.shown())
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+/// Runs a program and gives what it printed. It has the host's whole
+/// environment, as a password manager needs its session; its standard error is
+/// thrown away, as a value may stand there.
+async fn run(
+    command: &[String],
+    cwd: Option<&PathBuf>,
+    limit: Duration,
+) -> Result<String, SourceError> {
+    let (program, arguments) = match command.split_first() {
+        Some((program, arguments)) => (program.clone(), arguments),
+        None => (String::new(), [].as_slice()),
+    };
+    let failed = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => SourceError::NotFound {
+            program: program.clone(),
+        },
+        _ => SourceError::Run {
+            program: program.clone(),
+            reason: error.to_string(),
+        },
+    };
+    let mut command = Command::new(&program);
+    command
+        .args(arguments)
+        .stdin(StdStdio::null())
+        .stdout(StdStdio::piped())
+        .stderr(StdStdio::null())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(cwd) = cwd {
+        command.current_dir(cwd);
+    }
+    let mut child = callgate_process::spawn(command).await.map_err(failed)?;
+    let mut group = Group(child.id());
+    let Some(stdout) = child.stdout.take() else {
+        return Err(failed(std::io::Error::other("it came without its output")));
+    };
+    let ended = async {
+        let printed = read_bounded(stdout).await?;
+        Ok((printed, child.wait().await?))
+    };
+    let (printed, status) = match tokio::time::timeout(limit, ended).await {
+        Ok(ended) => ended.map_err(failed)?,
+        Err(_) => return Err(SourceError::TimedOut { program, limit }),
+    };
+    // What it left running of its own will, such as an agent, may go on.
+    group.0 = None;
+    let unfit = |what| SourceError::Unfit {
+        origin: format!("command {program:?}"),
+        what,
+    };
+    let printed = printed.ok_or_else(|| unfit("more than 64 KiB"))?;
+    if !status.success() {
+        let status = crate::process::describe(status);
+        return Err(SourceError::Failed { program, status });
+    }
+    let mut printed = String::from_utf8(printed).map_err(|_| unfit("a value that is not UTF-8"))?;
+    if printed.ends_with('\n') {
+        printed.pop();
+        if printed.ends_with('\r') {
+            printed.pop();
+        }
+    }
+    Ok(printed)
+}
+
+/// The whole stream; `None` if it is too long.
+async fn read_bounded(stream: impl AsyncRead + Unpin) -> std::io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    let limit = MAX_VALUE as u64 + 1;
+    stream.take(limit).read_to_end(&mut bytes).await?;
+    Ok((bytes.len() <= MAX_VALUE).then_some(bytes))
+}
+
+/// A process group that is killed when this is dropped: a program that was
+/// given up must not go on with what it started.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0.and_then(|group| i32::try_from(group).ok()) {
+            crate::process::signal_group(group, libc::SIGKILL);
+        }
+    }
+}
