@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use callgate_policy::{CallFacts, Rules, Verdict};
+use callgate_policy::{Authority, CallFacts, Hints, Rules, Verdict};
+use jiff::Timestamp;
 use tokio::sync::Mutex;
 
 use crate::ask::{Answer, Asker, Question};
@@ -14,7 +15,7 @@ use crate::target::Target;
 
 /// Decides the calls of one run.
 pub(crate) struct Judge {
-    rules: Arc<Rules>,
+    authority: Authority,
     asker: Arc<dyn Asker>,
     /// The functions granted for this run. Held while somebody is asked, so
     /// that questions come one at a time and an answer serves those who wait.
@@ -24,7 +25,7 @@ pub(crate) struct Judge {
 impl Judge {
     pub(crate) fn new(rules: Arc<Rules>, asker: Arc<dyn Asker>) -> Self {
         Self {
-            rules,
+            authority: Authority::new(rules, Arc::default()),
             asker,
             granted: Mutex::default(),
         }
@@ -33,13 +34,19 @@ impl Judge {
     /// Decides one call, if need be by asking. `trusted` says whether the
     /// target's server is marked so; `arguments` are those that will be sent.
     pub(crate) async fn decide(&self, target: &Target, trusted: bool, arguments: &str) -> Ruling {
-        let decision = self.rules.decide(&CallFacts {
+        let parsed = serde_json::from_str(arguments).ok();
+        let decision = self.authority.take(&CallFacts {
             function: &target.function,
             server: &target.server,
             tool: &target.tool,
-            read_only: target.read_only_hint,
+            hints: Hints {
+                read_only: Some(target.read_only_hint),
+                ..Hints::default()
+            },
             trusted,
-            arguments: Some(arguments),
+            definition: None,
+            arguments: parsed.as_ref(),
+            now: Timestamp::now(),
         });
         if decision.verdict != Verdict::Ask {
             return Ruling {
@@ -75,7 +82,7 @@ impl Judge {
 impl fmt::Debug for Judge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Judge")
-            .field("rules", &self.rules)
+            .field("authority", &self.authority)
             .finish_non_exhaustive()
     }
 }

@@ -8,10 +8,11 @@ use std::time::Instant;
 
 use callgate_broker::{Asker, Broker, CallError, CallOptions, NobodyToAsk, ServerSpec, Status};
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
-use callgate_policy::{CallFacts, Decision, Rules, Verdict};
+use callgate_policy::{CallFacts, Decision, Hints, KnownTool, Rules, Verdict};
 use callgate_rust_types::RustTypes;
 use callgate_sandbox::{Job, Launcher, LauncherOptions, Stretch, WorkerProgram};
 use callgate_script::{Prepared, ScriptError};
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -184,8 +185,20 @@ impl GateBuilder {
         check.start();
         let broker = Broker::start(self.servers).await;
         let (catalog, unavailable, warnings) = discover(&broker);
-        let functions = catalog.tools().iter().map(|tool| tool.function.as_str());
-        let unmatched = self.rules.unmatched(functions);
+        let trusted: Vec<&str> = broker
+            .servers()
+            .filter(|server| server.trusted)
+            .map(|server| server.name.as_str())
+            .collect();
+        let known = catalog.tools().iter().map(|tool| KnownTool {
+            function: &tool.function,
+            server: &tool.definition.server,
+            hints: hints(&tool.definition),
+            trusted: trusted.contains(&tool.definition.server.as_str()),
+            definition: None,
+            input_schema: Some(&tool.definition.input_schema),
+        });
+        let unmatched = self.rules.unmatched(known, Timestamp::now());
         let unmatched_rules = unmatched.iter().map(ToString::to_string).collect();
         Ok(Gate {
             broker,
@@ -367,9 +380,11 @@ impl Gate {
             function,
             server: &tool.server,
             tool: &tool.name,
-            read_only: tool.annotations.read_only_hint.unwrap_or(false),
+            hints: hints(tool),
             trusted: servers.any(|server| server.trusted && server.name == tool.server),
+            definition: None,
             arguments: None,
+            now: Timestamp::now(),
         }))
     }
 
@@ -532,4 +547,14 @@ fn discover(broker: &Broker) -> (Catalog, Vec<Unavailable>, Vec<String>) {
     let catalog = Catalog::build(definitions);
     warnings.extend(catalog.warnings().iter().map(ToString::to_string));
     (catalog, unavailable, warnings)
+}
+
+/// What a tool's server says that it does.
+fn hints(tool: &ToolDefinition) -> Hints {
+    Hints {
+        read_only: tool.annotations.read_only_hint,
+        destructive: tool.annotations.destructive_hint,
+        idempotent: tool.annotations.idempotent_hint,
+        open_world: tool.annotations.open_world_hint,
+    }
 }

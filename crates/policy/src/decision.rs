@@ -1,10 +1,13 @@
 //! What the rules answer: a verdict, and what it rests on.
 
 use std::fmt;
+use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::rules::Rule;
+use crate::definition::DefinitionHash;
+use crate::grants::{Grant, Scope};
+use crate::rule::Rule;
 
 /// The answer to one tool call.
 ///
@@ -36,7 +39,24 @@ pub enum Verdict {
 #[non_exhaustive]
 pub enum Because {
     /// A rule matched.
-    Rule(Rule),
+    #[serde(serialize_with = "shared")]
+    Rule(Arc<Rule>),
+    /// Somebody had granted it.
+    #[serde(serialize_with = "granted")]
+    Grant(Arc<Grant>, Scope),
+    /// It has to be asked about, because the rule or grant that would have let
+    /// it through is for another definition of the tool: the server changed
+    /// what the tool is.
+    DefinitionChanged(Leave),
+    /// It has to be asked about, because the rule or grant that would have let
+    /// it through has been used as often as it may be.
+    Spent(Leave),
+    /// It has to be asked about, because the rule or grant that would have let
+    /// it through has expired.
+    Expired(Leave),
+    /// The arguments are not known yet, and this rule looks at them.
+    #[serde(serialize_with = "shared")]
+    Depends(Arc<Rule>),
     /// No rule matched, the tool says that it is read-only, and its server is
     /// trusted.
     ReadOnlyHint,
@@ -45,6 +65,65 @@ pub enum Because {
     UntrustedHint,
     /// No rule matched, and the tool does not say that it is read-only.
     NoRule,
+}
+
+/// What lets a call through: a rule or somebody's grant. Its `Display` is
+/// `rule "…" in …` or `the grant for this run`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Leave {
+    /// A rule.
+    Rule(Arc<Rule>),
+    /// A grant.
+    Grant(Arc<Grant>, Scope),
+}
+
+impl Leave {
+    /// The definition it is bound to.
+    pub fn definition(&self) -> Option<&DefinitionHash> {
+        match self {
+            Self::Rule(rule) => rule.definition.as_ref(),
+            Self::Grant(grant, _) => grant.definition.as_deref().map(|known| known.hash()),
+        }
+    }
+}
+
+impl fmt::Display for Leave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => rule.fmt(f),
+            Self::Grant(_, Scope::Run) => f.write_str("the grant for this run"),
+            Self::Grant(_, Scope::Session) => f.write_str("the grant for this session"),
+        }
+    }
+}
+
+impl Serialize for Leave {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Rule(rule) => shared(rule, serializer),
+            Self::Grant(grant, scope) => granted(grant, scope, serializer),
+        }
+    }
+}
+
+fn shared<S: Serializer>(rule: &Arc<Rule>, serializer: S) -> Result<S::Ok, S::Error> {
+    rule.serialize(serializer)
+}
+
+fn granted<S: Serializer>(
+    grant: &Arc<Grant>,
+    scope: &Scope,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Granted<'a> {
+        grant: &'a Grant,
+        scope: Scope,
+    }
+    let grant = grant.as_ref();
+    let scope = *scope;
+    Granted { grant, scope }.serialize(serializer)
 }
 
 impl fmt::Display for Decision {
@@ -56,6 +135,22 @@ impl fmt::Display for Decision {
         };
         match &self.because {
             Because::Rule(rule) => write!(f, "{verdict} by {rule}"),
+            Because::Grant(grant, scope) => {
+                write!(
+                    f,
+                    "{verdict} by {}",
+                    Leave::Grant(Arc::clone(grant), *scope)
+                )
+            }
+            Because::DefinitionChanged(leave) => write!(
+                f,
+                "{verdict}: {leave} is void, the server has changed what the tool is"
+            ),
+            Because::Spent(leave) => write!(f, "{verdict}: {leave} is used up"),
+            Because::Expired(leave) => write!(f, "{verdict}: {leave} has expired"),
+            Because::Depends(rule) => {
+                write!(f, "{verdict}: it depends on the arguments, by {rule}")
+            }
             Because::ReadOnlyHint => {
                 write!(f, "{verdict}: a read-only tool of a trusted server")
             }

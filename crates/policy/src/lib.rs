@@ -1,17 +1,41 @@
 //! Internal crate of Callgate: Rules over tool calls, and the decision they give.
 //!
 //! Pure: no IO, no clock. A [`Rules`] value is built once from configuration
-//! and flags; [`Rules::decide`] is asked before every tool call and answers
+//! and flags. A run has an [`Authority`]: the rules, what somebody granted, and
+//! how much of both is used up. It is asked before every tool call and answers
 //! with a [`Decision`] that says what happens and because of what. Deny rules
-//! are asked first, then ask rules, then allow rules, whatever the order in
-//! which they were written. Without a matching rule a call is allowed only if
-//! its tool says that it is read-only and its server is trusted; every other
-//! call is asked about.
+//! are asked first, then grants, then ask rules, then allow rules, whatever the
+//! order in which they were written. Without a matching rule a call is allowed
+//! only if its tool says that it is read-only and its server is trusted; every
+//! other call is asked about.
 
+mod authority;
+mod condition;
 mod decision;
+mod definition;
+mod dots;
+mod equality;
+mod facts;
+mod fit;
+mod grants;
+mod parse;
 mod pattern;
+mod pointer;
+mod rule;
 mod rules;
+mod text;
+mod unmatched;
 
-pub use decision::{Because, Decision, Verdict};
-pub use pattern::{Pattern, PatternError, PatternErrorKind};
-pub use rules::{CallFacts, Effect, Rule, Rules, Unmatched};
+pub use authority::Authority;
+pub use condition::{Condition, Test};
+pub use decision::{Because, Decision, Leave, Verdict};
+pub use definition::{Definition, DefinitionHash, NotAHash};
+pub use facts::{CallFacts, Hints, KnownTool};
+pub use grants::{Grant, Scope, SessionGrants};
+pub use parse::{RuleProblem, RuleProblemKind, Step};
+pub use pattern::{Pattern, PatternError, PatternErrorKind, ServerPattern};
+pub use pointer::{Pointer, PointerError};
+pub use rule::{Annotations, Effect, Rule};
+pub use rules::Rules;
+pub use text::{Glob, TextError, WholeRegex};
+pub use unmatched::{Unmatched, Why};

@@ -46,6 +46,21 @@ impl Pattern {
         }
     }
 
+    /// The pattern that matches one function and no other.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`] when no generated name can be so.
+    pub fn name(function: &str) -> Result<Self, PatternError> {
+        if function.contains('*') {
+            return Err(PatternError {
+                pattern: function.to_owned(),
+                kind: PatternErrorKind::Character('*'),
+            });
+        }
+        Self::new(function)
+    }
+
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -53,27 +68,67 @@ impl Pattern {
 
     /// Whether the pattern matches all of `name`.
     pub fn matches(&self, name: &str) -> bool {
-        let Some((prefix, rest)) = self.text.split_once('*') else {
-            return self.text == name;
-        };
-        let Some(name) = name.strip_prefix(prefix) else {
-            return false;
-        };
-        let (middle, suffix) = rest.rsplit_once('*').unwrap_or(("", rest));
-        let Some(mut name) = name.strip_suffix(suffix) else {
-            return false;
-        };
-        // Between the anchored ends, taking each part at its first place is
-        // enough: a later place would only leave less room for the next part.
-        // So nothing is ever tried twice.
-        for part in middle.split('*') {
-            match name.find(part) {
-                Some(at) => name = name.get(at + part.len()..).unwrap_or_default(),
-                None => return false,
-            }
-        }
-        true
+        matches(&self.text, name)
     }
+
+    /// Whether it is one function's name.
+    pub(crate) fn is_a_name(&self) -> bool {
+        !self.text.contains('*')
+    }
+}
+
+/// A pattern over the names of servers in the configuration: as [`Pattern`],
+/// with every character.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ServerPattern {
+    text: String,
+}
+
+impl ServerPattern {
+    /// Keeps `text` as a pattern; `None` if it is empty.
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.to_owned();
+        (!text.is_empty()).then_some(Self { text })
+    }
+
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the pattern matches all of a server's name.
+    pub fn matches(&self, server: &str) -> bool {
+        matches(&self.text, server)
+    }
+}
+
+impl fmt::Display for ServerPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.text)
+    }
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((prefix, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(name) = name.strip_prefix(prefix) else {
+        return false;
+    };
+    let (middle, suffix) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let Some(mut name) = name.strip_suffix(suffix) else {
+        return false;
+    };
+    // Between the anchored ends, taking each part at its first place is
+    // enough: a later place would only leave less room for the next part.
+    // So nothing is ever tried twice.
+    for part in middle.split('*') {
+        match name.find(part) {
+            Some(at) => name = name.get(at + part.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    true
 }
 
 /// Whether a generated name, or a pattern over one, can have this character.

@@ -1,0 +1,160 @@
+//! Comparing JSON values when a wrong answer lets a call through.
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+/// Whole numbers up to here are themselves as a float, too.
+const EXACT: i128 = 1 << 53;
+
+/// What a test finds about a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Judged {
+    /// It is as the test wants it.
+    Holds,
+    /// It is not, whoever reads it.
+    Fails,
+    /// It cannot be told: the value is not there, or of a type that one server
+    /// turns into another and the next one does not.
+    Unclear,
+}
+
+impl Judged {
+    pub(crate) fn of(holds: bool) -> Self {
+        if holds { Self::Holds } else { Self::Fails }
+    }
+
+    /// Both: failing is certain if one of them fails.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Fails, _) | (_, Self::Fails) => Self::Fails,
+            (Self::Unclear, _) | (_, Self::Unclear) => Self::Unclear,
+            (Self::Holds, Self::Holds) => Self::Holds,
+        }
+    }
+}
+
+/// Whether two values are the same. `1` and `1.0` are; `1` and `"1"`, or two
+/// whole numbers that become one as a float, are unclear.
+pub(crate) fn same(left: &Value, right: &Value) -> Judged {
+    match (left, right) {
+        (Value::Null, Value::Null) => Judged::Holds,
+        (Value::Bool(left), Value::Bool(right)) => Judged::of(left == right),
+        (Value::String(left), Value::String(right)) => Judged::of(left == right),
+        (Value::Number(left), Value::Number(right)) => same_number(left, right),
+        (Value::Array(left), Value::Array(right)) => {
+            if left.len() != right.len() {
+                return Judged::Fails;
+            }
+            all(left
+                .iter()
+                .zip(right)
+                .map(|(left, right)| same(left, right)))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            // Members that only one of them has may be the other's defaults.
+            let sizes = if left.len() == right.len() {
+                Judged::Holds
+            } else {
+                Judged::Unclear
+            };
+            let members = left.iter().map(|(key, left)| match right.get(key) {
+                Some(right) => same(left, right),
+                None => Judged::Unclear,
+            });
+            sizes.and(all(members))
+        }
+        _ => Judged::Unclear,
+    }
+}
+
+fn all(judged: impl Iterator<Item = Judged>) -> Judged {
+    let mut so_far = Judged::Holds;
+    for judged in judged {
+        so_far = so_far.and(judged);
+        if so_far == Judged::Fails {
+            break;
+        }
+    }
+    so_far
+}
+
+fn same_number(left: &Number, right: &Number) -> Judged {
+    match (left.as_i128(), right.as_i128()) {
+        (Some(left), Some(right)) if left == right => Judged::Holds,
+        (Some(_), Some(_)) if left.as_f64() == right.as_f64() => Judged::Unclear,
+        (Some(_), Some(_)) => Judged::Fails,
+        (None, None) => Judged::of(left.as_f64() == right.as_f64()),
+        (Some(whole), None) | (None, Some(whole)) => {
+            match (left.as_f64() == right.as_f64(), whole.abs() <= EXACT) {
+                (true, true) => Judged::Holds,
+                (true, false) => Judged::Unclear,
+                (false, _) => Judged::Fails,
+            }
+        }
+    }
+}
+
+/// The order of two numbers, exact where both are whole.
+pub(crate) fn order(left: &Number, right: &Number) -> Option<Ordering> {
+    match (left.as_i128(), right.as_i128()) {
+        (Some(left), Some(right)) => Some(left.cmp(&right)),
+        _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn equal_means_equal_to_every_reader() {
+        let check = |left: Value, right: Value, expected: Judged| {
+            assert_eq!(same(&left, &right), expected, "{left} and {right}");
+            assert_eq!(same(&right, &left), expected, "{right} and {left}");
+        };
+        check(json!(1), json!(1.0), Judged::Holds);
+        check(json!(-0.0), json!(0), Judged::Holds);
+        check(json!(1), json!(2), Judged::Fails);
+        check(json!(1), json!(1.5), Judged::Fails);
+        check(json!(u64::MAX), json!(u64::MAX), Judged::Holds);
+        check(json!(u64::MAX), json!(u64::MAX - 1), Judged::Unclear);
+        check(
+            json!(9_007_199_254_740_993_i64),
+            json!(9_007_199_254_740_992_i64),
+            Judged::Unclear,
+        );
+        check(
+            json!(9_007_199_254_740_993_i64),
+            json!(9_007_199_254_740_992.0),
+            Judged::Unclear,
+        );
+        check(json!(1), json!("1"), Judged::Unclear);
+        check(json!(true), json!("true"), Judged::Unclear);
+        check(json!(null), json!(""), Judged::Unclear);
+        check(json!("a"), json!("A"), Judged::Fails);
+        check(json!([1, 2]), json!([1, 2]), Judged::Holds);
+        check(json!([1, 2]), json!([2, 1]), Judged::Fails);
+        check(json!([1]), json!([1, 2]), Judged::Fails);
+        check(json!([1, "a"]), json!(["1", "a"]), Judged::Unclear);
+        check(json!([1, "a"]), json!(["1", "b"]), Judged::Fails);
+        check(
+            json!({ "a": 1, "b": 2 }),
+            json!({ "b": 2, "a": 1 }),
+            Judged::Holds,
+        );
+        check(
+            json!({ "a": 1 }),
+            json!({ "a": 1, "b": 2 }),
+            Judged::Unclear,
+        );
+        check(
+            json!({ "a": 1, "c": 2 }),
+            json!({ "a": 1, "b": 2 }),
+            Judged::Unclear,
+        );
+        check(json!({ "a": 1 }), json!({ "a": 2 }), Judged::Fails);
+    }
+}

@@ -1,0 +1,276 @@
+//! What somebody granted while a run or a session went on.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use jiff::Timestamp;
+use rustc_hash::FxHashMap;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::condition::Condition;
+use crate::definition::Definition;
+use crate::facts::CallFacts;
+use crate::fit::{Fit, fits_arguments};
+use crate::pattern::{Pattern, PatternError};
+use crate::rule::{Effect, Rule};
+
+/// Leave to call one function, given by somebody who was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Grant {
+    /// The function's generated name.
+    pub function: String,
+    /// What the arguments must be like; nothing here means any.
+    pub arguments: Vec<Condition>,
+    /// How many calls it lets through; `None` for any number.
+    pub uses: Option<u32>,
+    /// What the tool was when it was granted. The grant is void for a tool that
+    /// has become another. `None` for whatever the tool becomes.
+    pub definition: Option<Arc<Definition>>,
+    /// From when on it is void.
+    pub expires: Option<Timestamp>,
+}
+
+/// For how long a grant holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Scope {
+    /// For one run.
+    Run,
+    /// For all runs of a session, those too that are under way.
+    Session,
+}
+
+impl Grant {
+    /// A grant for every call of a function.
+    pub fn new(function: impl Into<String>) -> Self {
+        Self {
+            function: function.into(),
+            arguments: Vec::new(),
+            uses: None,
+            definition: None,
+            expires: None,
+        }
+    }
+
+    /// Only for these arguments.
+    #[must_use]
+    pub fn exactly(self, arguments: Value) -> Self {
+        self.only(vec![Condition::exactly(arguments)])
+    }
+
+    /// Only for arguments that are so.
+    #[must_use]
+    pub fn only(self, arguments: Vec<Condition>) -> Self {
+        Self { arguments, ..self }
+    }
+
+    /// Only for so many calls.
+    #[must_use]
+    pub fn uses(self, uses: u32) -> Self {
+        Self {
+            uses: Some(uses),
+            ..self
+        }
+    }
+
+    /// Only as long as the tool is what it is.
+    #[must_use]
+    pub fn of(self, definition: Arc<Definition>) -> Self {
+        Self {
+            definition: Some(definition),
+            ..self
+        }
+    }
+
+    /// Only until then.
+    #[must_use]
+    pub fn until(self, expires: Timestamp) -> Self {
+        Self {
+            expires: Some(expires),
+            ..self
+        }
+    }
+
+    /// The grant as an allow rule, for the file of somebody who says "always".
+    /// Its [`Rule::to_json`] is what goes into the list. The count of uses
+    /// becomes one for each run.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`] for a function that no generated name can be.
+    pub fn to_rule(&self) -> Result<Rule, PatternError> {
+        let mut rule = Rule::new(Effect::Allow, Pattern::name(&self.function)?);
+        rule.arguments = self.arguments.clone();
+        rule.max_calls = self.uses;
+        rule.definition = self.definition.as_deref().map(|known| *known.hash());
+        rule.expires = self.expires;
+        Ok(rule)
+    }
+
+    fn fit(&self, facts: &CallFacts<'_>) -> Fit {
+        let arguments = fits_arguments(&self.arguments, facts.arguments, true);
+        if arguments == Fit::No {
+            return Fit::No;
+        }
+        if self.expires.is_some_and(|expires| expires <= facts.now) {
+            return Fit::Expired;
+        }
+        let bound_to = self.definition.as_deref().map(Definition::hash);
+        if bound_to.is_some() && bound_to != facts.definition {
+            return Fit::OtherDefinition;
+        }
+        arguments
+    }
+}
+
+impl Serialize for Grant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.to_rule() {
+            Ok(rule) => rule.to_json().serialize(serializer),
+            Err(_) => self.function.serialize(serializer),
+        }
+    }
+}
+
+/// The grants of a session, or of one run: shared between threads, and counted
+/// so that no use is given twice.
+#[derive(Default)]
+pub struct SessionGrants {
+    by_function: RwLock<FxHashMap<String, Vec<Given>>>,
+}
+
+#[derive(Clone)]
+struct Given {
+    grant: Arc<Grant>,
+    used: Arc<AtomicU32>,
+}
+
+/// What grants say of a call.
+pub(crate) enum Answer {
+    /// This one lets it through.
+    Granted(Arc<Grant>),
+    /// One would have, but for this.
+    Void(Arc<Grant>, Void),
+    /// One might, depending on the arguments.
+    Depends,
+    /// None does.
+    Nothing,
+}
+
+/// Why leave that was given does not count any more, the weightiest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Void {
+    OtherDefinition,
+    Spent,
+    Expired,
+}
+
+impl SessionGrants {
+    /// No grants.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds one. Those of the same function that can let nothing through any
+    /// more for being used up are forgotten.
+    pub fn add(&self, grant: Grant) {
+        let function = grant.function.clone();
+        let given = Given {
+            grant: Arc::new(grant),
+            used: Arc::default(),
+        };
+        let mut by_function = self
+            .by_function
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let grants = by_function.entry(function).or_default();
+        grants.retain(|given| !given.is_spent());
+        grants.push(given);
+    }
+
+    /// Every grant there is, used up or not, by function.
+    pub fn list(&self) -> Vec<Arc<Grant>> {
+        let mut grants: Vec<_> = self
+            .by_function
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .flatten()
+            .map(|given| Arc::clone(&given.grant))
+            .collect();
+        grants.sort_by(|a, b| a.function.cmp(&b.function));
+        grants
+    }
+
+    /// Takes back every grant.
+    pub fn clear(&self) {
+        self.by_function
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+
+    /// What the grants say, and if `take`, one use less of the one that says
+    /// yes.
+    pub(crate) fn answer(&self, facts: &CallFacts<'_>, take: bool) -> Answer {
+        let by_function = self
+            .by_function
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut answer = Answer::Nothing;
+        for given in by_function.get(facts.function).into_iter().flatten() {
+            let void = match given.grant.fit(facts) {
+                Fit::No => continue,
+                Fit::Depends => {
+                    if matches!(answer, Answer::Nothing) {
+                        answer = Answer::Depends;
+                    }
+                    continue;
+                }
+                Fit::Yes if given.use_once(take) => {
+                    return Answer::Granted(Arc::clone(&given.grant));
+                }
+                Fit::Yes => Void::Spent,
+                Fit::Expired => Void::Expired,
+                Fit::OtherDefinition => Void::OtherDefinition,
+            };
+            if !matches!(&answer, Answer::Void(_, known) if *known <= void) {
+                answer = Answer::Void(Arc::clone(&given.grant), void);
+            }
+        }
+        answer
+    }
+}
+
+impl Given {
+    fn is_spent(&self) -> bool {
+        !self.use_once(false)
+    }
+
+    fn use_once(&self, take: bool) -> bool {
+        self.grant
+            .uses
+            .is_none_or(|most| use_once(&self.used, most, take))
+    }
+}
+
+/// Whether a use is left, and if `take`, one less. Two threads never take the
+/// same one.
+pub(crate) fn use_once(used: &AtomicU32, most: u32, take: bool) -> bool {
+    if !take {
+        return used.load(Ordering::Acquire) < most;
+    }
+    used.try_update(Ordering::AcqRel, Ordering::Acquire, |used| {
+        (used < most).then_some(used.saturating_add(1))
+    })
+    .is_ok()
+}
+
+impl fmt::Debug for SessionGrants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.list()).finish()
+    }
+}

@@ -1,0 +1,260 @@
+//! One rule: what it is about, what it does, and how it reads.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::condition::Condition;
+use crate::decision::Verdict;
+use crate::definition::DefinitionHash;
+use crate::pattern::{Pattern, ServerPattern};
+
+/// One rule. It matches a call when everything it says of the call is so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rule {
+    /// What the rule does with the calls it matches.
+    pub effect: Effect,
+    /// The functions it matches.
+    pub pattern: Pattern,
+    /// The servers whose tools it matches; `None` for all.
+    pub server: Option<ServerPattern>,
+    /// Whether the configuration must, or must not, mark the server as trusted.
+    pub trusted: Option<bool>,
+    /// What it says of the arguments; all of it must hold.
+    ///
+    /// Where a value cannot be judged (it is missing, or of another type), an
+    /// allow rule or a grant does not match, and a deny or ask rule does: a
+    /// script must not get around it by writing `"5"` for `5`.
+    pub arguments: Vec<Condition>,
+    /// What it says of the tool's hints.
+    pub annotations: Annotations,
+    /// How often in a run an allow rule lets a call through. After that it is
+    /// passed over. Deny and ask rules are never used up.
+    pub max_calls: Option<u32>,
+    /// From when on it is passed over.
+    pub expires: Option<Timestamp>,
+    /// The definition of the tool for which it holds. An allow rule bound to
+    /// one is somebody's answer to a question, and comes before ask rules.
+    pub definition: Option<DefinitionHash>,
+    /// Where a person finds the rule, such as `permissions.deny` or `--allow`.
+    pub written_in: Cow<'static, str>,
+}
+
+/// What a rule says of a tool's hints; `None` where it says nothing.
+///
+/// A hint that is absent has the protocol's default. Hints of a server that is
+/// not trusted never let a call through: an allow rule with annotations matches
+/// no tool of such a server, and a deny or ask rule matches if either the hint
+/// or its default fits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Annotations {
+    /// `readOnlyHint`.
+    pub read_only: Option<bool>,
+    /// `destructiveHint`. A read-only tool of a trusted server is not
+    /// destructive unless it says so.
+    pub destructive: Option<bool>,
+    /// `idempotentHint`. A read-only tool of a trusted server is idempotent
+    /// unless it says otherwise.
+    pub idempotent: Option<bool>,
+    /// `openWorldHint`.
+    pub open_world: Option<bool>,
+}
+
+impl Annotations {
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn named(&self) -> [(&'static str, Option<bool>); 4] {
+        [
+            ("readOnly", self.read_only),
+            ("destructive", self.destructive),
+            ("idempotent", self.idempotent),
+            ("openWorld", self.open_world),
+        ]
+    }
+}
+
+/// What a rule does with the calls it matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// The call is sent.
+    Allow,
+    /// Somebody is asked.
+    Ask,
+    /// The call is sent, even where an ask rule matches: the answer was given
+    /// beforehand, for one run.
+    Grant,
+    /// The call is not sent.
+    Deny,
+}
+
+impl Effect {
+    pub(crate) fn verdict(self) -> Verdict {
+        match self {
+            Self::Allow | Self::Grant => Verdict::Allow,
+            Self::Ask => Verdict::Ask,
+            Self::Deny => Verdict::Deny,
+        }
+    }
+
+    /// Whether it lets calls through, so that doubt speaks against it.
+    pub(crate) fn widens(self) -> bool {
+        self.verdict() == Verdict::Allow
+    }
+}
+
+/// When a rule is asked: the order of the ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    Deny,
+    /// Before the grants of the run and of the session, which come next.
+    Grant,
+    Ask,
+    Allow,
+}
+
+impl Rule {
+    /// A rule written in `permissions` of a configuration file.
+    pub fn new(effect: Effect, pattern: Pattern) -> Self {
+        let written_in = match effect {
+            Effect::Grant => "grants of this run",
+            Effect::Allow => "permissions.allow",
+            Effect::Ask => "permissions.ask",
+            Effect::Deny => "permissions.deny",
+        };
+        Self {
+            effect,
+            pattern,
+            server: None,
+            trusted: None,
+            arguments: Vec::new(),
+            annotations: Annotations::default(),
+            max_calls: None,
+            expires: None,
+            definition: None,
+            written_in: written_in.into(),
+        }
+    }
+
+    /// The same rule, written elsewhere.
+    #[must_use]
+    pub fn written_in(self, place: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            written_in: place.into(),
+            ..self
+        }
+    }
+
+    /// The rule as it stands in a list of a configuration file: a pattern, or
+    /// an object where it says more. [`Rule::parse`] reads it.
+    pub fn to_json(&self) -> Value {
+        let mut members = Map::new();
+        let mut put = |key: &str, value: Value| members.insert(key.to_owned(), value);
+        put("tool", self.pattern.as_str().into());
+        if let Some(server) = &self.server {
+            put("server", server.as_str().into());
+        }
+        if let Some(trusted) = self.trusted {
+            put("trusted", trusted.into());
+        }
+        if !self.arguments.is_empty() {
+            put(
+                "arguments",
+                self.arguments.iter().map(Condition::to_json).collect(),
+            );
+        }
+        if !self.annotations.is_empty() {
+            let said = self.annotations.named().into_iter();
+            let said = said.filter_map(|(name, said)| Some((name.to_owned(), said?.into())));
+            put("annotations", Value::Object(said.collect()));
+        }
+        if let Some(most) = self.max_calls {
+            put("maxCalls", most.into());
+        }
+        if let Some(expires) = self.expires {
+            put("expires", expires.to_string().into());
+        }
+        if let Some(definition) = self.definition {
+            put("definition", definition.to_string().into());
+        }
+        if members.len() == 1 {
+            return self.pattern.as_str().into();
+        }
+        Value::Object(members)
+    }
+
+    pub(crate) fn rank(&self) -> Rank {
+        match self.effect {
+            Effect::Deny => Rank::Deny,
+            Effect::Grant => Rank::Grant,
+            Effect::Ask => Rank::Ask,
+            Effect::Allow if self.definition.is_some() => Rank::Grant,
+            Effect::Allow => Rank::Allow,
+        }
+    }
+
+    /// How many calls it lets through in a run, if it counts them.
+    pub(crate) fn counted(&self) -> Option<u32> {
+        self.max_calls.filter(|_| self.effect.widens())
+    }
+
+    /// What it says besides its pattern, in words.
+    fn clauses(&self) -> Vec<String> {
+        let mut clauses = Vec::new();
+        clauses.extend(self.server.iter().map(|server| format!("server {server}")));
+        clauses.extend(self.trusted.map(|trusted| match trusted {
+            true => "trusted".to_owned(),
+            false => "not trusted".to_owned(),
+        }));
+        clauses.extend(self.arguments.iter().map(ToString::to_string));
+        for (name, said) in self.annotations.named() {
+            clauses.extend(said.map(|said| format!("{name}: {said}")));
+        }
+        clauses.extend(self.max_calls.map(|most| match most {
+            1 => "1 call".to_owned(),
+            most => format!("{most} calls"),
+        }));
+        clauses.extend(self.expires.map(|expires| format!("until {expires}")));
+        if self.definition.is_some() {
+            clauses.push("one definition".to_owned());
+        }
+        clauses
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule \"{}\"", self.pattern)?;
+        let clauses = self.clauses();
+        if !clauses.is_empty() {
+            write!(f, " ({})", clauses.join(", "))?;
+        }
+        write!(f, " in {}", self.written_in)
+    }
+}
+
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Shown<'a> {
+            effect: Effect,
+            rule: Value,
+            written_in: &'a str,
+        }
+        let shown = Shown {
+            effect: self.effect,
+            rule: self.to_json(),
+            written_in: &self.written_in,
+        };
+        shown.serialize(serializer)
+    }
+}

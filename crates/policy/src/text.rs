@@ -1,0 +1,195 @@
+//! Whole-text matchers of argument rules: globs and regular expressions.
+
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+
+/// The most bytes of a glob or of a regular expression.
+pub(crate) const MAX_BYTES: usize = 1_000;
+/// The most bytes of one compiled expression, and of its cache.
+const MAX_COMPILED_BYTES: usize = 1 << 20;
+/// The deepest nesting of groups in a regular expression.
+const MAX_NESTING: u32 = 50;
+
+/// A shell's pattern over a whole text: `*` stands for any characters but
+/// `/`, `**` for any characters, `?` for one that is not `/`.
+#[derive(Clone)]
+pub struct Glob {
+    text: String,
+    /// What stands before the first sign; most texts differ there.
+    prefix: String,
+    regex: Regex,
+}
+
+impl Glob {
+    /// Checks and compiles a glob.
+    ///
+    /// # Errors
+    ///
+    /// [`TextError`] when it is empty, too long, or has one of `[ ] { } \`,
+    /// which mean something elsewhere and nothing here.
+    pub fn new(text: &str) -> Result<Self, TextError> {
+        if text.is_empty() {
+            return Err(TextError::Empty);
+        }
+        if text.len() > MAX_BYTES {
+            return Err(TextError::TooLong(text.len()));
+        }
+        if let Some(sign) = text.chars().find(|c| "[]{}\\".contains(*c)) {
+            return Err(TextError::Sign(sign));
+        }
+        let mut pattern = String::with_capacity(text.len() * 2);
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            rest = if let Some(after) = rest.strip_prefix("**") {
+                pattern.push_str(".*");
+                after.trim_start_matches('*')
+            } else {
+                match c {
+                    '*' => pattern.push_str("[^/]*"),
+                    '?' => pattern.push_str("[^/]"),
+                    c => pattern.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
+                }
+                rest.get(c.len_utf8()..).unwrap_or_default()
+            };
+        }
+        let prefix = text.split(['*', '?']).next().unwrap_or_default();
+        Ok(Self {
+            text: text.to_owned(),
+            prefix: prefix.to_owned(),
+            regex: whole(&pattern)?,
+        })
+    }
+
+    /// The glob as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the glob matches all of `text`.
+    pub fn matches(&self, text: &str) -> bool {
+        text.starts_with(&self.prefix) && self.regex.is_match(text)
+    }
+}
+
+/// A regular expression that has to match a whole text. `.` matches line ends
+/// too. There are no look-around and no back references, and matching takes
+/// time proportional to the text.
+#[derive(Clone)]
+pub struct WholeRegex {
+    text: String,
+    regex: Regex,
+}
+
+impl WholeRegex {
+    /// Checks and compiles an expression.
+    ///
+    /// # Errors
+    ///
+    /// [`TextError`] when it is empty, too long, no regular expression, or
+    /// compiles to more than 1 MiB.
+    pub fn new(text: &str) -> Result<Self, TextError> {
+        if text.is_empty() {
+            return Err(TextError::Empty);
+        }
+        if text.len() > MAX_BYTES {
+            return Err(TextError::TooLong(text.len()));
+        }
+        // By itself first, so that no parenthesis in it closes the group around
+        // it.
+        compile(text)?;
+        Ok(Self {
+            text: text.to_owned(),
+            regex: whole(text)?,
+        })
+    }
+
+    /// The expression as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the expression matches all of `text`.
+    pub fn matches(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+}
+
+fn whole(pattern: &str) -> Result<Regex, TextError> {
+    compile(&format!(r"\A(?:{pattern})\z"))
+}
+
+fn compile(pattern: &str) -> Result<Regex, TextError> {
+    RegexBuilder::new(pattern)
+        .dot_matches_new_line(true)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_COMPILED_BYTES)
+        .nest_limit(MAX_NESTING)
+        .build()
+        .map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => TextError::CompiledTooBig,
+            error => TextError::Syntax(last_line(&error.to_string())),
+        })
+}
+
+/// What is wrong, without the drawing of where above it.
+fn last_line(message: &str) -> String {
+    let last = message.lines().last().unwrap_or_default();
+    last.trim_start_matches("error: ").to_owned()
+}
+
+/// A text that is no glob or no regular expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TextError {
+    /// It has no characters.
+    Empty,
+    /// It has this many bytes, more than 1,000.
+    TooLong(usize),
+    /// A glob has a sign that would mean something in another kind of glob.
+    Sign(char),
+    /// The regular expression does not parse.
+    Syntax(String),
+    /// The regular expression compiles to more than 1 MiB.
+    CompiledTooBig,
+}
+
+impl std::error::Error for TextError {}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("is empty; write what the whole text looks like"),
+            Self::TooLong(bytes) => {
+                write!(f, "has {bytes} bytes; the most is {MAX_BYTES}")
+            }
+            Self::Sign(sign) => write!(
+                f,
+                "has {:?}, which means nothing in a glob here; write a \"regex\"",
+                sign.to_string()
+            ),
+            Self::Syntax(what) => write!(f, "is no regular expression: {what}"),
+            Self::CompiledTooBig => {
+                f.write_str("compiles to more than 1 MiB; write a shorter repetition")
+            }
+        }
+    }
+}
+
+macro_rules! by_its_text {
+    ($type:ty) => {
+        impl PartialEq for $type {
+            fn eq(&self, other: &Self) -> bool {
+                self.text == other.text
+            }
+        }
+        impl Eq for $type {}
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", self.text)
+            }
+        }
+    };
+}
+by_its_text!(Glob);
+by_its_text!(WholeRegex);

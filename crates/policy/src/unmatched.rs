@@ -1,0 +1,252 @@
+//! Rules that can decide nothing, so that somebody hears of a slip of the pen.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::facts::KnownTool;
+use crate::fit::fits_hints;
+use crate::parse::nearest;
+use crate::pointer::Pointer;
+use crate::rule::{Rank, Rule};
+use crate::rules::Rules;
+
+/// A rule that can decide nothing, and why. Its `Display` is a warning for a
+/// person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unmatched {
+    /// The rule.
+    pub rule: Arc<Rule>,
+    /// Why it decides nothing.
+    pub why: Why,
+}
+
+/// Why a rule decides nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// No function matches its pattern.
+    NoTool {
+        /// The function that is most like it.
+        nearest: Option<String>,
+    },
+    /// Functions match, but they are not of a server that matches.
+    NoServer,
+    /// Functions match, but their servers are, or are not, trusted.
+    Trust,
+    /// Functions match, but not their hints; or the hints do not count, because
+    /// no server of them is trusted.
+    Annotations {
+        /// Whether it would match if the servers were trusted.
+        for_want_of_trust: bool,
+    },
+    /// It has expired.
+    Expired(Timestamp),
+    /// No tool it matches has the definition that it is for.
+    Definition,
+    /// No tool it matches declares such an argument.
+    NoArgument {
+        /// The place that it looks at.
+        at: String,
+        /// The name that is most like the one missing, as a pointer.
+        nearest: Option<String>,
+    },
+    /// Every tool it matches is taken by rules that are asked before it; this
+    /// is one of them.
+    TakenBy(Arc<Rule>),
+}
+
+impl fmt::Display for Unmatched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rule = &self.rule;
+        match &self.why {
+            Why::NoTool { nearest: None } => write!(f, "{rule} matches no tool"),
+            Why::NoTool {
+                nearest: Some(nearest),
+            } => write!(f, "{rule} matches no tool; did you mean \"{nearest}\"?"),
+            Why::NoServer => write!(f, "{rule} matches no tool of such a server"),
+            Why::Trust => write!(f, "{rule} matches no tool: it is about the servers' trust"),
+            Why::Annotations {
+                for_want_of_trust: true,
+            } => write!(
+                f,
+                "{rule} matches no tool: hints count only of servers marked \"trusted\""
+            ),
+            Why::Annotations { .. } => write!(f, "{rule} matches no tool with such hints"),
+            Why::Expired(at) => write!(f, "{rule} decides nothing: it expired at {at}"),
+            Why::Definition => write!(
+                f,
+                "{rule} decides nothing: the tool is not what it was when the rule was written"
+            ),
+            Why::NoArgument { at, nearest: None } => {
+                write!(f, "{rule} looks at {at}, which no tool that it matches has")
+            }
+            Why::NoArgument {
+                at,
+                nearest: Some(nearest),
+            } => write!(
+                f,
+                "{rule} looks at {at}, which no tool that it matches has; did you mean {nearest}?"
+            ),
+            Why::TakenBy(earlier) => {
+                write!(f, "{rule} never decides: {earlier} comes first")
+            }
+        }
+    }
+}
+
+impl Rules {
+    /// The rules that can decide nothing about these tools at this time.
+    pub fn unmatched<'a>(
+        &self,
+        tools: impl IntoIterator<Item = KnownTool<'a>>,
+        now: Timestamp,
+    ) -> Vec<Unmatched> {
+        let tools: Vec<KnownTool<'a>> = tools.into_iter().collect();
+        let rules = self.shared().iter().enumerate();
+        let unmatched = rules.filter_map(|(index, rule)| {
+            let why = self.why_unmatched(index, rule, &tools, now)?;
+            let rule = Arc::clone(rule);
+            Some(Unmatched { rule, why })
+        });
+        unmatched.collect()
+    }
+
+    fn why_unmatched(
+        &self,
+        index: usize,
+        rule: &Rule,
+        tools: &[KnownTool<'_>],
+        now: Timestamp,
+    ) -> Option<Why> {
+        if let Some(expires) = rule.expires.filter(|expires| *expires <= now) {
+            return Some(Why::Expired(expires));
+        }
+        let mut left: Vec<&KnownTool<'_>> = tools
+            .iter()
+            .filter(|tool| rule.pattern.matches(tool.function))
+            .collect();
+        if left.is_empty() {
+            let functions = tools.iter().map(|tool| tool.function);
+            let nearest = nearest(rule.pattern.as_str(), functions)
+                .filter(|_| rule.pattern.is_a_name())
+                .map(str::to_owned);
+            return Some(Why::NoTool { nearest });
+        }
+        left.retain(|tool| rule.server.as_ref().is_none_or(|s| s.matches(tool.server)));
+        if left.is_empty() {
+            return Some(Why::NoServer);
+        }
+        left.retain(|tool| rule.trusted.is_none_or(|trusted| trusted == tool.trusted));
+        if left.is_empty() {
+            return Some(Why::Trust);
+        }
+        let fits = |tool: &KnownTool<'_>, trusted: bool| {
+            fits_hints(&rule.annotations, tool.hints, trusted, rule.effect.widens())
+        };
+        let for_want_of_trust = left.iter().any(|tool| fits(tool, true));
+        left.retain(|tool| fits(tool, tool.trusted));
+        if left.is_empty() {
+            return Some(Why::Annotations { for_want_of_trust });
+        }
+        if rule.definition.is_some() {
+            left.retain(|tool| rule.definition.as_ref() == tool.definition);
+            if left.is_empty() {
+                return Some(Why::Definition);
+            }
+        }
+        for condition in &rule.arguments {
+            let absent = |tool: &&KnownTool<'_>| absent(condition.at(), tool.input_schema);
+            if left.iter().all(|tool| absent(tool).is_some()) {
+                return Some(Why::NoArgument {
+                    at: condition.at().as_str().to_owned(),
+                    nearest: left.iter().find_map(|tool| absent(tool)?),
+                });
+            }
+        }
+        self.takers(index, rule, &left).map(Why::TakenBy)
+    }
+
+    /// One of the rules that take each of the tools before `rule` is asked.
+    fn takers(&self, index: usize, rule: &Rule, tools: &[&KnownTool<'_>]) -> Option<Arc<Rule>> {
+        let mut taker = None;
+        for tool in tools {
+            let candidates = self.candidates(tool.function);
+            let earlier = candidates
+                .iter()
+                .take_while(|earlier| **earlier != index)
+                .filter_map(|earlier| self.shared().get(*earlier))
+                // A grant is there to come before other rules.
+                .filter(|earlier| earlier.rank() != Rank::Grant)
+                // Two plain rules of one kind may overlap, as patterns do.
+                .filter(|earlier| earlier.effect != rule.effect || rule.is_bound())
+                .find(|earlier| earlier.takes(tool));
+            taker = Some(Arc::clone(earlier?));
+        }
+        taker
+    }
+}
+
+impl Rule {
+    /// Whether it says more than which functions it is about.
+    fn is_bound(&self) -> bool {
+        !self.arguments.is_empty() || self.max_calls.is_some() || self.expires.is_some()
+    }
+
+    /// Whether it matches every call of a tool that its pattern matches.
+    fn takes(&self, tool: &KnownTool<'_>) -> bool {
+        !self.is_bound()
+            && self.definition.is_none()
+            && self.server.as_ref().is_none_or(|s| s.matches(tool.server))
+            && self.trusted.is_none_or(|trusted| trusted == tool.trusted)
+            && fits_hints(
+                &self.annotations,
+                tool.hints,
+                tool.trusted,
+                self.effect.widens(),
+            )
+    }
+}
+
+/// Whether a schema declares other members at a place, but not this one: then
+/// the most alike of them, if one is. `None` where the schema leaves it open.
+fn absent(at: &Pointer, schema: Option<&Value>) -> Option<Option<String>> {
+    let mut schema = schema?;
+    let mut before = String::new();
+    for token in at.tokens() {
+        // Whatever else a schema says may bring members of its own.
+        let open = [
+            "$ref",
+            "$dynamicRef",
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "if",
+            "patternProperties",
+            "dependentSchemas",
+        ];
+        let properties = schema.get("properties")?.as_object()?;
+        if open.iter().any(|key| schema.get(key).is_some())
+            || schema
+                .get("additionalProperties")
+                .is_some_and(|more| *more != Value::Bool(false))
+        {
+            return None;
+        }
+        let Some(next) = properties.get(token) else {
+            let near = nearest(token, properties.keys().map(String::as_str));
+            return Some(near.map(|near| format!("{before}/{}", escaped(near))));
+        };
+        before = format!("{before}/{}", escaped(token));
+        schema = next;
+    }
+    None
+}
+
+/// A name as a JSON pointer writes it.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}

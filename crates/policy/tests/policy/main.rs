@@ -1,0 +1,6 @@
+//! The rules from outside: what they decide, table by table.
+
+mod order;
+mod predicates;
+mod support;
+mod trust;

@@ -1,0 +1,223 @@
+//! Which rule decides.
+
+use callgate_policy::{Authority, CallFacts, Grant, Hints, Rules, Scope};
+use expect_test::{Expect, expect};
+use serde_json::json;
+use std::sync::Arc;
+
+use crate::support::{facts, line, rules};
+
+#[track_caller]
+fn check(rules: &Rules, function: &str, read_only: bool, trusted: bool, expected: Expect) {
+    let arguments = json!({});
+    let decision = rules.decide(&CallFacts {
+        function,
+        hints: Hints {
+            read_only: Some(read_only),
+            ..Hints::default()
+        },
+        trusted,
+        ..facts(Some(&arguments))
+    });
+    expected.assert_eq(&line(&decision));
+}
+
+fn mixed() -> Rules {
+    let rules = Rules::new(
+        ["logging_*", "ticketing_createIssue"],
+        ["*_write*"],
+        ["*delete*", "ticketing_close"],
+    )
+    .expect("patterns");
+    rules.with_grants(["git_log"], "--allow").expect("patterns")
+}
+
+#[test]
+fn a_grant_comes_after_deny_and_before_ask() {
+    let rules = mixed().with_grants(["*"], "--allow").expect("patterns");
+    let check = |function, expected: Expect| check(&rules, function, false, false, expected);
+    check(
+        "notes_write",
+        expect![[r#"Allow: allowed by rule "*" in --allow"#]],
+    );
+    check(
+        "notes_delete",
+        expect![[r#"Deny: denied by rule "*delete*" in permissions.deny"#]],
+    );
+}
+
+#[test]
+fn deny_comes_before_ask_and_ask_before_allow() {
+    let rules = mixed();
+    check(
+        &rules,
+        "logging_getLogs",
+        false,
+        false,
+        expect![[r#"Allow: allowed by rule "logging_*" in permissions.allow"#]],
+    );
+    check(
+        &rules,
+        "logging_writeLog",
+        true,
+        true,
+        expect![[r#"Ask: needs approval by rule "*_write*" in permissions.ask"#]],
+    );
+    check(
+        &rules,
+        "logging_write_or_delete",
+        true,
+        true,
+        expect![[r#"Deny: denied by rule "*delete*" in permissions.deny"#]],
+    );
+    check(
+        &rules,
+        "git_log",
+        false,
+        false,
+        expect![[r#"Allow: allowed by rule "git_log" in --allow"#]],
+    );
+}
+
+#[test]
+fn without_a_rule_only_a_trusted_read_only_tool_is_allowed() {
+    let rules = mixed();
+    check(
+        &rules,
+        "git_show",
+        true,
+        true,
+        expect!["Allow: allowed: a read-only tool of a trusted server"],
+    );
+    check(
+        &rules,
+        "git_show",
+        true,
+        false,
+        expect![
+            "Ask: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted"
+        ],
+    );
+    check(
+        &rules,
+        "git_show",
+        false,
+        true,
+        expect!["Ask: needs approval: no rule matches"],
+    );
+    check(
+        &Rules::default(),
+        "git_show",
+        false,
+        false,
+        expect!["Ask: needs approval: no rule matches"],
+    );
+}
+
+#[test]
+fn of_one_list_the_first_that_matches_decides() {
+    let rules = rules(json!({ "allow": [
+        { "tool": "fs_*", "arguments": [{ "at": "/path", "prefix": "/a/" }] },
+        "fs_write",
+        "*",
+    ]}));
+    let check = |path: &str, expected: Expect| {
+        let arguments = json!({ "path": path });
+        expected.assert_eq(&line(&rules.decide(&facts(Some(&arguments)))));
+    };
+    check(
+        "/a/x",
+        expect![[
+            r#"Allow: allowed by rule "fs_*" (/path begins with "/a/") in permissions.allow"#
+        ]],
+    );
+    check(
+        "/b/x",
+        expect![[r#"Allow: allowed by rule "fs_write" in permissions.allow"#]],
+    );
+}
+
+#[test]
+fn what_somebody_granted_comes_after_deny_and_before_ask() {
+    let arguments = json!({ "path": "/x" });
+    let facts = facts(Some(&arguments));
+    let check = |lists, scope: Scope, expected: Expect| {
+        let authority = Authority::new(Arc::new(rules(lists)), Arc::default());
+        authority.grant(Grant::new("fs_write"), scope);
+        authority.grant(Grant::new("other_tool"), scope);
+        assert_eq!(authority.look(&facts), authority.take(&facts));
+        expected.assert_eq(&line(&authority.take(&facts)));
+    };
+    check(
+        json!({ "ask": ["*"], "allow": ["*"] }),
+        Scope::Run,
+        expect!["Allow: allowed by the grant for this run"],
+    );
+    check(
+        json!({}),
+        Scope::Session,
+        expect!["Allow: allowed by the grant for this session"],
+    );
+    check(
+        json!({ "deny": ["*"] }),
+        Scope::Session,
+        expect![[r#"Deny: denied by rule "*" in permissions.deny"#]],
+    );
+}
+
+#[test]
+fn a_rule_added_later_counts() {
+    let mut rules = rules(json!({ "allow": ["*"] }));
+    let arguments = json!({});
+    let verdict = |rules: &Rules| rules.decide(&facts(Some(&arguments))).to_string();
+    assert_eq!(
+        verdict(&rules),
+        r#"allowed by rule "*" in permissions.allow"#
+    );
+    let more = crate::support::rules(json!({ "deny": ["fs_*"] }));
+    rules.push(more.iter().next().expect("a rule").clone());
+    assert_eq!(
+        verdict(&rules),
+        r#"denied by rule "fs_*" in permissions.deny"#
+    );
+}
+
+#[test]
+fn before_there_are_arguments_nothing_is_promised() {
+    let check = |lists, expected: Expect| {
+        expected.assert_eq(&line(&rules(lists).decide(&facts(None))));
+    };
+    let conditional = json!({ "tool": "*", "arguments": [{ "at": "/n", "max": 5 }] });
+    check(
+        json!({ "allow": [conditional] }),
+        expect![[
+            r#"Ask: needs approval: it depends on the arguments, by rule "*" (/n ≤ 5) in permissions.allow"#
+        ]],
+    );
+    check(
+        json!({ "allow": ["*"], "deny": [conditional] }),
+        expect![[
+            r#"Ask: needs approval: it depends on the arguments, by rule "*" (/n ≤ 5) in permissions.deny"#
+        ]],
+    );
+    check(
+        json!({ "allow": ["*"], "ask": [conditional] }),
+        expect![[
+            r#"Ask: needs approval: it depends on the arguments, by rule "*" (/n ≤ 5) in permissions.ask"#
+        ]],
+    );
+    check(
+        json!({ "allow": [conditional, "*"] }),
+        expect![[r#"Allow: allowed by rule "*" in permissions.allow"#]],
+    );
+    check(
+        json!({ "deny": [conditional, "*"] }),
+        expect![[r#"Deny: denied by rule "*" in permissions.deny"#]],
+    );
+}
+
+#[test]
+fn the_first_bad_pattern_is_the_error() {
+    let error = Rules::new(["good_*"], ["bad pattern"], [""]).expect_err("bad pattern");
+    assert_eq!(error.pattern(), "bad pattern");
+}

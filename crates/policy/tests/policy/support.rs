@@ -1,0 +1,68 @@
+//! Rules as a file has them, and calls to ask them about.
+
+use callgate_policy::{CallFacts, Decision, Effect, Hints, Rule, Rules};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// The time of every call here.
+pub const NOW: &str = "2026-06-01T12:00:00Z";
+
+pub fn time(text: &str) -> Timestamp {
+    text.parse().expect(text)
+}
+
+/// `{ "allow": […], "ask": […], "deny": […] }`.
+pub fn rules(lists: Value) -> Rules {
+    let list = |key: &str, effect: Effect| {
+        let entries = lists.get(key).and_then(Value::as_array).cloned();
+        entries.unwrap_or_default().into_iter().map(move |entry| {
+            Rule::parse(effect, &entry).unwrap_or_else(|problems| panic!("{entry}: {problems:?}"))
+        })
+    };
+    list("allow", Effect::Allow)
+        .chain(list("ask", Effect::Ask))
+        .chain(list("deny", Effect::Deny))
+        .collect()
+}
+
+/// A call to `fs_write` of an untrusted server without hints.
+pub fn facts(arguments: Option<&Value>) -> CallFacts<'_> {
+    CallFacts {
+        function: "fs_write",
+        server: "fs",
+        tool: "write",
+        hints: Hints::default(),
+        trusted: false,
+        definition: None,
+        arguments,
+        now: time(NOW),
+    }
+}
+
+pub fn decide(rules: &Rules, arguments: Value) -> Decision {
+    rules.decide(&facts(Some(&arguments)))
+}
+
+/// Whether one rule with these conditions matches, as an allow rule and as a
+/// deny rule: `both`, `neither`, or `deny` where the value cannot be judged.
+pub fn matched(conditions: &Value, arguments: &Value) -> &'static str {
+    let entry = json!({ "tool": "fs_write", "arguments": conditions });
+    let allow = decide(&rules(json!({ "allow": [entry] })), arguments.clone());
+    let deny = decide(&rules(json!({ "deny": [entry] })), arguments.clone());
+    let ask = decide(
+        &rules(json!({ "allow": ["*"], "ask": [entry] })),
+        arguments.clone(),
+    );
+    use callgate_policy::Verdict::{Allow, Ask, Deny};
+    match (allow.verdict, deny.verdict, ask.verdict) {
+        (Allow, Deny, Ask) => "both",
+        (Ask, Ask, Allow) => "neither",
+        (Ask, Deny, Ask) => "deny",
+        other => panic!("{conditions} over {arguments}: {other:?}"),
+    }
+}
+
+/// A decision as one line.
+pub fn line(decision: &Decision) -> String {
+    format!("{:?}: {decision}", decision.verdict)
+}
