@@ -43,8 +43,16 @@
   class McpProtocolError extends McpError {}
   class McpTimeoutError extends McpError {}
   class McpDeniedError extends McpError {}
-  const classes = [McpToolError, McpProtocolError, McpTimeoutError, McpDeniedError];
-  shared.errors = { McpError, McpToolError, McpProtocolError, McpTimeoutError, McpDeniedError };
+  class McpDryRunError extends McpError {}
+  const classes = [McpToolError, McpProtocolError, McpTimeoutError, McpDeniedError, McpDryRunError];
+  shared.errors = {
+    McpError,
+    McpToolError,
+    McpProtocolError,
+    McpTimeoutError,
+    McpDeniedError,
+    McpDryRunError,
+  };
 
   function hide(object, key, value) {
     ObjectDefineProperty(object, key, {
@@ -165,7 +173,7 @@
 
   // What `deliver` takes for each reply; the same numbers are in src/worker/replies.rs. The numbers
   // between them are those of `classes`, counted from 1.
-  const VALUE = 0, BROKEN = 5;
+  const VALUE = 0, BROKEN = 6;
 
   // Settles the calls of a list with number, kind and value of each reply, one after the other.
   shared.deliver = (list) => {

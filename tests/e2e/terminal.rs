@@ -27,9 +27,7 @@ fn check(answers: &[&str], expected: &str) {
     let (_bench, mut session) = asked(TWO_ISSUES);
     for answer in answers {
         session.exp_string("allow?").expect("a question");
-        session
-            .exp_string("in this run: ")
-            .expect("the whole question");
+        session.exp_string("[n] no: ").expect("the whole question");
         session.send_line(answer).expect("answer");
     }
     let rest = session.exp_eof().expect("the end");
@@ -47,7 +45,7 @@ fn yes_allows_one_call() {
 
 #[test]
 fn all_allows_the_tool_for_this_run() {
-    check(&["a"], "one made|two made");
+    check(&["r"], "one made|two made");
 }
 
 #[test]
@@ -57,7 +55,7 @@ fn no_denies() {
 
 #[test]
 fn anything_else_asks_again() {
-    check(&["what", "a"], "one made|two made");
+    check(&["what", "r"], "one made|two made");
 }
 
 #[test]
@@ -66,9 +64,7 @@ fn the_question_shows_tool_and_arguments_without_escape_sequences() {
     let question = session.exp_string("allow?").expect("a question");
     assert!(question.contains("ticketing_createIssue"), "{question}");
     assert!(question.contains("\\u009b2J"), "{question}");
-    session
-        .exp_string("in this run: ")
-        .expect("the whole question");
+    session.exp_string("[n] no: ").expect("the whole question");
     session.send_line("n").expect("answer");
     session.exp_eof().expect("the end");
 }
@@ -95,7 +91,7 @@ fn ctrl_c_ends_the_run_with_a_report() {
 #[test]
 fn ctrl_c_at_a_question_ends_the_run_with_a_report() {
     let (_bench, mut session) = asked("await ticketing_createIssue({ title: 'x' })");
-    session.exp_string("in this run: ").expect("a question");
+    session.exp_string("[n] no: ").expect("a question");
     session.send_control('c').expect("Ctrl-C");
     let rest = session.exp_eof().expect("the end").replace('\r', "");
     assert!(rest.contains("error: the run was cancelled\n"), "{rest}");
@@ -150,7 +146,7 @@ fn what_was_typed_before_the_question_is_no_answer() {
     command.args(["run", "script.ts"]).current_dir(bench.path());
     let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
     session.send_line("y").expect("type ahead");
-    session.exp_string("in this run: ").expect("a question");
+    session.exp_string("[n] no: ").expect("a question");
     session.send_line("n").expect("answer");
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("denied when asked"), "{rest}");

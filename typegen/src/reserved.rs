@@ -160,6 +160,7 @@ const GLOBALS: &[&str] = &[
     "Map",
     "Math",
     "McpDeniedError",
+    "McpDryRunError",
     "McpError",
     "McpProtocolError",
     "McpTimeoutError",

@@ -1,24 +1,58 @@
 //! Asking somebody whether a call may be made.
 
-use callgate_policy::Decision;
+use std::sync::Arc;
+
+use callgate_policy::{Decision, Definition};
 use futures::future::BoxFuture;
 use serde::Serialize;
 
 /// Somebody who can say yes or no to a call.
 pub trait Asker: Send + Sync {
     /// Asks about one call. A run asks one question at a time. The future must
-    /// not block its thread: the run and its limits wait on the same one.
+    /// not block its thread: the run and its limits wait on the same one. It is
+    /// dropped when the run ends before there is an answer.
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
 }
 
-/// The asker for hosts without one: every question is answered with
-/// [`Answer::Nobody`].
+/// The asker that denies: every question is answered with [`Answer::Nobody`].
+/// It is the one of hosts that have none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NobodyToAsk;
 
 impl Asker for NobodyToAsk {
     fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(std::future::ready(Answer::Nobody))
+    }
+}
+
+/// An asker made of an asynchronous function, for a host that answers itself.
+///
+/// ```
+/// # use callgate_broker::{Answer, ask_with};
+/// let asker = ask_with(|question| async move {
+///     match question.function.starts_with("ticketing_") {
+///         true => Answer::Once,
+///         false => Answer::Deny,
+///     }
+/// });
+/// ```
+pub fn ask_with<F, A>(answer: F) -> Arc<dyn Asker>
+where
+    F: Fn(Question) -> A + Send + Sync + 'static,
+    A: Future<Output = Answer> + Send + 'static,
+{
+    Arc::new(With(answer))
+}
+
+struct With<F>(F);
+
+impl<F, A> Asker for With<F>
+where
+    F: Fn(Question) -> A + Send + Sync,
+    A: Future<Output = Answer> + Send + 'static,
+{
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        Box::pin((self.0)(question))
     }
 }
 
@@ -32,11 +66,61 @@ pub struct Question {
     pub server: String,
     /// The tool's own name.
     pub tool: String,
+    /// The tool's name for people, in its server's words.
+    pub title: Option<String>,
+    /// What the tool does, in its server's words: whole, and perhaps
+    /// misleading.
+    pub description: Option<String>,
     /// The whole arguments, as JSON text. Written by a script: control
     /// characters are escaped, but it may be long and may mislead.
     pub arguments: String,
     /// Why it is asked.
     pub decision: Decision,
+    /// Where the script calls, if that is known. The worker's word: a worker
+    /// that a script took over can name another line.
+    pub line: Option<ScriptLine>,
+    /// What the run has called so far, by function.
+    pub done: Vec<Done>,
+    /// How the tool's definition changed since it was last allowed, if that is
+    /// why it is asked.
+    pub changed: Option<Changed>,
+    /// Where [`Answer::Always`] would be kept; without a place it lasts for the
+    /// session.
+    pub keeps_in: Option<String>,
+}
+
+/// A line of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ScriptLine {
+    /// Counts from 1.
+    pub number: u32,
+    /// The line as its author wrote it; `None` if there is no such line.
+    pub text: Option<String>,
+}
+
+/// What a run has done with one function so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Done {
+    /// The generated function name.
+    pub function: String,
+    /// Calls that were sent.
+    pub sent: usize,
+    /// Those of them that ended without a result.
+    pub failed: usize,
+    /// Calls that were denied.
+    pub denied: usize,
+}
+
+/// A tool that is not what it was when it was allowed.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Changed {
+    /// What it was; `None` if only its hash was kept.
+    pub before: Option<Arc<Definition>>,
+    /// What it is now.
+    pub now: Option<Arc<Definition>>,
 }
 
 /// What somebody answers.
@@ -45,10 +129,27 @@ pub struct Question {
 pub enum Answer {
     /// This call may go.
     Once,
-    /// This call and every later one of the same function in this run may go.
+    /// This call and every later one of the same function in this run may go,
+    /// as long as the tool's definition stays what it is.
     Run,
-    /// This call may not go.
+    /// As [`Answer::Run`], in every run of the session.
+    Session,
+    /// As [`Answer::Session`], and it is kept for later ones where
+    /// [`Question::keeps_in`] says.
+    Always,
+    /// This call may not go, nor one with the same arguments that waits.
     Deny,
     /// There is nobody to ask, so the call may not go.
     Nobody,
+}
+
+impl Answer {
+    /// Whether the call may go.
+    #[must_use]
+    pub fn allows(self) -> bool {
+        match self {
+            Self::Once | Self::Run | Self::Session | Self::Always => true,
+            Self::Deny | Self::Nobody => false,
+        }
+    }
 }

@@ -3,10 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use callgate_policy::Because;
 use serde_json::value::RawValue;
 
-use crate::ask::Answer;
 use crate::auth::AuthError;
 use crate::ruling::Ruling;
 use crate::source::SourceError;
@@ -249,18 +247,27 @@ pub enum CallError {
         /// What decided so.
         ruling: Box<Ruling>,
     },
+    /// The call was not sent, because the run is a dry run and the tool is not
+    /// known to read only.
+    #[error(
+        "{function} was not called: this is a dry run, and it is not known to read only ({decision})"
+    )]
+    DryRun {
+        /// The server's name.
+        server: String,
+        /// The tool's own name.
+        tool: String,
+        /// The generated function name.
+        function: String,
+        /// What the rules say of the call, in words.
+        decision: String,
+    },
 }
 
-/// What to do about a denial that only asking could have turned.
+/// What to do about a denial, behind what it was denied for.
 fn advice(function: &str, ruling: &Ruling) -> String {
-    match (ruling.answer, &ruling.decision.because) {
-        // A rule that asks comes before those that allow.
-        (Some(Answer::Nobody), Because::Rule(_)) => {
-            format!("; allow it for a run with --allow {function}")
-        }
-        (Some(Answer::Nobody), _) => {
-            format!("; allow it with --allow {function}, or under permissions.allow")
-        }
-        _ => String::new(),
+    match ruling.advice(function) {
+        Some(advice) => format!("; {advice}"),
+        None => String::new(),
     }
 }

@@ -1,80 +1,163 @@
-//! Whether a call may go: by the rules of its run, by what was granted in it,
-//! and by asking.
+//! Whether a call may go: by the rules of its run, by what was granted, and by
+//! asking.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use callgate_policy::{Authority, CallFacts, Hints, Rules, Verdict};
+use callgate_policy::{
+    Authority, Because, CallFacts, Decision, Definition, Grant, Leave, Scope, Verdict,
+};
 use jiff::Timestamp;
+use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::ask::{Answer, Asker, Question};
+use crate::ask::{Answer, Asker, Changed, Done, Question, ScriptLine};
+use crate::keep::Keep;
+use crate::ledger::{Ledger, LedgerLine, Outcome};
+use crate::options::Place;
 use crate::ruling::Ruling;
+use crate::setup::{LineText, RunSetup};
 use crate::target::Target;
 
 /// Decides the calls of one run.
 pub(crate) struct Judge {
     authority: Authority,
     asker: Arc<dyn Asker>,
-    /// The functions granted for this run. Held while somebody is asked, so
-    /// that questions come one at a time and an answer serves those who wait.
-    granted: Mutex<HashSet<String>>,
+    keep: Option<Arc<dyn Keep>>,
+    lines: Option<LineText>,
+    /// How many questions have been answered.
+    answered: AtomicU64,
+    /// Held while somebody is asked, so that questions come one at a time and
+    /// an answer serves those who wait.
+    refusals: Mutex<Refusals>,
+}
+
+/// A call to decide about.
+#[derive(Clone, Copy)]
+pub(crate) struct Case<'a> {
+    pub(crate) target: &'a Target,
+    /// Whether the target's server is marked so.
+    pub(crate) trusted: bool,
+    /// The arguments that will be sent.
+    pub(crate) arguments: &'a Value,
+    /// The same as text.
+    pub(crate) text: &'a str,
+    pub(crate) place: Option<Place>,
 }
 
 impl Judge {
-    pub(crate) fn new(rules: Arc<Rules>, asker: Arc<dyn Asker>) -> Self {
+    pub(crate) fn new(setup: RunSetup) -> Self {
+        let authority = Authority::new(setup.rules, setup.session);
+        for grant in setup.grants {
+            authority.grant(grant, Scope::Run);
+        }
         Self {
-            authority: Authority::new(rules, Arc::default()),
-            asker,
-            granted: Mutex::default(),
+            authority,
+            asker: setup.asker,
+            keep: setup.keep,
+            lines: setup.lines,
+            answered: AtomicU64::new(0),
+            refusals: Mutex::default(),
         }
     }
 
-    /// Decides one call, if need be by asking. `trusted` says whether the
-    /// target's server is marked so; `arguments` are those that will be sent.
-    pub(crate) async fn decide(&self, target: &Target, trusted: bool, arguments: &str) -> Ruling {
-        let parsed = serde_json::from_str(arguments).ok();
-        let decision = self.authority.take(&CallFacts {
+    /// Decides one call without asking anybody; a use that rules or grants
+    /// count is taken.
+    pub(crate) fn take(&self, case: &Case<'_>) -> Decision {
+        let target = case.target;
+        self.authority.take(&CallFacts {
             function: &target.function,
             server: &target.server,
             tool: &target.tool,
-            hints: Hints {
-                read_only: Some(target.read_only_hint),
-                ..Hints::default()
-            },
-            trusted,
-            definition: None,
-            arguments: parsed.as_ref(),
+            hints: target.hints,
+            trusted: case.trusted,
+            definition: target.definition.as_deref().map(Definition::hash),
+            arguments: Some(case.arguments),
             now: Timestamp::now(),
-        });
+        })
+    }
+
+    /// Decides one call, if need be by asking.
+    pub(crate) async fn decide(&self, case: &Case<'_>, ledger: &Ledger) -> Ruling {
+        let decision = self.take(case);
         if decision.verdict != Verdict::Ask {
+            return Ruling::by_rules(decision);
+        }
+        let before = self.answered.load(Ordering::Acquire);
+        let mut refusals = self.refusals.lock().await;
+        // Somebody may have granted it while this call waited for its turn.
+        let decision = self.take(case);
+        if decision.verdict != Verdict::Ask {
+            return Ruling::by_rules(decision);
+        }
+        if refusals.since(before, case) {
             return Ruling {
                 decision,
-                answer: None,
+                answer: Some(Answer::Deny),
             };
         }
-        let mut granted = self.granted.lock().await;
-        if granted.contains(&target.function) {
-            return Ruling {
-                decision,
-                answer: Some(Answer::Run),
-            };
-        }
-        let question = Question {
-            function: target.function.clone(),
-            server: target.server.clone(),
-            tool: target.tool.clone(),
-            arguments: arguments.to_owned(),
-            decision: decision.clone(),
-        };
+        let question = self.question(case, &decision, ledger);
         let answer = self.asker.ask(question).await;
-        if answer == Answer::Run {
-            granted.insert(target.function.clone());
+        let number = self.answered.fetch_add(1, Ordering::AcqRel) + 1;
+        match answer {
+            Answer::Once | Answer::Nobody => {}
+            Answer::Deny => refusals.note(number, case),
+            Answer::Run => self.authority.grant(grant(case.target), Scope::Run),
+            Answer::Session => self.authority.grant(grant(case.target), Scope::Session),
+            Answer::Always => self.keep(grant(case.target)).await,
         }
         Ruling {
             decision,
             answer: Some(answer),
+        }
+    }
+
+    /// Keeps a grant for good, and for this session in any case: what is kept
+    /// counts when it is read next.
+    async fn keep(&self, grant: Grant) {
+        self.authority.grant(grant.clone(), Scope::Session);
+        let Some(keep) = &self.keep else {
+            return;
+        };
+        if let Err(reason) = keep.keep(std::slice::from_ref(&grant)).await {
+            tracing::error!(
+                "{} is allowed for this session only: {reason}",
+                grant.function
+            );
+        }
+    }
+
+    fn question(&self, case: &Case<'_>, decision: &Decision, ledger: &Ledger) -> Question {
+        let target = case.target;
+        let changed = match &decision.because {
+            Because::DefinitionChanged(leave) => Some(Changed {
+                before: match leave {
+                    Leave::Grant(grant, _) => grant.definition.clone(),
+                    _ => None,
+                },
+                now: target.definition.clone(),
+            }),
+            _ => None,
+        };
+        let line = case.place.map(|place| ScriptLine {
+            number: place.line,
+            text: self.lines.as_ref().and_then(|text| text(place.line)),
+        });
+        Question {
+            function: target.function.clone(),
+            server: target.server.clone(),
+            tool: target.tool.clone(),
+            title: target.title.as_deref().map(str::to_owned),
+            description: target.definition.as_deref().and_then(description),
+            arguments: case.text.to_owned(),
+            decision: decision.clone(),
+            line,
+            done: done(&ledger.snapshot()),
+            changed,
+            keeps_in: self.keep.as_ref().map(|keep| keep.place()),
         }
     }
 }
@@ -85,4 +168,74 @@ impl fmt::Debug for Judge {
             .field("authority", &self.authority)
             .finish_non_exhaustive()
     }
+}
+
+/// What a person refused, so that a call that waited meanwhile with the very
+/// same arguments is not asked about once more.
+#[derive(Default)]
+struct Refusals {
+    hasher: RandomState,
+    /// The number of the last refusal, by call.
+    by_call: HashMap<u64, u64>,
+}
+
+impl Refusals {
+    /// Whether such a call was refused after this many answers.
+    fn since(&self, answered: u64, case: &Case<'_>) -> bool {
+        let number = self.by_call.get(&self.key(case));
+        number.is_some_and(|number| *number > answered)
+    }
+
+    fn note(&mut self, number: u64, case: &Case<'_>) {
+        self.by_call.insert(self.key(case), number);
+    }
+
+    fn key(&self, case: &Case<'_>) -> u64 {
+        self.hasher.hash_one((&case.target.function, case.text))
+    }
+}
+
+/// Leave for every call of a tool as it is now.
+fn grant(target: &Target) -> Grant {
+    let grant = Grant::new(target.function.as_str());
+    match &target.definition {
+        Some(definition) => grant.of(Arc::clone(definition)),
+        None => grant,
+    }
+}
+
+fn description(definition: &Definition) -> Option<String> {
+    let members: Value = serde_json::from_str(definition.text()).ok()?;
+    members.get("description")?.as_str().map(str::to_owned)
+}
+
+/// What was called, by function in the order of the first calls. What is
+/// still waiting for an answer from its server counts as sent.
+fn done(lines: &[LedgerLine]) -> Vec<Done> {
+    let mut all: Vec<Done> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for line in lines {
+        let (sent, failed, denied) = match &line.outcome {
+            Outcome::Denied => (0, 0, 1),
+            Outcome::Ok | Outcome::InFlight => (1, 0, 0),
+            // It was refused, given up, or is being asked about.
+            _ if line.took_ms.is_none() => continue,
+            _ => (1, 1, 0),
+        };
+        let place = *places.entry(&line.function).or_insert_with(|| {
+            all.push(Done {
+                function: line.function.clone(),
+                sent: 0,
+                failed: 0,
+                denied: 0,
+            });
+            all.len() - 1
+        });
+        if let Some(done) = all.get_mut(place) {
+            done.sent += sent;
+            done.failed += failed;
+            done.denied += denied;
+        }
+    }
+    all
 }

@@ -25,6 +25,10 @@ pub struct LedgerLine {
     pub tool: String,
     /// What was decided about it, in words; empty while somebody is asked.
     pub decision: String,
+    /// The script's line that called, from 1, where it is known. The worker's
+    /// word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
     /// The arguments' size, in bytes of JSON.
     pub argument_bytes: usize,
     /// The size of the value the script got, in bytes of JSON.
@@ -75,6 +79,10 @@ pub enum Outcome {
     },
     /// It was not sent.
     Denied,
+    /// It was not sent, in a dry run: the script got an error in its place.
+    Withheld,
+    /// It was not sent, in a dry run: the script got a recorded result.
+    Recorded,
     /// The run ended, or the caller gave up, before the answer.
     Cancelled,
 }
@@ -124,6 +132,7 @@ impl Ledger {
         function: &str,
         server: &str,
         tool: &str,
+        line: Option<u32>,
         argument_bytes: usize,
     ) -> Option<Entry> {
         let mut lines = self.lines();
@@ -137,6 +146,7 @@ impl Ledger {
             server: server.to_owned(),
             tool: tool.to_owned(),
             decision: String::new(),
+            line,
             argument_bytes,
             result_bytes: None,
             started_ms: millis(self.began),
@@ -187,6 +197,25 @@ impl Entry {
         self.write(|line| {
             line.decision = decision.to_owned();
             line.outcome = Outcome::Denied;
+        });
+    }
+
+    /// Its number in the ledger, from 1.
+    pub(crate) fn ordinal(&self) -> usize {
+        self.index + 1
+    }
+
+    /// Notes that it was answered in its tool's place; the size is that of a
+    /// recorded result.
+    pub(crate) fn withheld(mut self, decision: &str, result_bytes: Option<usize>) {
+        self.closed = true;
+        self.write(|line| {
+            line.decision = decision.to_owned();
+            line.result_bytes = result_bytes;
+            line.outcome = match result_bytes {
+                Some(_) => Outcome::Recorded,
+                None => Outcome::Withheld,
+            };
         });
     }
 

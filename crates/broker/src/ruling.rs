@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use callgate_policy::{Decision, Verdict};
+use callgate_policy::{Because, Decision, Leave, Rule, Verdict};
 use serde::Serialize;
 
 use crate::ask::Answer;
@@ -11,34 +11,71 @@ use crate::ask::Answer;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ruling {
-    /// What the rules said.
+    /// What rules and grants said.
     pub decision: Decision,
-    /// What the asker said, or had said before with [`Answer::Run`]; `None` if
-    /// the rules decided alone.
+    /// What the asker said; `None` if nobody had to be asked.
     pub answer: Option<Answer>,
 }
 
 impl Ruling {
+    /// What rules and grants decided alone.
+    pub(crate) fn by_rules(decision: Decision) -> Self {
+        Self {
+            decision,
+            answer: None,
+        }
+    }
+
     /// Whether the call may go.
     pub fn allows(&self) -> bool {
         match self.decision.verdict {
             Verdict::Allow => true,
             Verdict::Deny => false,
-            Verdict::Ask => matches!(self.answer, Some(Answer::Once | Answer::Run)),
+            Verdict::Ask => self.answer.is_some_and(Answer::allows),
         }
+    }
+
+    /// The rule that decided, or that said to ask; `None` where no rule
+    /// matched.
+    pub fn rule(&self) -> Option<&Rule> {
+        match &self.decision.because {
+            Because::Rule(rule) | Because::Depends(rule) => Some(rule),
+            Because::DefinitionChanged(Leave::Rule(rule))
+            | Because::Spent(Leave::Rule(rule))
+            | Because::Expired(Leave::Rule(rule)) => Some(rule),
+            _ => None,
+        }
+    }
+
+    /// What to do about a denial of this function that asking could have
+    /// turned; `None` where a rule denies, and where a person did.
+    pub fn advice(&self, function: &str) -> Option<String> {
+        if self.answer != Some(Answer::Nobody) {
+            return None;
+        }
+        Some(match &self.decision.because {
+            // A rule that asks comes before those that allow.
+            Because::Rule(_) => format!("allow it for a run with --allow {function}"),
+            _ => format!("allow it with --allow {function}, or under permissions.allow"),
+        })
     }
 }
 
 impl fmt::Display for Ruling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.decision.verdict, self.answer) {
+        let decision = &self.decision;
+        match (decision.verdict, self.answer) {
             (Verdict::Ask, Some(Answer::Once)) => f.write_str("allowed once when asked"),
             (Verdict::Ask, Some(Answer::Run)) => f.write_str("allowed for this run when asked"),
+            (Verdict::Ask, Some(Answer::Session)) => {
+                f.write_str("allowed for this session when asked")
+            }
+            (Verdict::Ask, Some(Answer::Always)) => f.write_str("allowed for good when asked"),
             (Verdict::Ask, Some(Answer::Deny)) => f.write_str("denied when asked"),
             (Verdict::Ask, Some(Answer::Nobody) | None) => {
-                write!(f, "{}, and there is nobody to ask", self.decision)
+                write!(f, "{decision}, and there is nobody to ask")
             }
-            (Verdict::Allow | Verdict::Deny, _) => self.decision.fmt(f),
+            (Verdict::Allow | Verdict::Deny, _) => decision.fmt(f),
         }
     }
 }

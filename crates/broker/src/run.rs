@@ -3,15 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
+use callgate_policy::Verdict;
 use rmcp::model::JsonObject;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::broker::Broker;
 use crate::connection::{Failure, too_large};
+use crate::dry_run::{DryRun, Withheld, WithheldCalls};
 use crate::error::{CallError, code};
-use crate::judge::Judge;
+use crate::judge::{Case, Judge};
 use crate::ledger::{Entry, Ledger, LedgerLine, MAX_LINES, Outcome};
 use crate::options::CallOptions;
+use crate::ruling::Ruling;
 use crate::setup::RunSetup;
 use crate::shape::{Shaped, shape};
 use crate::target::Target;
@@ -26,6 +30,8 @@ pub struct Run {
 struct Inner {
     broker: Broker,
     judge: Judge,
+    dry_run: Option<Arc<DryRun>>,
+    withheld: WithheldCalls,
     ledger: Ledger,
 }
 
@@ -34,7 +40,9 @@ impl Run {
         Self {
             inner: Arc::new(Inner {
                 broker,
-                judge: Judge::new(setup.rules, setup.asker),
+                dry_run: setup.dry_run.clone(),
+                withheld: WithheldCalls::default(),
+                judge: Judge::new(setup),
                 ledger: Ledger::new(),
             }),
         }
@@ -66,6 +74,7 @@ impl Run {
             &target.function,
             &target.server,
             &target.tool,
+            options.place.map(|place| place.line),
             arguments.get().len(),
         );
         let Some(mut entry) = opened else {
@@ -80,7 +89,7 @@ impl Run {
         // see the same arguments, whatever the text was like.
         let parsed = parse_arguments(&arguments).and_then(|parsed| {
             let text = serde_json::to_string(&parsed).map_err(|error| error.to_string())?;
-            Ok((parsed, text))
+            Ok((Value::Object(parsed), text))
         });
         let (arguments, text) = match parsed {
             Ok(parsed) => parsed,
@@ -94,8 +103,24 @@ impl Run {
             return fail(entry, code::CONNECTION_CLOSED, &message);
         };
 
-        let trusted = server.trusted();
-        let ruling = self.inner.judge.decide(&target, trusted, &text).await;
+        let case = Case {
+            target: &target,
+            trusted: server.trusted(),
+            arguments: &arguments,
+            text: &text,
+            place: options.place,
+        };
+        let ruling = match &self.inner.dry_run {
+            // Nobody is asked about a call that is not made.
+            Some(dry_run) if !dry_run.makes(&target, case.trusted) => {
+                let ruling = Ruling::by_rules(self.inner.judge.take(&case));
+                if ruling.decision.verdict != Verdict::Deny {
+                    return self.withhold(entry, dry_run, &case, &ruling);
+                }
+                ruling
+            }
+            _ => self.inner.judge.decide(&case, &self.inner.ledger).await,
+        };
         if !ruling.allows() {
             entry.denied(&ruling.to_string());
             return Err(CallError::Denied {
@@ -106,6 +131,10 @@ impl Run {
             });
         }
         drop(text);
+        let arguments = match arguments {
+            Value::Object(arguments) => arguments,
+            _ => JsonObject::new(),
+        };
         entry.sending(&ruling.to_string());
 
         let connection = match server.connection() {
@@ -164,7 +193,8 @@ impl Run {
                     message,
                     content,
                     structured_content,
-                    retryable: target.read_only_hint || target.idempotent_hint,
+                    retryable: target.hints.read_only == Some(true)
+                        || target.hints.idempotent == Some(true),
                 })
             }
             Shaped::InputRequired => fail(
@@ -177,6 +207,33 @@ impl Run {
                 fail(entry, code::MALFORMED_RESULT, &message)
             }
         }
+    }
+
+    /// Answers a call in its tool's place.
+    fn withhold(
+        &self,
+        entry: Entry,
+        dry_run: &DryRun,
+        case: &Case<'_>,
+        ruling: &Ruling,
+    ) -> Result<Box<RawValue>, CallError> {
+        let answer = dry_run.answer(&case.target.function);
+        let decision = ruling.decision.to_string();
+        self.inner
+            .withheld
+            .add(entry.ordinal(), case, &decision, answer.is_some());
+        entry.withheld(&decision, answer.as_deref().map(|value| value.get().len()));
+        answer.ok_or_else(|| CallError::DryRun {
+            server: case.target.server.clone(),
+            tool: case.target.tool.clone(),
+            function: case.target.function.clone(),
+            decision,
+        })
+    }
+
+    /// The calls that a dry run did not make, in the order they were asked for.
+    pub fn withheld(&self) -> Vec<Withheld> {
+        self.inner.withheld.snapshot()
     }
 
     /// Every call of the run so far, in the order they were made.

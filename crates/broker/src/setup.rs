@@ -3,9 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use callgate_policy::Rules;
+use callgate_policy::{Grant, Rules, SessionGrants};
 
 use crate::ask::Asker;
+use crate::dry_run::DryRun;
+use crate::keep::Keep;
+
+/// The text of a script's line by its number, counted from 1.
+pub type LineText = Arc<dyn Fn(u32) -> Option<String> + Send + Sync>;
 
 /// What a run is begun with. Begins with [`RunSetup::new`]; the rest has
 /// defaults.
@@ -16,12 +21,32 @@ pub struct RunSetup {
     pub rules: Arc<Rules>,
     /// Who is asked where they say so.
     pub asker: Arc<dyn Asker>,
+    /// What is granted before it begins. Default: nothing.
+    pub grants: Vec<Grant>,
+    /// What is granted to all runs of its session. Default: a session of its
+    /// own.
+    pub session: Arc<SessionGrants>,
+    /// Where an answer "always" is kept. Default: nowhere, so that it lasts for
+    /// the session.
+    pub keep: Option<Arc<dyn Keep>>,
+    /// The script's lines, for whoever is asked. Default: not known.
+    pub lines: Option<LineText>,
+    /// That only calls which read are made. Default: every call is.
+    pub dry_run: Option<Arc<DryRun>>,
 }
 
 impl RunSetup {
     /// A run under these rules, with nothing else set.
     pub fn new(rules: Arc<Rules>, asker: Arc<dyn Asker>) -> Self {
-        Self { rules, asker }
+        Self {
+            rules,
+            asker,
+            grants: Vec::new(),
+            session: Arc::default(),
+            keep: None,
+            lines: None,
+            dry_run: None,
+        }
     }
 }
 
@@ -29,6 +54,8 @@ impl fmt::Debug for RunSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunSetup")
             .field("rules", &self.rules)
+            .field("grants", &self.grants)
+            .field("dry_run", &self.dry_run)
             .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,9 @@
 //! The tool that a call goes to.
 
+use std::sync::Arc;
+
+use callgate_policy::{Definition, Hints};
+
 /// The tool a call goes to, as the catalog has it. Never taken from a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Target {
@@ -9,10 +13,12 @@ pub struct Target {
     pub server: String,
     /// The tool's own name.
     pub tool: String,
-    /// The tool's `readOnlyHint`.
-    pub read_only_hint: bool,
-    /// The tool's `idempotentHint`.
-    pub idempotent_hint: bool,
+    /// The tool's name for people.
+    pub title: Option<Arc<str>>,
+    /// What its server says the tool does.
+    pub hints: Hints,
+    /// What the tool is, to which grants are bound.
+    pub definition: Option<Arc<Definition>>,
     /// Whether the tool has an `outputSchema`: text is then read as JSON.
     pub has_output_schema: bool,
 }

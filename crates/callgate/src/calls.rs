@@ -4,14 +4,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use callgate_broker::{CallError, CallOptions, Place, Run, Target};
+use callgate_broker::{CallError, CallOptions, Place, Ruling, Run, Target};
 use callgate_catalog::Catalog;
 use callgate_sandbox::{CallHandler, ErrorClass, ScriptCall, Thrown};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
+use crate::gate;
 use crate::request::{Event, Observer};
 
 /// JSON-RPC's "invalid params", which MCP servers answer for an unknown tool
@@ -131,8 +132,9 @@ pub(crate) fn target(catalog: &Catalog, function: &str) -> Option<Target> {
         function: tool.function.clone(),
         server: definition.server.clone(),
         tool: definition.name.clone(),
-        read_only_hint: definition.annotations.read_only_hint.unwrap_or(false),
-        idempotent_hint: definition.annotations.idempotent_hint.unwrap_or(false),
+        title: definition.title.as_deref().map(Arc::from),
+        hints: gate::hints(definition),
+        definition: Some(Arc::clone(&definition.identity)),
         has_output_schema: definition.output_schema.is_some(),
     })
 }
@@ -197,10 +199,17 @@ fn thrown(function: &str, error: CallError) -> Thrown {
             format!("{function} gave no answer within {} ms", limit.as_millis()),
             json!({ "tool": function, "server": server }),
         ),
-        CallError::Denied { server, .. } => (
+        CallError::Denied { server, ruling, .. } => (
             ErrorClass::Denied,
             shown,
-            json!({ "tool": function, "server": server }),
+            denied(function, &server, &ruling),
+        ),
+        CallError::DryRun {
+            server, decision, ..
+        } => (
+            ErrorClass::DryRun,
+            shown,
+            json!({ "tool": function, "server": server, "decision": decision }),
         ),
         // A kind that is added later must not pass for a result.
         _ => (ErrorClass::Protocol, shown, json!({ "tool": function })),
@@ -210,4 +219,17 @@ fn thrown(function: &str, error: CallError) -> Thrown {
         message: message.into(),
         fields: fields.to_string().into(),
     }
+}
+
+/// What a script gets to know of a denial: the rule as it is written, and where.
+fn denied(function: &str, server: &str, ruling: &Ruling) -> Value {
+    let rule = ruling.rule();
+    json!({
+        "tool": function,
+        "server": server,
+        "because": ruling.to_string(),
+        "rule": rule.map(|rule| rule.to_json()),
+        "writtenIn": rule.map(|rule| rule.written_in.as_ref()),
+        "advice": ruling.advice(function),
+    })
 }

@@ -1,14 +1,19 @@
 //! The gate: connections, names, rules and workers, and what can be asked of
 //! them.
 
+mod authority;
+mod call;
+
+pub use call::{CallRequest, Called};
+
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use callgate_broker::{Asker, Broker, CallError, CallOptions, NobodyToAsk, ServerSpec, Status};
+use callgate_broker::{Asker, Broker, CallError, Keep, NobodyToAsk, ServerSpec, Status};
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
-use callgate_policy::{CallFacts, Decision, Hints, KnownTool, Rules, Verdict};
+use callgate_policy::{Hints, KnownTool, Rules, SessionGrants, Verdict};
 use callgate_rust_types::RustTypes;
 use callgate_sandbox::{Job, Launcher, LauncherOptions, Stretch, WorkerProgram};
 use callgate_script::{Prepared, ScriptError};
@@ -19,6 +24,7 @@ use serde_json::value::RawValue;
 use crate::calls::{self, Calls};
 use crate::check::{Check, CheckMode, CheckStatus, Places, TypeCheck};
 use crate::config::Config;
+use crate::keep::KeepInFile;
 use crate::report::{self, RunReport, Unavailable};
 use crate::{Limits, RunRequest};
 
@@ -33,6 +39,8 @@ pub struct Gate {
     rules: Arc<Rules>,
     limits: Limits,
     asker: Arc<dyn Asker>,
+    session: Arc<SessionGrants>,
+    keep: Option<Arc<dyn Keep>>,
     check: Check,
     unavailable: Vec<Unavailable>,
     /// What the names of their tools would begin with, in the same order.
@@ -58,6 +66,7 @@ pub struct GateBuilder {
     rules: Rules,
     limits: Limits,
     asker: Arc<dyn Asker>,
+    keep: Option<Arc<dyn Keep>>,
     worker: WorkerProgram,
     spares: usize,
     check: CheckMode,
@@ -71,6 +80,7 @@ impl Default for GateBuilder {
             rules: Rules::default(),
             limits: Limits::default(),
             asker: Arc::new(NobodyToAsk),
+            keep: None,
             worker: WorkerProgram::CurrentExe,
             spares: 1,
             check: CheckMode::default(),
@@ -90,6 +100,7 @@ impl GateBuilder {
             self.servers.push(server);
         }
         self.rules = config.permissions.clone();
+        self.keep = Some(Arc::new(KeepInFile::new(config.path.clone())));
         self.limits = config.limits.over_defaults();
         self.check = config.check.mode.unwrap_or_default();
         self.typescript = Places {
@@ -121,6 +132,13 @@ impl GateBuilder {
     /// Who is asked where the rules say ask. Default: nobody, and that denies.
     pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
         self.asker = asker;
+        self
+    }
+
+    /// Where an answer "always" is kept. Default: the configuration's file, if
+    /// there is one; else nowhere, so that it lasts for the session.
+    pub fn keep(mut self, keep: Arc<dyn Keep>) -> Self {
+        self.keep = Some(keep);
         self
     }
 
@@ -195,7 +213,7 @@ impl GateBuilder {
             server: &tool.definition.server,
             hints: hints(&tool.definition),
             trusted: trusted.contains(&tool.definition.server.as_str()),
-            definition: None,
+            definition: Some(tool.definition.identity.hash()),
             input_schema: Some(&tool.definition.input_schema),
         });
         let unmatched = self.rules.unmatched(known, Timestamp::now());
@@ -207,6 +225,8 @@ impl GateBuilder {
             rules: Arc::new(self.rules),
             limits: self.limits,
             asker: self.asker,
+            session: Arc::default(),
+            keep: self.keep,
             check,
             unavailable_prefixes: unavailable
                 .iter()
@@ -260,18 +280,8 @@ impl Gate {
         function: &str,
         arguments: Box<RawValue>,
     ) -> Result<Box<RawValue>, CallError> {
-        match calls::target(&self.catalog, function) {
-            Some(target) => {
-                let run = self
-                    .broker
-                    .run(Arc::clone(&self.rules), Arc::clone(&self.asker));
-                run.call(target, arguments, CallOptions::default()).await
-            }
-            None => Err(calls::unknown_tool(
-                function,
-                self.catalog.suggest(function),
-            )),
-        }
+        let request = CallRequest::new(function, arguments);
+        self.call_with(request).await.result
     }
 
     /// The tools, grouped by server in the order of the configuration.
@@ -371,23 +381,6 @@ impl Gate {
         &self.catalog
     }
 
-    /// What the rules say of a tool, before anything is known of a call's
-    /// arguments; `None` for a name that is no tool.
-    pub(crate) fn decision(&self, function: &str) -> Option<Decision> {
-        let tool = &self.catalog.get(function)?.definition;
-        let mut servers = self.broker.servers();
-        Some(self.rules.decide(&CallFacts {
-            function,
-            server: &tool.server,
-            tool: &tool.name,
-            hints: hints(tool),
-            trusted: servers.any(|server| server.trusted && server.name == tool.server),
-            definition: None,
-            arguments: None,
-            now: Timestamp::now(),
-        }))
-    }
-
     /// Why a name in a script that is no tool looks as if it should be one;
     /// `None` if it does not.
     pub(crate) fn why_unknown(&self, name: &str) -> Option<String> {
@@ -430,9 +423,7 @@ impl Gate {
         functions.sort_unstable();
         functions.dedup();
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
-        let rules = request.rules.as_ref().unwrap_or(&self.rules);
-        let asker = request.asker.as_ref().unwrap_or(&self.asker);
-        let run = Arc::new(self.broker.run(Arc::clone(rules), Arc::clone(asker)));
+        let run = Arc::new(self.broker.run_with(self.setup_of(request)));
         let calls = Arc::new(Calls {
             catalog: Arc::clone(&self.catalog),
             run: Arc::clone(&run),
@@ -455,7 +446,8 @@ impl Gate {
             limits: limits.clone(),
         };
         let ended = self.launcher.run(job, calls, request.cancel.clone()).await;
-        let mut report = report::ended(request, limits, ended, run.ledger(), self);
+        let withheld = request.dry_run.is_some().then(|| run.withheld());
+        let mut report = report::ended(request, limits, ended, run.ledger(), withheld, self);
         report.check = checked;
         report.unavailable = self.unavailable.clone();
         report
@@ -490,6 +482,17 @@ impl Gate {
         let mut report = report::unfit(request, checked);
         report.unavailable = self.unavailable.clone();
         Err(Box::new(report))
+    }
+}
+
+/// What a tool's server says that it does.
+pub(crate) fn hints(tool: &ToolDefinition) -> Hints {
+    let said = &tool.annotations;
+    Hints {
+        read_only: said.read_only_hint,
+        destructive: said.destructive_hint,
+        idempotent: said.idempotent_hint,
+        open_world: said.open_world_hint,
     }
 }
 
@@ -547,14 +550,4 @@ fn discover(broker: &Broker) -> (Catalog, Vec<Unavailable>, Vec<String>) {
     let catalog = Catalog::build(definitions);
     warnings.extend(catalog.warnings().iter().map(ToString::to_string));
     (catalog, unavailable, warnings)
-}
-
-/// What a tool's server says that it does.
-fn hints(tool: &ToolDefinition) -> Hints {
-    Hints {
-        read_only: tool.annotations.read_only_hint,
-        destructive: tool.annotations.destructive_hint,
-        idempotent: tool.annotations.idempotent_hint,
-        open_world: tool.annotations.open_world_hint,
-    }
 }

@@ -34,15 +34,22 @@ mod calls;
 mod check;
 pub mod config;
 mod gate;
+mod harmless;
+mod keep;
 mod preview;
+mod question;
 mod report;
 mod request;
 
 pub use callgate_broker::{
-    Answer, Asker, CallError, EraSetting, Http, LedgerLine, NobodyToAsk, Outcome, Question, Ruling,
-    ServerSpec, Stdio, Transport,
+    Answer, Asker, CallError, Changed, Done, DryRun, EraSetting, Http, Keep, LedgerLine,
+    NobodyToAsk, Outcome, Question, Ruling, ScriptLine, ServerSpec, Stdio, Transport, Withheld,
+    ask_with,
 };
-pub use callgate_policy::{Because, Decision, PatternError, Rules, Verdict};
+pub use callgate_policy::{
+    Because, Decision, Definition, DefinitionHash, Grant, Leave, PatternError, Rules,
+    SessionGrants, Verdict,
+};
 pub use callgate_rust_types::RustTypes;
 pub use callgate_sandbox::{Limits, worker_main_if_requested};
 pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
@@ -50,10 +57,12 @@ pub use callgate_typegen::{Detail, ambient as ambient_declarations};
 pub use tokio_util::sync::CancellationToken;
 
 pub use crate::check::{CheckMode, CheckStatus, TypeCheck, TypeError, UnknownCheckMode};
-pub use crate::gate::{BuildError, Gate, GateBuilder, Tool};
+pub use crate::gate::{BuildError, CallRequest, Called, Gate, GateBuilder, Tool};
+pub use crate::harmless::harmless;
 pub use crate::preview::{Preview, PreviewedTool};
+pub use crate::question::{Shown, question_text};
 pub use crate::report::{
-    ErrorKind, LimitHit, Output, Position, Printed, Problems, REPORT_VERSION, Returned, RunError,
-    RunReport, Status, Unavailable,
+    Denial, ErrorKind, LimitHit, Output, Position, Printed, Problems, REPORT_VERSION, Returned,
+    RunError, RunReport, Status, Unavailable,
 };
 pub use crate::request::{Event, RunRequest};

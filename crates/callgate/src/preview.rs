@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use callgate_policy::Verdict;
+use callgate_policy::{Definition, Grant, Verdict};
 use callgate_script::Prepared;
 use serde::Serialize;
 
@@ -84,6 +84,23 @@ pub struct PreviewedTool {
     pub verdict: Verdict,
     /// Why they say so.
     pub because: String,
+    /// The tool's name for people, in its server's words.
+    pub title: Option<String>,
+    /// The first sentence or line of what its server says it does.
+    pub summary: Option<String>,
+    /// The hash of its definition, to which a grant is bound.
+    pub definition: String,
+    #[serde(skip)]
+    identity: Arc<Definition>,
+}
+
+impl PreviewedTool {
+    /// Leave for every call of this tool, as long as it stays what it is now:
+    /// for [`RunRequest::grant`] or [`Gate::keep`].
+    #[must_use]
+    pub fn grant(&self) -> Grant {
+        Grant::new(self.function.as_str()).of(Arc::clone(&self.identity))
+    }
 }
 
 /// A name in a script that is no tool but begins like one.
@@ -152,6 +169,10 @@ fn of(prepared: &Prepared, gate: &Gate) -> Preview {
                 line: mention.line,
                 verdict: decision.verdict,
                 because: decision.to_string(),
+                title: definition.title.clone(),
+                summary: gate.catalog().summary(name).map(str::to_owned),
+                definition: definition.identity.hash().to_string(),
+                identity: Arc::clone(&definition.identity),
             });
         } else if looked_up < LOOKED_UP {
             looked_up += 1;

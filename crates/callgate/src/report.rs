@@ -5,15 +5,17 @@
 //! (`serde`), whose shape docs/report.md describes.
 
 mod build;
+mod denials;
 mod text;
 
 pub(crate) use build::{cancelled, ended, missing_server, position, rejected, unfit};
-pub(crate) use text::write_check;
+pub use denials::Denial;
 pub use text::{Printed, Problems};
+pub(crate) use text::{write_check, write_dry_run};
 
 use std::sync::Arc;
 
-use callgate_broker::LedgerLine;
+use callgate_broker::{LedgerLine, Withheld};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -47,6 +49,11 @@ pub struct RunReport {
     pub value: Option<Returned>,
     /// Every call that was decided on, in the order in which it was asked for.
     pub calls: Vec<LedgerLine>,
+    /// Those of them that were denied, gathered by function, line and reason.
+    pub denials: Vec<Denial>,
+    /// The calls that a dry run did not make, in the order in which they were
+    /// asked for; `None` for any other run.
+    pub dry_run: Option<Vec<Withheld>>,
     /// What came of the type check; `None` where there was to be none, and
     /// where the run ended before it.
     pub check: Option<TypeCheck>,
@@ -87,6 +94,9 @@ pub enum Status {
     Failed,
     /// A call was denied and the script did not catch the error.
     Denied,
+    /// A dry run came to a call that it did not make, and the script did not
+    /// catch the error that stood in for the result.
+    DryRun,
     /// A limit ended the run.
     Limit,
     /// The script names tools of a server that did not start; nothing ran.
@@ -101,6 +111,7 @@ impl std::fmt::Display for Status {
             Status::Completed => "completed",
             Status::Failed => "failed",
             Status::Denied => "denied",
+            Status::DryRun => "dry run",
             Status::Limit => "limit",
             Status::MissingServer => "missing server",
             Status::Cancelled => "cancelled",
@@ -109,13 +120,13 @@ impl std::fmt::Display for Status {
 }
 
 impl Status {
-    /// The exit code of a command that reports this status: 0 completed,
-    /// 1 failed, 3 denied, 4 limit, 5 missing server, 130 cancelled. 2 is left
+    /// The exit code of a command that reports this status: 0 completed, and a
+    /// dry run that went as far as it could, 1 failed, 3 denied, 4 limit, 5 missing server, 130 cancelled. 2 is left
     /// to usage and configuration errors, which come before any run.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
-            Status::Completed => 0,
+            Status::Completed | Status::DryRun => 0,
             Status::Failed => 1,
             Status::Denied => 3,
             Status::Limit => 4,
@@ -163,6 +174,8 @@ pub enum ErrorKind {
     Exception,
     /// A call was denied, and the script did not catch that.
     Denied,
+    /// A dry run did not make a call, and the script did not catch that.
+    DryRun,
     /// A limit was reached.
     Limit,
     /// The script waits for a promise that nothing can settle.

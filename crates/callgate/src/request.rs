@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use callgate_broker::Asker;
-use callgate_policy::Rules;
+use callgate_broker::{Asker, DryRun};
+use callgate_policy::{Grant, Rules, SessionGrants};
 use tokio_util::sync::CancellationToken;
 
 use crate::gate::prepare;
@@ -22,6 +22,9 @@ pub struct RunRequest {
     pub(crate) limits: Option<Limits>,
     pub(crate) rules: Option<Arc<Rules>>,
     pub(crate) asker: Option<Arc<dyn Asker>>,
+    pub(crate) grants: Vec<Grant>,
+    pub(crate) session: Option<Arc<SessionGrants>>,
+    pub(crate) dry_run: Option<Arc<DryRun>>,
     pub(crate) observer: Option<Observer>,
     pub(crate) check: Option<CheckMode>,
     pub(crate) cancel: CancellationToken,
@@ -60,6 +63,9 @@ impl RunRequest {
             limits: None,
             rules: None,
             asker: None,
+            grants: Vec::new(),
+            session: None,
+            dry_run: None,
             observer: None,
             check: None,
             cancel: CancellationToken::new(),
@@ -98,6 +104,32 @@ impl RunRequest {
     #[must_use]
     pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
         self.asker = Some(asker);
+        self
+    }
+
+    /// Grants something for this run before it begins, such as what
+    /// [`Preview`](crate::Preview) says that it will need. It lets calls
+    /// through that a rule would ask about, and none that a rule denies. May be
+    /// called more than once.
+    #[must_use]
+    pub fn grant(mut self, grant: Grant) -> Self {
+        self.grants.push(grant);
+        self
+    }
+
+    /// The session of this run in place of the gate's: what is granted for a
+    /// session in one run counts in every other run of it. For a host with
+    /// several callers, each of which answers for itself.
+    #[must_use]
+    pub fn session(mut self, session: Arc<SessionGrants>) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    /// Makes this a dry run: only calls that read are made. See [`DryRun`].
+    #[must_use]
+    pub fn dry_run(mut self, dry_run: DryRun) -> Self {
+        self.dry_run = Some(Arc::new(dry_run));
         self
     }
 
@@ -144,6 +176,8 @@ impl fmt::Debug for RunRequest {
             .field("bytes", &self.source.len())
             .field("limits", &self.limits)
             .field("rules", &self.rules)
+            .field("grants", &self.grants)
+            .field("dry_run", &self.dry_run)
             .finish_non_exhaustive()
     }
 }

@@ -5,7 +5,9 @@
 //! it has the wrong form, and members nobody knows are passed over.
 
 use std::fmt;
+use std::sync::Arc;
 
+use callgate_policy::Definition;
 use serde_json::{Map, Value};
 
 use crate::{Warning, quoted};
@@ -34,6 +36,8 @@ pub struct ToolDefinition {
     pub output_schema: Option<Value>,
     /// What the server says about the tool's effects.
     pub annotations: Annotations,
+    /// What grants are bound to: the definition as the server wrote it.
+    pub identity: Arc<Definition>,
     /// What was left out of the definition.
     pub warnings: Vec<Warning>,
 }
@@ -114,6 +118,7 @@ impl ToolDefinition {
             input_schema,
             output_schema,
             annotations,
+            identity: Arc::new(Definition::of(raw)),
             warnings: reader.warnings,
         })
     }

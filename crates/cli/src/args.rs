@@ -14,9 +14,10 @@ Examples:
   echo 'return await git_git_status({repo_path: \".\"})' | callgate run -
   callgate run sync.ts --allow 'fs_read*' --timeout 5s
   callgate run sync.ts --yes --json | jq .calls
+  callgate run sync.ts --dry-run                 only what reads; says what it would do
 
 Exit codes:
-  0 the script completed   1 it failed, or has type errors   2 usage or configuration error
+  0 the script completed (or its dry run did what it could)   1 it failed, or has type errors   2 usage or configuration error
   3 a call was denied      4 a limit was reached  5 a server it needs did not start
   130 interrupted";
 
@@ -100,8 +101,16 @@ pub struct RunArgs {
     #[arg(long)]
     pub json: bool,
 
+    /// Show the tools that the script names and ask, before it runs, which of
+    /// them it may call
+    #[arg(long)]
+    pub grant: bool,
+
     #[command(flatten)]
     pub permissions: PermissionArgs,
+
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
 
     #[command(flatten)]
     pub limits: LimitArgs,
@@ -121,6 +130,25 @@ pub struct PermissionArgs {
     /// Answer every question with yes in this run (rules that deny still win)
     #[arg(long)]
     pub yes: bool,
+}
+
+/// A run that changes nothing.
+#[derive(Debug, Args)]
+pub struct DryRunArgs {
+    /// Make only calls that read (tools of a server marked trusted that say so);
+    /// answer the others with an error, and say what they would have been
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// In a dry run, take tools of this pattern for ones that only read; may be
+    /// repeated
+    #[arg(long, value_name = "PATTERN", requires = "dry_run")]
+    pub reads: Vec<String>,
+
+    /// In a dry run, answer calls that are not made with the results in this file:
+    /// a JSON object from tool names to results
+    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    pub recorded: Option<PathBuf>,
 }
 
 /// Limits for one run; each wins over the configuration's.
@@ -148,6 +176,11 @@ pub struct CheckArgs {
     /// Print the answer as JSON
     #[arg(long)]
     pub json: bool,
+
+    /// Ask which of the tools it would ask about are to be allowed for good, and
+    /// write that into the configuration file
+    #[arg(long, conflicts_with = "json")]
+    pub grant: bool,
 
     /// Say what would be if calls to tools of this pattern were allowed; may be
     /// repeated
@@ -204,6 +237,9 @@ pub struct CallArgs {
 
     #[command(flatten)]
     pub permissions: PermissionArgs,
+
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
 }
 
 /// Flags of `serve`.

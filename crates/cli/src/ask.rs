@@ -1,20 +1,18 @@
 //! Asks the person at the terminal whether a call may be made.
 
+mod beforehand;
+
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
 
-use callgate::{Answer, Asker, Question};
+use callgate::{Answer, Asker, Question, Shown, question_text};
 use futures::future::BoxFuture;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use rustix::termios::{QueueSelector, tcflush};
 
-use crate::print::{self, harmless};
+use crate::print;
 
-/// Characters that a question shows from the beginning of the arguments.
-const SHOWN_HEAD: usize = 300;
-
-/// Characters that it shows from their end.
-const SHOWN_TAIL: usize = 150;
+pub use beforehand::{Chosen, choose};
 
 /// Asks on the controlling terminal, whatever standard input is: the script
 /// itself may come from there.
@@ -26,22 +24,25 @@ impl TerminalAsker {
     /// An asker, if somebody is there to answer: both a controlling terminal
     /// and a standard error that shows the question.
     pub fn if_attended(progress: MultiProgress) -> Option<Self> {
-        let attended = std::io::stderr().is_terminal() && terminal().is_ok();
-        attended.then_some(Self { progress })
+        is_attended().then_some(Self { progress })
     }
 }
 
 impl Asker for TerminalAsker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
-        let text = text(&question);
         let quiet = Quiet::over(&self.progress);
         Box::pin(async move {
             // No answer is a no: the terminal went away, or the thread did.
-            let answer = tokio::task::spawn_blocking(move || ask(&text)).await;
+            let answer = tokio::task::spawn_blocking(move || ask(&question)).await;
             quiet.answered();
             answer.ok().and_then(Result::ok).unwrap_or(Answer::Deny)
         })
     }
+}
+
+/// Whether somebody can be asked.
+pub fn is_attended() -> bool {
+    std::io::stderr().is_terminal() && terminal().is_ok()
 }
 
 /// No live lines are drawn as long as this lives. They are hidden rather than
@@ -76,56 +77,60 @@ impl Drop for Quiet {
     }
 }
 
-fn text(question: &Question) -> String {
-    let arguments = &question.arguments;
-    let shown = shortened(arguments);
-    format!(
-        "\nThe script wants to call {} (tool {:?} of server {:?}), which {}:\n  {}\n",
-        question.function,
-        question.tool,
-        question.server,
-        question.decision,
-        harmless(&shown),
-    )
-}
-
-/// Head and tail: what matters must not be pushed out of sight by padding.
-fn shortened(arguments: &str) -> String {
-    let (Some((head, _)), Some((tail, _))) = (
-        arguments.char_indices().nth(SHOWN_HEAD),
-        arguments.char_indices().rev().nth(SHOWN_TAIL),
-    ) else {
-        return arguments.to_owned();
-    };
-    if head >= tail {
-        return arguments.to_owned();
-    }
-    format!(
-        "{} … {} (the middle is cut: {} bytes in all)",
-        arguments.get(..head).unwrap_or_default(),
-        arguments.get(tail..).unwrap_or_default(),
-        arguments.len()
-    )
-}
-
-fn ask(text: &str) -> std::io::Result<Answer> {
-    let mut terminal = terminal()?;
-    let mut answers = BufReader::new(terminal.try_clone()?);
-    terminal.write_all(text.as_bytes())?;
-    // What was typed before the question was there is no answer to it.
-    tcflush(&terminal, QueueSelector::IFlush)?;
+fn ask(question: &Question) -> std::io::Result<Answer> {
+    let always = question
+        .keeps_in
+        .as_deref()
+        .map(|place| format!("  [a] always, in {}", callgate::harmless(place)));
+    let prompt = format!(
+        "allow? [y] this call  [r] all calls of this tool in this run{}  [w] show whole  [n] no: ",
+        always.as_deref().unwrap_or_default()
+    );
+    let mut dialogue = Dialogue::begin(&format!("\n{}", question_text(question, Shown::Short)))?;
     loop {
-        terminal
-            .write_all(b"allow? [y] this call  [n] no  [a] all calls of this tool in this run: ")?;
-        let mut line = String::new();
-        if answers.read_line(&mut line)? == 0 {
+        let Some(line) = dialogue.answer(&prompt)? else {
             return Ok(Answer::Deny);
-        }
-        match line.trim() {
-            "y" | "Y" | "yes" => return Ok(Answer::Once),
-            "n" | "N" | "no" => return Ok(Answer::Deny),
-            "a" | "A" | "all" => return Ok(Answer::Run),
+        };
+        match line.as_str() {
+            "y" | "yes" => return Ok(Answer::Once),
+            "r" | "run" => return Ok(Answer::Run),
+            "a" | "always" if always.is_some() => return Ok(Answer::Always),
+            "n" | "no" => return Ok(Answer::Deny),
+            "w" | "whole" => dialogue.say(&question_text(question, Shown::Whole))?,
             _ => {}
+        }
+    }
+}
+
+/// Questions and answers at the terminal.
+struct Dialogue {
+    terminal: File,
+    answers: BufReader<File>,
+}
+
+impl Dialogue {
+    fn begin(text: &str) -> std::io::Result<Self> {
+        let terminal = terminal()?;
+        let answers = BufReader::new(terminal.try_clone()?);
+        let mut dialogue = Self { terminal, answers };
+        dialogue.say(text)?;
+        // What was typed before the question was there is no answer to it.
+        tcflush(&dialogue.terminal, QueueSelector::IFlush)?;
+        Ok(dialogue)
+    }
+
+    fn say(&mut self, text: &str) -> std::io::Result<()> {
+        self.terminal.write_all(text.as_bytes())
+    }
+
+    /// A line, in small letters and without what surrounds it; `None` at the
+    /// end of the input.
+    fn answer(&mut self, prompt: &str) -> std::io::Result<Option<String>> {
+        self.say(prompt)?;
+        let mut line = String::new();
+        match self.answers.read_line(&mut line)? {
+            0 => Ok(None),
+            _ => Ok(Some(line.trim().to_lowercase())),
         }
     }
 }

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
-use callgate::{CallError, Detail, Gate, Preview, RunReport, RunRequest, Verdict};
+use callgate::{CallError, CallRequest, Detail, Gate, Preview, RunReport, RunRequest, Verdict};
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
 
 use crate::args::{CallArgs, CheckArgs, Cli, Command, RunArgs, ServeArgs, ToolsArgs, TypesArgs};
 use crate::progress::Progress;
 use crate::session::Setting;
-use crate::{print, session};
+use crate::{grants, print, session};
 
 /// Runs the command and gives the exit code. An error is one of usage or
 /// configuration; the ends of a run have codes of their own.
@@ -37,7 +37,11 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
 async fn run(config: Option<&Path>, args: RunArgs) -> anyhow::Result<u8> {
     let config = session::configuration(config)?;
     let (source, name) = session::script(&args.file)?;
-    let request = RunRequest::new(source).name(name);
+    let mut request = RunRequest::new(source).name(name);
+    if let Some(dry_run) = session::dry_run(&args.dry_run)? {
+        request = request.dry_run(dry_run);
+    }
+    grants::need_terminal(args.grant)?;
     if let Some(report) = request.rejected().await {
         return print_report(&report, args.json);
     }
@@ -53,6 +57,16 @@ async fn run(config: Option<&Path>, args: RunArgs) -> anyhow::Result<u8> {
         return Ok(session::INTERRUPTED);
     };
     session::tell_unmatched_rules(&gate);
+    let request = match args.grant {
+        false => request,
+        true => match grants::for_run(&gate, request).await? {
+            Ok(request) => request,
+            Err(report) => {
+                gate.shutdown().await;
+                return print_report(&report, args.json);
+            }
+        },
+    };
     let watched = Arc::clone(&progress);
     let request = request
         .on_event(move |event| watched.on_event(event))
@@ -76,6 +90,7 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
 
 async fn check(config: Option<&Path>, args: CheckArgs) -> anyhow::Result<u8> {
     let config = session::configuration(config)?;
+    grants::need_terminal(args.grant)?;
     let (source, name) = session::script(&args.file)?;
     let request = RunRequest::new(source).name(name);
     if let Some(report) = request.rejected().await {
@@ -93,10 +108,12 @@ async fn check(config: Option<&Path>, args: CheckArgs) -> anyhow::Result<u8> {
     };
     session::tell_problems(&gate);
     let previewed = gate.preview(request.cancel_on(cancel)).await;
-    gate.shutdown().await;
     let preview = match previewed {
         Ok(preview) => preview,
-        Err(report) => return print_report(&report, args.json),
+        Err(report) => {
+            gate.shutdown().await;
+            return print_report(&report, args.json);
+        }
     };
     print::err(&preview.warnings());
     let text = if args.json {
@@ -105,6 +122,10 @@ async fn check(config: Option<&Path>, args: CheckArgs) -> anyhow::Result<u8> {
         preview_text(&preview)
     };
     print::out(&text)?;
+    if args.grant {
+        grants::for_good(&gate, &preview).await?;
+    }
+    gate.shutdown().await;
     Ok(preview.status().exit_code())
 }
 
@@ -212,6 +233,7 @@ async fn call(config: Option<&Path>, args: CallArgs) -> anyhow::Result<u8> {
         }
         Err(error) => bail!("the arguments are not JSON: {error}"),
     };
+    let dry_run = session::dry_run(&args.dry_run)?;
     let cancel = session::cancel_on_signal()?;
     let progress = Progress::new();
     let setting = Setting {
@@ -226,21 +248,29 @@ async fn call(config: Option<&Path>, args: CallArgs) -> anyhow::Result<u8> {
         gate.shutdown().await;
         return Ok(code);
     }
-    let result = tokio::select! {
-        result = gate.call(&args.tool, arguments) => result,
+    let mut request = CallRequest::new(&args.tool, arguments);
+    if let Some(dry_run) = dry_run {
+        request = request.dry_run(dry_run);
+    }
+    let called = tokio::select! {
+        called = gate.call_with(request) => called,
         () = cancel.cancelled() => return Ok(session::INTERRUPTED),
     };
     progress.clear();
     gate.shutdown().await;
-    match result {
+    print::err(&called.problems());
+    match called.result {
         Ok(result) => {
             print::out(&format!("{}\n", result.get()))?;
             Ok(0)
         }
         Err(error) => {
-            print::error(&error.to_string());
+            if !matches!(error, CallError::DryRun { .. }) {
+                print::error(&error.to_string());
+            }
             Ok(match error {
                 CallError::Denied { .. } => callgate::Status::Denied.exit_code(),
+                CallError::DryRun { .. } => callgate::Status::DryRun.exit_code(),
                 _ => callgate::Status::Failed.exit_code(),
             })
         }

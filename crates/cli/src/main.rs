@@ -4,6 +4,7 @@
 mod args;
 mod ask;
 mod commands;
+mod grants;
 mod print;
 mod progress;
 mod session;

@@ -1,5 +1,6 @@
 //! From flags and configuration to a gate: what every command does first.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,12 +8,12 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use callgate::config::Config;
 use callgate::{
-    Answer, Asker, CancellationToken, CheckMode, Gate, GateBuilder, Limits, NobodyToAsk, Question,
-    Rules,
+    Answer, Asker, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, Limits, NobodyToAsk,
+    Rules, ask_with,
 };
-use futures::future::BoxFuture;
+use serde_json::value::RawValue;
 
-use crate::args::{LimitArgs, PermissionArgs};
+use crate::args::{DryRunArgs, LimitArgs, PermissionArgs};
 use crate::ask::TerminalAsker;
 use crate::print;
 use crate::progress::Progress;
@@ -156,10 +157,32 @@ pub fn asker(flags: &PermissionArgs, progress: &Progress) -> Arc<dyn Asker> {
 /// Who answers where there is nobody to ask: the flags, or nobody.
 pub fn unattended_asker(flags: &PermissionArgs) -> Arc<dyn Asker> {
     if flags.yes {
-        Arc::new(Yes)
+        ask_with(|_question| std::future::ready(Answer::Once))
     } else {
         Arc::new(NobodyToAsk)
     }
+}
+
+/// What the flags say of a dry run.
+pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
+    if !flags.dry_run {
+        return Ok(None);
+    }
+    let mut dry_run = DryRun::new();
+    for pattern in &flags.reads {
+        dry_run = dry_run.reads(pattern).context("--reads")?;
+    }
+    if let Some(file) = &flags.recorded {
+        let name = file.display();
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("could not read {name}"))?;
+        let results: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&text)
+            .with_context(|| format!("{name} must be a JSON object from tool names to results"))?;
+        for (function, result) in results {
+            dry_run = dry_run.recorded(function, result);
+        }
+    }
+    Ok(Some(dry_run))
 }
 
 /// A script's text and the name it goes by in messages.
@@ -202,12 +225,4 @@ pub fn cancel_on_signal() -> anyhow::Result<CancellationToken> {
         std::process::exit(INTERRUPTED.into());
     });
     Ok(token)
-}
-
-struct Yes;
-
-impl Asker for Yes {
-    fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Once))
-    }
 }

@@ -156,6 +156,7 @@ impl FromWire for HostFrame {
                             1 => ErrorClass::Protocol,
                             2 => ErrorClass::Timeout,
                             3 => ErrorClass::Denied,
+                            4 => ErrorClass::DryRun,
                             other => return Err(bad("class", other)),
                         },
                         message: r.text("message")?,

@@ -241,6 +241,7 @@ fn class_to_byte(class: ErrorClass) -> u8 {
         ErrorClass::Protocol => 1,
         ErrorClass::Timeout => 2,
         ErrorClass::Denied => 3,
+        ErrorClass::DryRun => 4,
     }
 }
 

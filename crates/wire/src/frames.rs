@@ -135,6 +135,8 @@ pub enum ErrorClass {
     Timeout,
     /// `McpDeniedError`: the policy or a person said no.
     Denied,
+    /// `McpDryRunError`: the call was not made, because this is a dry run.
+    DryRun,
 }
 
 /// The level of a console message.

@@ -55,7 +55,8 @@ fn host_frame() -> impl Strategy<Value = HostFrame> {
         Just(ErrorClass::Tool),
         Just(ErrorClass::Protocol),
         Just(ErrorClass::Timeout),
-        Just(ErrorClass::Denied)
+        Just(ErrorClass::Denied),
+        Just(ErrorClass::DryRun)
     ];
     let thrown = (class, text(), text()).prop_map(|(class, message, fields)| Thrown {
         class,

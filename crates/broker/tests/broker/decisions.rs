@@ -104,13 +104,13 @@ async fn rules_decide_and_asking_fills_the_gap() {
     check_ledger(
         &run,
         expect![[r#"
-        1 flaky_empty: allowed by rule "flaky_empty" in permissions.allow: Ok, sent
-        2 flaky_bare: denied by rule "flaky_bare" in permissions.deny: Denied, not sent
-        3 flaky_text: allowed once when asked: Ok, sent
-        4 flaky_text: denied when asked: Denied, not sent
-        5 flaky_text: allowed for this run when asked: Ok, sent
-        6 flaky_text: allowed for this run when asked: Ok, sent
-    "#]],
+            1 flaky_empty: allowed by rule "flaky_empty" in permissions.allow: Ok, sent
+            2 flaky_bare: denied by rule "flaky_bare" in permissions.deny: Denied, not sent
+            3 flaky_text: allowed once when asked: Ok, sent
+            4 flaky_text: denied when asked: Denied, not sent
+            5 flaky_text: allowed for this run when asked: Ok, sent
+            6 flaky_text: allowed by the grant for this run: Ok, sent
+        "#]],
     );
 
     // A grant is for its run alone.
@@ -135,7 +135,7 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
         let broker = in_time(Broker::start(vec![spec])).await;
         let run = broker.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
         let mut target = target("flaky", "empty");
-        target.read_only_hint = true;
+        target.hints.read_only = Some(true);
         let result = in_time(run.call(target, raw(json!({})), CallOptions::default())).await;
         let shown = result.map_or_else(|error| error.to_string(), |value| value.to_string());
         expected.assert_eq(&shown);

@@ -1,6 +1,7 @@
 //! The broker against servers of our own that are odd on purpose, over real
 //! processes and real sockets.
 
+mod authority;
 mod calls;
 mod decisions;
 mod http;

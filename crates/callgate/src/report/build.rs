@@ -1,13 +1,13 @@
 //! From the end of a run, in each crate's own words, to the report.
 
-use callgate_broker::{LedgerLine, Outcome};
+use callgate_broker::{LedgerLine, Outcome, Withheld};
 use callgate_sandbox::{Captured, End, Ended, ScriptException, WhichLimit};
 use callgate_script::ScriptError;
 use serde_json::value::RawValue;
 
 use super::{
     ErrorKind, LimitHit, Output, Position, REPORT_VERSION, Returned, RunError, RunReport, Status,
-    Unavailable,
+    Unavailable, denials,
 };
 use crate::check::{CheckStatus, TypeCheck};
 use crate::gate::Gate;
@@ -89,12 +89,15 @@ pub(crate) fn ended(
     limits: &Limits,
     ended: Ended,
     calls: Vec<LedgerLine>,
+    withheld: Option<Vec<Withheld>>,
     gate: &Gate,
 ) -> RunReport {
     let mut report = empty(request);
     report.output = output(ended.output);
     report.script_ms = millis(ended.script_time.as_millis());
+    report.denials = denials::gather(&calls);
     report.calls = calls;
+    report.dry_run = withheld;
     let (status, error) = match ended.end {
         End::Returned(value) => {
             report.value = returned(value, limits);
@@ -160,6 +163,8 @@ fn empty(request: &RunRequest) -> RunReport {
         output: Output::default(),
         value: None,
         calls: Vec::new(),
+        denials: Vec::new(),
+        dry_run: None,
         check: None,
         unavailable: Vec::<Unavailable>::new(),
         script_ms: 0,
@@ -181,12 +186,12 @@ fn threw(
     calls: &[LedgerLine],
     gate: &Gate,
 ) -> (Status, RunError) {
-    // The class is the worker's word; that a call was denied is the ledger's.
-    let denied = exception.name == "McpDeniedError"
-        && calls.iter().any(|line| line.outcome == Outcome::Denied);
-    let (status, kind) = match denied {
-        true => (Status::Denied, ErrorKind::Denied),
-        false => (Status::Failed, ErrorKind::Exception),
+    // The class is the worker's word; what became of a call is the ledger's.
+    let any = |outcome| calls.iter().any(|line| line.outcome == outcome);
+    let (status, kind) = match exception.name.as_str() {
+        "McpDeniedError" if any(Outcome::Denied) => (Status::Denied, ErrorKind::Denied),
+        "McpDryRunError" if any(Outcome::Withheld) => (Status::DryRun, ErrorKind::DryRun),
+        _ => (Status::Failed, ErrorKind::Exception),
     };
     let undefined = (exception.name == "ReferenceError")
         .then(|| exception.message.strip_suffix(" is not defined"))

@@ -6,14 +6,18 @@
 
 use std::fmt;
 
-use callgate_broker::{LedgerLine, Outcome};
+use callgate_broker::{LedgerLine, Outcome, Withheld};
 
-use super::{ErrorKind, Position, RunError, RunReport, Status};
+use super::{Denial, ErrorKind, Position, RunError, RunReport, Status};
 use crate::check::TypeCheck;
+use crate::harmless::one_line;
 
 /// Ledger lines shown before the rest is only counted: the text is for a
 /// model's context, and the JSON form has all of them.
 const SHOWN_CALLS: usize = 20;
+
+/// Characters of arguments that a dry run shows.
+const SHOWN_ARGUMENTS: usize = 300;
 
 /// Frames of a stack that are shown.
 const SHOWN_FRAMES: usize = 10;
@@ -57,6 +61,10 @@ impl fmt::Display for Problems<'_> {
         if let Some(error) = &report.error {
             write_error(f, &report.script, error)?;
             write_calls(f, report)?;
+        }
+        write_denials(f, report)?;
+        if let Some(withheld) = &report.dry_run {
+            write_dry_run(f, withheld)?;
         }
         for server in &report.unavailable {
             writeln!(f, "warning: {}", server.reason)?;
@@ -175,10 +183,71 @@ fn write_call(f: &mut fmt::Formatter<'_>, line: &LedgerLine) -> fmt::Result {
         }
         Outcome::TimedOut { limit_ms } => writeln!(f, "gave no answer within {limit_ms} ms"),
         Outcome::Denied => writeln!(f, "{}", line.decision),
+        Outcome::Withheld | Outcome::Recorded => writeln!(f, "was not made"),
         Outcome::Asking => writeln!(f, "was being asked about"),
         Outcome::InFlight => writeln!(f, "had no answer yet"),
         Outcome::Cancelled => writeln!(f, "was cancelled after {took} ms"),
         _ => writeln!(f, "ended in {took} ms"),
+    }
+}
+
+/// What was denied, where the error does not say it already.
+fn write_denials(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
+    let denials = &report.denials;
+    if report.status == Status::Denied && matches!(denials.as_slice(), [one] if one.count == 1) {
+        return Ok(());
+    }
+    for denial in denials.iter().take(SHOWN_CALLS) {
+        let Denial {
+            function,
+            line,
+            because,
+            count,
+        } = denial;
+        let line = line
+            .map(|line| format!(" (line {line})"))
+            .unwrap_or_default();
+        let times = match count {
+            1 => String::new(),
+            count => format!(" {count} times"),
+        };
+        writeln!(f, "denied{times}: {function}{line}: {because}")?;
+    }
+    match denials.len().checked_sub(SHOWN_CALLS) {
+        None | Some(0) => Ok(()),
+        Some(more) => writeln!(f, "denied: and {more} more"),
+    }
+}
+
+/// What a dry run would have done.
+pub(crate) fn write_dry_run(f: &mut impl fmt::Write, withheld: &[Withheld]) -> fmt::Result {
+    match withheld.len() {
+        0 => return writeln!(f, "dry run: every call only read, and was made"),
+        1 => writeln!(f, "dry run: 1 call was not made")?,
+        count => writeln!(f, "dry run: {count} calls were not made")?,
+    }
+    for call in withheld.iter().take(SHOWN_CALLS) {
+        let line = call.line.map(|line| format!(" (line {line})"));
+        let arguments = match &call.arguments {
+            Some(arguments) => one_line(arguments.get(), SHOWN_ARGUMENTS),
+            None => format!("{} bytes", call.argument_bytes),
+        };
+        writeln!(
+            f,
+            "  {} {}{} {arguments}: {}; {}",
+            call.ordinal,
+            call.function,
+            line.unwrap_or_default(),
+            call.decision,
+            match call.recorded {
+                true => "answered with a recorded result",
+                false => "answered with an error",
+            }
+        )?;
+    }
+    match withheld.len().checked_sub(SHOWN_CALLS) {
+        None | Some(0) => Ok(()),
+        Some(more) => writeln!(f, "  and {more} more"),
     }
 }
 

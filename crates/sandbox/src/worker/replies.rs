@@ -9,7 +9,8 @@ const TOOL: i32 = 1;
 const PROTOCOL: i32 = 2;
 const TIMEOUT: i32 = 3;
 const DENIED: i32 = 4;
-const BROKEN: i32 = 5;
+const DRY_RUN: i32 = 5;
+const BROKEN: i32 = 6;
 
 /// Number, kind and value of each reply, one after the other. The value is the result, parsed, or
 /// the error's message and fields, or what is wrong with the reply. `None` if V8 is stopped.
@@ -33,6 +34,7 @@ pub(super) fn to_list<'s>(
                     ErrorClass::Protocol => PROTOCOL,
                     ErrorClass::Timeout => TIMEOUT,
                     ErrorClass::Denied => DENIED,
+                    ErrorClass::DryRun => DRY_RUN,
                 };
                 match (message, fields) {
                     (Some(message), Some(fields)) => {

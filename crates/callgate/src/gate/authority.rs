@@ -1,0 +1,86 @@
+//! What a gate's runs may do: rules, grants, whoever is asked, and what is kept.
+
+use std::sync::Arc;
+
+use callgate_broker::{Asker, RunSetup};
+use callgate_policy::{CallFacts, Decision, Grant, Rules, SessionGrants};
+use jiff::Timestamp;
+
+use super::Gate;
+use crate::RunRequest;
+
+impl Gate {
+    /// What is granted for the session, in all runs that bring no session of
+    /// their own. A grant of it ends with the gate, or when it is taken back.
+    pub fn session(&self) -> &Arc<SessionGrants> {
+        &self.session
+    }
+
+    /// Where an answer "always" is kept; `None` where there is no such place,
+    /// so that it lasts for the session.
+    pub fn keeps_in(&self) -> Option<String> {
+        self.keep.as_ref().map(|keep| keep.place())
+    }
+
+    /// Keeps grants for good, and lets them count in this session from now on.
+    ///
+    /// # Errors
+    ///
+    /// Why they could not be kept, as a sentence; they do not count then.
+    pub async fn keep(&self, grants: &[Grant]) -> Result<(), String> {
+        let Some(keep) = &self.keep else {
+            return Err("there is no place to keep grants in; name a configuration".to_owned());
+        };
+        keep.keep(grants).await?;
+        for grant in grants {
+            self.session.add(grant.clone());
+        }
+        Ok(())
+    }
+
+    /// A run with the gate's own settings, but for these.
+    pub(crate) fn setup(
+        &self,
+        rules: Option<&Arc<Rules>>,
+        asker: Option<&Arc<dyn Asker>>,
+    ) -> RunSetup {
+        let rules = Arc::clone(rules.unwrap_or(&self.rules));
+        let asker = Arc::clone(asker.unwrap_or(&self.asker));
+        let mut setup = RunSetup::new(rules, asker);
+        setup.session = Arc::clone(&self.session);
+        setup.keep = self.keep.clone();
+        setup
+    }
+
+    /// The run of a request.
+    pub(super) fn setup_of(&self, request: &RunRequest) -> RunSetup {
+        let mut setup = self.setup(request.rules.as_ref(), request.asker.as_ref());
+        setup.grants.clone_from(&request.grants);
+        setup.dry_run.clone_from(&request.dry_run);
+        if let Some(session) = &request.session {
+            setup.session = Arc::clone(session);
+        }
+        let source = Arc::clone(&request.source);
+        setup.lines = Some(Arc::new(move |line| {
+            callgate_script::line(&source, line).map(str::to_owned)
+        }));
+        setup
+    }
+
+    /// What the rules say of a tool, before anything is known of a call's
+    /// arguments; `None` for a name that is no tool.
+    pub(crate) fn decision(&self, function: &str) -> Option<Decision> {
+        let tool = &self.catalog.get(function)?.definition;
+        let mut servers = self.broker.servers();
+        Some(self.rules.decide(&CallFacts {
+            function,
+            server: &tool.server,
+            tool: &tool.name,
+            hints: super::hints(tool),
+            trusted: servers.any(|server| server.trusted && server.name == tool.server),
+            definition: Some(tool.identity.hash()),
+            arguments: None,
+            now: Timestamp::now(),
+        }))
+    }
+}

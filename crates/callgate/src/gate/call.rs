@@ -1,0 +1,124 @@
+//! One call without a script, through the same rules and ledger as a script's.
+
+use std::fmt;
+use std::sync::Arc;
+
+use callgate_broker::{Asker, CallError, CallOptions, DryRun, LedgerLine, Withheld};
+use callgate_policy::{Grant, Rules};
+use serde_json::value::RawValue;
+
+use super::Gate;
+use crate::{calls, report};
+
+/// A call to make without a script, and what is different in it.
+#[derive(Clone)]
+#[must_use]
+pub struct CallRequest {
+    pub(crate) function: String,
+    pub(crate) arguments: Box<RawValue>,
+    pub(crate) rules: Option<Arc<Rules>>,
+    pub(crate) asker: Option<Arc<dyn Asker>>,
+    pub(crate) grants: Vec<Grant>,
+    pub(crate) dry_run: Option<Arc<DryRun>>,
+}
+
+impl CallRequest {
+    /// A call of a tool by its generated name, with a JSON object of arguments.
+    pub fn new(function: impl Into<String>, arguments: Box<RawValue>) -> Self {
+        Self {
+            function: function.into(),
+            arguments,
+            rules: None,
+            asker: None,
+            grants: Vec::new(),
+            dry_run: None,
+        }
+    }
+
+    /// Rules of this call in place of the gate's.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = Some(Arc::new(rules));
+        self
+    }
+
+    /// Who answers the question of this call in place of the gate's asker.
+    pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
+        self.asker = Some(asker);
+        self
+    }
+
+    /// Grants something for this call.
+    pub fn grant(mut self, grant: Grant) -> Self {
+        self.grants.push(grant);
+        self
+    }
+
+    /// Makes the call only if it reads; see [`DryRun`].
+    pub fn dry_run(mut self, dry_run: DryRun) -> Self {
+        self.dry_run = Some(Arc::new(dry_run));
+        self
+    }
+}
+
+impl fmt::Debug for CallRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallRequest")
+            .field("function", &self.function)
+            .field("bytes", &self.arguments.get().len())
+            .field("grants", &self.grants)
+            .field("dry_run", &self.dry_run)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What came of one call.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Called {
+    /// The result, or the error as a script would have caught it; for a name
+    /// that is no tool, [`CallError::Protocol`].
+    pub result: Result<Box<RawValue>, CallError>,
+    /// The ledger's line; `None` for a name that is no tool.
+    pub line: Option<LedgerLine>,
+    /// What was not called, in a dry run.
+    pub withheld: Option<Withheld>,
+}
+
+impl Called {
+    /// What was not called, as text; empty where everything was.
+    #[must_use]
+    pub fn problems(&self) -> String {
+        let mut text = String::new();
+        if let Some(withheld) = &self.withheld {
+            // Writing to a string does not fail.
+            let _written = report::write_dry_run(&mut text, std::slice::from_ref(withheld));
+        }
+        text
+    }
+}
+
+impl Gate {
+    /// Calls one tool without a script, through the same rules and ledger.
+    pub async fn call_with(&self, request: CallRequest) -> Called {
+        let Some(target) = calls::target(&self.catalog, &request.function) else {
+            let near = self.catalog.suggest(&request.function);
+            return Called {
+                result: Err(calls::unknown_tool(&request.function, near)),
+                line: None,
+                withheld: None,
+            };
+        };
+        let mut setup = self.setup(request.rules.as_ref(), request.asker.as_ref());
+        setup.grants = request.grants;
+        setup.dry_run = request.dry_run;
+        let run = self.broker.run_with(setup);
+        let result = run
+            .call(target, request.arguments, CallOptions::default())
+            .await;
+        Called {
+            result,
+            line: run.ledger().into_iter().next(),
+            withheld: run.withheld().into_iter().next(),
+        }
+    }
+}

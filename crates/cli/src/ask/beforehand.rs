@@ -1,0 +1,73 @@
+//! Asks before a script runs which of the tools it names it may call.
+
+use callgate::{PreviewedTool, harmless};
+
+use super::Dialogue;
+
+/// Characters of what a server says of its tool.
+const SHOWN: usize = 120;
+
+/// What a person chose.
+pub enum Chosen {
+    /// These of the tools; perhaps none.
+    Tools(Vec<String>),
+    /// The terminal went away before there was an answer.
+    Nothing,
+}
+
+/// Shows the tools with a number each and asks for all, some, or none of them.
+/// `granting` says what a choice does.
+pub fn choose(tools: &[PreviewedTool], granting: &str) -> std::io::Result<Chosen> {
+    let mut text = String::from("\nThe script names these tools, which would be asked about:\n");
+    for (index, tool) in tools.iter().enumerate() {
+        let PreviewedTool {
+            function,
+            server,
+            line,
+            because,
+            ..
+        } = tool;
+        text += &format!(
+            "  {} {function} of server {server:?} (line {line})",
+            index + 1
+        );
+        let said = tool.title.iter().chain(&tool.summary);
+        let said: Vec<String> = said
+            .map(|said| harmless(&said.chars().take(SHOWN).collect::<String>()))
+            .map(|said| said.replace(['\n', '\t'], " "))
+            .collect();
+        if !said.is_empty() {
+            text += &format!(": its server says {}", said.join(" – "));
+        }
+        text += &format!("\n      {because}\n");
+    }
+    let prompt = format!("{granting}? [a] all of them  [1 2 …] those, by number  [n] none: ");
+    let mut dialogue = Dialogue::begin(&text)?;
+    loop {
+        let Some(line) = dialogue.answer(&prompt)? else {
+            return Ok(Chosen::Nothing);
+        };
+        let all = || tools.iter().map(|tool| tool.function.clone()).collect();
+        match line.as_str() {
+            "a" | "all" => return Ok(Chosen::Tools(all())),
+            "n" | "no" | "none" => return Ok(Chosen::Tools(Vec::new())),
+            numbers => {
+                if let Some(some) = by_number(numbers, tools) {
+                    return Ok(Chosen::Tools(some));
+                }
+            }
+        }
+    }
+}
+
+/// The tools whose numbers stand in `text`; `None` if anything else does.
+fn by_number(text: &str, tools: &[PreviewedTool]) -> Option<Vec<String>> {
+    let numbers = text.split([' ', ',']).filter(|word| !word.is_empty());
+    let some: Option<Vec<String>> = numbers
+        .map(|word| {
+            let index = word.parse::<usize>().ok()?.checked_sub(1)?;
+            Some(tools.get(index)?.function.clone())
+        })
+        .collect();
+    some.filter(|some| !some.is_empty())
+}

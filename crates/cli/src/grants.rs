@@ -1,0 +1,76 @@
+//! Granting before a script runs: for the run, or for good.
+
+use anyhow::{Context as _, bail};
+use callgate::{CheckMode, Gate, Grant, Preview, PreviewedTool, RunReport, RunRequest, Verdict};
+
+use crate::ask::{self, Chosen};
+use crate::print;
+
+/// Refuses `--grant` where nobody can answer.
+pub fn need_terminal(grant: bool) -> anyhow::Result<()> {
+    if grant && !ask::is_attended() {
+        bail!("--grant asks at a terminal, and there is none; name the tools with --allow");
+    }
+    Ok(())
+}
+
+/// The request with the grants that a person gives for its run; the report of a
+/// script that cannot run.
+pub async fn for_run(
+    gate: &Gate,
+    request: RunRequest,
+) -> anyhow::Result<Result<RunRequest, Box<RunReport>>> {
+    // The run itself checks the types.
+    let preview = match gate.preview(request.clone().check(CheckMode::Off)).await {
+        Ok(preview) => preview,
+        Err(report) => return Ok(Err(report)),
+    };
+    let granted = chosen(&preview, "allow them in this run").await?;
+    Ok(Ok(granted.into_iter().fold(request, RunRequest::grant)))
+}
+
+/// Writes what a person allows for good into the configuration file.
+pub async fn for_good(gate: &Gate, preview: &Preview) -> anyhow::Result<()> {
+    let Some(place) = gate.keeps_in() else {
+        bail!("there is no configuration file to write to; create a callgate.json");
+    };
+    let granting = format!("allow them for good, in {place}");
+    let granted = chosen(preview, &granting).await?;
+    if granted.is_empty() {
+        return Ok(());
+    }
+    gate.keep(&granted).await.map_err(anyhow::Error::msg)?;
+    let count = match granted.len() {
+        1 => "1 rule".to_owned(),
+        count => format!("{count} rules"),
+    };
+    print::err(&format!("wrote {count} to permissions.allow of {place}\n"));
+    Ok(())
+}
+
+/// What a person chooses of the tools that would be asked about.
+async fn chosen(preview: &Preview, granting: &str) -> anyhow::Result<Vec<Grant>> {
+    let asking: Vec<PreviewedTool> = preview
+        .tools
+        .iter()
+        .filter(|tool| tool.verdict == Verdict::Ask)
+        .cloned()
+        .collect();
+    if asking.is_empty() {
+        print::err("no tool that the script names would be asked about\n");
+        return Ok(Vec::new());
+    }
+    let (granting, shown) = (granting.to_owned(), asking.clone());
+    let answer = tokio::task::spawn_blocking(move || ask::choose(&shown, &granting)).await;
+    let chosen = answer
+        .context("could not ask")?
+        .context("could not ask at the terminal")?;
+    let functions = match chosen {
+        Chosen::Tools(functions) => functions,
+        Chosen::Nothing => Vec::new(),
+    };
+    let granted = asking
+        .iter()
+        .filter(|tool| functions.contains(&tool.function));
+    Ok(granted.map(PreviewedTool::grant).collect())
+}
