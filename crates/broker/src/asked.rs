@@ -55,7 +55,7 @@ impl Asked {
         let Some(session) = self.session.upgrade() else {
             return;
         };
-        let reply = |result| session.link.post(envelope::answer(id, result));
+        let reply = |result| session.link.post("", envelope::answer(id, result));
         if session.is_stateless() {
             // A client answers nothing there: servers ask in results.
             tracing::debug!(server = %session.server, method, "a request that is not of the revision");
@@ -113,7 +113,7 @@ impl Asked {
             drop(asking);
             drop(done);
             if let Some(session) = weak.upgrade() {
-                session.link.post(envelope::answer(&id, answer));
+                session.link.post("", envelope::answer(&id, answer));
             }
         });
         if let Some(slot) = self.running().tasks.get_mut(&key) {

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use callgate_policy::Rules;
 use futures::future::join_all;
@@ -10,8 +9,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ask::Asker;
+use crate::caller::Caller;
 use crate::connection::Connection;
 use crate::error::{StartError, StartErrorKind};
+use crate::patience::Patience;
 use crate::run::Run;
 use crate::setup::RunSetup;
 use crate::spec::ServerSpec;
@@ -127,7 +128,8 @@ impl Broker {
 pub(crate) struct Server {
     state: ServerState,
     connection: Result<Connection, StartError>,
-    call_timeout: Duration,
+    patience: Patience,
+    caller: Arc<dyn Caller>,
 }
 
 impl Server {
@@ -156,7 +158,11 @@ impl Server {
         Self {
             state,
             connection,
-            call_timeout: spec.call_timeout,
+            patience: Patience {
+                idle: spec.call_timeout,
+                most: spec.max_call_time,
+            },
+            caller: spec.caller,
         }
     }
 
@@ -164,8 +170,12 @@ impl Server {
         self.state.trusted
     }
 
-    pub(crate) fn call_timeout(&self) -> Duration {
-        self.call_timeout
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience
+    }
+
+    pub(crate) fn caller(&self) -> Arc<dyn Caller> {
+        Arc::clone(&self.caller)
     }
 
     /// The connection, or why there is none.

@@ -1,6 +1,8 @@
 //! What the host can do for servers while they work on a call: answer their
 //! questions, run a model for them, name folders, and hear how far they are.
 
+use std::fmt;
+
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -46,6 +48,12 @@ pub trait Caller: Send + Sync {
     /// block; at most as often as the server says so.
     fn progress(&self, progress: Progress<'_>) {
         let _ = progress;
+    }
+}
+
+impl fmt::Debug for dyn Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Caller").field(&self.offers()).finish()
     }
 }
 

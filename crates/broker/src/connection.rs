@@ -2,61 +2,44 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-    ClientRequest, ErrorData, JsonObject, ListToolsRequest, PaginatedRequestParams, RequestId,
-    ServerPeerInfo,
-};
-use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::Mutex;
 
-use crate::client::Client;
+use crate::broker::ServerInfo;
+use crate::calls::Call;
+use crate::failure::Failure;
+use crate::link::{LinkError, LinkErrorKind};
+use crate::old::Old;
+use crate::patience::Patience;
 use crate::process::Process;
-use crate::results::{Answer, Results};
 use crate::secrets::Secrets;
+use crate::session::{Agreed, Request, Session};
 
 /// How long a lost connection's process has to say how it ended, for the
 /// message.
 const LAST_WORDS: Duration = Duration::from_millis(250);
-/// How long closing an HTTP session may take at shutdown.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Bounds on what a server may list.
 const MAX_PAGES: usize = 1_000;
 const MAX_TOOLS: usize = 10_000;
 const MAX_LIST_BYTES: usize = 64 << 20;
 
-/// Why a request has no result.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The server refused it.
-    Refused(ErrorData),
-    /// The connection is gone.
-    Lost(String),
-    /// No answer in time.
-    Timeout(Duration),
-    /// The answer is over this limit, in bytes.
-    TooLarge(usize),
-    /// The answer makes no sense.
-    Malformed(String),
-}
-
 /// A server that is up.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    server: Arc<str>,
-    peer: Peer<RoleClient>,
-    service: Mutex<Option<RunningService<RoleClient, Client>>>,
-    results: Arc<Results>,
+    way: Way,
     process: Option<Process>,
-    junk: Arc<AtomicU64>,
     secrets: Secrets,
+}
+
+/// What requests go through.
+#[derive(Debug)]
+enum Way {
+    Ours(Arc<Session>),
+    Old(Box<Old>),
 }
 
 /// The tools of a server, as it wrote them, and what was odd about the list.
@@ -67,29 +50,48 @@ pub(crate) struct Listing {
 }
 
 impl Connection {
-    pub(crate) fn new(
-        server: Arc<str>,
-        service: RunningService<RoleClient, Client>,
-        results: Arc<Results>,
-        process: Option<(Process, Arc<AtomicU64>)>,
-        secrets: Secrets,
-    ) -> Self {
-        let (process, junk) = process.map_or((None, Arc::default()), |(p, junk)| (Some(p), junk));
-        let peer = service.peer().clone();
+    /// A session that has been agreed on, and the process behind it, if it is
+    /// one.
+    pub(crate) fn new(session: Arc<Session>, process: Option<Process>) -> Self {
         Self {
-            server,
-            peer,
-            service: Mutex::new(Some(service)),
-            results,
+            secrets: session.secrets.clone(),
+            way: Way::Ours(session),
             process,
-            junk,
+        }
+    }
+
+    /// A connection that rmcp carries.
+    pub(crate) fn old(old: Old, secrets: Secrets) -> Self {
+        Self {
+            way: Way::Old(Box::new(old)),
+            process: None,
             secrets,
         }
     }
 
+    /// The session; none over HTTP, for now.
+    pub(crate) fn session(&self) -> Option<&Arc<Session>> {
+        match &self.way {
+            Way::Ours(session) => Some(session),
+            Way::Old(_) => None,
+        }
+    }
+
     /// What the server said of itself.
-    pub(crate) fn info(&self) -> Option<Arc<ServerPeerInfo>> {
-        self.peer.peer_info()
+    pub(crate) fn agreed(&self) -> Option<Agreed> {
+        match &self.way {
+            Way::Ours(session) => session.agreed().cloned(),
+            Way::Old(old) => old.info().map(|info| Agreed {
+                version: info.protocol_version.clone(),
+                server_info: info.server_info.as_ref().map(|info| ServerInfo {
+                    name: info.name.clone(),
+                    title: info.title.clone(),
+                    version: info.version.clone(),
+                }),
+                instructions: info.instructions.clone(),
+                abilities: crate::session::Abilities::default(),
+            }),
+        }
     }
 
     /// The end of its stderr.
@@ -99,24 +101,24 @@ impl Connection {
         })
     }
 
-    /// Lines on its standard output that were no messages, so far.
-    pub(crate) fn junk_lines(&self) -> u64 {
-        self.junk.load(Ordering::Relaxed)
+    /// What it sent that was no message, so far.
+    pub(crate) fn junk(&self) -> u64 {
+        self.session().map_or(0, |session| session.inbox.junk())
     }
 
     /// Calls a tool and returns the `result` member of the answer.
-    pub(crate) async fn call(
-        &self,
-        tool: &str,
-        arguments: JsonObject,
-        limit: Duration,
-    ) -> Result<Box<RawValue>, Failure> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        self.request(
-            ClientRequest::CallToolRequest(CallToolRequest::new(params)),
-            limit,
-        )
-        .await
+    pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Box<RawValue>, Failure> {
+        let called = match &self.way {
+            Way::Ours(session) => session.call(call).await,
+            Way::Old(old) => {
+                old.call(call.tool, call.arguments, call.patience.idle)
+                    .await
+            }
+        };
+        match called {
+            Err(Failure::Lost(error)) => Err(Failure::Lost(self.with_last_words(error).await)),
+            called => called,
+        }
     }
 
     /// Lists every page of tools. Each request may take up to `limit`.
@@ -126,9 +128,7 @@ impl Connection {
         let mut seen = HashSet::new();
         let mut bytes = 0;
         for _ in 0..MAX_PAGES {
-            let params = PaginatedRequestParams::default().with_cursor(cursor.take());
-            let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-            let page = match self.request(request, limit).await {
+            let page = match self.page(cursor.take(), limit).await {
                 Ok(page) => page,
                 Err(Failure::Refused(error)) if error.code.0 == -32601 && seen.is_empty() => {
                     listing
@@ -180,13 +180,32 @@ impl Connection {
         Ok(listing)
     }
 
+    async fn page(
+        &self,
+        cursor: Option<String>,
+        limit: Duration,
+    ) -> Result<Box<RawValue>, Failure> {
+        let session = match &self.way {
+            Way::Ours(session) => session,
+            Way::Old(old) => return old.list(cursor, limit).await,
+        };
+        let members = match cursor {
+            Some(cursor) => format!(r#""cursor":{}"#, Value::from(cursor)),
+            None => String::new(),
+        };
+        let request = Request::new("tools/list", &members);
+        let listed = session.request(request, Patience::exactly(limit)).await;
+        match listed {
+            Err(Failure::Lost(error)) => Err(Failure::Lost(self.with_last_words(error).await)),
+            listed => listed,
+        }
+    }
+
     /// Ends the connection and the process.
     pub(crate) async fn shut_down(&self) {
-        let service = self.service.lock().await.take();
-        if let Some(mut service) = service
-            && let Err(error) = service.close_with_timeout(CLOSE_PATIENCE).await
-        {
-            tracing::debug!(server = %self.server, %error, "a connection did not close cleanly");
+        match &self.way {
+            Way::Ours(session) => session.close().await,
+            Way::Old(old) => old.close().await,
         }
         if let Some(process) = &self.process {
             process.shut_down().await;
@@ -195,81 +214,22 @@ impl Connection {
 
     /// One line about a failure, with no secrets in it.
     pub(crate) fn describe(&self, failure: &Failure) -> String {
-        let text = match failure {
-            Failure::Refused(error) => format!("{} (code {})", error.message, error.code.0),
-            Failure::Lost(reason) => reason.clone(),
-            Failure::Timeout(limit) => format!("no answer within {} ms", limit.as_millis()),
-            Failure::TooLarge(limit) => too_large(*limit),
-            Failure::Malformed(reason) => format!("the answer is malformed: {reason}"),
-        };
-        self.secrets.redact(&text)
-    }
-
-    async fn request(
-        &self,
-        request: ClientRequest,
-        limit: Duration,
-    ) -> Result<Box<RawValue>, Failure> {
-        let sent = self
-            .peer
-            .send_request_with_option(request, PeerRequestOptions::no_options());
-        let handle = match sent.await {
-            Ok(handle) => handle,
-            Err(error) => return Err(self.failure(error, false).await),
-        };
-        let mut pending = Pending {
-            connection: self,
-            id: handle.id.clone(),
-            cancel: true,
-        };
-        let answered = tokio::time::timeout(limit, handle.await_response()).await;
-        let Ok(answered) = answered else {
-            // Dropping `pending` tells the server.
-            return Err(Failure::Timeout(limit));
-        };
-        pending.cancel = false;
-        let answer = self.results.take(&pending.id);
-        match (answered, answer) {
-            (_, Some(Answer::Result(result))) => Ok(result),
-            (_, Some(Answer::TooLarge(limit))) => Err(Failure::TooLarge(limit)),
-            (_, Some(Answer::Malformed(reason))) => Err(Failure::Malformed(reason)),
-            (Ok(_), None) => Err(Failure::Malformed(
-                "the answer is to another request".to_owned(),
-            )),
-            (Err(error), None) => Err(self.failure(error, true).await),
-        }
-    }
-
-    async fn failure(&self, error: ServiceError, in_flight: bool) -> Failure {
-        match error {
-            ServiceError::McpError(mut error) => {
-                error.message = self.secrets.message(&error.message).into();
-                if let Some(data) = &mut error.data {
-                    self.secrets.redact_value(data);
-                }
-                Failure::Refused(error)
-            }
-            ServiceError::Timeout { timeout } => Failure::Timeout(timeout),
-            ServiceError::UnexpectedResponse => {
-                Failure::Malformed("it is no answer to this request".to_owned())
-            }
-            ServiceError::TransportSend(error) if self.process.is_none() => {
-                let reason = crate::http::describe(error.error.as_ref(), &self.secrets);
-                Failure::Lost(format!("the server cannot be reached: {reason}"))
-            }
-            _ => Failure::Lost(self.last_words(in_flight).await),
-        }
+        self.secrets.redact(&failure.to_string())
     }
 
     /// What to say of a connection that is gone.
-    async fn last_words(&self, in_flight: bool) -> String {
-        let when = if in_flight {
+    async fn with_last_words(&self, mut error: LinkError) -> LinkError {
+        if error.kind != LinkErrorKind::Closed {
+            return error;
+        }
+        let when = if error.sent {
             "during the call"
         } else {
             "before the call"
         };
         let Some(process) = &self.process else {
-            return format!("the server closed the connection {when}");
+            error.reason = format!("{} {when}", error.reason);
+            return error;
         };
         let mut words = match process.ended(LAST_WORDS).await {
             Some(status) => format!("the server ended with {status} {when}"),
@@ -280,16 +240,9 @@ impl Connection {
             words.push_str("; its last words on stderr: ");
             words.push_str(&stderr);
         }
-        words
+        error.reason = words;
+        error
     }
-}
-
-/// What to say of an answer over the limit.
-pub(crate) fn too_large(limit: usize) -> String {
-    format!(
-        "the answer is over the limit of {limit} bytes; ask the tool for less (a filter, a page), \
-         or raise the server's result limit"
-    )
 }
 
 impl Listing {
@@ -321,35 +274,5 @@ impl Listing {
             Value::String(cursor) => Ok(Some(cursor)),
             _ => Err("nextCursor is no string".to_owned()),
         }
-    }
-}
-
-/// A request in flight. Dropped before its answer is there, it forgets the
-/// request and tells the server not to go on with it.
-struct Pending<'a> {
-    connection: &'a Connection,
-    id: RequestId,
-    cancel: bool,
-}
-
-impl Drop for Pending<'_> {
-    fn drop(&mut self) {
-        self.connection.results.take(&self.id);
-        if !self.cancel {
-            return;
-        }
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
-        let params = CancelledNotificationParam::new(
-            Some(self.id.clone()),
-            Some("the caller no longer waits for it".to_owned()),
-        );
-        let peer = self.connection.peer.clone();
-        runtime.spawn(async move {
-            let _gone = peer
-                .send_notification(CancelledNotification::new(params).into())
-                .await;
-        });
     }
 }

@@ -1,5 +1,6 @@
 //! Why a request has no result.
 
+use std::fmt;
 use std::time::Duration;
 
 use rmcp::model::ErrorData;
@@ -21,6 +22,24 @@ pub(crate) enum Failure {
     Malformed(String),
     /// The server wants input, again and again or more than is reasonable.
     Input(String),
+}
+
+/// One clause for people. What a server says in it is not redacted.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(error) => write!(f, "{} (code {})", error.message, error.code.0),
+            Self::Lost(error) => error.fmt(f),
+            Self::Timeout(limit) => write!(f, "no answer within {} ms", limit.as_millis()),
+            Self::TooLarge(limit) => write!(
+                f,
+                "the answer is over the limit of {limit} bytes; ask the tool for less (a filter, \
+                 a page), or raise the server's result limit"
+            ),
+            Self::Malformed(reason) => write!(f, "the answer is malformed: {reason}"),
+            Self::Input(reason) => f.write_str(reason),
+        }
+    }
 }
 
 impl Failure {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::failure::Failure;
+use crate::handshake::{DISCOVER, INITIALIZE};
 use crate::inbox::{Answer, Inbox, Who};
 use crate::link::{Link, LinkError, Outgoing};
 
@@ -37,7 +38,7 @@ impl Flight {
             inbox: Arc::clone(inbox),
             link: Arc::clone(link),
             // The handshake may not be cancelled.
-            cancellable: method != "initialize",
+            cancellable: !matches!(method, INITIALIZE | DISCOVER),
             sent: false,
             landed: false,
         })

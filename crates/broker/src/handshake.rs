@@ -1,39 +1,47 @@
-//! Finding out which protocol a stdio server speaks, and agreeing on it.
+//! Finding out which protocol a server speaks, and agreeing on it.
 //!
 //! The newest revision opens with `server/discover`, all older ones with
 //! `initialize`. What real servers do with a `server/discover` they do not
 //! know: most answer with an error, some exit, a few say nothing. So:
 //!
-//! * an answer decides at once, and an error is followed by `initialize`;
-//! * silence is followed by `initialize` on the same connection after
-//!   [`DISCOVER_PATIENCE`], and whichever request succeeds first decides. A slow
-//!   starter finds both in its input and answers them in order, so waiting
-//!   longer would gain nothing;
+//! * an answer decides at once, and an error that only a newer server gives says
+//!   which revisions it has; any other one is followed by `initialize`;
+//! * silence is followed by `initialize` on the same connection after a while,
+//!   and whichever request succeeds first decides. A slow starter finds both in
+//!   its input and answers them in order, so waiting longer would gain nothing;
 //! * an exit is the caller's to handle, by a new process and `initialize` only.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rmcp::model::{DiscoverResult, InitializeResult, ProtocolVersion, ServerPeerInfo};
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use futures::future::BoxFuture;
+use rmcp::model::{ErrorData, ProtocolVersion};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::time::{Sleep, sleep};
 
-use crate::client::implementation;
+use crate::envelope;
 use crate::error::StartErrorKind;
-use crate::lines::Line;
-use crate::stdio_old::{Streams, error_data, frame, note_junk};
+use crate::failure::Failure;
+use crate::greeting;
+use crate::inbox::Answer;
+use crate::link::LinkError;
+use crate::session::{Agreed, Request, Session};
 
-/// How long an answer to `server/discover` is waited for before `initialize`
-/// is sent after it. Only servers that ignore what they do not know cost this
-/// time.
+/// How long an answer to `server/discover` is waited for over stdio before
+/// `initialize` is sent after it. Only servers that ignore what they do not know
+/// cost this time.
 pub(crate) const DISCOVER_PATIENCE: Duration = Duration::from_secs(1);
 
-// rmcp counts its ids up from 0, so these cannot meet one of its own.
-const DISCOVER_ID: i64 = 2_000_000_001;
-const INITIALIZE_ID: i64 = 2_000_000_002;
+pub(crate) const DISCOVER: &str = "server/discover";
+pub(crate) const INITIALIZE: &str = "initialize";
 
-const DISCOVER: &str = "server/discover";
-const INITIALIZE: &str = "initialize";
+/// Errors that only a server of the newest revision gives (basic, "error
+/// codes"), the last of which lists what it speaks instead.
+const NEWER_ERRORS: std::ops::RangeInclusive<i32> = -32022..=-32020;
+const UNSUPPORTED_VERSION: i32 = -32022;
 
 /// What to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,180 +69,178 @@ impl Opening {
 
 /// Why there is no agreement.
 #[derive(Debug)]
-pub(crate) enum Failure {
-    /// The stream ended.
-    Ended,
+pub(crate) enum Disagreement {
+    /// The connection ended, or never was.
+    Lost(LinkError),
     /// Anything else.
     Start(StartErrorKind),
 }
 
-impl From<StartErrorKind> for Failure {
-    fn from(kind: StartErrorKind) -> Self {
-        Self::Start(kind)
-    }
-}
-
-/// Shakes hands and returns what the server said of itself. Has no time limit
-/// of its own.
+/// Shakes hands: afterwards the session has [`Session::agreed`]. Has no time
+/// limit of its own; `patience` is that with a server that does not answer
+/// `server/discover`.
 pub(crate) async fn shake(
-    server: &str,
-    streams: &mut Streams,
+    session: &Session,
     opening: &Opening,
-) -> Result<ServerPeerInfo, Failure> {
+    patience: Duration,
+) -> Result<(), Disagreement> {
     let mut state = State {
-        server,
-        streams,
+        session,
         wanted: match opening {
             Opening::Both => ProtocolVersion::LATEST,
             Opening::Discover(version) | Opening::Initialize { version, .. } => version.clone(),
         },
         exact: matches!(opening, Opening::Initialize { exact: true, .. }),
         may_fall_back: *opening == Opening::Both,
-        discovering: false,
-        initializing: false,
+        discovering: None,
+        initializing: None,
         refusal: None,
     };
     match opening {
-        Opening::Both | Opening::Discover(_) => state.send_discover().await?,
-        Opening::Initialize { .. } => state.send_initialize().await?,
+        Opening::Both | Opening::Discover(_) => state.discover(),
+        Opening::Initialize { version, .. } => state.initialize(version.clone()),
     }
-    state.run().await
+    let agreed = state.run(patience).await?;
+    let has_initialize = agreed.version.has_initialize();
+    session.agree(agreed);
+    if has_initialize {
+        session
+            .tell("notifications/initialized")
+            .await
+            .map_err(Disagreement::Lost)?;
+    }
+    Ok(())
 }
 
 struct State<'a> {
-    server: &'a str,
-    streams: &'a mut Streams,
+    session: &'a Session,
     wanted: ProtocolVersion,
     exact: bool,
     may_fall_back: bool,
-    /// Whether an answer to the request is still to come.
-    discovering: bool,
-    initializing: bool,
+    /// The requests whose answers are still to come.
+    discovering: Option<BoxFuture<'a, Answer>>,
+    initializing: Option<BoxFuture<'a, Answer>>,
     /// Why one of the two was refused, should the other fail too.
     refusal: Option<StartErrorKind>,
 }
 
+enum Event {
+    Discovered(Answer),
+    Initialized(Answer),
+    Silence,
+}
+
 impl State<'_> {
-    async fn run(mut self) -> Result<ServerPeerInfo, Failure> {
-        let patience = tokio::time::sleep(DISCOVER_PATIENCE);
-        tokio::pin!(patience);
+    async fn run(mut self, patience: Duration) -> Result<Agreed, Disagreement> {
+        let mut patience = std::pin::pin!(sleep(patience));
         loop {
-            tokio::select! {
-                line = self.streams.lines.next() => {
-                    let line = line.ok_or(Failure::Ended)?;
-                    if let Some(info) = self.on_line(line).await? {
-                        return Ok(info);
-                    }
+            let event = poll_fn(|cx| self.poll(patience.as_mut(), cx)).await;
+            let agreed = match event {
+                Event::Discovered(answer) => {
+                    self.discovering = None;
+                    self.on_discovered(answer)?
                 }
-                () = &mut patience, if self.may_fall_back => self.fall_back().await?,
+                Event::Initialized(answer) => {
+                    self.initializing = None;
+                    self.on_initialized(answer)?
+                }
+                Event::Silence => {
+                    self.fall_back();
+                    None
+                }
+            };
+            if let Some(agreed) = agreed {
+                return Ok(agreed);
             }
         }
     }
 
-    async fn on_line(&mut self, line: Line) -> Result<Option<ServerPeerInfo>, Failure> {
-        let Line::Whole(line) = line else {
-            return Ok(None);
-        };
-        let Some(message) = frame(&line) else {
-            note_junk(self.server, &self.streams.junk, &line);
-            return Ok(None);
-        };
-        if let Some(method) = &message.method {
-            if let Some(id) = &message.id {
-                // Before the handshake, only a ping has an answer.
-                let answer = if method == "ping" {
-                    json!({ "jsonrpc": "2.0", "id": id, "result": {} })
-                } else {
-                    let error = json!({ "code": -32601, "message": "not before the handshake" });
-                    json!({ "jsonrpc": "2.0", "id": id, "error": error })
-                };
-                self.send(&answer).await?;
-            }
-            return Ok(None);
+    fn poll(&mut self, patience: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<Event> {
+        if let Some(discovering) = &mut self.discovering
+            && let Poll::Ready(answer) = discovering.as_mut().poll(cx)
+        {
+            return Poll::Ready(Event::Discovered(answer));
         }
-        let answer = match (message.result, message.error) {
-            (_, Some(error)) => Err(error),
-            (Some(result), None) => Ok(result),
-            (None, None) => return Ok(None),
-        };
-        match message.id.map(|id| id.to_string()) {
-            Some(id) if id == DISCOVER_ID.to_string() && self.discovering => {
-                self.discovering = false;
-                self.on_discovered(answer).await
-            }
-            Some(id) if id == INITIALIZE_ID.to_string() && self.initializing => {
-                self.initializing = false;
-                self.on_initialized(answer).await
-            }
-            _ => Ok(None),
+        if let Some(initializing) = &mut self.initializing
+            && let Poll::Ready(answer) = initializing.as_mut().poll(cx)
+        {
+            return Poll::Ready(Event::Initialized(answer));
         }
+        if self.may_fall_back && patience.poll(cx).is_ready() {
+            return Poll::Ready(Event::Silence);
+        }
+        Poll::Pending
     }
 
-    async fn on_discovered(
-        &mut self,
-        answer: Result<&RawValue, &RawValue>,
-    ) -> Result<Option<ServerPeerInfo>, Failure> {
-        let problem = match answer {
-            Ok(result) => match parse::<DiscoverResult>(DISCOVER, result) {
-                Ok(discovered) if discovered.supported_versions.contains(&self.wanted) => {
-                    let info =
-                        ServerPeerInfo::from_discover_result(self.wanted.clone(), discovered);
-                    return Ok(Some(info));
+    fn on_discovered(&mut self, answer: Answer) -> Result<Option<Agreed>, Disagreement> {
+        let offered = match answer {
+            Ok(result) => match greeting::discovered(&result) {
+                Ok(discovered) if discovered.versions.contains(&self.wanted) => {
+                    return Ok(Some(discovered.agreed(self.wanted.clone())));
                 }
-                Ok(discovered) => self.no_common(&discovered.supported_versions),
-                Err(problem) => problem,
+                Ok(discovered) => discovered.versions,
+                Err(reason) => {
+                    self.refused(malformed(DISCOVER, reason))?;
+                    self.fall_back();
+                    return Ok(None);
+                }
             },
-            Err(error) => {
-                let error = error_data(error);
-                StartErrorKind::Refused {
-                    method: DISCOVER,
-                    code: i64::from(error.code.0),
-                    message: error.message.into_owned(),
+            Err(Failure::Refused(error)) if NEWER_ERRORS.contains(&error.code.0) => {
+                if error.code.0 != UNSUPPORTED_VERSION {
+                    return Err(Disagreement::Start(refused(DISCOVER, error)));
                 }
+                greeting::supported(error.data.as_ref())
+            }
+            Err(failure) => {
+                let problem = self.problem(DISCOVER, failure)?;
+                self.refused(problem)?;
+                self.fall_back();
+                return Ok(None);
             }
         };
-        self.refused(problem)?;
-        self.fall_back().await?;
-        Ok(None)
+        // It is a newer server: what it does not list it does not speak.
+        let older = offered
+            .iter()
+            .filter(|version| is_known_older(version))
+            .max_by(|one, other| one.as_str().cmp(other.as_str()));
+        let problem = self.no_common(&offered);
+        match older {
+            Some(older) if std::mem::take(&mut self.may_fall_back) => {
+                let older = older.clone();
+                self.refusal.get_or_insert(problem);
+                self.initialize(older);
+                Ok(None)
+            }
+            _ => {
+                self.may_fall_back = false;
+                self.refused(problem)?;
+                Ok(None)
+            }
+        }
     }
 
-    async fn on_initialized(
-        &mut self,
-        answer: Result<&RawValue, &RawValue>,
-    ) -> Result<Option<ServerPeerInfo>, Failure> {
+    fn on_initialized(&mut self, answer: Answer) -> Result<Option<Agreed>, Disagreement> {
         let problem = match answer {
-            Ok(result) => match parse::<InitializeResult>(INITIALIZE, result) {
-                Ok(initialized) => {
-                    let version = &initialized.protocol_version;
-                    let known = version.has_initialize()
-                        && ProtocolVersion::KNOWN_VERSIONS.contains(version)
-                        && !(self.exact && *version != self.wanted);
-                    if known {
-                        let note =
-                            json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-                        self.send(&note).await?;
-                        return Ok(Some(initialized.into()));
+            Ok(result) => match greeting::initialized(&result) {
+                Ok(agreed) => {
+                    let version = &agreed.version;
+                    let exact = self.exact && *version != self.wanted;
+                    if is_known_older(version) && !exact {
+                        return Ok(Some(agreed));
                     }
                     self.no_common(std::slice::from_ref(version))
                 }
-                Err(problem) => problem,
+                Err(reason) => malformed(INITIALIZE, reason),
             },
-            Err(error) => {
-                let error = error_data(error);
-                StartErrorKind::Refused {
-                    method: INITIALIZE,
-                    code: i64::from(error.code.0),
-                    message: error.message.into_owned(),
-                }
-            }
+            Err(failure) => self.problem(INITIALIZE, failure)?,
         };
         self.refused(problem)?;
         Ok(None)
     }
 
     /// Ends the handshake unless there is another request to wait for.
-    fn refused(&mut self, problem: StartErrorKind) -> Result<(), Failure> {
-        if self.may_fall_back || self.discovering || self.initializing {
+    fn refused(&mut self, problem: StartErrorKind) -> Result<(), Disagreement> {
+        if self.may_fall_back || self.discovering.is_some() || self.initializing.is_some() {
             self.refusal.get_or_insert(problem);
             return Ok(());
         }
@@ -244,14 +250,13 @@ impl State<'_> {
             (Some(first @ StartErrorKind::NoCommonRevision { .. }), _) => first,
             (_, last) => last,
         };
-        Err(problem.into())
+        Err(Disagreement::Start(problem))
     }
 
-    async fn fall_back(&mut self) -> Result<(), Failure> {
+    fn fall_back(&mut self) {
         if std::mem::take(&mut self.may_fall_back) {
-            self.send_initialize().await?;
+            self.initialize(ProtocolVersion::LATEST_WITH_INITIALIZE);
         }
-        Ok(())
     }
 
     fn no_common(&self, offered: &[ProtocolVersion]) -> StartErrorKind {
@@ -266,50 +271,68 @@ impl State<'_> {
         }
     }
 
-    async fn send_discover(&mut self) -> Result<(), Failure> {
-        self.discovering = true;
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": self.wanted,
-            "io.modelcontextprotocol/clientInfo": implementation(),
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let params = json!({ "_meta": meta });
-        self.request(DISCOVER_ID, DISCOVER, params).await
+    fn discover(&mut self) {
+        let (session, version) = (self.session, self.wanted.clone());
+        self.discovering = Some(Box::pin(async move {
+            let mut request = Request::new(DISCOVER, "");
+            request.version = Some(&version);
+            session.request_patiently(&request).await
+        }));
     }
 
-    async fn send_initialize(&mut self) -> Result<(), Failure> {
-        self.initializing = true;
-        let version = if self.wanted.has_initialize() {
-            self.wanted.clone()
-        } else {
-            ProtocolVersion::LATEST_WITH_INITIALIZE
-        };
-        let params = json!({
-            "protocolVersion": version,
-            "capabilities": {},
-            "clientInfo": implementation(),
-        });
-        self.request(INITIALIZE_ID, INITIALIZE, params).await
+    fn initialize(&mut self, version: ProtocolVersion) {
+        let session = self.session;
+        self.initializing = Some(Box::pin(async move {
+            let members = initialize_members(session, &version);
+            session
+                .request_patiently(&Request::new(INITIALIZE, &members))
+                .await
+        }));
     }
 
-    async fn request(&mut self, id: i64, method: &str, params: Value) -> Result<(), Failure> {
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
-            .await
-    }
-
-    async fn send(&mut self, message: &Value) -> Result<(), Failure> {
-        // A server that has closed its input is ending; its output tells when.
-        let _closed = self.streams.writer.write(&message.to_string());
-        Ok(())
+    /// What a failure says of the server; the connection's end ends it all.
+    fn problem(
+        &self,
+        method: &'static str,
+        failure: Failure,
+    ) -> Result<StartErrorKind, Disagreement> {
+        match failure {
+            Failure::Refused(error) => Ok(refused(method, error)),
+            // An older HTTP server refuses what it does not know by its status.
+            Failure::Lost(error) if self.may_fall_back && error.is_status() => {
+                Ok(malformed(method, error.reason))
+            }
+            Failure::Lost(error) => Err(Disagreement::Lost(error)),
+            Failure::TooLarge(limit) => Ok(malformed(
+                method,
+                format!("it is over the limit of {limit} bytes"),
+            )),
+            Failure::Timeout(_) => Ok(malformed(method, "there was none".to_owned())),
+            Failure::Malformed(reason) | Failure::Input(reason) => Ok(malformed(method, reason)),
+        }
     }
 }
 
-fn parse<T: DeserializeOwned>(
-    method: &'static str,
-    result: &RawValue,
-) -> Result<T, StartErrorKind> {
-    serde_json::from_str(result.get()).map_err(|error| StartErrorKind::Malformed {
+fn initialize_members(session: &Session, version: &ProtocolVersion) -> String {
+    let capabilities = envelope::capabilities(session.offers(), version);
+    let info = to_raw_value(&envelope::implementation());
+    let info = info.unwrap_or_else(|_| RawValue::NULL.to_owned());
+    let version = Value::from(version.as_str());
+    format!(r#""protocolVersion":{version},"capabilities":{capabilities},"clientInfo":{info}"#)
+}
+
+fn is_known_older(version: &ProtocolVersion) -> bool {
+    version.has_initialize() && ProtocolVersion::KNOWN_VERSIONS.contains(version)
+}
+
+fn malformed(method: &'static str, reason: String) -> StartErrorKind {
+    StartErrorKind::Malformed { method, reason }
+}
+
+fn refused(method: &'static str, error: ErrorData) -> StartErrorKind {
+    StartErrorKind::Refused {
         method,
-        reason: error.to_string(),
-    })
+        code: i64::from(error.code.0),
+        message: error.message.into_owned(),
+    }
 }

@@ -52,7 +52,7 @@ pub(crate) trait Incoming: fmt::Debug + Send + Sync {
 }
 
 /// On whose behalf a request is made.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Who {
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) tool: Arc<str>,
@@ -120,7 +120,9 @@ impl Inbox {
         // Revision 2025-03-26 has batches.
         if message.trim_ascii_start().starts_with(b"[")
             && let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(message)
-            && !batch.is_empty()
+            && batch
+                .iter()
+                .any(|message| parse(message.get().as_bytes()).is_some())
         {
             for message in batch {
                 match parse(message.get().as_bytes()) {
@@ -392,12 +394,6 @@ impl Flights {
     }
 }
 
-impl fmt::Debug for Who {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Who({:?})", self.tool)
-    }
-}
-
 /// A message, if it is one.
 fn parse(message: &[u8]) -> Option<Frame<'_>> {
     // An array would be taken for the members in their order.
@@ -492,7 +488,7 @@ mod tests {
                 r#"{"id":null}"#,
                 r#"{"id":1,"id":1}"#,
                 "[]",
-                "[1]",
+                "[1, 2]",
             ],
             expect![[r#"
                 1: waits

@@ -19,10 +19,10 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
     /// the message is a request.
     fn send<'a>(&'a self, message: Outgoing<'a>) -> BoxFuture<'a, Result<(), LinkError>>;
 
-    /// Sends a notification, or an answer to a request of the server's, and
-    /// neither waits for it nor tells what became of it. May be called from a
-    /// `Drop`.
-    fn post(&self, message: String);
+    /// Sends a notification, an answer to a request of the server's (`method` is
+    /// empty then), or a request whose answer nobody waits for, and neither
+    /// waits for it nor tells what became of it. May be called from a `Drop`.
+    fn post(&self, method: &str, message: String);
 
     /// Brings in what has arrived and delivers it to the inbox, and sees to it
     /// that `cx` is woken when more may have. Called with each poll of a flight
@@ -94,6 +94,11 @@ pub(crate) enum LinkErrorKind {
 }
 
 impl LinkError {
+    /// Whether it is an answer by HTTP status only.
+    pub(crate) fn is_status(&self) -> bool {
+        matches!(self.kind, LinkErrorKind::Status(_))
+    }
+
     /// The connection has ended.
     pub(crate) fn closed(reason: impl Into<String>, sent: bool) -> Self {
         Self {

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use crate::patience::Patience;
+
 /// What is said of one call. The default says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallOptions {
-    /// How long the call may take. Default: the server's own limit, which a
-    /// longer one does not lift. Past it the call ends as
+    /// How long the call may take, whatever the server reports of it. Default:
+    /// the server's own limits, which a longer one does not lift. Past it the
+    /// call ends as
     /// [`CallError::Timeout`](crate::CallError::Timeout).
     pub timeout: Option<Duration>,
     /// Where the script calls, for whoever is asked. Default: not known. It
@@ -24,10 +27,14 @@ pub struct Place {
 }
 
 impl CallOptions {
-    /// How long the call may take at a server with this limit.
-    pub(crate) fn limit(&self, configured: Duration) -> Duration {
-        self.timeout
-            .map_or(configured, |asked| asked.min(configured))
+    /// How long the call may take at a server with this patience.
+    pub(crate) fn patience(&self, configured: Patience) -> Patience {
+        Patience {
+            idle: configured.idle,
+            most: self
+                .timeout
+                .map_or(configured.most, |asked| asked.min(configured.most)),
+        }
     }
 }
 
@@ -37,17 +44,20 @@ mod tests {
 
     #[test]
     fn a_call_may_shorten_the_limit_and_not_lift_it() {
-        let limit = |timeout: Option<u64>| {
-            let timeout = timeout.map(Duration::from_millis);
+        let limits = |timeout: Option<u64>| {
             let options = CallOptions {
-                timeout,
+                timeout: timeout.map(Duration::from_millis),
                 ..CallOptions::default()
             };
-            options.limit(Duration::from_millis(100)).as_millis()
+            let Patience { idle, most } = options.patience(Patience {
+                idle: Duration::from_millis(50),
+                most: Duration::from_millis(100),
+            });
+            (idle.as_millis(), most.as_millis())
         };
-        assert_eq!(limit(None), 100);
-        assert_eq!(limit(Some(0)), 0);
-        assert_eq!(limit(Some(99)), 99);
-        assert_eq!(limit(Some(101)), 100);
+        assert_eq!(limits(None), (50, 100));
+        assert_eq!(limits(Some(0)), (50, 0));
+        assert_eq!(limits(Some(99)), (50, 99));
+        assert_eq!(limits(Some(101)), (50, 100));
     }
 }

@@ -9,9 +9,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::broker::Broker;
-use crate::connection::{Failure, too_large};
+use crate::caller::Caller;
+use crate::calls::Call;
 use crate::dry_run::{DryRun, Withheld, WithheldCalls};
 use crate::error::{CallError, code};
+use crate::failure::Failure;
 use crate::judge::{Case, Judge};
 use crate::ledger::{Entry, Ledger, LedgerLine, MAX_LINES, Outcome};
 use crate::options::CallOptions;
@@ -33,6 +35,7 @@ struct Inner {
     dry_run: Option<Arc<DryRun>>,
     withheld: WithheldCalls,
     ledger: Ledger,
+    caller: Option<Arc<dyn Caller>>,
 }
 
 impl Run {
@@ -42,6 +45,7 @@ impl Run {
                 broker,
                 dry_run: setup.dry_run.clone(),
                 withheld: WithheldCalls::default(),
+                caller: setup.caller.clone(),
                 judge: Judge::new(setup),
                 ledger: Ledger::new(),
             }),
@@ -130,19 +134,21 @@ impl Run {
                 ruling: Box::new(ruling),
             });
         }
-        drop(text);
-        let arguments = match arguments {
-            Value::Object(arguments) => arguments,
-            _ => JsonObject::new(),
-        };
         entry.sending(&ruling.to_string());
 
         let connection = match server.connection() {
             Ok(connection) => connection,
             Err(error) => return fail(entry, code::CONNECTION_CLOSED, &error.to_string()),
         };
-        let limit = options.limit(server.call_timeout());
-        let result = match connection.call(&target.tool, arguments, limit).await {
+        let call = Call {
+            tool: &target.tool,
+            arguments: &text,
+            caller: self.inner.caller.clone().unwrap_or_else(|| server.caller()),
+            patience: options.patience(server.patience()),
+            parameters: &[],
+            as_task: false,
+        };
+        let result = match connection.call(&call).await {
             Ok(result) => result,
             Err(Failure::Timeout(limit)) => {
                 let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
@@ -167,13 +173,14 @@ impl Run {
                         .and_then(|data| serde_json::value::to_raw_value(&data).ok()),
                 });
             }
-            Err(Failure::Lost(reason)) => return fail(entry, code::CONNECTION_CLOSED, &reason),
-            Err(Failure::TooLarge(limit)) => {
-                return fail(entry, code::RESULT_TOO_LARGE, &too_large(limit));
-            }
-            Err(Failure::Malformed(reason)) => {
-                let message = format!("the answer is malformed: {reason}");
-                return fail(entry, code::MALFORMED_RESULT, &message);
+            Err(failure) => {
+                let code = match &failure {
+                    Failure::TooLarge(_) => code::RESULT_TOO_LARGE,
+                    Failure::Malformed(_) => code::MALFORMED_RESULT,
+                    Failure::Input(_) => code::INPUT_REQUIRED,
+                    _ => code::CONNECTION_CLOSED,
+                };
+                return fail(entry, code, &connection.describe(&failure));
             }
         };
         match shape(&result, target.has_output_schema) {
@@ -200,7 +207,7 @@ impl Run {
             Shaped::InputRequired => fail(
                 entry,
                 code::INPUT_REQUIRED,
-                "the tool wants input before it goes on, which is not supported yet",
+                "the tool wants input in a way that the protocol revision it speaks does not have",
             ),
             Shaped::Malformed(reason) => {
                 let message = format!("the answer is malformed: {reason}");

@@ -15,7 +15,7 @@ use crate::caller::{Caller, Offers};
 use crate::envelope::{self, Meta};
 use crate::failure::Failure;
 use crate::flight::Flight;
-use crate::inbox::{Inbox, Incoming, Who};
+use crate::inbox::{Answer, Inbox, Incoming, Who};
 use crate::link::{Link, LinkError, Outgoing};
 use crate::patience::{Clock, Patience};
 use crate::secrets::Secrets;
@@ -180,6 +180,25 @@ impl Session {
             .map_err(|failure| self.sayable(failure))
     }
 
+    /// Sends a request and waits for its answer as long as it takes.
+    pub(crate) async fn request_patiently(&self, request: &Request<'_>) -> Answer {
+        let mut flight = self.open(request)?;
+        self.send(&mut flight, request).await?;
+        flight
+            .answer()
+            .await
+            .map_err(|failure| self.sayable(failure))
+    }
+
+    /// Sends a request whose answer nobody waits for. May be called from a
+    /// `Drop`.
+    pub(crate) fn send_off(&self, request: &Request<'_>) {
+        if let Ok(id) = self.inbox.open(None, false) {
+            self.inbox.forget(id);
+            self.link.post(request.method, self.text(id, request));
+        }
+    }
+
     /// Opens a flight for a request, which [`Session::send`] sends.
     pub(crate) fn open(&self, request: &Request<'_>) -> Result<Flight, Failure> {
         let who = request.who.clone();
@@ -192,12 +211,7 @@ impl Session {
         flight: &mut Flight,
         request: &Request<'_>,
     ) -> Result<(), Failure> {
-        let client = self.client(request);
-        let meta = Meta {
-            client: &client,
-            progress: request.who.is_some(),
-        };
-        let text = envelope::request(flight.id(), request.method, request.members, meta);
+        let text = self.text(flight.id(), request);
         let outgoing = Outgoing {
             text: &text,
             method: request.method,
@@ -208,16 +222,26 @@ impl Session {
         flight.send(outgoing).await
     }
 
-    /// Sends a notification without parameters.
-    pub(crate) fn notify(&self, method: &str) {
-        self.link.post(envelope::notification(method));
+    /// Sends a notification without parameters, before anything that is sent
+    /// afterwards.
+    pub(crate) async fn tell(&self, method: &str) -> Result<(), LinkError> {
+        let text = envelope::notification(method);
+        let outgoing = Outgoing {
+            text: &text,
+            method,
+            id: None,
+            name: None,
+            parameters: &[],
+        };
+        self.link.send(outgoing).await
     }
 
     /// Tells the server that the folders have changed, if it was told that it
     /// would be.
     pub(crate) fn roots_changed(&self) {
         if self.offers.roots && self.agreed().is_some() && !self.is_stateless() {
-            self.notify("notifications/roots/list_changed");
+            let method = "notifications/roots/list_changed";
+            self.link.post(method, envelope::notification(method));
         }
     }
 
@@ -225,6 +249,15 @@ impl Session {
     pub(crate) async fn close(&self) {
         self.asked.end();
         self.link.close().await;
+    }
+
+    fn text(&self, id: u64, request: &Request<'_>) -> String {
+        let client = self.client(request);
+        let meta = Meta {
+            client: &client,
+            progress: request.who.is_some(),
+        };
+        envelope::request(id, request.method, request.members, meta)
     }
 
     /// What a request says of the client.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use callgate_policy::{Grant, Rules, SessionGrants};
 
 use crate::ask::Asker;
+use crate::caller::Caller;
 use crate::dry_run::DryRun;
 use crate::keep::Keep;
 
@@ -33,6 +34,9 @@ pub struct RunSetup {
     pub lines: Option<LineText>,
     /// That only calls which read are made. Default: every call is.
     pub dry_run: Option<Arc<DryRun>>,
+    /// What can be done for servers while they work on its calls. Default:
+    /// whatever [`crate::ServerSpec::caller`] says.
+    pub caller: Option<Arc<dyn Caller>>,
 }
 
 impl RunSetup {
@@ -46,6 +50,7 @@ impl RunSetup {
             keep: None,
             lines: None,
             dry_run: None,
+            caller: None,
         }
     }
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::ProtocolVersion;
 
 use crate::auth::OAuth;
+use crate::caller::{Caller, NoCaller};
 use crate::source::Source;
 
 /// One server to start.
@@ -27,17 +29,25 @@ pub struct ServerSpec {
     /// Default: 30 s. Over it the server is [`crate::Status::Failed`]; the
     /// others go on.
     pub start_timeout: Duration,
-    /// How long one `tools/call` may take, from sending it to its result.
-    /// Default: 60 s. Over it the server is told that the call is cancelled and
-    /// the caller gets [`crate::CallError::Timeout`]. Waiting for a person's
-    /// answer does not count.
+    /// How long one `tools/call` may go without a sign of work: its result, or
+    /// progress that the server reports. Default: 60 s. Over it the server is
+    /// told that the call is cancelled and the caller gets
+    /// [`crate::CallError::Timeout`]. Waiting for a person's answer does not
+    /// count, whether the broker asks or the server.
     pub call_timeout: Duration,
+    /// How long one `tools/call` may take in all, whatever the server reports.
+    /// Default: 10 minutes. Over it the same happens, and a person's answer does
+    /// not count either.
+    pub max_call_time: Duration,
     /// The largest message taken from the server, in bytes of JSON. Default:
     /// 64 MiB. Over it the call that it answers ends in
     /// [`crate::CallError::Protocol`] with [`crate::code::RESULT_TOO_LARGE`];
     /// the connection stays up. It bounds one message, not the sum of the
     /// messages in flight.
     pub max_message_bytes: usize,
+    /// What can be done for the server while it works: what this offers is
+    /// announced to it. Default: nothing.
+    pub caller: Arc<dyn Caller>,
 }
 
 impl ServerSpec {
@@ -80,7 +90,9 @@ impl ServerSpec {
             trusted: false,
             start_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(60),
+            max_call_time: Duration::from_secs(600),
             max_message_bytes: 64 << 20,
+            caller: Arc::new(NoCaller),
         }
     }
 }

@@ -5,19 +5,23 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use rmcp::model::{ProtocolVersion, ServerPeerInfo};
+use rmcp::model::ProtocolVersion;
 use tokio::time::Instant;
 
-use crate::broker::{Ready, ServerInfo};
-use crate::client::Client;
-use crate::connection::{Connection, Failure as CallFailure};
+use crate::broker::Ready;
+use crate::connection::Connection;
 use crate::error::{StartError, StartErrorKind};
-use crate::handshake::{self, Opening, shake};
+use crate::failure::Failure;
+use crate::handshake::{DISCOVER_PATIENCE, Disagreement, Opening, shake};
+use crate::inbox::Inbox;
+use crate::link::Link;
+use crate::old::Old;
 use crate::process::{Process, Started};
 use crate::results::Results;
 use crate::secrets::Secrets;
+use crate::session::Session;
 use crate::spec::{EraSetting, Revision, ServerSpec, Stdio, Transport};
-use crate::stdio_old::{StdioTransport, Streams};
+use crate::stdio::StdioLink;
 
 /// How long a server that closed its output has to exit, for the message.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -106,7 +110,8 @@ impl Attempt<'_> {
                     .await
                     .map_err(|_| self.timed_out("waiting for its handshake"))??;
                 let (name, secrets) = (Arc::clone(&self.name), self.secrets.clone());
-                Ok(Connection::new(name, service, results, None, secrets))
+                let old = Old::new(name, service, results, secrets.clone());
+                Ok(Connection::old(old, secrets))
             }
         }
     }
@@ -133,8 +138,8 @@ impl Attempt<'_> {
                 Ok(connection) => {
                     if self.spec.era == EraSetting::Auto {
                         let older = connection
-                            .info()
-                            .is_some_and(|info| info.protocol_version.has_initialize());
+                            .agreed()
+                            .is_some_and(|agreed| agreed.version.has_initialize());
                         remember(stdio, older);
                     }
                     return Ok(connection);
@@ -162,44 +167,42 @@ impl Attempt<'_> {
             stdin,
             stdout,
         } = Process::start(stdio).await?;
-        let mut streams = Streams::new(stdin, stdout, self.spec.max_message_bytes);
-        let agreed =
-            tokio::time::timeout_at(self.deadline, shake(&self.name, &mut streams, opening)).await;
-        let problem = match agreed {
-            Ok(Ok(info)) => return Ok(self.serve(process, streams, info)),
-            Ok(Err(handshake::Failure::Start(kind))) => kind,
-            Ok(Err(handshake::Failure::Ended)) => match process.ended(LAST_WORDS).await {
+        let inbox = Inbox::new(Arc::clone(&self.name), self.spec.max_message_bytes);
+        let link = StdioLink::new(stdin, stdout, Arc::clone(&inbox));
+        let session = self.session(inbox, link);
+        let shaken = shake(&session, opening, DISCOVER_PATIENCE);
+        let problem = match tokio::time::timeout_at(self.deadline, shaken).await {
+            Ok(Ok(())) => return Ok(Connection::new(session, Some(process))),
+            Ok(Err(Disagreement::Start(kind))) => kind,
+            Ok(Err(Disagreement::Lost(_))) => match process.ended(LAST_WORDS).await {
                 Some(status) => StartErrorKind::Exited { status },
                 None => StartErrorKind::ClosedOutput,
             },
             Err(_) => self.timed_out("waiting for its handshake"),
         };
-        drop(streams);
+        session.close().await;
         self.stderr = process.stderr_tail();
         Err(problem)
     }
 
-    fn serve(&self, process: Process, streams: Streams, info: ServerPeerInfo) -> Connection {
-        let results = Arc::new(Results::default());
-        let client = Client {
-            server: Arc::clone(&self.name),
-            version: info.protocol_version.clone(),
-        };
-        let junk = Arc::clone(&streams.junk);
-        let transport = StdioTransport::new(Arc::clone(&self.name), streams, Arc::clone(&results));
-        let service = rmcp::service::serve_directly(client, transport, Some(info));
-        let (name, secrets) = (Arc::clone(&self.name), self.secrets.clone());
-        Connection::new(name, service, results, Some((process, junk)), secrets)
+    fn session(&self, inbox: Arc<Inbox>, link: Arc<dyn Link>) -> Arc<Session> {
+        Session::new(
+            Arc::clone(&self.name),
+            inbox,
+            link,
+            Arc::clone(&self.spec.caller),
+            self.secrets.clone(),
+        )
     }
 
     async fn list(&self, connection: &Connection) -> Result<Ready, StartErrorKind> {
         let listed = connection.list_tools(self.spec.start_timeout);
         let listing = match tokio::time::timeout_at(self.deadline, listed).await {
             Ok(Ok(listing)) => listing,
-            Err(_) | Ok(Err(CallFailure::Timeout(_))) => {
+            Err(_) | Ok(Err(Failure::Timeout(_))) => {
                 return Err(self.timed_out("waiting for its list of tools"));
             }
-            Ok(Err(CallFailure::Refused(error))) => {
+            Ok(Err(Failure::Refused(error))) => {
                 return Err(StartErrorKind::Refused {
                     method: "tools/list",
                     code: i64::from(error.code.0),
@@ -214,28 +217,22 @@ impl Attempt<'_> {
             }
         };
         let mut warnings = listing.warnings;
-        let junk = connection.junk_lines();
+        let junk = connection.junk();
         if junk > 0 {
             warnings.push(format!(
                 "{junk} lines on its standard output were no MCP messages and were ignored; a \
                  server should log to stderr"
             ));
         }
-        let info = connection.info();
-        let info = info.as_deref();
+        let agreed = connection.agreed();
+        let version = agreed.as_ref().map(|agreed| &agreed.version);
         Ok(Ready {
             tools: listing.tools,
-            protocol_version: info
-                .map_or(&ProtocolVersion::LATEST, |info| &info.protocol_version)
-                .to_string(),
-            server_info: info
-                .and_then(|info| info.server_info.as_ref())
-                .map(|info| ServerInfo {
-                    name: info.name.clone(),
-                    title: info.title.clone(),
-                    version: info.version.clone(),
-                }),
-            instructions: info.and_then(|info| info.instructions.clone()),
+            protocol_version: version.unwrap_or(&ProtocolVersion::LATEST).to_string(),
+            server_info: agreed
+                .as_ref()
+                .and_then(|agreed| agreed.server_info.clone()),
+            instructions: agreed.and_then(|agreed| agreed.instructions),
             warnings,
         })
     }

@@ -72,7 +72,7 @@ async fn results_of_every_kind() {
     )
     .await;
     check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", tool: "not_an_object", code: -32051, message: "the answer is malformed: invalid type: integer `7`, expected the object that tools/call answers at line 1 column 1", data: None }"#]]).await;
-    check("input_required", json!({}), expect![[r#"Protocol { server: "flaky", tool: "input_required", code: -32052, message: "the tool wants input before it goes on, which is not supported yet", data: None }"#]]).await;
+    check("input_required", json!({}), expect![[r#"Protocol { server: "flaky", tool: "input_required", code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None }"#]]).await;
     check("no_such_tool", json!({}), expect![[r#"Protocol { server: "flaky", tool: "no_such_tool", code: -32602, message: "no tool `no_such_tool`", data: None }"#]]).await;
 
     let mut typed = target(&server, "json_text");

@@ -1,0 +1,226 @@
+//! `tools/call`, and the rounds it may take: a result that wants input is
+//! answered and the call made again, and a task is polled to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memchr::memmem;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::sleep;
+
+use crate::asked::Asking;
+use crate::caller::Caller;
+use crate::failure::Failure;
+use crate::inbox::Who;
+use crate::input::{Asks, answer};
+use crate::patience::{Clock, Patience};
+use crate::session::{Request, Session};
+use crate::tasks;
+
+/// How often one call may want input. A server that has not got what it needs
+/// by then is going round in circles.
+const MAX_ROUNDS: u32 = 10;
+/// How much one result may ask for.
+const MAX_INPUTS: usize = 16;
+/// The longest state that is sent back, in bytes of JSON.
+const MAX_STATE_BYTES: usize = 1 << 20;
+/// How long to wait before a call is made again that wants no input, but only
+/// to be made again; doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// One call of a tool.
+#[derive(Clone)]
+pub(crate) struct Call<'a> {
+    pub(crate) tool: &'a str,
+    /// A JSON object.
+    pub(crate) arguments: &'a str,
+    /// On whose behalf.
+    pub(crate) caller: Arc<dyn Caller>,
+    pub(crate) patience: Patience,
+    /// Arguments that are headers too, for HTTP.
+    pub(crate) parameters: &'a [(String, String)],
+    /// Whether the tool can only be called as a task (2025-11-25).
+    pub(crate) as_task: bool,
+}
+
+/// What a result of the newest revision wants before there is a result.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InputRequired<'a> {
+    #[serde(default)]
+    input_requests: Option<serde_json::Map<String, Value>>,
+    /// A JSON string, sent back as it came.
+    #[serde(borrow, default)]
+    request_state: Option<&'a RawValue>,
+}
+
+impl Session {
+    /// Calls a tool and returns the `result` member of the last answer.
+    pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Box<RawValue>, Failure> {
+        let Patience { idle, most } = call.patience;
+        self.rounds(call).await.map_err(|failure| match failure {
+            // Of the whole, not of what was left of it.
+            Failure::Timeout(limit) if limit != idle => Failure::Timeout(most),
+            other => other,
+        })
+    }
+
+    async fn rounds(&self, call: &Call<'_>) -> Result<Box<RawValue>, Failure> {
+        let clock = Clock::start(call.patience, &self.asked);
+        let mut members = String::with_capacity(call.arguments.len() + call.tool.len() + 32);
+        members.push_str(r#""name":"#);
+        members.push_str(&Value::from(call.tool).to_string());
+        members.push_str(r#","arguments":"#);
+        members.push_str(call.arguments);
+        if call.as_task {
+            members.push_str(r#","task":{}"#);
+        }
+        let first = members.len();
+        for round in 0..=MAX_ROUNDS {
+            let request = Request {
+                method: "tools/call",
+                members: &members,
+                name: Some(call.tool),
+                parameters: call.parameters,
+                who: Some(Who {
+                    caller: Arc::clone(&call.caller),
+                    tool: call.tool.into(),
+                }),
+                version: None,
+            };
+            let result = self.request(request, clock.rest(&self.asked)).await?;
+            match self.kind(&result)? {
+                Kind::Complete => return Ok(result),
+                Kind::Task => return tasks::follow(self, call, &result, clock).await,
+                Kind::InputRequired => {}
+            }
+            members.truncate(first);
+            self.add_input(call, &result, round, &mut members).await?;
+        }
+        Err(Failure::Input(format!(
+            "the tool still wants input after {MAX_ROUNDS} rounds of it"
+        )))
+    }
+
+    /// Answers everything that a map of requests asks for, as the members of
+    /// an object.
+    pub(crate) async fn inputs(
+        &self,
+        call: &Call<'_>,
+        requests: &serde_json::Map<String, Value>,
+    ) -> Result<String, Failure> {
+        if requests.len() > MAX_INPUTS {
+            let many = requests.len();
+            return Err(Failure::Input(format!(
+                "the tool asks for {many} things at once, and {MAX_INPUTS} are the most"
+            )));
+        }
+        let offers = call.caller.offers();
+        let mut responses = serde_json::Map::new();
+        for (key, request) in requests {
+            let method = request.get("method").and_then(Value::as_str);
+            let method = method.unwrap_or_default();
+            let Some(asks) = Asks::of(method) else {
+                return Err(Failure::Input(
+                    "the tool asks for something that clients do not know".to_owned(),
+                ));
+            };
+            let none = Value::Object(serde_json::Map::new());
+            let params = request.get("params").unwrap_or(&none);
+            let answered = match asks.declined(offers, params) {
+                Some(declined) => declined,
+                None => {
+                    let _asking = Asking::start(self);
+                    answer(asks, &*call.caller, &self.server, Some(call.tool), params).await
+                }
+            };
+            let answered = answered.map_err(|error| {
+                Failure::Input(format!(
+                    "the tool asks for {method}, which it cannot have: {}",
+                    error.message
+                ))
+            })?;
+            responses.insert(key.clone(), answered);
+        }
+        Ok(Value::Object(responses).to_string())
+    }
+
+    /// Adds what a result wants to the next try.
+    async fn add_input(
+        &self,
+        call: &Call<'_>,
+        result: &RawValue,
+        round: u32,
+        members: &mut String,
+    ) -> Result<(), Failure> {
+        let wanted: InputRequired<'_> = serde_json::from_str(result.get())
+            .map_err(|error| Failure::Malformed(error.to_string()))?;
+        if wanted.input_requests.is_none() && wanted.request_state.is_none() {
+            let reason = "it wants input and does not say which".to_owned();
+            return Err(Failure::Malformed(reason));
+        }
+        match &wanted.input_requests {
+            Some(requests) => {
+                let responses = self.inputs(call, requests).await?;
+                members.push_str(r#","inputResponses":"#);
+                members.push_str(&responses);
+            }
+            None => sleep(FIRST_PAUSE.saturating_mul(1 << round.min(5))).await,
+        }
+        if let Some(state) = wanted.request_state {
+            if state.get().len() > MAX_STATE_BYTES || !state.get().starts_with('"') {
+                let reason =
+                    format!("its requestState is no text of up to {MAX_STATE_BYTES} bytes");
+                return Err(Failure::Malformed(reason));
+            }
+            members.push_str(r#","requestState":"#);
+            members.push_str(state.get());
+        }
+        Ok(())
+    }
+
+    /// What sort of result it is. Large results are not parsed for it.
+    fn kind(&self, result: &RawValue) -> Result<Kind, Failure> {
+        let text = result.get().as_bytes();
+        if !self.is_stateless() {
+            // Only a server that was asked for one, or that errs, gives a task.
+            let may_be_task = memmem::find(text, br#""taskId""#).is_some();
+            return Ok(match may_be_task && tasks::is_task(result) {
+                true => Kind::Task,
+                false => Kind::Complete,
+            });
+        }
+        if memmem::find(text, br#""resultType":"complete""#).is_some() {
+            return Ok(Kind::Complete);
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Typed {
+            #[serde(default)]
+            result_type: Option<String>,
+        }
+        let typed = serde_json::from_str::<Typed>(result.get());
+        match typed
+            .map(|typed| typed.result_type)
+            .as_ref()
+            .map(|kind| kind.as_deref())
+        {
+            Ok(None | Some("complete")) => Ok(Kind::Complete),
+            Ok(Some("input_required")) => Ok(Kind::InputRequired),
+            Ok(Some("task")) => Ok(Kind::Task),
+            // What is no object is the shaping's to complain about.
+            Err(_) => Ok(Kind::Complete),
+            Ok(Some(_)) => Err(Failure::Malformed(
+                "its resultType is none that clients know".to_owned(),
+            )),
+        }
+    }
+}
+
+enum Kind {
+    Complete,
+    InputRequired,
+    Task,
+}
