@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use callgate_broker::{Asker, Broker, CallError, Keep, NobodyToAsk, ServerSpec, Status};
+use callgate_broker::{Asker, Broker, CallError, Keep, NobodyToAsk, ServerSpec, Status, Transport};
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::{Hints, KnownTool, Rules, SessionGrants, Verdict};
 use callgate_rust_types::RustTypes;
@@ -21,6 +21,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::auth::{Browser, OpenUrl};
 use crate::calls::{self, Calls};
 use crate::check::{Check, CheckMode, CheckStatus, Places, TypeCheck};
 use crate::config::Config;
@@ -67,6 +68,7 @@ pub struct GateBuilder {
     limits: Limits,
     asker: Arc<dyn Asker>,
     keep: Option<Arc<dyn Keep>>,
+    browser: Option<Browser>,
     worker: WorkerProgram,
     spares: usize,
     check: CheckMode,
@@ -81,6 +83,7 @@ impl Default for GateBuilder {
             limits: Limits::default(),
             asker: Arc::new(NobodyToAsk),
             keep: None,
+            browser: None,
             worker: WorkerProgram::CurrentExe,
             spares: 1,
             check: CheckMode::default(),
@@ -142,6 +145,14 @@ impl GateBuilder {
         self
     }
 
+    /// Who shows a person the page of a login that a call waits for. Default:
+    /// nobody, and such a call fails and says which login to make. The login
+    /// has five minutes, within the time limit of the call.
+    pub fn browser(mut self, browser: Arc<dyn OpenUrl>) -> Self {
+        self.browser = Some(Browser(browser));
+        self
+    }
+
     /// The worker binary. Default: this executable started again, which needs
     /// [`worker_main_if_requested`](crate::worker_main_if_requested) first
     /// thing in its `main`.
@@ -179,7 +190,14 @@ impl GateBuilder {
     /// [`BuildError`] for settings that cannot work. Servers that do not start
     /// are not an error: the others go on, and [`Gate::unavailable`] says
     /// which and why.
-    pub async fn build(self) -> Result<Gate, BuildError> {
+    pub async fn build(mut self) -> Result<Gate, BuildError> {
+        for server in &mut self.servers {
+            if let Transport::Http(http) = &mut server.transport
+                && let Some(oauth) = &mut http.oauth
+            {
+                oauth.browser = oauth.browser.take().or_else(|| self.browser.clone());
+            }
+        }
         let mut names: Vec<&str> = self
             .servers
             .iter()

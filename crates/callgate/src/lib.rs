@@ -30,6 +30,7 @@
 //! This is the one public crate; the `callgate-*` crates under it are
 //! internal and change without notice.
 
+pub mod auth;
 mod calls;
 mod check;
 pub mod config;
@@ -43,8 +44,8 @@ mod request;
 
 pub use callgate_broker::{
     Answer, Asker, CallError, Changed, Done, DryRun, EraSetting, Http, Keep, LedgerLine,
-    NobodyToAsk, Outcome, Question, Ruling, ScriptLine, ServerSpec, Stdio, Transport, Withheld,
-    ask_with,
+    NobodyToAsk, Origin, Outcome, Question, Ruling, ScriptLine, ServerSpec, Source, SourceError,
+    Stdio, Transport, Withheld, ask_with,
 };
 pub use callgate_policy::{
     Because, Decision, Definition, DefinitionHash, Grant, Leave, PatternError, Rules,

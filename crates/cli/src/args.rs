@@ -81,6 +81,9 @@ pub enum Command {
     /// Serve the one tool run_script as an MCP server over stdio
     Serve(ServeArgs),
 
+    /// Log in at HTTP servers, and see and end logins
+    Auth(crate::auth::AuthArgs),
+
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  callgate completions bash > ~/.local/share/bash-completion/completions/callgate"

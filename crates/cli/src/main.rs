@@ -3,6 +3,7 @@
 
 mod args;
 mod ask;
+mod auth;
 mod commands;
 mod grants;
 mod print;

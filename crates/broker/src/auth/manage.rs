@@ -66,6 +66,14 @@ pub struct LoginStatus {
     pub file: PathBuf,
 }
 
+impl LoginStatus {
+    /// How long the access token is still good for, if that is known.
+    pub fn ends_in(&self) -> Option<Duration> {
+        let left = self.expires_at?.saturating_sub(tokens::now());
+        Some(Duration::from_secs(left))
+    }
+}
+
 /// What came of logging out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -38,6 +38,7 @@ pub(super) const SERVER: Keys = Keys {
         "cwd",
         "url",
         "headers",
+        "oauth",
         "disabled",
         "trusted",
         "protocol",
@@ -68,12 +69,40 @@ pub(super) const SERVER: Keys = Keys {
             "write the tools under \"permissions\", \"allow\"",
         ),
         ("name", "the server's key is its name"),
-        ("oauth", "write an \"Authorization\" header"),
         ("sandboxEnabled", "servers run with the rights of this user"),
         ("timeout", "write \"callTimeout\", such as \"60s\""),
         ("tools", "write the tools under \"permissions\""),
         ("trust", "write \"trusted\""),
         ("version", "it is a note of VS Code"),
+    ],
+};
+
+/// Keys of a value that is looked up.
+pub(super) const SOURCE: Keys = Keys {
+    ours: &["command", "timeout", "keyring", "prefix"],
+    others: &[],
+};
+
+/// Keys of an entry in the keyring.
+pub(super) const KEYRING: Keys = Keys {
+    ours: &["service", "account"],
+    others: &[],
+};
+
+/// Keys of `oauth`.
+pub(super) const OAUTH: Keys = Keys {
+    ours: &[
+        "clientId",
+        "clientSecret",
+        "clientMetadataUrl",
+        "scopes",
+        "grant",
+        "redirectPort",
+        "tokens",
+    ],
+    others: &[
+        ("authServerMetadataUrl", "it is found out from the server"),
+        ("callbackPort", "write \"redirectPort\""),
     ],
 };
 
@@ -112,6 +141,8 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("serverUrl", "url"),
     ("transport", "type"),
     ("transportType", "type"),
+    ("user", "account"),
+    ("username", "account"),
     ("workingDirectory", "cwd"),
 ];
 

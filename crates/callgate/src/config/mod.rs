@@ -14,9 +14,11 @@ mod expand;
 mod find;
 mod insert;
 mod keys;
+mod oauth;
 mod reader;
 mod sections;
 mod server;
+mod source;
 #[cfg(test)]
 mod tests;
 mod units;

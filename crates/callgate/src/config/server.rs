@@ -1,7 +1,6 @@
 //! One server of the configuration.
 
-use std::collections::BTreeMap;
-
+use callgate_broker::auth::OAuth;
 use callgate_broker::{EraSetting, Http, ServerSpec, Stdio, Transport};
 use jsonc_parser::ast::ObjectProp;
 use jsonc_parser::common::{Range, Ranged};
@@ -9,7 +8,9 @@ use url::Url;
 
 use super::error::ConfigErrorKind;
 use super::keys::{self, closest};
+use super::oauth;
 use super::reader::{Reader, name_range};
+use super::source::values;
 use super::units::parse_duration;
 
 /// What the file says of one server.
@@ -129,7 +130,7 @@ fn transport_kind<'o, 't: 'o>(
         Kind::Http
     };
     let foreign: &[&str] = match kind {
-        Kind::Stdio => &["url", "headers"],
+        Kind::Stdio => &["url", "headers", "oauth"],
         Kind::Http => &["command", "args", "env", "cwd"],
     };
     let of = match kind {
@@ -204,10 +205,11 @@ fn stdio<'o, 't: 'o>(
             .filter_map(|(text, range)| reader.expand(text, range, &what))
             .collect()
     });
-    let env = get("env").map(|property| pairs(reader, property, what, check_variable));
+    let env = get("env").map(|property| values(reader, property, what, check_variable));
     let folder = reader.variables.folder.to_owned();
     let cwd = get("cwd").and_then(|property| expanded(reader, property, what));
     let command = command?;
+    let env = env.unwrap_or_default();
     let is_path = command.contains('/') || command.contains(std::path::MAIN_SEPARATOR);
     Some(Transport::Stdio(Stdio {
         command: if is_path {
@@ -216,9 +218,9 @@ fn stdio<'o, 't: 'o>(
             command
         },
         args: args.unwrap_or_default(),
-        env: env.unwrap_or_default(),
+        env: env.known,
+        env_from: env.from,
         cwd: cwd.map(|cwd| folder.join(cwd)),
-        ..Stdio::default()
     }))
 }
 
@@ -227,7 +229,7 @@ fn http<'o, 't: 'o>(
     what: &str,
     get: &impl Fn(&str) -> Option<&'o ObjectProp<'t>>,
 ) -> Option<Transport> {
-    let headers = get("headers").map(|property| pairs(reader, property, what, check_header));
+    let headers = get("headers").map(|property| values(reader, property, what, check_header));
     let property = get("url")?;
     let url = expanded(reader, property, what)?;
     // The URL itself is not shown: it may hold a key.
@@ -249,10 +251,28 @@ fn http<'o, 't: 'o>(
         );
         return None;
     }
+    let headers = headers.unwrap_or_default();
+    let mut names = headers.known.keys().chain(headers.from.keys());
+    let authorized = names.any(|name| name.eq_ignore_ascii_case("authorization"));
+    let oauth = match get("oauth") {
+        None => Some(OAuth::default()),
+        Some(property) => {
+            let oauth = oauth::read(reader, property, what)?;
+            if authorized && oauth.is_some() {
+                reader.error(
+                    name_range(property),
+                    ConfigErrorKind::Key,
+                    format!("{what} has \"oauth\" and an \"Authorization\" header; keep one"),
+                );
+            }
+            oauth
+        }
+    };
     Some(Transport::Http(Http {
         url,
-        headers: headers.unwrap_or_default(),
-        ..Http::default()
+        headers: headers.known,
+        headers_from: headers.from,
+        oauth,
     }))
 }
 
@@ -265,42 +285,6 @@ pub(super) fn expanded(
     let text = reader.string(property, what)?;
     let what = format!("\"{}\" in {what}", property.name.as_str());
     reader.expand(text, property.value.range(), &what)
-}
-
-/// `env` or `headers`: an object of strings, whose values are never shown.
-fn pairs(
-    reader: &mut Reader<'_>,
-    property: &ObjectProp<'_>,
-    what: &str,
-    check: impl Fn(&str, &str) -> Result<(), String>,
-) -> BTreeMap<String, String> {
-    let Some(object) = reader.object(property, what) else {
-        return BTreeMap::new();
-    };
-    let what = format!("\"{}\" in {what}", property.name.as_str());
-    reader.no_duplicates(object, &what);
-    let mut pairs = BTreeMap::new();
-    for property in &object.properties {
-        let name = property.name.as_str();
-        let Some(text) = reader.string(property, &what) else {
-            continue;
-        };
-        let entry = format!("\"{name}\" of {what}");
-        let Some(value) = reader.expand(text, property.value.range(), &entry) else {
-            continue;
-        };
-        match check(name, &value) {
-            Ok(()) => {
-                pairs.insert(name.to_owned(), value);
-            }
-            Err(message) => reader.error(
-                name_range(property),
-                ConfigErrorKind::Value,
-                format!("{entry} {message}"),
-            ),
-        }
-    }
-    pairs
 }
 
 fn check_variable(name: &str, _value: &str) -> Result<(), String> {

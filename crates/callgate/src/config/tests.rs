@@ -9,6 +9,7 @@ use expect_test::{Expect, expect};
 use super::*;
 
 mod amend;
+mod credentials;
 mod files;
 mod servers;
 mod units;
@@ -276,7 +277,7 @@ fn keys_that_mean_nothing() {
         r#""commnad": "git", "colour": "red""#,
         expect![[r#"
             callgate.json:2:9: unknown key "commnad" in server "git"; did you mean "command"?
-            callgate.json:2:27: unknown key "colour" in server "git"; remove it, or use one of type, command, args, env, cwd, url, headers, disabled, trusted, protocol, startTimeout, callTimeout
+            callgate.json:2:27: unknown key "colour" in server "git"; remove it, or use one of type, command, args, env, cwd, url, headers, oauth, disabled, trusted, protocol, startTimeout, callTimeout
         "#]],
     );
     check_server(

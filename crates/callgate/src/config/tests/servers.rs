@@ -168,7 +168,7 @@ fn values_of_servers() {
         expect![[r#"
             callgate.json:2:35: "A=B" of "env" in server "git" is no name for an environment variable; use letters, digits and _
             callgate.json:2:53: "" of "env" in server "git" is no name for an environment variable; use letters, digits and _
-            callgate.json:2:66: "P" in "env" in server "git" must be a string, and this is a number
+            callgate.json:2:66: "P" in "env" in server "git" must be a string, or an object with "command" or "keyring", and this is a number
         "#]],
     );
     check_server(

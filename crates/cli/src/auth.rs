@@ -1,0 +1,257 @@
+//! `callgate auth`: logins at HTTP servers.
+
+use std::io::{self, IsTerminal as _};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use anyhow::bail;
+use callgate::auth::{self, Kept, LoggedOut, LoginRequest, LoginStatus, OpenUrl};
+use callgate::{ServerSpec, Transport};
+use clap::{Args, Subcommand};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
+use crate::{print, session};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0 done, or logged in   1 the login failed, or there is none (status)
+  2 usage or configuration error   130 interrupted";
+
+/// Flags of `auth`.
+#[derive(Debug, Args)]
+pub struct AuthArgs {
+    #[command(subcommand)]
+    command: AuthCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum AuthCommand {
+    /// Log in at a server with a browser, and keep its tokens
+    #[command(after_help = EXIT_CODES)]
+    Login(LoginArgs),
+
+    /// Say where there are logins, and until when; prints no token
+    #[command(after_help = EXIT_CODES)]
+    Status {
+        /// The server, by its name in the configuration; all if none is named
+        server: Option<String>,
+    },
+
+    /// Delete a server's tokens, and have them taken back where that is offered
+    #[command(after_help = EXIT_CODES)]
+    Logout {
+        /// The server, by its name in the configuration
+        server: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct LoginArgs {
+    /// The server, by its name in the configuration
+    server: String,
+
+    /// A scope to ask for, besides those granted before; may be repeated
+    #[arg(long = "scope", value_name = "SCOPE")]
+    scopes: Vec<String>,
+
+    /// Open the login's page in a browser, besides printing its URL
+    #[arg(long)]
+    browser: bool,
+
+    /// Print the URL and wait, also without a terminal
+    #[arg(long, conflicts_with = "browser")]
+    no_browser: bool,
+}
+
+/// Runs the command and gives the exit code.
+pub async fn execute(config: Option<&Path>, args: AuthArgs) -> anyhow::Result<u8> {
+    let config = session::required_configuration(config)?;
+    let cancel = session::cancel_on_signal()?;
+    let done = async {
+        match args.command {
+            AuthCommand::Login(args) => login(named(&config.servers, &args.server)?, args).await,
+            AuthCommand::Status {
+                server: Some(server),
+            } => status(&[named(&config.servers, &server)?]).await,
+            AuthCommand::Status { server: None } => {
+                let takes_login = |server: &&ServerSpec| match &server.transport {
+                    Transport::Http(http) => http.takes_login(),
+                    Transport::Stdio(_) => false,
+                };
+                let servers: Vec<_> = config.servers.iter().filter(takes_login).collect();
+                status(&servers).await
+            }
+            AuthCommand::Logout { server } => logout(named(&config.servers, &server)?).await,
+        }
+    };
+    tokio::select! {
+        code = done => code,
+        () = cancel.cancelled() => Ok(session::INTERRUPTED),
+    }
+}
+
+async fn login(server: &ServerSpec, args: LoginArgs) -> anyhow::Result<u8> {
+    let attended = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if !attended && !args.no_browser {
+        bail!(
+            "a login needs a person, and there is no terminal; run it in one, or with \
+             --no-browser if somebody sees what it prints"
+        );
+    }
+    let mut request = LoginRequest::new(Arc::new(Page { open: args.browser }));
+    for scopes in &args.scopes {
+        request
+            .scopes
+            .extend(scopes.split_whitespace().map(str::to_owned));
+    }
+    match auth::login(server, request).await {
+        Ok(status) => {
+            print::out(&format!("{}: {}", server.name, text(&status)))?;
+            if status.kept == Kept::File {
+                print::err(&format!(
+                    "the tokens are in {}, which only you can read; a keyring would be safer\n",
+                    status.file.display()
+                ));
+            }
+            Ok(0)
+        }
+        Err(error) => {
+            print::error(&error.to_string());
+            Ok(1)
+        }
+    }
+}
+
+async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
+    let mut code = 0;
+    for server in servers {
+        match auth::status(server).await {
+            Ok(Some(status)) => {
+                if status.expired && !status.renewable {
+                    code = 1;
+                }
+                print::out(&format!("{}: {}", server.name, text(&status)))?;
+            }
+            Ok(None) => {
+                code = 1;
+                print::out(&format!("{}: not logged in\n", server.name))?;
+            }
+            Err(error) => {
+                code = 1;
+                print::error(&error.to_string());
+            }
+        }
+    }
+    Ok(code)
+}
+
+async fn logout(server: &ServerSpec) -> anyhow::Result<u8> {
+    let name = &server.name;
+    match auth::logout(server).await {
+        Ok(LoggedOut::WasNot) => print::out(&format!("{name}: was not logged in\n"))?,
+        Ok(LoggedOut::Revoked) => print::out(&format!(
+            "{name}: logged out; the tokens are deleted and taken back\n"
+        ))?,
+        Ok(_) => print::out(&format!(
+            "{name}: logged out; the tokens are deleted here, and the authorization server was \
+             not told\n"
+        ))?,
+        Err(error) => {
+            print::error(&error.to_string());
+            return Ok(1);
+        }
+    }
+    Ok(0)
+}
+
+fn named<'a>(servers: &'a [ServerSpec], name: &str) -> anyhow::Result<&'a ServerSpec> {
+    match servers.iter().find(|server| server.name == name) {
+        Some(server) => Ok(server),
+        None => bail!(
+            "no server is named {name:?}; there are: {}",
+            servers
+                .iter()
+                .map(|server| server.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+    }
+}
+
+fn text(status: &LoginStatus) -> String {
+    let ends = match (status.expired, status.renewable, status.ends_in()) {
+        (true, true, _) => "the token has ended and is renewed when it is needed".to_owned(),
+        (true, false, _) => "the token has ended; log in again".to_owned(),
+        (false, renewable, ends_in) => {
+            let ends = match ends_in {
+                Some(left) => format!("for {}", duration(left.as_secs())),
+                None => "until the server refuses the token".to_owned(),
+            };
+            if renewable {
+                format!("{ends}, then renewed")
+            } else {
+                ends
+            }
+        }
+    };
+    let scopes = if status.scopes.is_empty() {
+        "none named".to_owned()
+    } else {
+        status.scopes.join(" ")
+    };
+    let kept = match status.kept {
+        Kept::Keyring => "in the keyring".to_owned(),
+        _ => format!("in {}", status.file.display()),
+    };
+    format!(
+        "logged in, {ends}\n  at:     {}\n  for:    {}\n  client: {}\n  scopes: {scopes}\n  \
+         tokens: {kept}\n",
+        status.issuer, status.resource, status.client_id
+    )
+}
+
+fn duration(seconds: u64) -> String {
+    match seconds {
+        0..=119 => format!("{seconds} s"),
+        120..=7199 => format!("{} min", seconds / 60),
+        7200..=172_799 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// Prints a login's URL, and opens it if that was asked for.
+struct Page {
+    open: bool,
+}
+
+impl OpenUrl for Page {
+    fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, io::Result<()>> {
+        print::err(&format!(
+            "open this page in a browser on this machine, and log in there:\n{url}\n"
+        ));
+        if !self.open {
+            return std::future::ready(Ok(())).boxed();
+        }
+        async move {
+            let program = if cfg!(target_os = "macos") {
+                "open"
+            } else {
+                "xdg-open"
+            };
+            let mut command = tokio::process::Command::new(program);
+            command
+                .arg(url)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            // The URL stands above: a person can open it by hand.
+            if let Err(error) = command.status().await {
+                print::err(&format!("{program} cannot be started: {error}\n"));
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
