@@ -8,11 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::broker::ServerInfo;
 use crate::calls::Call;
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
-use crate::old::Old;
 use crate::patience::Patience;
 use crate::process::Process;
 use crate::secrets::Secrets;
@@ -30,16 +28,9 @@ const MAX_LIST_BYTES: usize = 64 << 20;
 /// A server that is up.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    way: Way,
+    session: Arc<Session>,
     process: Option<Process>,
     secrets: Secrets,
-}
-
-/// What requests go through.
-#[derive(Debug)]
-enum Way {
-    Ours(Arc<Session>),
-    Old(Box<Old>),
 }
 
 /// The tools of a server, as it wrote them, and what was odd about the list.
@@ -55,43 +46,19 @@ impl Connection {
     pub(crate) fn new(session: Arc<Session>, process: Option<Process>) -> Self {
         Self {
             secrets: session.secrets.clone(),
-            way: Way::Ours(session),
+            session,
             process,
         }
     }
 
-    /// A connection that rmcp carries.
-    pub(crate) fn old(old: Old, secrets: Secrets) -> Self {
-        Self {
-            way: Way::Old(Box::new(old)),
-            process: None,
-            secrets,
-        }
-    }
-
-    /// The session; none over HTTP, for now.
-    pub(crate) fn session(&self) -> Option<&Arc<Session>> {
-        match &self.way {
-            Way::Ours(session) => Some(session),
-            Way::Old(_) => None,
-        }
+    /// The session.
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
     }
 
     /// What the server said of itself.
     pub(crate) fn agreed(&self) -> Option<Agreed> {
-        match &self.way {
-            Way::Ours(session) => session.agreed().cloned(),
-            Way::Old(old) => old.info().map(|info| Agreed {
-                version: info.protocol_version.clone(),
-                server_info: info.server_info.as_ref().map(|info| ServerInfo {
-                    name: info.name.clone(),
-                    title: info.title.clone(),
-                    version: info.version.clone(),
-                }),
-                instructions: info.instructions.clone(),
-                abilities: crate::session::Abilities::default(),
-            }),
-        }
+        self.session.agreed().cloned()
     }
 
     /// The end of its stderr.
@@ -103,18 +70,12 @@ impl Connection {
 
     /// What it sent that was no message, so far.
     pub(crate) fn junk(&self) -> u64 {
-        self.session().map_or(0, |session| session.inbox.junk())
+        self.session.inbox.junk()
     }
 
     /// Calls a tool and returns the `result` member of the answer.
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Box<RawValue>, Failure> {
-        let called = match &self.way {
-            Way::Ours(session) => session.call(call).await,
-            Way::Old(old) => {
-                old.call(call.tool, call.arguments, call.patience.idle)
-                    .await
-            }
-        };
+        let called = self.session.call(call).await;
         match called {
             Err(Failure::Lost(error)) => Err(Failure::Lost(self.with_last_words(error).await)),
             called => called,
@@ -185,16 +146,15 @@ impl Connection {
         cursor: Option<String>,
         limit: Duration,
     ) -> Result<Box<RawValue>, Failure> {
-        let session = match &self.way {
-            Way::Ours(session) => session,
-            Way::Old(old) => return old.list(cursor, limit).await,
-        };
         let members = match cursor {
             Some(cursor) => format!(r#""cursor":{}"#, Value::from(cursor)),
             None => String::new(),
         };
         let request = Request::new("tools/list", &members);
-        let listed = session.request(request, Patience::exactly(limit)).await;
+        let listed = self
+            .session
+            .request(request, Patience::exactly(limit))
+            .await;
         match listed {
             Err(Failure::Lost(error)) => Err(Failure::Lost(self.with_last_words(error).await)),
             listed => listed,
@@ -203,10 +163,7 @@ impl Connection {
 
     /// Ends the connection and the process.
     pub(crate) async fn shut_down(&self) {
-        match &self.way {
-            Way::Ours(session) => session.close().await,
-            Way::Old(old) => old.close().await,
-        }
+        self.session.close().await;
         if let Some(process) = &self.process {
             process.shut_down().await;
         }

@@ -35,6 +35,10 @@ use crate::session::{Agreed, Request, Session};
 /// cost this time.
 pub(crate) const DISCOVER_PATIENCE: Duration = Duration::from_secs(1);
 
+/// The same over HTTP, where a request that is not answered holds up no other
+/// one, and a server that is far away may be slow.
+pub(crate) const DISCOVER_PATIENCE_HTTP: Duration = Duration::from_secs(5);
+
 pub(crate) const DISCOVER: &str = "server/discover";
 pub(crate) const INITIALIZE: &str = "initialize";
 
@@ -92,6 +96,7 @@ pub(crate) async fn shake(
         },
         exact: matches!(opening, Opening::Initialize { exact: true, .. }),
         may_fall_back: *opening == Opening::Both,
+        may_ask_again: true,
         discovering: None,
         initializing: None,
         refusal: None,
@@ -117,6 +122,7 @@ struct State<'a> {
     wanted: ProtocolVersion,
     exact: bool,
     may_fall_back: bool,
+    may_ask_again: bool,
     /// The requests whose answers are still to come.
     discovering: Option<BoxFuture<'a, Answer>>,
     initializing: Option<BoxFuture<'a, Answer>>,
@@ -198,6 +204,11 @@ impl State<'_> {
                 return Ok(None);
             }
         };
+        // It refused the very revision it lists: once more may do.
+        if offered.contains(&self.wanted) && std::mem::take(&mut self.may_ask_again) {
+            self.discover();
+            return Ok(None);
+        }
         // It is a newer server: what it does not list it does not speak.
         let older = offered
             .iter()

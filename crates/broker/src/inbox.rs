@@ -233,6 +233,11 @@ impl Inbox {
         Poll::Pending
     }
 
+    /// Whether this request waits for its answer.
+    pub(crate) fn waits(&self, id: u64) -> bool {
+        self.flights().waits(id)
+    }
+
     /// Forgets a flight; true if its answer had not come.
     pub(crate) fn forget(&self, id: u64) -> bool {
         let slot = self.flights().waiting.remove(&id);

@@ -9,6 +9,8 @@ use std::task::Context;
 use futures::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
 
+use crate::auth::AuthError;
+
 /// A way to one server.
 pub(crate) trait Link: fmt::Debug + Send + Sync {
     /// Hands one message over. Over stdio it is written, or waits in memory for
@@ -91,6 +93,8 @@ pub(crate) enum LinkErrorKind {
     Status(u16),
     /// The server wants authorization that it did not get.
     Unauthorized,
+    /// There should be authorization, and there is none that will do.
+    Authorization(AuthError),
 }
 
 impl LinkError {

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::results::present;
+use crate::inbox::present;
 
 /// The most of a failed tool's text that its message holds, in bytes.
 const MAX_MESSAGE_BYTES: usize = 16 << 10;

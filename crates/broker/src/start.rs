@@ -12,15 +12,14 @@ use crate::broker::Ready;
 use crate::connection::Connection;
 use crate::error::{StartError, StartErrorKind};
 use crate::failure::Failure;
-use crate::handshake::{DISCOVER_PATIENCE, Disagreement, Opening, shake};
+use crate::handshake::{DISCOVER_PATIENCE, DISCOVER_PATIENCE_HTTP, Disagreement, Opening, shake};
+use crate::http::{Endpoint, HttpLink};
 use crate::inbox::Inbox;
-use crate::link::Link;
-use crate::old::Old;
+use crate::link::{Link, LinkError, LinkErrorKind};
 use crate::process::{Process, Started};
-use crate::results::Results;
 use crate::secrets::Secrets;
 use crate::session::Session;
-use crate::spec::{EraSetting, Revision, ServerSpec, Stdio, Transport};
+use crate::spec::{EraSetting, Http, Revision, ServerSpec, Stdio, Transport};
 use crate::stdio::StdioLink;
 
 /// How long a server that closed its output has to exit, for the message.
@@ -79,6 +78,19 @@ fn sayable(kind: StartErrorKind, secrets: &Secrets) -> StartErrorKind {
     }
 }
 
+/// What a link's error says of an endpoint that is being started.
+fn out_of_reach(http: &Http, error: LinkError) -> StartErrorKind {
+    let url = http.shown_url();
+    match error.kind {
+        LinkErrorKind::Unauthorized => StartErrorKind::Unauthorized { url },
+        LinkErrorKind::Authorization(error) => StartErrorKind::Authorization(error),
+        LinkErrorKind::Closed | LinkErrorKind::Unreachable | LinkErrorKind::Status(_) => {
+            let reason = error.reason;
+            StartErrorKind::Http { url, reason }
+        }
+    }
+}
+
 struct Attempt<'a> {
     spec: &'a ServerSpec,
     name: Arc<str>,
@@ -96,24 +108,35 @@ impl Attempt<'_> {
             .map_err(|_| self.timed_out("looking up its secrets"))??;
         match &transport {
             Transport::Stdio(stdio) => self.connect_stdio(stdio).await,
-            Transport::Http(http) => {
-                let results = Arc::new(Results::default());
-                let service = crate::http::connect(
-                    &self.name,
-                    http,
-                    &self.spec.era,
-                    &results,
-                    self.spec.max_message_bytes,
-                    &self.secrets,
-                );
-                let service = tokio::time::timeout_at(self.deadline, service)
-                    .await
-                    .map_err(|_| self.timed_out("waiting for its handshake"))??;
-                let (name, secrets) = (Arc::clone(&self.name), self.secrets.clone());
-                let old = Old::new(name, service, results, secrets.clone());
-                Ok(Connection::old(old, secrets))
-            }
+            Transport::Http(http) => self.connect_http(http).await,
         }
+    }
+
+    async fn connect_http(&self, http: &Http) -> Result<Connection, StartErrorKind> {
+        let opening = match &self.spec.era {
+            EraSetting::Fixed(Revision(version)) if version.has_initialize() => {
+                Opening::Initialize {
+                    version: version.clone(),
+                    exact: true,
+                }
+            }
+            EraSetting::Fixed(Revision(version)) => Opening::Discover(version.clone()),
+            EraSetting::Auto => Opening::Both,
+        };
+        let inbox = Inbox::new(Arc::clone(&self.name), self.spec.max_message_bytes);
+        let authorize = crate::auth::authorize(&self.name, http, &self.secrets);
+        let endpoint = Endpoint::new(http, authorize, self.secrets.clone())?;
+        let link = HttpLink::new(Arc::clone(&self.name), endpoint, Arc::clone(&inbox));
+        let session = self.session(inbox, Arc::new(link));
+        let shaken = shake(&session, &opening, DISCOVER_PATIENCE_HTTP);
+        let problem = match tokio::time::timeout_at(self.deadline, shaken).await {
+            Ok(Ok(())) => return Ok(Connection::new(session, None)),
+            Ok(Err(Disagreement::Start(kind))) => kind,
+            Ok(Err(Disagreement::Lost(error))) => out_of_reach(http, error),
+            Err(_) => self.timed_out("waiting for its handshake"),
+        };
+        session.close().await;
+        Err(problem)
     }
 
     async fn connect_stdio(&mut self, stdio: &Stdio) -> Result<Connection, StartErrorKind> {

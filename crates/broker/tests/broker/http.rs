@@ -189,7 +189,7 @@ async fn headers_are_sent_and_asked_for() {
     let broker = in_time(Broker::start(vec![endpoint.spec(&[])])).await;
     let states = states(&broker).replace(&endpoint.address.to_string(), "HOST");
     expect![[r#"
-        server `web` did not start: http://HOST/mcp asks for authorization; set an `Authorization` header for it
+        server `web` did not start: server `web` wants a login, and there is none; run `callgate auth login web`
     "#]].assert_eq(&states);
 }
 
@@ -213,7 +213,9 @@ async fn a_server_killed_in_a_call_ends_it_and_no_other_server() {
             "{hang}"
         );
         let later = in_time(call(&run, "web", "echo", json!({}))).await;
-        expect![[r#"Protocol { server: "web", tool: "echo", code: -32000, message: "the server cannot be reached: Connection refused (os error 111)", data: None }"#]].assert_eq(&later);
+        // Whether a connection that is kept has been seen to be gone is chance.
+        let unreachable = r#"code: -32000, message: "the server cannot be reached: "#;
+        assert!(later.contains(unreachable), "{later}");
         assert_eq!(
             in_time(call(&run, "flaky", "empty", json!({}))).await,
             "null"
@@ -267,7 +269,7 @@ async fn endpoints_that_are_none() {
     .await;
     let states = states(&broker).replace(&port.to_string(), "PORT");
     expect![[r#"
-        server `refused` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: Connection refused (os error 111)
+        server `refused` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: the server cannot be reached: Connection refused (os error 111)
         server `relative` did not start: its URL cannot be used: its scheme is neither http nor https; write it as https://host/path
         server `no url` did not start: its URL cannot be used: relative URL without a base; write it as https://host/path
         server `bad header` did not start: header "a b" cannot be sent: its name is not allowed

@@ -1,0 +1,406 @@
+//! The link: one POST for each message, and what their answers bring.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Context;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use reqwest::Response;
+use rmcp::model::ProtocolVersion;
+use rustc_hash::FxHashMap;
+use tokio::task::AbortHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::body::{self, BodyError, Content};
+use super::endpoint::Endpoint;
+use super::mirror;
+use super::streams::Listening;
+use crate::failure::Failure;
+use crate::inbox::Inbox;
+use crate::link::{Link, LinkError, LinkErrorKind, Outgoing};
+
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// The longest id of a session that is taken, in bytes.
+const MAX_SESSION_BYTES: usize = 4_096;
+/// The longest body of an answer to a notification that is read, in bytes, so
+/// that the connection can be used again.
+const MAX_ACCEPTED_BYTES: usize = 4 << 10;
+/// Answers to a server's own requests that may be on their way together.
+const MANY_POSTS: usize = 64;
+/// How long a server has to end its session.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A way to one HTTP endpoint.
+#[derive(Debug)]
+pub(crate) struct HttpLink {
+    shared: Arc<Shared>,
+    /// Ends the tasks that read streams.
+    _end: DropGuard,
+}
+
+/// What the tasks that read streams need, too.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) server: Arc<str>,
+    pub(super) endpoint: Endpoint,
+    pub(super) inbox: Arc<Inbox>,
+    agreement: Mutex<Agreement>,
+    /// The tasks that read the answers to requests.
+    streams: Mutex<FxHashMap<u64, AbortHandle>>,
+    pub(super) listening: Listening,
+    /// Messages on their way that nobody waits for.
+    posts: AtomicUsize,
+    pub(super) ended: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Agreement {
+    version: Option<ProtocolVersion>,
+    session: Option<HeaderValue>,
+}
+
+impl HttpLink {
+    /// A link over which nothing has been sent.
+    pub(crate) fn new(server: Arc<str>, endpoint: Endpoint, inbox: Arc<Inbox>) -> Self {
+        let ended = CancellationToken::new();
+        let end = ended.clone().drop_guard();
+        Self {
+            shared: Arc::new(Shared {
+                server,
+                endpoint,
+                inbox,
+                agreement: Mutex::default(),
+                streams: Mutex::default(),
+                listening: Listening::default(),
+                posts: AtomicUsize::new(0),
+                ended,
+            }),
+            _end: end,
+        }
+    }
+}
+
+impl Link for HttpLink {
+    fn send<'a>(&'a self, message: Outgoing<'a>) -> BoxFuture<'a, Result<(), LinkError>> {
+        Box::pin(async move {
+            // A server may answer a request by a question on the session's own
+            // stream, so that stream has to be there first.
+            if message.id.is_some() && self.shared.speaks() == Era::Sessions {
+                self.shared.listen().await;
+            }
+            let headers = self.shared.headers_of(&message);
+            let body = Bytes::copy_from_slice(message.text.as_bytes());
+            let response = self
+                .shared
+                .endpoint
+                .exchange(Method::POST, headers, body)
+                .await?;
+            match message.id {
+                Some(id) => self.shared.answered(id, message.method, response).await,
+                None => self.shared.accepted(response).await,
+            }
+        })
+    }
+
+    fn post(&self, method: &str, message: String) {
+        // Without a runtime nothing can be sent any more.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let shared = Arc::clone(&self.shared);
+        let method = method.to_owned();
+        shared.posts.fetch_add(1, Ordering::Relaxed);
+        runtime.spawn(async move {
+            let posted = shared
+                .ended
+                .run_until_cancelled(shared.post(&method, &message));
+            if let Some(Err(error)) = posted.await {
+                tracing::debug!(server = %shared.server, %error, "a message was not accepted");
+            }
+            shared.posts.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+
+    fn read(&self, _flight: u64, _cx: &mut Context<'_>) {}
+
+    fn left(&self, _flight: u64) {}
+
+    fn cancel(&self, id: u64, notification: String) {
+        let stream = self.shared.streams().remove(&id);
+        if let Some(stream) = stream {
+            stream.abort();
+        }
+        // Since 2026-07-28 closing the stream says it, and nothing else may.
+        if self.shared.speaks() == Era::Sessions {
+            self.post("notifications/cancelled", notification);
+        }
+    }
+
+    fn agreed(&self, version: &ProtocolVersion) {
+        self.shared.agreement().version = Some(version.clone());
+    }
+
+    fn is_congested(&self) -> bool {
+        self.shared.posts.load(Ordering::Relaxed) >= MANY_POSTS
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.shared.ended.cancel();
+            let closed = LinkError::closed("the connection was closed", true);
+            self.shared.inbox.lost(closed);
+            let session = self.shared.agreement().session.take();
+            let Some(session) = session.filter(|_| self.shared.speaks() == Era::Sessions) else {
+                return;
+            };
+            let mut headers = self.shared.headers();
+            headers.insert(SESSION, session);
+            let deleted = self
+                .shared
+                .endpoint
+                .exchange(Method::DELETE, headers, Bytes::new());
+            // Servers may refuse it; the session ends in its own time then.
+            match tokio::time::timeout(CLOSE_PATIENCE, deleted).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => {
+                    tracing::debug!(server = %self.shared.server, %error, "its session stays");
+                }
+                Err(_) => tracing::debug!(server = %self.shared.server, "its session stays"),
+            }
+        })
+    }
+}
+
+/// What is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Era {
+    /// Not known yet.
+    Unknown,
+    /// `initialize`, and sessions.
+    Sessions,
+    /// 2026-07-28: each request for itself.
+    Stateless,
+}
+
+impl Shared {
+    pub(super) fn speaks(&self) -> Era {
+        match &self.agreement().version {
+            None => Era::Unknown,
+            Some(version) if version.has_initialize() => Era::Sessions,
+            Some(_) => Era::Stateless,
+        }
+    }
+
+    /// Headers that every request has once there is an agreement.
+    pub(super) fn headers(&self) -> HeaderMap {
+        let agreement = self.agreement();
+        let mut headers = HeaderMap::new();
+        if let Some(version) = &agreement.version
+            && let Ok(version) = HeaderValue::from_str(version.as_str())
+        {
+            headers.insert(VERSION, version);
+        }
+        if let Some(session) = &agreement.session {
+            headers.insert(SESSION, session.clone());
+        }
+        headers
+    }
+
+    /// A 404 for a request of a session means that there is no such session
+    /// any more: everything that is in flight is lost.
+    pub(super) fn session_ended(&self, response: &Response) -> Option<LinkError> {
+        let is_end = response.status() == StatusCode::NOT_FOUND
+            && self.speaks() == Era::Sessions
+            && self.agreement().session.is_some();
+        is_end.then(|| {
+            let error = LinkError::closed("the server has ended the session", false);
+            self.inbox.lost(error.clone());
+            error
+        })
+    }
+
+    fn headers_of(&self, message: &Outgoing<'_>) -> HeaderMap {
+        let mut headers = self.headers();
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let discovers = message.method == "server/discover";
+        if discovers
+            && !headers.contains_key(VERSION)
+            && let Ok(newest) = HeaderValue::from_str(ProtocolVersion::LATEST.as_str())
+        {
+            headers.insert(VERSION, newest);
+        }
+        if discovers || self.speaks() == Era::Stateless {
+            let method = Some(message.method).filter(|method| !method.is_empty());
+            let texts = [(METHOD, method), (NAME, message.name)];
+            for (name, text) in texts {
+                let value = text.map(|text| HeaderValue::from_str(&mirror::encode(text)));
+                if let Some(Ok(value)) = value {
+                    headers.insert(name, value);
+                }
+            }
+            for (name, value) in message.parameters {
+                let pair = (name.parse::<HeaderName>(), HeaderValue::from_str(value));
+                if let (Ok(name), Ok(value)) = pair {
+                    headers.insert(name, value);
+                }
+            }
+        }
+        headers
+    }
+
+    async fn post(&self, method: &str, message: &str) -> Result<(), LinkError> {
+        let outgoing = Outgoing {
+            text: message,
+            method,
+            id: None,
+            name: None,
+            parameters: &[],
+        };
+        let headers = self.headers_of(&outgoing);
+        let body = Bytes::copy_from_slice(message.as_bytes());
+        let response = self.endpoint.exchange(Method::POST, headers, body).await?;
+        self.accepted(response).await
+    }
+
+    /// What became of a notification or an answer.
+    async fn accepted(&self, mut response: Response) -> Result<(), LinkError> {
+        if let Some(error) = self.session_ended(&response) {
+            return Err(error);
+        }
+        if !response.status().is_success() {
+            return Err(no_success(&response));
+        }
+        // What it says does not matter.
+        let _body = body::read(&mut response, MAX_ACCEPTED_BYTES).await;
+        Ok(())
+    }
+
+    /// What became of a request: its answer, or the beginning of a stream.
+    async fn answered(
+        self: &Arc<Self>,
+        id: u64,
+        method: &str,
+        mut response: Response,
+    ) -> Result<(), LinkError> {
+        if let Some(error) = self.session_ended(&response) {
+            return Err(error);
+        }
+        let status = response.status();
+        if !status.is_success() {
+            if status != StatusCode::UNAUTHORIZED
+                && let Some(error) = body::rpc_error(&mut response).await
+            {
+                self.inbox.failed(id, Failure::Refused(error));
+                return Ok(());
+            }
+            return Err(no_success(&response));
+        }
+        if method == "initialize"
+            && let Err(reason) = self.begin_session(&response)
+        {
+            self.inbox.failed(id, Failure::Malformed(reason));
+            return Ok(());
+        }
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            // In a session the answer may come on a stream that is open.
+            if self.speaks() != Era::Sessions {
+                let reason = format!("HTTP status {status} is no answer to a request");
+                self.inbox.failed(id, Failure::Malformed(reason));
+            }
+            return Ok(());
+        }
+        match Content::of(&response) {
+            Content::Json => self.take_body(id, response).await,
+            Content::Events => {
+                self.read_on(id, response);
+                Ok(())
+            }
+            Content::Other(what) => {
+                let reason = format!("an HTTP response with {what} is no MCP message");
+                self.inbox.failed(id, Failure::Malformed(reason));
+                Ok(())
+            }
+        }
+    }
+
+    async fn take_body(&self, id: u64, mut response: Response) -> Result<(), LinkError> {
+        let limit = self.inbox.max_message_bytes();
+        match body::read(&mut response, limit).await {
+            Ok(body) => self.inbox.deliver(&body),
+            Err(BodyError::TooLarge) => self.inbox.failed(id, Failure::TooLarge(limit)),
+            Err(BodyError::Broken(error)) => return Err(self.endpoint.broken(error, true)),
+        }
+        if self.inbox.waits(id) {
+            let reason = "the HTTP response to the request does not answer it".to_owned();
+            self.inbox.failed(id, Failure::Malformed(reason));
+        }
+        Ok(())
+    }
+
+    /// Reads a stream in a task of its own.
+    fn read_on(self: &Arc<Self>, id: u64, response: Response) {
+        let shared = Arc::clone(self);
+        // Locked until the task is entered, so that it cannot leave before.
+        let mut streams = self.streams();
+        let task = tokio::spawn(async move {
+            let answer = shared.read_answer(id, response);
+            shared.ended.run_until_cancelled(answer).await;
+            shared.streams().remove(&id);
+        });
+        streams.insert(id, task.abort_handle());
+    }
+
+    fn begin_session(&self, response: &Response) -> Result<(), String> {
+        let Some(session) = response.headers().get(SESSION) else {
+            return Ok(());
+        };
+        if session.len() > MAX_SESSION_BYTES {
+            return Err(format!(
+                "the id of its session is over {MAX_SESSION_BYTES} bytes"
+            ));
+        }
+        if session.is_empty() || !session.as_bytes().iter().all(u8::is_ascii_graphic) {
+            return Err("the id of its session has characters that it must not have".to_owned());
+        }
+        let mut session = session.clone();
+        session.set_sensitive(true);
+        self.agreement().session = Some(session);
+        Ok(())
+    }
+
+    fn agreement(&self) -> MutexGuard<'_, Agreement> {
+        self.agreement
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn streams(&self) -> MutexGuard<'_, FxHashMap<u64, AbortHandle>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A status that is no success. The body may hold anything and is not shown.
+pub(super) fn no_success(response: &Response) -> LinkError {
+    let status = response.status();
+    let (kind, sent) = match status {
+        StatusCode::UNAUTHORIZED => (LinkErrorKind::Unauthorized, false),
+        status => (LinkErrorKind::Status(status.as_u16()), true),
+    };
+    LinkError {
+        kind,
+        reason: format!("it answers with HTTP status {status}"),
+        sent,
+    }
+}

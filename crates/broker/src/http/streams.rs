@@ -1,0 +1,257 @@
+//! Streams of events: answers that come as one, and the session's own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::ACCEPT;
+use http::{HeaderName, HeaderValue, Method, StatusCode};
+use reqwest::Response;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::body::Content;
+use super::events::{Event, Events};
+use super::link::{Era, Shared, no_success};
+use crate::failure::Failure;
+use crate::link::{LinkError, LinkErrorKind};
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// How often in a row an answer's stream is taken up again without anything
+/// coming of it.
+const RESUME_TIMES: u32 = 4;
+/// The pause before that if the server names none; doubled each time.
+const RESUME_PAUSE: Duration = Duration::from_millis(100);
+/// The shortest pause, whatever the server says: it may say 0.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(20);
+/// How long a server has to end a stream after its answer, so that the
+/// connection can be used again.
+const END_PATIENCE: Duration = Duration::from_millis(100);
+/// How long the first request of a session waits for the session's own stream.
+const LISTEN_PATIENCE: Duration = Duration::from_millis(500);
+/// The pauses before the session's own stream is opened again: from the first
+/// they double up to the last, as long as nothing comes.
+const LISTEN_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// The session's own stream, by which a server speaks without being asked.
+#[derive(Debug)]
+pub(super) struct Listening {
+    begun: AtomicBool,
+    /// Once it is open, or known not to be: by this time at the latest it is
+    /// not waited for any more.
+    settled: watch::Sender<Option<Settled>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Settled {
+    /// Not yet, and waited for until then.
+    Expected(Instant),
+    /// It is.
+    Known,
+}
+
+impl Default for Listening {
+    fn default() -> Self {
+        Self {
+            begun: AtomicBool::new(false),
+            settled: watch::Sender::new(None),
+        }
+    }
+}
+
+/// Why no more is read of a stream.
+enum End {
+    /// The answer is there.
+    Answered,
+    /// The server closed it, or it broke.
+    Over(Option<reqwest::Error>),
+}
+
+impl Shared {
+    /// Opens the session's own stream if nobody has, and waits a little for
+    /// the server to take it.
+    pub(super) async fn listen(self: &Arc<Self>) {
+        let listening = &self.listening;
+        if !listening.begun.swap(true, Ordering::Relaxed) {
+            let until = Instant::now() + LISTEN_PATIENCE;
+            listening
+                .settled
+                .send_replace(Some(Settled::Expected(until)));
+            let shared = Arc::clone(self);
+            tokio::spawn(async move {
+                shared.ended.run_until_cancelled(shared.hear()).await;
+                shared.settle();
+            });
+        }
+        let mut settled = listening.settled.subscribe();
+        let expected = *settled.borrow();
+        if let Some(Settled::Expected(until)) = expected {
+            // A server that keeps its headers back until it has something to
+            // say costs this once.
+            let known = settled.wait_for(|settled| *settled == Some(Settled::Known));
+            drop(timeout_at(until, known).await);
+        }
+    }
+
+    /// Reads the stream that answers a request, and takes it up again where
+    /// the revision and the server allow for it.
+    pub(super) async fn read_answer(&self, id: u64, response: Response) {
+        let mut events = Events::new(self.inbox.max_message_bytes());
+        let mut response = Some(response);
+        let mut fruitless = 0;
+        let mut trouble = None;
+        loop {
+            if let Some(mut stream) = response.take() {
+                let before = events.last_id().map(str::to_owned);
+                match self.read_events(&mut stream, &mut events, Some(id)).await {
+                    End::Answered => {
+                        let rest = self.read_events(&mut stream, &mut events, None);
+                        let _cut = timeout(END_PATIENCE, rest).await;
+                        return;
+                    }
+                    End::Over(error) => {
+                        trouble = error.map(|error| self.endpoint.broken(error, true));
+                    }
+                }
+                // A server that polls gives a new id each time.
+                if events.last_id().map(str::to_owned) != before {
+                    fruitless = 0;
+                }
+            }
+            fruitless += 1;
+            let resumable = self.speaks() != Era::Stateless && fruitless <= RESUME_TIMES;
+            let Some(last_id) = events.last_id().filter(|_| resumable) else {
+                let error = trouble.unwrap_or_else(|| LinkError {
+                    kind: LinkErrorKind::Unreachable,
+                    reason: "the server ended its answer before it was whole".to_owned(),
+                    sent: true,
+                });
+                return self.inbox.failed(id, Failure::Lost(error));
+            };
+            let pause = events
+                .retry()
+                .unwrap_or(RESUME_PAUSE * 2_u32.pow(fruitless - 1));
+            sleep(pause.max(SHORTEST_PAUSE)).await;
+            match self.open(Some(last_id)).await {
+                Ok(stream) => {
+                    response = Some(stream);
+                    events = events.resumed();
+                }
+                Err(error) if error.kind == LinkErrorKind::Closed => return,
+                Err(error) => {
+                    trouble = Some(LinkError {
+                        sent: true,
+                        ..error
+                    })
+                }
+            }
+        }
+    }
+
+    /// Reads the session's own stream for as long as there is one.
+    async fn hear(&self) {
+        let mut events = Events::new(self.inbox.max_message_bytes());
+        let (first, last) = LISTEN_PAUSES;
+        // How many streams in a row ended at once, without a message.
+        let mut fruitless: u32 = 0;
+        loop {
+            let (messages, since) = (events.messages(), Instant::now());
+            match self.open(events.last_id()).await {
+                Ok(mut stream) => {
+                    self.settle();
+                    self.read_events(&mut stream, &mut events, None).await;
+                }
+                Err(error) => {
+                    self.settle();
+                    // A server that has no such stream says so with a status.
+                    let refused = |status: u16| matches!(status, 400..=499) && status != 429;
+                    match error.kind {
+                        LinkErrorKind::Status(status) if refused(status) => return,
+                        LinkErrorKind::Closed
+                        | LinkErrorKind::Unauthorized
+                        | LinkErrorKind::Authorization(_) => return,
+                        _ => tracing::debug!(server = %self.server, %error, "no stream"),
+                    }
+                }
+            }
+            let was_worth_it = events.messages() > messages || since.elapsed() > first;
+            fruitless = if was_worth_it { 0 } else { fruitless + 1 };
+            let asked = events.retry().unwrap_or(first).max(SHORTEST_PAUSE);
+            // What the server asks for holds, until nothing comes of it.
+            let backed_off = first * 2_u32.pow(fruitless.min(10));
+            let pause = if fruitless > RESUME_TIMES {
+                asked.max(backed_off.min(last))
+            } else {
+                asked
+            };
+            sleep(pause).await;
+            events = events.resumed();
+        }
+    }
+
+    /// Opens a stream by GET: the session's own, or one that broke off.
+    async fn open(&self, last_id: Option<&str>) -> Result<Response, LinkError> {
+        let mut headers = self.headers();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(id) = last_id.and_then(|id| HeaderValue::from_str(id).ok()) {
+            headers.insert(LAST_EVENT_ID, id);
+        }
+        let response = self
+            .endpoint
+            .exchange(Method::GET, headers, Bytes::new())
+            .await?;
+        // A server without such streams may answer 404 as well as 405; of one
+        // that has had this stream, 404 says that the session is gone.
+        if last_id.is_some()
+            && let Some(error) = self.session_ended(&response)
+        {
+            return Err(error);
+        }
+        if response.status() == StatusCode::OK && Content::of(&response) == Content::Events {
+            return Ok(response);
+        }
+        if response.status().is_success() {
+            return Err(LinkError {
+                kind: LinkErrorKind::Status(StatusCode::METHOD_NOT_ALLOWED.as_u16()),
+                reason: "it answers a GET with something else than a stream".to_owned(),
+                sent: false,
+            });
+        }
+        Err(no_success(&response))
+    }
+
+    /// Delivers events until the stream is over, or `answer` is there.
+    async fn read_events(
+        &self,
+        stream: &mut Response,
+        events: &mut Events,
+        answer: Option<u64>,
+    ) -> End {
+        loop {
+            let chunk = match stream.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => return End::Over(None),
+                Err(error) => return End::Over(Some(error)),
+            };
+            events.push(&chunk, |event| match (event, answer) {
+                (Event::Message(message), _) => self.inbox.deliver(&message),
+                (Event::TooLarge, Some(id)) => {
+                    let limit = self.inbox.max_message_bytes();
+                    self.inbox.failed(id, Failure::TooLarge(limit));
+                }
+                (Event::TooLarge, None) => {
+                    tracing::warn!(server = %self.server, "a message over the limit is dropped");
+                }
+            });
+            if answer.is_some_and(|id| !self.inbox.waits(id)) {
+                return End::Answered;
+            }
+        }
+    }
+
+    fn settle(&self) {
+        self.listening.settled.send_replace(Some(Settled::Known));
+    }
+}

@@ -1,0 +1,237 @@
+//! Revisions with sessions.
+
+use expect_test::expect;
+use futures::FutureExt;
+use rmcp::model::ProtocolVersion;
+
+use super::server::{Request, Server};
+use super::{Client, in_time};
+use crate::link::Outgoing;
+
+const EVENTS: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+
+/// Notes a request with its session, and answers `initialize`; true if that is
+/// all there is to do.
+async fn begins(request: &mut Request) -> bool {
+    let method = request.method();
+    let session = request.header("mcp-session-id").to_owned();
+    let version = request.header("mcp-protocol-version").to_owned();
+    request.log.note(format!("{method} {session} {version}"));
+    match method.as_str() {
+        "initialize" => {
+            let headers = "Content-Type: application/json\r\nMcp-Session-Id: s-1\r\n";
+            let body = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+            request.answer("200 OK", headers, body).await;
+        }
+        "notifications/initialized" => {
+            // Others would overtake it if it were not waited for.
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            request.log.note("begun");
+            request.answer("202 Accepted", "", "").await;
+        }
+        "notifications/cancelled" | "DELETE" => request.answer("202 Accepted", "", "").await,
+        _ => return false,
+    }
+    true
+}
+
+/// A client in a session.
+async fn in_session(server: &Server) -> Client {
+    let client = Client::new(server);
+    assert_eq!(client.request("initialize").await, "{}");
+    client.link.agreed(&ProtocolVersion::V_2025_11_25);
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let message = Outgoing {
+        text: note,
+        method: "notifications/initialized",
+        id: None,
+        name: None,
+        parameters: &[],
+    };
+    in_time(client.link.send(message))
+        .await
+        .expect("it is taken");
+    client
+}
+
+#[tokio::test]
+async fn the_sessions_own_stream_is_there_before_the_first_request() {
+    let server = Server::start(|mut request| {
+        async move {
+            if begins(&mut request).await {
+                return;
+            }
+            if request.method() == "GET" {
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+                request.log.note("stream");
+                request.events().await;
+                return request.gone().await;
+            }
+            request.json(r#"{"jsonrpc":"2.0","id":2,"result":2}"#).await;
+        }
+        .boxed()
+    })
+    .await;
+    let client = in_session(&server).await;
+    assert_eq!(client.request("tools/list").await, "2");
+    in_time(client.link.close()).await;
+    expect![[r#"
+        initialize - -
+        notifications/initialized s-1 2025-11-25
+        begun
+        GET s-1 2025-11-25
+        stream
+        tools/list s-1 2025-11-25
+        DELETE s-1 2025-11-25
+    "#]]
+    .assert_eq(&server.log());
+    assert!(client.inbox.open(None, false).is_err(), "it is closed");
+}
+
+#[tokio::test]
+async fn an_answer_whose_stream_is_closed_is_fetched_where_it_broke_off() {
+    let server = Server::start(|mut request| {
+        async move {
+            if begins(&mut request).await {
+                return;
+            }
+            let last = request.header("last-event-id").to_owned();
+            match (request.method().as_str(), last.as_str()) {
+                ("GET", "-") => request.answer("405 Method Not Allowed", "", "").await,
+                ("GET", "e1") => {
+                    request.log.note("from e1");
+                    request.events().await;
+                    request.write("id: e2\nretry: 1\ndata: \n\n").await;
+                }
+                ("GET", "e2") => {
+                    request.log.note("from e2");
+                    request.events().await;
+                    let message = r#"{"jsonrpc":"2.0","id":2,"result":"late"}"#;
+                    request.write(format!("id: e3\ndata: {message}\n\n")).await;
+                }
+                _ => {
+                    request.events().await;
+                    request.write("id: e1\nretry: 1\ndata: \n\n").await;
+                }
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let client = in_session(&server).await;
+    assert_eq!(client.request("tools/call").await, r#""late""#);
+    expect![[r#"
+        initialize - -
+        notifications/initialized s-1 2025-11-25
+        begun
+        GET s-1 2025-11-25
+        tools/call s-1 2025-11-25
+        GET s-1 2025-11-25
+        from e1
+        GET s-1 2025-11-25
+        from e2
+    "#]]
+    .assert_eq(&server.log());
+}
+
+#[tokio::test]
+async fn a_stream_of_which_nothing_comes_is_given_up() {
+    let server = Server::start(|mut request| {
+        async move {
+            if begins(&mut request).await {
+                return;
+            }
+            if request.header("last-event-id") == "-" && request.method() == "GET" {
+                return request.answer("404 Not Found", "", "").await;
+            }
+            request.write(EVENTS).await;
+            request.write("id: same\nretry: 0\ndata: \n\n").await;
+        }
+        .boxed()
+    })
+    .await;
+    let client = in_session(&server).await;
+    expect![[r#"Lost(LinkError { kind: Unreachable, reason: "the server ended its answer before it was whole", sent: true })"#]]
+        .assert_eq(&client.request("tools/call").await);
+    assert_eq!(server.log().matches("GET").count(), 5, "{}", server.log());
+}
+
+#[tokio::test]
+async fn a_request_that_is_given_up_is_said_to_be() {
+    let (says, heard) = tokio::sync::oneshot::channel();
+    let says = std::sync::Mutex::new(Some(says));
+    let server = Server::start(move |mut request| {
+        let cancelled = request.method() == "notifications/cancelled";
+        let says = if cancelled {
+            says.lock().expect("one").take()
+        } else {
+            None
+        };
+        async move {
+            let body = request.body.clone();
+            if begins(&mut request).await {
+                says.map(|says| says.send(body));
+                return;
+            }
+            if request.method() == "GET" {
+                return request.answer("405 Method Not Allowed", "", "").await;
+            }
+            request.events().await;
+            request.gone().await;
+        }
+        .boxed()
+    })
+    .await;
+    let client = in_session(&server).await;
+    let mut request = Box::pin(client.request("tools/call"));
+    // Until the request has begun its stream.
+    while !server.log().contains("tools/call") {
+        assert!(futures::poll!(&mut request).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(request);
+    let said = in_time(heard).await.expect("it is said");
+    assert!(said.contains(r#""requestId":2"#), "{said}");
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_ends_all_that_is_in_flight() {
+    let server = Server::start(|mut request| {
+        async move {
+            if begins(&mut request).await {
+                return;
+            }
+            match request.method().as_str() {
+                "GET" => request.answer("405 Method Not Allowed", "", "").await,
+                "waits" => {
+                    request.events().await;
+                    request.gone().await;
+                }
+                _ => {
+                    let body =
+                        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"x"}}"#;
+                    let headers = "Content-Type: application/json\r\n";
+                    request.answer("404 Not Found", headers, body).await;
+                }
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let client = in_session(&server).await;
+    let waits = client.request("waits");
+    let later = async {
+        while !server.log().contains("waits") {
+            tokio::task::yield_now().await;
+        }
+        client.request("later").await
+    };
+    let (waits, later) = in_time(futures::future::join(waits, later)).await;
+    expect![[r#"Lost(LinkError { kind: Closed, reason: "the server has ended the session", sent: true })"#]].assert_eq(&waits);
+    expect![[r#"Lost(LinkError { kind: Closed, reason: "the server has ended the session", sent: false })"#]].assert_eq(&later);
+    assert!(client.inbox.open(None, false).is_err(), "it is lost");
+}
