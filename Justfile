@@ -16,6 +16,10 @@ demo *ARGS:
 test *ARGS:
     cargo xtask test -- {{ARGS}}
 
+# Run the official conformance suite against our client.
+conformance *ARGS:
+    cargo xtask conformance -- {{ARGS}}
+
 # Run the benchmarks.
 bench *ARGS:
     cargo xtask bench -- {{ARGS}}

@@ -46,6 +46,28 @@ pub fn real_servers() -> PathBuf {
     path
 }
 
+/// The folder that `cargo xtask setup --tests` puts the conformance suite in.
+///
+/// # Panics
+///
+/// If it is not installed.
+#[must_use]
+pub fn conformance_suite() -> PathBuf {
+    let path = match std::env::var_os("CALLGATE_CONFORMANCE") {
+        Some(path) => PathBuf::from(path),
+        None => profile_dir()
+            .parent()
+            .map(|target| target.join("conformance"))
+            .unwrap_or_default(),
+    };
+    assert!(
+        path.is_dir(),
+        "{} does not exist; run `cargo xtask setup --tests` first",
+        path.display()
+    );
+    path
+}
+
 /// The `node_modules` in which set-up installed TypeScript.
 ///
 /// # Panics

@@ -5,6 +5,7 @@
 
 mod bench;
 mod checksum;
+mod conformance;
 mod demo;
 mod nextest;
 mod npm;
@@ -52,6 +53,8 @@ enum Command {
     Test(test::Options),
     /// Set up, build, and run a script against two demo MCP servers.
     Demo(demo::Options),
+    /// Set up, build, and run the official conformance suite against Callgate's client.
+    Conformance(conformance::Options),
     /// Set up and run the benchmarks in release mode.
     Bench(bench::Options),
     /// The V8 archive from source (hours; only where no archive can be had).
@@ -64,6 +67,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Setup(options) => setup::run(&project, &options),
         Command::Test(options) => test::run(&project, &options),
         Command::Demo(options) => demo::run(&project, &options),
+        Command::Conformance(options) => conformance::run(&project, &options),
         Command::Bench(options) => bench::run(&project, &options),
         Command::V8(options) => v8::source::run(&project, &options),
     }

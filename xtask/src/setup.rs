@@ -8,11 +8,12 @@ use clap::Args;
 use crate::nextest::Nextest;
 use crate::project::Project;
 use crate::tools::{self, Purpose};
-use crate::{nextest, real_servers, say, typescript, v8};
+use crate::{conformance, nextest, real_servers, say, typescript, v8};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Also install the test runner and the MCP servers that the tests talk to.
+    /// Also install the test runner, the conformance suite, and the MCP servers that the tests
+    /// talk to.
     #[arg(long)]
     tests: bool,
 }
@@ -40,9 +41,11 @@ pub(crate) fn for_tests(project: &Project) -> Result<TestSetup> {
     v8::supply(project)?;
     let typescript = typescript::install(project)?;
     let real_servers = real_servers::install(project)?;
+    let conformance = conformance::install(project)?;
     Ok(TestSetup {
         typescript,
         real_servers,
+        conformance,
         nextest: nextest::install(project)?,
     })
 }
@@ -53,5 +56,7 @@ pub(crate) struct TestSetup {
     pub(crate) typescript: std::path::PathBuf,
     /// The folder of the real MCP servers.
     pub(crate) real_servers: std::path::PathBuf,
+    /// The folder of the conformance suite.
+    pub(crate) conformance: std::path::PathBuf,
     pub(crate) nextest: Nextest,
 }

@@ -7,13 +7,20 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::project::Project;
-use crate::{process, real_servers, say, setup, typescript};
+use crate::{conformance, process, real_servers, say, setup, typescript};
 
 #[derive(Args)]
 pub(crate) struct Options {
     /// What is passed on to `cargo nextest run`, for instance a test's name.
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
+}
+
+impl Options {
+    /// Options with these arguments for the test runner.
+    pub(crate) fn of(arguments: Vec<String>) -> Self {
+        Self { arguments }
+    }
 }
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
@@ -25,6 +32,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     tests
         .args(&options.arguments)
         .env(real_servers::VARIABLE, &setup.real_servers)
+        .env(conformance::VARIABLE, &setup.conformance)
         .env(typescript::VARIABLE, &setup.typescript);
     let status = process::status(&mut tests)?;
     // The runner's own code tells failed tests (100) from failed builds (101).

@@ -37,7 +37,6 @@ pub mod config;
 mod gate;
 mod harmless;
 mod keep;
-mod live;
 mod preview;
 mod question;
 mod report;

@@ -70,8 +70,7 @@ impl Gate {
     /// What the rules say of a tool, before anything is known of a call's
     /// arguments; `None` for a name that is no tool.
     pub(crate) fn decision(&self, function: &str) -> Option<Decision> {
-        let catalog = self.catalog();
-        let tool = &catalog.get(function)?.definition;
+        let tool = &self.catalog.get(function)?.definition;
         let mut servers = self.broker.servers();
         Some(self.rules.decide(&CallFacts {
             function,
