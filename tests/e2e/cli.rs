@@ -339,7 +339,21 @@ fn the_declarations_of_one_tool() {
             /** The server did not answer in time. */
             declare class McpTimeoutError extends McpError {}
             /** The call was not permitted. */
-            declare class McpDeniedError extends McpError {}
+            declare class McpDeniedError extends McpError {
+              /** Who decided. */
+              readonly because: string;
+              /** The rule that decided, as it is written, if one did. */
+              readonly rule?: unknown;
+              /** Where that rule is written. */
+              readonly writtenIn?: string;
+              /** What the person who runs the script can do about it. */
+              readonly advice?: string;
+            }
+            /** A dry run did not make the call. */
+            declare class McpDryRunError extends McpError {
+              /** What the rules say of the call. */
+              readonly decision: string;
+            }
 
             /** One line of the log */
             type LogEntry = {

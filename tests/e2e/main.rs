@@ -3,7 +3,9 @@
 mod check;
 mod cli;
 mod demo;
+mod dry_run;
 mod globals;
+mod grants;
 mod http;
 mod library;
 mod limits;

@@ -345,6 +345,7 @@ fn the_json_form() {
               "server": "odd",
               "tool": "echo",
               "decision": "allowed by rule \"*\" in permissions.allow",
+              "line": 1,
               "argumentBytes": 7,
               "resultBytes": 7,
               "startedMs": null,
@@ -352,6 +353,8 @@ fn the_json_form() {
               "outcome": "ok"
             }
           ],
+          "denials": [],
+          "dryRun": null,
           "check": {
             "status": "passed",
             "errors": [],
@@ -382,7 +385,7 @@ fn the_declared_error_classes_are_there() {
             Some(format!("{name}.prototype instanceof {base}"))
         })
         .collect();
-    assert_eq!((classes.len(), checks.len()), (5, 5), "{ambient}");
+    assert_eq!((classes.len(), checks.len()), (6, 6), "{ambient}");
     let ran = Workbench::empty().run(&format!("return [{}]", checks.join(", ")), &[]);
-    assert_eq!(ran.stdout, "[true,true,true,true,true]\n", "{ran:#?}");
+    assert_eq!(ran.stdout, "[true,true,true,true,true,true]\n", "{ran:#?}");
 }

@@ -40,17 +40,23 @@ fn check(answers: &[&str], expected: &str) {
 
 #[test]
 fn yes_allows_one_call() {
-    check(&["y", "n"], "one made|two McpDeniedError");
+    check(
+        &["y", "n"],
+        "one made|two McpDeniedError|denied: ticketing_createIssue (line 2): denied when asked",
+    );
 }
 
 #[test]
-fn all_allows_the_tool_for_this_run() {
+fn r_allows_the_tool_for_this_run() {
     check(&["r"], "one made|two made");
 }
 
 #[test]
 fn no_denies() {
-    check(&["n", "y"], "one McpDeniedError|two made");
+    check(
+        &["n", "y"],
+        "one McpDeniedError|two made|denied: ticketing_createIssue (line 2): denied when asked",
+    );
 }
 
 #[test]

@@ -117,14 +117,17 @@ fn shortened(arguments: &str) -> String {
 
 fn done(done: &[Done]) -> String {
     let shown = done.iter().take(SHOWN_DONE).map(|done| {
-        let mut text = format!("{} {}×", done.function, done.sent);
-        if done.failed > 0 {
-            text += &format!(" ({} failed)", done.failed);
+        let mut counts = Vec::new();
+        for (count, what) in [
+            (done.sent, "called"),
+            (done.failed, "failed"),
+            (done.denied, "denied"),
+        ] {
+            if count > 0 {
+                counts.push(format!("{count} {what}"));
+            }
         }
-        if done.denied > 0 {
-            text += &format!(" ({} denied)", done.denied);
-        }
-        text
+        format!("{} ({})", done.function, counts.join(", "))
     });
     let mut shown: Vec<String> = shown.collect();
     if done.len() > SHOWN_DONE {

@@ -37,11 +37,11 @@ pub fn choose(tools: &[PreviewedTool], granting: &str) -> std::io::Result<Chosen
             .map(|said| said.replace(['\n', '\t'], " "))
             .collect();
         if !said.is_empty() {
-            text += &format!(": its server says {}", said.join(" – "));
+            text += &format!(": its server says {}", said.join("; "));
         }
         text += &format!("\n      {because}\n");
     }
-    let prompt = format!("{granting}? [a] all of them  [1 2 …] those, by number  [n] none: ");
+    let prompt = format!("{granting}? [a] all of them  [1 2] those, by number  [n] none: ");
     let mut dialogue = Dialogue::begin(&text)?;
     loop {
         let Some(line) = dialogue.answer(&prompt)? else {

@@ -1,0 +1,168 @@
+//! Runs that change nothing: what is made, what is answered in its place, and
+//! what is told of it.
+
+use callgate_tests::{Workbench, fixture};
+use expect_test::expect;
+use serde_json::{Value, json};
+
+fn bench(trusted: bool) -> Workbench {
+    let mut ticketing = fixture("callgate-demo-ticketing", &[]);
+    ticketing["trusted"] = json!(trusted);
+    Workbench::with_config(json!({ "mcpServers": { "ticketing": ticketing } }))
+}
+
+const SCRIPT: &str = "const { issues } = await ticketing_listIssues({});
+console.log(issues.length, 'issues');
+const made = await ticketing_createIssue({ title: 'one' });
+console.log('made', made.issueId);";
+
+#[test]
+fn it_ends_at_the_first_call_that_it_does_not_make() {
+    let bench = bench(true);
+    let ran = bench.run(SCRIPT, &["--dry-run"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert_eq!(ran.stdout, "0 issues\n");
+    expect![[r#"
+        error: McpDryRunError: ticketing_createIssue was not called: this is a dry run, and it is not known to read only (needs approval: no rule matches)
+          --> stdin.ts:3:20
+          3 | const made = await ticketing_createIssue({ title: 'one' });
+            |                    ^
+        calls: 2
+          1 ticketing_listIssues ok
+          2 ticketing_createIssue was not made
+        dry run: 1 call was not made
+          2 ticketing_createIssue (line 3) {"title":"one"}: needs approval: no rule matches; answered with an error
+    "#]].assert_eq(&without_times(&ran.stderr));
+    // Nothing was made.
+    let ran = bench.run(SCRIPT, &["--yes"]);
+    assert!(ran.stdout.starts_with("0 issues\n"), "{ran:#?}");
+}
+
+fn without_times(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.find(" ok in ") {
+        Some(at) => format!("{} ok\n", line.split_at(at).0),
+        None => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+#[test]
+fn a_hint_of_a_server_that_is_not_trusted_reads_nothing() {
+    let bench = bench(false);
+    let report = bench.report(SCRIPT, &["--dry-run", "--yes"]);
+    assert_eq!(report["status"], "dryRun", "{report:#}");
+    assert_eq!(report["dryRun"][0]["function"], "ticketing_listIssues");
+    // The person who runs it may say so.
+    let flags = ["--dry-run", "--yes", "--reads", "ticketing_list*"];
+    let report = bench.report(SCRIPT, &flags);
+    assert_eq!(report["calls"][0]["outcome"], "ok", "{report:#}");
+}
+
+#[test]
+fn a_recorded_result_lets_it_go_on() {
+    let bench = bench(true);
+    let recorded = json!({ "ticketing_createIssue": { "issueId": "T-1", "title": "one" } });
+    let file = bench.write("recorded.json", &recorded.to_string());
+    let file = file.to_str().expect("a path");
+    let report = bench.report(SCRIPT, &["--dry-run", "--recorded", file]);
+    assert_eq!(report["status"], "completed", "{report:#}");
+    assert_eq!(
+        report["output"]["text"], "0 issues\nmade T-1\n",
+        "{report:#}"
+    );
+    expect![[r#"
+        [
+          {
+            "ordinal": 2,
+            "function": "ticketing_createIssue",
+            "server": "ticketing",
+            "tool": "createIssue",
+            "line": 3,
+            "arguments": {
+              "title": "one"
+            },
+            "argumentBytes": 15,
+            "decision": "needs approval: no rule matches",
+            "recorded": true
+          }
+        ]"#]]
+    .assert_eq(&format!("{:#}", report["dryRun"]));
+    let outcomes = report["calls"].as_array().expect("calls").iter();
+    let outcomes: Vec<&Value> = outcomes.map(|call| &call["outcome"]).collect();
+    assert_eq!(outcomes, ["ok", "recorded"]);
+}
+
+#[test]
+fn a_script_can_catch_what_stands_in() {
+    let script = "try { await ticketing_createIssue({ title: 'x' }); } catch (error) {
+  return [error instanceof McpDryRunError, error instanceof McpError, error.name, error.tool, error.decision];
+}";
+    let report = bench(true).report(script, &["--dry-run"]);
+    expect![[r#""[true,true,\"McpDryRunError\",\"ticketing_createIssue\",\"needs approval: no rule matches\"]""#]].assert_eq(&report["value"]["text"].to_string());
+    assert_eq!(report["status"], "completed", "{report:#}");
+}
+
+#[test]
+fn a_rule_that_denies_denies() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "deny": ["ticketing_create*"] },
+    }));
+    let ran = bench.run(
+        "await ticketing_createIssue({ title: 'x' })",
+        &["--dry-run"],
+    );
+    assert_eq!(ran.code, 3, "{ran:#?}");
+}
+
+#[test]
+fn one_call_can_be_dry_too() {
+    let bench = bench(true);
+    let call = |flags: &[&str]| {
+        let mut arguments = vec!["call", "ticketing_createIssue", r#"{"title":"x"}"#];
+        arguments.extend(flags);
+        let ran = bench.callgate(&arguments);
+        format!("{}\n{}---\n{}", ran.code, ran.stdout, ran.stderr)
+    };
+    expect![[r#"
+        0
+        ---
+        dry run: 1 call was not made
+          1 ticketing_createIssue {"title":"x"}: needs approval: no rule matches; answered with an error
+    "#]].assert_eq(&call(&["--dry-run"]));
+    let file = bench.write(
+        "recorded.json",
+        r#"{ "ticketing_createIssue": { "id": 1 } }"#,
+    );
+    let file = file.to_str().expect("a path");
+    expect![[r#"
+        0
+        { "id": 1 }
+        ---
+        dry run: 1 call was not made
+          1 ticketing_createIssue {"title":"x"}: needs approval: no rule matches; answered with a recorded result
+    "#]].assert_eq(&call(&["--dry-run", "--recorded", file]));
+    // A call that reads is made, and nothing was made before.
+    let ran = bench.callgate(&["call", "ticketing_listIssues", "{}", "--dry-run"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "{\"issues\":[]}\n"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn flags_that_mean_nothing_are_refused() {
+    let bench = bench(true);
+    bench.write("recorded.json", "[]");
+    for flags in [
+        ["--recorded", "recorded.json"].as_slice(),
+        &["--reads", "x"],
+        &["--dry-run", "--recorded", "recorded.json"],
+        &["--dry-run", "--recorded", "missing.json"],
+        &["--dry-run", "--reads", "a b"],
+    ] {
+        let ran = bench.run("return 1", flags);
+        assert_eq!(ran.code, 2, "{flags:?}: {ran:#?}");
+    }
+}

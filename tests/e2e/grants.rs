@@ -1,0 +1,211 @@
+//! What a person grants: what the question shows, what is written into the
+//! configuration, and what is granted before a run.
+
+use std::path::Path;
+
+use callgate_tests::{Workbench, binary, fixture};
+use expect_test::expect;
+use rexpect::session::{PtySession, spawn_command};
+use serde_json::json;
+
+const LIMIT_MS: u64 = 60_000;
+
+/// The end of the question at a call.
+const PROMPT: &str = "[n] no: ";
+
+fn ticketing() -> serde_json::Value {
+    json!({ "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) } })
+}
+
+fn at_terminal(bench: &Workbench, arguments: &[&str]) -> PtySession {
+    let mut command = std::process::Command::new(binary("callgate"));
+    // The width decides nothing but how live lines are cut.
+    command.args(arguments).current_dir(bench.path());
+    spawn_command(command, Some(LIMIT_MS)).expect("a terminal")
+}
+
+/// What comes up to `end`, without live lines and escape sequences.
+fn until(session: &mut PtySession, end: &str) -> String {
+    let text = session.exp_string(end).expect(end);
+    plain(&text)
+}
+
+fn plain(text: &str) -> String {
+    let text = text.rsplit("\u{1b}[2K").next().unwrap_or_default();
+    let text = text.trim_start_matches("\u{1b}[1A");
+    text.replace('\r', "").trim().to_owned()
+}
+
+fn config(bench: &Workbench) -> String {
+    let text = std::fs::read_to_string(bench.path().join("callgate.json")).expect("a file");
+    redacted(&text)
+}
+
+/// Without what differs from machine to machine.
+fn redacted(text: &str) -> String {
+    let mut text = text.replace(
+        &binary("callgate").with_file_name("").display().to_string(),
+        "BIN/",
+    );
+    while let Some(at) = text.find("sha256:") {
+        let end = text.len().min(at + "sha256:".len() + 64);
+        text.replace_range(at..end, "HASH");
+    }
+    text
+}
+
+#[test]
+fn a_question_shows_what_there_is_to_know() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "allow": ["ticketing_list*"] },
+    }));
+    bench.write(
+        "script.ts",
+        "await ticketing_listIssues();\nconst title = 'x'.repeat(20);\n  \
+         await ticketing_createIssue({ title }); // \u{1b}[31mred\n",
+    );
+    let mut session = at_terminal(&bench, &["run", "script.ts"]);
+    let question = until(&mut session, PROMPT);
+    expect![[r#"
+        The script wants to call ticketing_createIssue (tool "createIssue" of server "ticketing"), which needs approval: no rule matches
+          title: Create issue
+          its server says: File an issue and get its id.
+          line 3: await ticketing_createIssue({ title }); // \u001b[31mred
+          arguments: {"title":"xxxxxxxxxxxxxxxxxxxx"}
+          so far in this run: ticketing_listIssues (1 called)
+        allow? [y] this call  [r] all calls of this tool in this run  [a] always, in callgate.json  [w] show whole"#]].assert_eq(&question);
+    session.send_line("n").expect("answer");
+    session.exp_eof().expect("the end");
+}
+
+#[test]
+fn long_arguments_are_shown_whole_on_demand() {
+    let bench = Workbench::with_config(ticketing());
+    bench.write(
+        "script.ts",
+        "await ticketing_createIssue({ title: 'x'.repeat(500) + 'middle' + 'x'.repeat(500) })",
+    );
+    let mut session = at_terminal(&bench, &["run", "script.ts"]);
+    let question = until(&mut session, PROMPT);
+    assert!(
+        question.contains("the middle is cut: 1018 bytes in all"),
+        "{question}"
+    );
+    assert!(!question.contains("xmiddlex"), "{question}");
+    session.send_line("w").expect("answer");
+    let whole = until(&mut session, PROMPT);
+    assert!(whole.contains("xmiddlex"), "{whole}");
+    session.send_line("n").expect("answer");
+    session.exp_eof().expect("the end");
+}
+
+#[test]
+fn always_that_cannot_be_written_counts_and_is_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bench = Workbench::with_config(ticketing());
+    bench.write(
+        "script.ts",
+        "return (await ticketing_createIssue({ title: 'x' })).title",
+    );
+    let file = bench.path().join("callgate.json");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).expect("mode");
+    let mut session = at_terminal(&bench, &["run", "script.ts"]);
+    until(&mut session, PROMPT);
+    session.send_line("a").expect("answer");
+    let rest = session.exp_eof().expect("the end");
+    assert!(
+        rest.contains("ticketing_createIssue is allowed for this session only: callgate.json: it may not be written to"),
+        "{rest}"
+    );
+    assert!(plain(&rest).ends_with('x'), "{rest}");
+}
+
+#[test]
+fn check_grants_for_good() {
+    let bench = Workbench::with_config(ticketing());
+    bench.write(
+        "script.ts",
+        "await ticketing_listIssues();\nawait ticketing_createIssue({ title: 'x' });\n",
+    );
+    let mut session = at_terminal(&bench, &["check", "script.ts", "--grant", "--check=off"]);
+    let question = until(&mut session, "[n] none: ");
+    expect![[r#"
+        ticketing_listIssues (line 1): needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted
+        ticketing_createIssue (line 2): needs approval: no rule matches
+        to run it unattended: --allow ticketing_listIssues --allow ticketing_createIssue
+
+        The script names these tools, which would be asked about:
+          1 ticketing_listIssues of server "ticketing" (line 1): its server says List issues; Get every issue filed so far, oldest first.
+              needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted
+          2 ticketing_createIssue of server "ticketing" (line 2): its server says Create issue; File an issue and get its id.
+              needs approval: no rule matches
+        allow them for good, in callgate.json? [a] all of them  [1 2] those, by number"#]].assert_eq(&question);
+    for odd in ["", "3", "0", "1 x"] {
+        session.send_line(odd).expect("answer");
+        until(&mut session, "[n] none: ");
+    }
+    session.send_line("2").expect("answer");
+    let rest = session.exp_eof().expect("the end");
+    assert!(
+        rest.contains("wrote 1 rule to permissions.allow of callgate.json"),
+        "{rest}"
+    );
+    let ran = bench.callgate(&["check", "script.ts", "--check=off"]);
+    let stdout = redacted(&ran.stdout);
+    expect![[""]].assert_eq(&stdout);
+}
+
+#[test]
+fn a_run_can_be_granted_before_it_begins() {
+    let bench = Workbench::with_config(ticketing());
+    bench.write(
+        "script.ts",
+        "await ticketing_createIssue({ title: 'x' }); return (await ticketing_listIssues()).issues.length",
+    );
+    let mut session = at_terminal(&bench, &["run", "script.ts", "--grant", "--json"]);
+    until(&mut session, "[n] none: ");
+    session.send_line("a").expect("answer");
+    let rest = plain(&session.exp_eof().expect("the end"));
+    assert!(!rest.contains("allow?"), "{rest}");
+    let by_grant = rest.matches("allowed by the grant for this run").count();
+    assert_eq!(by_grant, 2, "{rest}");
+    assert_eq!(config(&bench), redacted(&ticketing().to_string()));
+}
+
+#[test]
+fn granting_needs_a_terminal() {
+    let bench = Workbench::with_config(ticketing());
+    bench.write("script.ts", "await ticketing_listIssues()");
+    for command in ["run", "check"] {
+        let ran = bench.callgate(&[command, "script.ts", "--grant"]);
+        assert_eq!(
+            (ran.code, ran.stderr.as_str()),
+            (
+                2,
+                "callgate: --grant asks at a terminal, and there is none; name the tools with --allow\n"
+            )
+        );
+    }
+}
+
+#[test]
+fn no_half_written_file_is_left_behind() {
+    let bench = Workbench::with_config(ticketing());
+    bench.write("script.ts", "await ticketing_listIssues()");
+    let mut session = at_terminal(&bench, &["check", "script.ts", "--grant", "--check=off"]);
+    until(&mut session, "[n] none: ");
+    session.send_line("all").expect("answer");
+    session.exp_eof().expect("the end");
+    assert_eq!(files(bench.path()), ["callgate.json", "script.ts"]);
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).expect("the folder");
+    let names = names.map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<String> = names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.sort_unstable();
+    names
+}
