@@ -8,7 +8,7 @@ use clap::Args;
 use crate::nextest::Nextest;
 use crate::project::Project;
 use crate::tools::{self, Purpose};
-use crate::{conformance, nextest, real_servers, say, typescript, v8};
+use crate::{conformance, keyring, nextest, real_servers, say, typescript, v8};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -42,6 +42,7 @@ pub(crate) fn for_tests(project: &Project) -> Result<TestSetup> {
     let typescript = typescript::install(project)?;
     let real_servers = real_servers::install(project)?;
     let conformance = conformance::install(project)?;
+    keyring::install_if_possible()?;
     Ok(TestSetup {
         typescript,
         real_servers,

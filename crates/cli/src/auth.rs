@@ -215,9 +215,9 @@ fn text(status: &LoginStatus) -> String {
 fn duration(seconds: u64) -> String {
     match seconds {
         0..=119 => format!("{seconds} s"),
-        120..=7199 => format!("{} min", seconds / 60),
-        7200..=172_799 => format!("{} h", seconds / 3600),
-        _ => format!("{} days", seconds / 86_400),
+        120..=7199 => format!("{} min", (seconds + 30) / 60),
+        7200..=172_799 => format!("{} h", (seconds + 1800) / 3600),
+        _ => format!("{} days", (seconds + 43_200) / 86_400),
     }
 }
 

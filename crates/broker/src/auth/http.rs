@@ -15,7 +15,7 @@ use http::header::WWW_AUTHENTICATE;
 use http::{Request, Response, StatusCode};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
-use url::{Host, Url};
+use url::{Host, Origin, Url};
 
 /// The largest document taken, in bytes.
 const MAX_BODY: usize = 256 << 10;
@@ -162,8 +162,11 @@ impl Reach {
 
     fn check(&self, url: &Url) -> Result<(), WebError> {
         let refused = |why: &str| {
-            let origin = url.origin().ascii_serialization();
-            Err(WebError(format!("a login must not go to {origin}: {why}")))
+            let place = match url.origin() {
+                Origin::Tuple(..) => url.origin().ascii_serialization(),
+                Origin::Opaque(_) => format!("a {}: URL", url.scheme()),
+            };
+            Err(WebError(format!("a login must not go to {place}: {why}")))
         };
         let literal = match url.host() {
             Some(Host::Ipv4(ip)) => Some(IpAddr::from(ip)),

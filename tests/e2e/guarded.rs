@@ -1,0 +1,137 @@
+//! A server that wants a token, with the authorization server that issues it,
+//! and a browser that logs in by itself.
+
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use callgate::auth::{OAuth, OpenUrl, TokenPlace};
+use callgate::{Http, ServerSpec, Transport};
+use callgate_tests::{Workbench, binary};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+/// The two servers, ended with this.
+pub struct Guarded {
+    process: Child,
+    _input: ChildStdin,
+    pub url: String,
+    pub issuer: String,
+    pub elsewhere: String,
+}
+
+impl Guarded {
+    pub fn start(quirks: &Value) -> Self {
+        let mut process = Command::new(binary("callgate-guarded-server"))
+            .arg(quirks.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("start the guarded server");
+        let input = process.stdin.take().expect("a piped stdin");
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().expect("a piped stdout"))
+            .read_line(&mut line)
+            .expect("its places");
+        let places: Value = serde_json::from_str(&line).expect("its places as JSON");
+        let place = |name: &str| places[name].as_str().expect("a place").to_owned();
+        Self {
+            url: place("url"),
+            issuer: place("issuer"),
+            elsewhere: place("elsewhere"),
+            process,
+            _input: input,
+        }
+    }
+
+    /// A server named `web`, whose tokens are kept in a file below `folder`.
+    pub fn spec(&self, folder: &Path) -> ServerSpec {
+        self.spec_with(OAuth {
+            place: TokenPlace::File,
+            folder: Some(folder.to_owned()),
+            ..OAuth::default()
+        })
+    }
+
+    pub fn spec_with(&self, oauth: OAuth) -> ServerSpec {
+        let http = Http {
+            url: self.url.clone(),
+            oauth: Some(oauth),
+            ..Http::default()
+        };
+        ServerSpec::new("web", Transport::Http(http))
+    }
+
+    /// A folder with a configuration of it, as `web`, with this `oauth`.
+    pub fn bench(&self, oauth: &Value) -> Workbench {
+        Workbench::new(json!({ "web": { "url": self.url, "oauth": oauth } }))
+    }
+
+    /// What was asked so far.
+    pub async fn seen(&self) -> Value {
+        let url = format!("{}/seen", self.issuer);
+        let answer = client().get(url).send().await.expect("an answer");
+        let text = answer.text().await.expect("its text");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// `text` with the ports of this process taken out.
+    pub fn plain(&self, text: &str) -> String {
+        text.replace(&self.url, "URL")
+            .replace(&self.issuer, "ISSUER")
+            .replace(&self.elsewhere, "ELSEWHERE")
+            .replace(self.url.trim_end_matches("/mcp"), "SERVER")
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+/// Does what a browser does: goes to the page, and back.
+pub struct Follow;
+
+impl OpenUrl for Follow {
+    fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, io::Result<()>> {
+        async move { follow(url).await.map_err(io::Error::other) }.boxed()
+    }
+}
+
+/// Shows the page to nobody.
+pub struct Nobody;
+
+impl OpenUrl for Nobody {
+    fn open<'a>(&'a self, _url: &'a str) -> BoxFuture<'a, io::Result<()>> {
+        std::future::ready(Ok(())).boxed()
+    }
+}
+
+pub async fn follow(url: &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let page = client().get(url).send().await?;
+    let place = |name: &str| {
+        let value = page.headers().get(name)?;
+        value.to_str().ok().map(str::to_owned)
+    };
+    // Somebody else knocks first.
+    if let Some(also) = place("also") {
+        let answer = client().get(also).send().await?;
+        assert_eq!(answer.status(), 404);
+    }
+    let back = place("location");
+    let back = back.ok_or_else(|| format!("{} without a way back", page.status()))?;
+    let answer = client().get(back).send().await?;
+    assert_eq!(answer.status(), 200);
+    Ok(())
+}
+
+fn client() -> reqwest::Client {
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .build()
+        .expect("a client")
+}

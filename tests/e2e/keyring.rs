@@ -1,0 +1,291 @@
+//! The system's keyring, against a real one: the Secret Service of
+//! gnome-keyring on a message bus of its own, unlocked, below a temporary home.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use callgate::auth::{self, Kept, LoginRequest, OAuth};
+use callgate_tests::{Ran, Workbench, odd};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::guarded::{Follow, Guarded, follow};
+
+/// A keyring and its bus, both ended with this.
+pub struct Keyring {
+    home: TempDir,
+    bus: Child,
+    daemon: Child,
+    address: String,
+}
+
+impl Keyring {
+    /// Starts one; `None`, said aloud, where it is not installed.
+    ///
+    /// # Panics
+    ///
+    /// If it is not installed in CI, where the set-up has to install it.
+    pub fn start() -> Option<Self> {
+        let home = TempDir::new().expect("a home");
+        let run = home.path().join("run");
+        std::fs::create_dir(&run).expect("a folder");
+        let command = |program: &str| {
+            let mut command = Command::new(program);
+            command
+                .env("HOME", home.path())
+                .env("XDG_RUNTIME_DIR", &run)
+                .env("XDG_DATA_HOME", home.path().join("data"))
+                .stderr(Stdio::null());
+            command
+        };
+        let bus = command("dbus-daemon")
+            .args(["--session", "--nofork", "--print-address=1"])
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut bus = match bus {
+            Ok(bus) => bus,
+            Err(error) => return not_run("dbus-daemon", &error),
+        };
+        let mut address = String::new();
+        BufReader::new(bus.stdout.take().expect("a piped stdout"))
+            .read_line(&mut address)
+            .expect("the bus says its address");
+        let address = address.trim().to_owned();
+        let daemon = command("gnome-keyring-daemon")
+            .args(["--foreground", "--unlock", "--components=secrets"])
+            .env("DBUS_SESSION_BUS_ADDRESS", &address)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn();
+        let mut daemon = match daemon {
+            Ok(daemon) => daemon,
+            Err(error) => {
+                drop(bus.kill());
+                drop(bus.wait());
+                return not_run("gnome-keyring-daemon", &error);
+            }
+        };
+        // An empty password unlocks it.
+        let mut input = daemon.stdin.take().expect("a piped stdin");
+        input.write_all(b"\n").expect("the password");
+        drop(input);
+        let mut this = Self {
+            home,
+            bus,
+            daemon,
+            address,
+        };
+        this.wait_until_there();
+        Some(this)
+    }
+
+    /// Lets a command reach it.
+    pub fn reach(&self, command: &mut Command) {
+        command
+            .env("DBUS_SESSION_BUS_ADDRESS", &self.address)
+            .env("XDG_STATE_HOME", self.home.path().join("state"));
+    }
+
+    /// Keeps a password.
+    pub fn set(&self, service: &str, account: &str, password: &str) {
+        let mut tool = self.tool(&[
+            "store",
+            "--label=x",
+            "service",
+            service,
+            "username",
+            account,
+        ]);
+        let mut tool = tool
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("start secret-tool");
+        let mut input = tool.stdin.take().expect("a piped stdin");
+        input.write_all(password.as_bytes()).expect("the password");
+        drop(input);
+        assert!(tool.wait().expect("the end").success());
+    }
+
+    /// What it has for a service, all passwords together.
+    fn search(&self, service: &str) -> String {
+        let found = self.tool(&["search", "--all", "service", service]).output();
+        let found = found.expect("start secret-tool");
+        String::from_utf8_lossy(&found.stdout).into_owned()
+    }
+
+    fn tool(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("secret-tool");
+        command.args(arguments);
+        self.reach(&mut command);
+        command
+    }
+
+    /// Asking for the service would have the bus start another one.
+    fn wait_until_there(&mut self) {
+        loop {
+            let asked = Command::new("dbus-send")
+                .args([
+                    "--session",
+                    "--print-reply",
+                    "--dest=org.freedesktop.DBus",
+                    "/",
+                ])
+                .args([
+                    "org.freedesktop.DBus.NameHasOwner",
+                    "string:org.freedesktop.secrets",
+                ])
+                .env("DBUS_SESSION_BUS_ADDRESS", &self.address)
+                .output()
+                .expect("start dbus-send");
+            if String::from_utf8_lossy(&asked.stdout).contains("boolean true") {
+                return;
+            }
+            let ended = self.daemon.try_wait().expect("its state");
+            assert_eq!(ended, None, "the keyring ended early");
+        }
+    }
+}
+
+impl Drop for Keyring {
+    fn drop(&mut self) {
+        for process in [&mut self.daemon, &mut self.bus] {
+            drop(process.kill());
+            drop(process.wait());
+        }
+    }
+}
+
+fn not_run(program: &str, error: &std::io::Error) -> Option<Keyring> {
+    let why =
+        format!("{program} cannot be started ({error}); run `cargo xtask setup --tests` as root");
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "in CI there must be a keyring: {why}"
+    );
+    // Past the test runner's capture, which shows nothing of tests that pass.
+    drop(writeln!(std::io::stderr(), "THIS TEST DID NOT RUN: {why}"));
+    None
+}
+
+#[test]
+fn a_variable_from_the_keyring() {
+    let Some(keyring) = Keyring::start() else {
+        return;
+    };
+    keyring.set("bank", "me", "hunter2-hunter2");
+    let mut server = odd("env");
+    server["env"] = json!({
+        "PIN": { "keyring": { "service": "bank", "account": "me" }, "prefix": "pin " },
+    });
+    let mut other = odd("env");
+    other["env"] = json!({ "PIN": { "keyring": { "service": "bank", "account": "you" } } });
+    let bench = Workbench::new(json!({ "with": server, "without": other }));
+    let mut command = bench.command(&["call", "with_env"]);
+    keyring.reach(&mut command);
+    let ran = Ran::from(command.output().expect("start callgate"));
+    assert_eq!(ran.json()["PIN"], "pin hunter2-hunter2", "{ran:?}");
+    let mut command = bench.command(&["call", "without_env"]);
+    keyring.reach(&mut command);
+    let ran = Ran::from(command.output().expect("start callgate"));
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (
+            5,
+            "callgate: server `without` did not start: there is no value for \"PIN\": the keyring \
+             has no entry for service \"bank\" and account \"you\"\n"
+        )
+    );
+}
+
+#[test]
+fn tokens_in_the_keyring() {
+    let Some(keyring) = Keyring::start() else {
+        return;
+    };
+    let guarded = Guarded::start(&json!({ "tokens": ["access-canary", "refresh-canary"] }));
+    let bench = guarded.bench(&json!(true));
+    let run = |arguments: &[&str]| {
+        let mut command = bench.command(arguments);
+        keyring.reach(&mut command);
+        Ran::from(command.output().expect("start callgate"))
+    };
+    let mut command = bench.command(&["auth", "login", "web", "--no-browser"]);
+    keyring.reach(&mut command);
+    let mut login = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start callgate");
+    let said = BufReader::new(login.stderr.take().expect("a piped stderr"));
+    let page = said
+        .lines()
+        .map_while(Result::ok)
+        .find(|line| line.starts_with("http://"));
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime
+        .block_on(follow(&page.expect("a page")))
+        .expect("the browser's way");
+    let login = Ran::from(login.wait_with_output().expect("the end"));
+    assert!(
+        login.stdout.ends_with("tokens: in the keyring\n"),
+        "{login:?}"
+    );
+
+    assert!(keyring.search("callgate").contains("refresh-canary"));
+    let state = keyring.home.path().join("state/callgate/auth");
+    for file in std::fs::read_dir(state).expect("the folder of logins") {
+        let text = std::fs::read_to_string(file.expect("an entry").path()).expect("a text");
+        assert!(!text.contains("canary"), "{text}");
+    }
+    let status = run(&["auth", "status", "web"]);
+    assert!(
+        status.code == 0 && status.stdout.contains("in the keyring"),
+        "{status:?}"
+    );
+    assert!(!status.stdout.contains("canary"), "{status:?}");
+    let logout = run(&["auth", "logout", "web"]);
+    assert_eq!(logout.code, 0, "{logout:?}");
+    assert!(!keyring.search("callgate").contains("canary"));
+}
+
+/// A bus without a keyring is not one with an empty keyring.
+#[tokio::test]
+async fn without_a_keyring_a_login_that_wants_one_fails() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = TempDir::new().expect("a folder");
+    // This test's process may have a bus; a thread of its own environment is
+    // not to be had, so the command is asked.
+    let bench = guarded.bench(&json!({ "tokens": "keyring" }));
+    let mut command = bench.command(&["auth", "login", "web", "--no-browser"]);
+    command
+        .env("XDG_STATE_HOME", folder.path())
+        .env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut login = command.spawn().expect("start callgate");
+    let mut said = BufReader::new(login.stderr.take().expect("a piped stderr")).lines();
+    let page = said
+        .by_ref()
+        .map_while(Result::ok)
+        .find(|line| line.starts_with("http://"));
+    follow(&page.expect("a page"))
+        .await
+        .expect("the browser's way");
+    let rest: Vec<String> = said.map_while(Result::ok).collect();
+    assert_eq!(login.wait().expect("the end").code(), Some(1), "{rest:?}");
+    assert!(
+        rest[0].starts_with(
+            "callgate: the tokens of server `web` cannot be read or kept: there is no keyring to reach"
+        ),
+        "{rest:?}"
+    );
+    // The library says the same where there is a file to fall back on.
+    let server = guarded.spec_with(OAuth {
+        folder: Some(folder.path().to_owned()),
+        place: auth::TokenPlace::File,
+        ..OAuth::default()
+    });
+    let status = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
+    assert_eq!(status.expect("a login").kept, Kept::File);
+}

@@ -1,0 +1,394 @@
+//! Logging in at a real authorization server, and at ones that cannot be
+//! trusted.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate::auth::{self, LoggedOut, LoginRequest, OAuth, TokenPlace};
+use callgate_tests::{Ran, Workbench};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::guarded::{Follow, Guarded, Nobody, follow};
+
+/// `callgate auth …` with a state folder of its own and no keyring.
+fn command(bench: &Workbench, arguments: &[&str]) -> Command {
+    let mut command = bench.command(arguments);
+    command
+        .env("XDG_STATE_HOME", bench.path().join("state"))
+        .env_remove("DBUS_SESSION_BUS_ADDRESS")
+        .env_remove("XDG_RUNTIME_DIR");
+    command
+}
+
+fn run(bench: &Workbench, arguments: &[&str]) -> Ran {
+    let output = command(bench, arguments).output();
+    output.expect("start callgate").into()
+}
+
+/// Logs in through the command, as a person with a browser does.
+fn log_in(bench: &Workbench, flags: &[&str]) -> Ran {
+    let arguments: Vec<&str> = ["auth", "login", "web", "--no-browser"]
+        .iter()
+        .chain(flags)
+        .copied()
+        .collect();
+    let mut child = command(bench, &arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start callgate");
+    let mut said = BufReader::new(child.stderr.take().expect("a piped stderr"));
+    let mut stderr = String::new();
+    while let Ok(1..) = said.read_line(&mut stderr) {
+        let last = stderr.lines().last().unwrap_or_default();
+        if last.starts_with("http://") {
+            let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+            runtime.block_on(follow(last)).expect("the browser's way");
+            break;
+        }
+    }
+    said.read_to_string(&mut stderr).expect("the rest");
+    let output = child.wait_with_output().expect("the end");
+    Ran {
+        stderr,
+        ..Ran::from(output)
+    }
+}
+
+#[test]
+fn a_login_its_status_and_its_end() {
+    let guarded = Guarded::start(&json!({ "tokens": ["canary-access", "canary-refresh"] }));
+    // Without a keyring, tokens go to a file.
+    let bench = guarded.bench(&json!(true));
+    let plain = |ran: &Ran| {
+        let text = format!("{}{}exit code {}\n", ran.stderr, ran.stdout, ran.code);
+        let lines = guarded
+            .plain(&text)
+            .replace(&bench.path().display().to_string(), "FOLDER");
+        let lines = lines.lines().map(|line| match line.split_once('?') {
+            Some((page, _)) => format!("{page}?…"),
+            None => match line.split_once("callgate/auth/") {
+                Some((before, after)) => format!(
+                    "{before}callgate/auth/…{}",
+                    after.get(32..).unwrap_or_default()
+                ),
+                None => line.to_owned(),
+            },
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    expect![[r#"
+        web: not logged in
+        exit code 1"#]]
+    .assert_eq(&plain(&run(&bench, &["auth", "status", "web"])));
+    expect![[r#"
+        open this page in a browser on this machine, and log in there:
+        ISSUER/authorize?…
+        the tokens are in FOLDER/state/callgate/auth/….json, which only you can read; a keyring would be safer
+        web: logged in, for 60 min, then renewed
+          at:     ISSUER
+          for:    URL
+          client: client-1
+          scopes: read
+          tokens: in FOLDER/state/callgate/auth/….json
+        exit code 0"#]].assert_eq(&plain(&log_in(&bench, &[])));
+    let files: Vec<PathBuf> = std::fs::read_dir(bench.path().join("state/callgate/auth"))
+        .expect("the folder of logins")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    for file in &files {
+        let mode = std::fs::metadata(file)
+            .expect("its rights")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
+    let status = run(&bench, &["auth", "status"]);
+    assert!(!format!("{status:?}").contains("canary"), "{status:?}");
+    expect![[r#"
+        web: logged in, for 60 min, then renewed
+          at:     ISSUER
+          for:    URL
+          client: client-1
+          scopes: read
+          tokens: in FOLDER/state/callgate/auth/….json
+        exit code 0"#]]
+    .assert_eq(&plain(&status));
+    expect![[r#"
+        web: logged out; the tokens are deleted and taken back
+        exit code 0"#]]
+    .assert_eq(&plain(&run(&bench, &["auth", "logout", "web"])));
+    expect![[r#"
+        web: was not logged in
+        exit code 0"#]]
+    .assert_eq(&plain(&run(&bench, &["auth", "logout", "web"])));
+    expect![[r#"
+        web: not logged in
+        exit code 1"#]]
+    .assert_eq(&plain(&run(&bench, &["auth", "status"])));
+    let left = files.iter().filter(|file| file.exists());
+    let left: Vec<_> = left.filter_map(|file| file.extension()).collect();
+    assert_eq!(left, ["lock"]);
+}
+
+#[test]
+fn commands_that_cannot_work() {
+    let guarded = Guarded::start(&json!({}));
+    let bench = Workbench::new(json!({
+        "web": { "url": guarded.url },
+        "key": { "url": guarded.url, "headers": { "Authorization": "Bearer x" } },
+        "off": { "url": guarded.url, "oauth": false },
+        "git": { "command": "git" },
+    }));
+    let mut said = String::new();
+    for arguments in [
+        ["auth", "login", "web"],
+        ["auth", "status", "no"],
+        ["auth", "status", "key"],
+        ["auth", "status", "off"],
+        ["auth", "logout", "git"],
+    ] {
+        let ran = run(&bench, &arguments);
+        said += &format!("{} {}", ran.code, ran.stderr);
+    }
+    expect![[r#"
+        2 callgate: a login needs a person, and there is no terminal; run it in one, or with --no-browser if somebody sees what it prints
+        2 callgate: no server is named "no"; there are: web, key, off, git
+        1 callgate: the "oauth" of server `key` cannot be used: its "Authorization" header is configured; remove that first
+        1 callgate: the "oauth" of server `off` cannot be used: it is switched off
+        1 callgate: the "oauth" of server `git` cannot be used: it is a program to start, and takes no login; give it what it needs in "env"
+    "#]].assert_eq(&said);
+}
+
+/// What comes of a login with these quirks.
+async fn outcome(quirks: Value) -> String {
+    let guarded = Guarded::start(&quirks);
+    let folder = TempDir::new().expect("a folder");
+    let server = guarded.spec(folder.path());
+    let login = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
+    let kept = std::fs::read_dir(folder.path())
+        .expect("the folder")
+        .count();
+    let text = match login {
+        Ok(status) => format!("{} {:?}", status.issuer, status.scopes),
+        Err(error) => {
+            assert_eq!(kept, 0, "nothing is kept of a login that failed");
+            error.to_string()
+        }
+    };
+    guarded.plain(&text)
+}
+
+#[track_caller]
+fn check(quirks: Value, expected: Expect) {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    expected.assert_eq(&runtime.block_on(outcome(quirks)));
+}
+
+#[test]
+fn authorization_servers_that_differ_and_may() {
+    check(json!({}), expect![[r#"ISSUER ["read"]"#]]);
+    check(
+        json!({ "wrongStateFirst": true }),
+        expect![[r#"ISSUER ["read"]"#]],
+    );
+    check(
+        json!({ "metadata": { "token_endpoint": "ELSEWHERE/token" } }),
+        expect![[r#"ISSUER ["read"]"#]],
+    );
+    check(
+        json!({ "secret": "registered with it" }),
+        expect![[r#"ISSUER ["read"]"#]],
+    );
+    check(
+        json!({ "metadata": { "scopes_supported": ["read", "offline_access"] } }),
+        expect![[r#"ISSUER ["read", "offline_access"]"#]],
+    );
+    let silent = json!({ "authorization_response_iss_parameter_supported": null });
+    check(
+        json!({ "metadata": silent, "iss": "" }),
+        expect![[r#"ISSUER ["read"]"#]],
+    );
+}
+
+#[test]
+fn authorization_servers_that_cannot_be_trusted() {
+    let metadata = |name: &str, value: Value| json!({ "metadata": { name: value } });
+    check(
+        metadata("issuer", json!("http://127.0.0.1:1")),
+        expect![[
+            r#"cannot find how to log in at server `web`: the issuer is "http://127.0.0.1:1", and it should be "ISSUER/""#
+        ]],
+    );
+    check(
+        metadata("issuer", Value::Null),
+        expect![[
+            r#"cannot find how to log in at server `web`: the issuer "ISSUER/" is not named where it has to be"#
+        ]],
+    );
+    check(
+        metadata("code_challenge_methods_supported", Value::Null),
+        expect![
+            "cannot find how to log in at server `web`: its authorization server does not say that it checks PKCE by S256"
+        ],
+    );
+    check(
+        metadata("code_challenge_methods_supported", json!(["plain"])),
+        expect![
+            "cannot find how to log in at server `web`: its authorization server does not say that it checks PKCE by S256"
+        ],
+    );
+    check(
+        metadata("token_endpoint", json!("http://as.example/token")),
+        expect![
+            "cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to http://as.example: it is not https"
+        ],
+    );
+    check(
+        metadata("token_endpoint", json!("https://169.254.169.254/token")),
+        expect![
+            "cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to https://169.254.169.254: it is a private address"
+        ],
+    );
+    check(
+        metadata("authorization_endpoint", json!("javascript:alert(1)")),
+        expect![
+            "cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to a javascript: URL: it is no web address"
+        ],
+    );
+    check(
+        metadata("registration_endpoint", json!("https://me:pw@as.example/")),
+        expect![
+            "cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to https://as.example: it holds a user name"
+        ],
+    );
+    check(
+        metadata("registration_endpoint", Value::Null),
+        expect![[
+            r#"the "oauth" of server `web` cannot be used: the authorization server registers no clients by itself; register one there and write its "clientId" (and "clientSecret")"#
+        ]],
+    );
+    check(
+        json!({ "filling": 300_000 }),
+        expect![
+            "cannot find how to log in at server `web`: the metadata at ISSUER cannot be had: ISSUER answered with more than 256 KiB"
+        ],
+    );
+    check(
+        json!({ "redirectMetadata": "ELSEWHERE/.well-known/oauth-authorization-server" }),
+        expect![
+            "cannot find how to log in at server `web`: the metadata at ISSUER cannot be had: OAuth discovery redirect to non-same-origin URL rejected: ELSEWHERE/.well-known/oauth-authorization-server"
+        ],
+    );
+    let resource = |name: &str, value: &str| json!({ "resource": { name: value } });
+    check(
+        resource("resource", "https://other.example/mcp"),
+        expect![
+            "cannot find how to log in at server `web`: the metadata at SERVER cannot be used: Protected resource metadata resource mismatch: reference 'URL', permitted 'https://other.example/mcp'"
+        ],
+    );
+    check(
+        json!({ "resource": { "authorization_servers": ["http://as.example"] } }),
+        expect![
+            "cannot find how to log in at server `web`: the metadata at http://as.example cannot be had: a login must not go to http://as.example: it is not https"
+        ],
+    );
+    check(
+        json!({ "resource": { "authorization_servers": ["https://169.254.169.254"] } }),
+        expect![
+            "cannot find how to log in at server `web`: none of its authorization servers publishes metadata that can be used: https://169.254.169.254"
+        ],
+    );
+    check(
+        json!({ "iss": "https://evil.example" }),
+        expect!["the login at server `web` failed: the browser came back from another issuer"],
+    );
+    check(
+        json!({ "iss": "https://evil.example", "refuse": "access_denied" }),
+        expect!["the login at server `web` failed: the browser came back from another issuer"],
+    );
+    check(
+        json!({ "iss": "" }),
+        expect![
+            "the login at server `web` failed: the browser came back without the issuer's name"
+        ],
+    );
+    check(
+        json!({ "refuse": "access_denied" }),
+        expect![[
+            r#"the login at server `web` failed: the authorization server refused it with "access_denied""#
+        ]],
+    );
+    check(
+        json!({ "refuse": "call 0800-1234 now" }),
+        expect![
+            "the login at server `web` failed: the authorization server refused it with an error that is no OAuth code"
+        ],
+    );
+}
+
+#[tokio::test]
+async fn nobody_comes_back() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = TempDir::new().expect("a folder");
+    let server = guarded.spec(folder.path());
+    let mut request = LoginRequest::new(Arc::new(Nobody));
+    request.patience = Duration::ZERO;
+    let error = auth::login(&server, request).await.expect_err("no login");
+    expect!["the login at server `web` failed: nobody came back from the browser within 0 s"]
+        .assert_eq(&error.to_string());
+}
+
+#[tokio::test]
+async fn clients_of_every_kind() {
+    let guarded = Guarded::start(&json!({
+        "metadata": { "client_id_metadata_document_supported": true }
+    }));
+    let folder = TempDir::new().expect("a folder");
+    let place = OAuth {
+        place: TokenPlace::File,
+        folder: Some(folder.path().to_owned()),
+        ..OAuth::default()
+    };
+    let document = OAuth {
+        client_metadata_url: Some("https://client.example/callgate.json".to_owned()),
+        ..place.clone()
+    };
+    let registered = OAuth {
+        client_id: Some("registered".to_owned()),
+        client_secret: Some(callgate::Source::text("registered-secret")),
+        scopes: vec!["one".to_owned(), "two".to_owned()],
+        ..document.clone()
+    };
+    let wrong = OAuth {
+        client_secret: Some(callgate::Source::text("not-the-secret")),
+        ..registered.clone()
+    };
+    let mut said = String::new();
+    for oauth in [place, document, registered, wrong] {
+        let server = guarded.spec_with(oauth);
+        let login = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
+        said += &match login {
+            Ok(status) => format!("{} {:?}\n", status.client_id, status.scopes),
+            Err(error) => format!("{error}\n"),
+        };
+    }
+    expect![[r#"
+        client-1 ["read"]
+        https://client.example/callgate.json ["read"]
+        registered ["one", "two"]
+        the login at server `web` failed: the authorization server answered "invalid_client"
+    "#]]
+    .assert_eq(&said);
+    let seen = guarded.seen().await;
+    assert_eq!(seen["registrations"], 1, "{seen:#}");
+    let server = guarded.spec(folder.path());
+    assert_eq!(auth::logout(&server).await, Ok(LoggedOut::Revoked));
+    assert_eq!(auth::logout(&server).await, Ok(LoggedOut::WasNot));
+}
