@@ -11,18 +11,33 @@ use sha2::{Digest, Sha256};
 
 use crate::reserved::is_reserved_value;
 
+/// Names of a server's gone tools that nobody else gets; a server that has more
+/// of them than any list is long gives up those beyond.
+const MAX_GONE: usize = 10_000;
+
 /// Gives every (server, tool) pair its function name. A pair that comes twice
 /// counts once.
 pub fn assign<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Names {
+    assign_after(&Names::default(), pairs)
+}
+
+/// As [`assign`], for a catalog that changed: pairs that had a name before keep
+/// it, whatever came or went since, and the name of a pair that is gone is kept
+/// for its return. So a name means one tool for as long as names follow each
+/// other; which suffixes there are does depend on what was there before.
+pub fn assign_after<'a>(
+    before: &Names,
+    pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Names {
     let pairs: Vec<(&str, &str)> = pairs
         .into_iter()
         .collect::<BTreeSet<_>>()
         .into_iter()
         .collect();
     let natural: Vec<String> = pairs.iter().map(|(s, t)| natural_name(s, t)).collect();
-    let functions = separate(&pairs, &natural);
+    let functions = separate(&pairs, &natural, before);
 
-    let mut names = Names::default();
+    let mut names = before.without(&pairs);
     let mut groups: BTreeMap<&str, Vec<Member>> = BTreeMap::new();
     for ((&(server, tool), natural), function) in pairs.iter().zip(&natural).zip(functions) {
         if function != *natural {
@@ -57,6 +72,8 @@ pub struct Names {
     functions: BTreeMap<String, BTreeMap<String, String>>,
     originals: BTreeMap<String, (String, String)>,
     collisions: Vec<Collision>,
+    /// The names of pairs that are gone: server, tool, function.
+    gone: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl Names {
@@ -82,6 +99,35 @@ impl Names {
     pub fn collisions(&self) -> &[Collision] {
         &self.collisions
     }
+
+    /// The name a pair has or had.
+    fn known(&self, server: &str, tool: &str) -> Option<&str> {
+        let gone = || Some(self.gone.get(server)?.get(tool)?.as_str());
+        self.function(server, tool).or_else(gone)
+    }
+
+    /// No pairs, and the names of those that are not among `pairs` as gone.
+    fn without(&self, pairs: &[(&str, &str)]) -> Self {
+        let mut gone = self.gone.clone();
+        for (server, tools) in &self.functions {
+            let gone = gone.entry(server.clone()).or_default();
+            for (tool, function) in tools {
+                if gone.len() < MAX_GONE {
+                    gone.insert(tool.clone(), function.clone());
+                }
+            }
+        }
+        for (server, tool) in pairs {
+            if let Some(gone) = gone.get_mut(*server) {
+                gone.remove(*tool);
+            }
+        }
+        gone.retain(|_, tools| !tools.is_empty());
+        Self {
+            gone,
+            ..Self::default()
+        }
+    }
 }
 
 /// A name that nobody got, because more than one tool wanted it.
@@ -89,8 +135,9 @@ impl Names {
 pub struct Collision {
     /// The name that was wanted.
     pub name: String,
-    /// Who wanted it, ordered by server and tool. A single member means that
-    /// the name is another tool's suffixed name.
+    /// Who wanted it and did not get it, ordered by server and tool. A single
+    /// member means that the name is another tool's suffixed name, or was its
+    /// name before this one came.
     pub members: Vec<Member>,
 }
 
@@ -131,12 +178,22 @@ fn natural_name(server: &str, tool: &str) -> String {
 /// It ends: a suffix is a prefix of a SHA-256 over round and pair that grows
 /// to its whole length, so suffixed names stop meeting each other, and a
 /// natural name can stand in the way of only one of them once.
-fn separate(pairs: &[(&str, &str)], natural: &[String]) -> Vec<String> {
+fn separate(pairs: &[(&str, &str)], natural: &[String], before: &Names) -> Vec<String> {
     let mut current: Vec<String> = natural.to_vec();
     let mut round: Vec<u32> = vec![0; pairs.len()];
-    // `None` is a name that was given up.
+    // `None` is a name that was given up, or that nobody new can have.
     let mut holders: HashMap<String, Option<usize>> = HashMap::new();
-    let mut moving: Vec<usize> = (0..pairs.len()).collect();
+    let gone = before.gone.values().flat_map(BTreeMap::values);
+    for name in before.originals.keys().chain(gone) {
+        holders.insert(name.clone(), None);
+    }
+    let mut moving = Vec::new();
+    for (index, (server, tool)) in pairs.iter().enumerate() {
+        match (before.known(server, tool), current.get_mut(index)) {
+            (Some(known), Some(current)) => known.clone_into(current),
+            _ => moving.push(index),
+        }
+    }
 
     while !moving.is_empty() {
         let mut displaced = BTreeSet::new();
@@ -189,12 +246,12 @@ fn suffixed_name(natural: &str, round: u32, (server, tool): (&str, &str)) -> Str
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    use super::{assign, suffixed_name};
+    use super::{MAX_GONE, assign, assign_after, suffixed_name};
     use crate::reserved::is_reserved_value;
 
     fn check(pairs: &[(&str, &str)], expected: Expect) {
@@ -310,6 +367,62 @@ mod tests {
         }
     }
 
+    #[track_caller]
+    fn check_after(before: &[(&str, &str)], after: &[(&str, &str)], expected: Expect) {
+        let before = assign(before.iter().copied());
+        let after = assign_after(&before, after.iter().copied());
+        let mut text = String::new();
+        for (function, server, tool) in after.iter() {
+            text.push_str(&format!("{server:?} {tool:?} -> {function}\n"));
+        }
+        expected.assert_eq(&text);
+    }
+
+    #[test]
+    fn a_newcomer_takes_no_name_from_those_that_stay() {
+        check_after(
+            &[("s", "get-user")],
+            &[("s", "get-user"), ("s", "get_user")],
+            expect![[r#"
+                "s" "get-user" -> s_get_user
+                "s" "get_user" -> s_get_user_7e0bb0c2
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_suffix_stays_when_the_other_goes() {
+        check_after(
+            &[("s", "get-user"), ("s", "get_user")],
+            &[("s", "get-user")],
+            expect![[r#"
+                "s" "get-user" -> s_get_user_c97c69b6
+            "#]],
+        );
+    }
+
+    /// A rule or a grant for the name must not come to mean another's tool.
+    #[test]
+    fn the_name_of_a_gone_tool_is_kept_for_its_return() {
+        let before = assign([("a", "b_c")]);
+        let between = assign_after(&before, [("a_b", "c")]);
+        assert_ne!(between.function("a_b", "c"), Some("a_b_c"));
+        let after = assign_after(&between, [("a_b", "c"), ("a", "b_c")]);
+        assert_eq!(after.function("a", "b_c"), Some("a_b_c"));
+        assert_eq!(after.function("a_b", "c"), between.function("a_b", "c"));
+    }
+
+    #[test]
+    fn the_names_of_gone_tools_are_bounded() {
+        let many: Vec<String> = (0..2 * MAX_GONE).map(|n| format!("t{n}")).collect();
+        let all = assign(many.iter().map(|tool| ("s", tool.as_str())));
+        let none = assign_after(&all, []);
+        assert_eq!(
+            none.gone.values().map(BTreeMap::len).sum::<usize>(),
+            MAX_GONE
+        );
+    }
+
     #[test]
     fn a_pair_that_comes_twice_counts_once() {
         let names = assign([("s", "t"), ("s", "t")]);
@@ -331,6 +444,23 @@ mod tests {
             for (function, server, tool) in names.iter() {
                 prop_assert_eq!(names.function(server, tool), Some(function));
                 prop_assert!(distinct.contains(&(server, tool)));
+            }
+        }
+
+        #[test]
+        fn names_that_follow_each_other_stay(
+            before in prop::collection::vec(("[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..20),
+            after in prop::collection::vec(("[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..20),
+        ) {
+            let first = assign(before.iter().map(|(s, t)| (s.as_str(), t.as_str())));
+            let second = assign_after(&first, after.iter().map(|(s, t)| (s.as_str(), t.as_str())));
+            let distinct: BTreeSet<_> = after.iter().collect();
+            prop_assert_eq!(second.iter().count(), distinct.len());
+            for (function, server, tool) in first.iter() {
+                let now = second.function(server, tool);
+                prop_assert!(now.is_none() || now == Some(function));
+                let holder = second.original(function);
+                prop_assert!(holder.is_none() || holder == Some((server, tool)));
             }
         }
 

@@ -1,6 +1,7 @@
 //! All tools of all servers, each under its function name.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
 
 use callgate_typegen::names::{self, Names};
 use callgate_typegen::{Declarations, Detail, ToolSchema, generate};
@@ -13,13 +14,16 @@ const MIN_LIKENESS: f64 = 0.75;
 const MAX_ASKED: usize = 300;
 
 /// The tools of a run. It does not change once built.
+///
+/// What takes the longest, the declarations, is made when it is first asked for,
+/// or by [`Catalog::declare`], which may be called from a thread of its own.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     tools: Vec<CatalogTool>,
     by_function: HashMap<String, usize>,
     names: Names,
-    declarations: Declarations,
     warnings: Vec<Warning>,
+    declarations: OnceLock<Declarations>,
 }
 
 /// A tool and the function it became.
@@ -29,16 +33,23 @@ pub struct CatalogTool {
     /// The name of the function in a script.
     pub function: String,
     /// The tool as its server lists it.
-    pub definition: ToolDefinition,
+    pub definition: Arc<ToolDefinition>,
 }
 
 impl Catalog {
     /// Builds the catalog of `definitions`, in their order. Of two tools of one
     /// server and name, the first counts.
     pub fn build(definitions: Vec<ToolDefinition>) -> Self {
+        let definitions = definitions.into_iter().map(Arc::new).collect();
+        Self::build_after(&Names::default(), definitions)
+    }
+
+    /// As [`Catalog::build`], with the names that tools had before.
+    pub fn build_after(before: &Names, definitions: Vec<Arc<ToolDefinition>>) -> Self {
         let mut warnings = Vec::new();
         let definitions = without_duplicates(definitions, &mut warnings);
-        let names = names::assign(
+        let names = names::assign_after(
+            before,
             definitions
                 .iter()
                 .map(|tool| (tool.server.as_str(), tool.name.as_str())),
@@ -53,20 +64,10 @@ impl Catalog {
                 })
             })
             .collect();
-        let schemas: Vec<ToolSchema<'_>> = tools.iter().map(CatalogTool::schema).collect();
-        let declarations = generate(&schemas);
-
         for tool in &tools {
             warnings.extend(tool.definition.warnings.iter().cloned());
         }
         warnings.extend(names.collisions().iter().cloned().map(Warning::Collision));
-        warnings.extend(
-            declarations
-                .degradations()
-                .iter()
-                .cloned()
-                .map(Warning::Degraded),
-        );
         let by_function = tools
             .iter()
             .enumerate()
@@ -76,9 +77,14 @@ impl Catalog {
             tools,
             by_function,
             names,
-            declarations,
             warnings,
+            declarations: OnceLock::new(),
         }
+    }
+
+    /// Makes the declarations, unless they are there: some 30 µs a tool.
+    pub fn declare(&self) {
+        self.declared();
     }
 
     /// Every tool, in the order given.
@@ -135,24 +141,33 @@ impl Catalog {
     /// What `detail` says of the functions that `select` takes: lines of names,
     /// or TypeScript declarations of them and of the types they need.
     pub fn declarations(&self, detail: Detail, select: impl Fn(&str) -> bool) -> String {
-        self.declarations.text(detail, select)
+        self.declared().text(detail, select)
     }
 
     /// TypeScript declarations to check a script against that has no names but
     /// these, as [`Declarations::for_script`] gives them.
     pub fn declarations_for(&self, names: Option<&HashSet<&str>>) -> String {
-        self.declarations.for_script(names)
+        self.declared().for_script(names)
     }
 
     /// The first line of what a function's tool does, if its server says so.
     pub fn summary(&self, function: &str) -> Option<&str> {
-        self.declarations.summary(function)
+        self.declared().summary(function)
     }
 
     /// What is not as its server meant it: of definitions first, in their order,
     /// then of names, then of types.
-    pub fn warnings(&self) -> &[Warning] {
-        &self.warnings
+    pub fn warnings(&self) -> Vec<Warning> {
+        let degraded = self.declared().degradations().iter().cloned();
+        let warnings = self.warnings.iter().cloned();
+        warnings.chain(degraded.map(Warning::Degraded)).collect()
+    }
+
+    fn declared(&self) -> &Declarations {
+        self.declarations.get_or_init(|| {
+            let schemas: Vec<ToolSchema<'_>> = self.tools.iter().map(CatalogTool::schema).collect();
+            generate(&schemas)
+        })
     }
 }
 
@@ -176,22 +191,21 @@ impl CatalogTool {
 
 /// Drops tools that were there before.
 fn without_duplicates(
-    definitions: Vec<ToolDefinition>,
+    mut definitions: Vec<Arc<ToolDefinition>>,
     warnings: &mut Vec<Warning>,
-) -> Vec<ToolDefinition> {
+) -> Vec<Arc<ToolDefinition>> {
     let mut seen: HashSet<(String, String)> = HashSet::with_capacity(definitions.len());
-    let mut kept = Vec::with_capacity(definitions.len());
-    for definition in definitions {
-        if seen.insert((definition.server.clone(), definition.name.clone())) {
-            kept.push(definition);
-        } else {
+    definitions.retain(|definition| {
+        let first = seen.insert((definition.server.clone(), definition.name.clone()));
+        if !first {
             warnings.push(Warning::Duplicate {
-                server: definition.server,
-                tool: definition.name,
+                server: definition.server.clone(),
+                tool: definition.name.clone(),
             });
         }
-    }
-    kept
+        first
+    });
+    definitions
 }
 
 /// A name without what is easily mistaken: case and separators.
