@@ -1,31 +1,42 @@
 //! The servers of one host: started side by side, asked, and ended together.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use callgate_policy::Rules;
 use futures::future::join_all;
 use serde::Serialize;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::ask::Asker;
-use crate::caller::Caller;
 use crate::connection::Connection;
-use crate::error::{StartError, StartErrorKind};
-use crate::patience::Patience;
+use crate::error::StartError;
 use crate::run::Run;
+use crate::server::Server;
 use crate::setup::RunSetup;
 use crate::spec::ServerSpec;
-use crate::start::start;
 
 /// Connections to MCP servers. Clones are the same broker; when the last one
 /// and every run is gone, so are the servers' processes.
 #[derive(Debug, Clone)]
 pub struct Broker {
-    servers: Arc<Vec<Server>>,
+    inner: Arc<Inner>,
 }
 
-/// What became of a server at its start.
+/// A [`Broker`] that does not keep the servers up.
+#[derive(Debug, Clone)]
+pub struct WeakBroker {
+    inner: Weak<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    servers: Vec<Server>,
+    changes: Arc<watch::Sender<u64>>,
+}
+
+/// What there is of a server at one time.
 #[derive(Debug, Clone)]
 pub struct ServerState {
     /// The server's name.
@@ -40,9 +51,10 @@ pub struct ServerState {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Status {
-    /// It is, or was at the end of its start.
-    Ready(Ready),
-    /// It is not.
+    /// It is, or was at the end of its start. Another list of tools is another
+    /// [`Ready`].
+    Ready(Arc<Ready>),
+    /// It did not start.
     Failed(StartError),
 }
 
@@ -81,20 +93,46 @@ impl Broker {
     ///
     /// Dropping the future ends what has been started.
     pub async fn start(specs: Vec<ServerSpec>) -> Self {
+        Self::start_noting(specs, |_| {}).await
+    }
+
+    /// As [`Broker::start`]; `note` hears of each server as soon as it is ready
+    /// or has failed. It must not block.
+    pub async fn start_noting(specs: Vec<ServerSpec>, note: impl Fn(&ServerState)) -> Self {
+        let changes = Arc::new(watch::Sender::default());
         let mut names = HashSet::new();
         let starting = specs.into_iter().map(|spec| {
             let unique = names.insert(spec.name.clone());
-            Server::start(spec, unique)
+            let server = Server::start(spec, unique, &changes);
+            let note = &note;
+            async move {
+                let server = server.await;
+                note(&server.state());
+                server
+            }
         });
         let starting: Vec<_> = starting.collect();
+        let servers = join_all(starting).await;
         Self {
-            servers: Arc::new(join_all(starting).await),
+            inner: Arc::new(Inner { servers, changes }),
         }
     }
 
-    /// What became of each server, in the order they were given.
-    pub fn servers(&self) -> impl ExactSizeIterator<Item = &ServerState> {
-        self.servers.iter().map(|server| &server.state)
+    /// What there is of each server now, in the order they were given.
+    pub fn servers(&self) -> impl ExactSizeIterator<Item = ServerState> {
+        self.inner.servers.iter().map(Server::state)
+    }
+
+    /// Changes whenever [`Broker::servers`] says something else than before.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.inner.changes.subscribe()
+    }
+
+    /// The same broker, not kept alive.
+    pub fn downgrade(&self) -> WeakBroker {
+        WeakBroker {
+            inner: Arc::downgrade(&self.inner),
+        }
     }
 
     /// Begins a run: a ledger and a set of grants of its own.
@@ -112,6 +150,7 @@ impl Broker {
     /// still in flight fail. A later call fails too.
     pub async fn shutdown(&self) {
         let connections = self
+            .inner
             .servers
             .iter()
             .filter_map(|server| server.connection().ok());
@@ -120,66 +159,15 @@ impl Broker {
 
     /// The server of this name; the first, should there be two.
     pub(crate) fn find(&self, name: &str) -> Option<&Server> {
-        self.servers.iter().find(|server| server.state.name == name)
+        let mut servers = self.inner.servers.iter();
+        servers.find(|server| server.name() == name)
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct Server {
-    state: ServerState,
-    connection: Result<Connection, StartError>,
-    patience: Patience,
-    caller: Arc<dyn Caller>,
-}
-
-impl Server {
-    async fn start(spec: ServerSpec, unique: bool) -> Self {
-        let started = if unique {
-            start(&spec).await
-        } else {
-            Err(StartError {
-                server: spec.name.clone(),
-                kind: StartErrorKind::DuplicateName,
-                stderr: String::new(),
-            })
-        };
-        let (connection, status) = match started {
-            Ok((connection, ready)) => (Ok(connection), Status::Ready(ready)),
-            Err(error) => {
-                tracing::debug!(server = spec.name, %error, "a server did not start");
-                (Err(error.clone()), Status::Failed(error))
-            }
-        };
-        let state = ServerState {
-            name: spec.name,
-            trusted: spec.trusted,
-            status,
-        };
-        Self {
-            state,
-            connection,
-            patience: Patience {
-                idle: spec.call_timeout,
-                most: spec.max_call_time,
-            },
-            caller: spec.caller,
-        }
-    }
-
-    pub(crate) fn trusted(&self) -> bool {
-        self.state.trusted
-    }
-
-    pub(crate) fn patience(&self) -> Patience {
-        self.patience
-    }
-
-    pub(crate) fn caller(&self) -> Arc<dyn Caller> {
-        Arc::clone(&self.caller)
-    }
-
-    /// The connection, or why there is none.
-    pub(crate) fn connection(&self) -> Result<&Connection, &StartError> {
-        self.connection.as_ref()
+impl WeakBroker {
+    /// The broker, if it is still there.
+    pub fn upgrade(&self) -> Option<Broker> {
+        let inner = self.inner.upgrade()?;
+        Some(Broker { inner })
     }
 }

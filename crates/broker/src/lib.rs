@@ -47,6 +47,7 @@ mod refusal;
 mod ruling;
 mod run;
 mod secrets;
+mod server;
 mod session;
 mod setup;
 mod shape;
@@ -59,7 +60,7 @@ mod tasks;
 mod writer;
 
 pub use ask::{Answer, Asker, Changed, Done, NobodyToAsk, Question, ScriptLine, ask_with};
-pub use broker::{Broker, Ready, ServerInfo, ServerState, Status};
+pub use broker::{Broker, Ready, ServerInfo, ServerState, Status, WeakBroker};
 pub use caller::{Caller, Elicit, NoCaller, Offers, Progress, Refusal, Root, Sample};
 pub use dry_run::{DryRun, Withheld};
 pub use error::{CallError, StartError, StartErrorKind, code};

@@ -6,12 +6,15 @@ mod call;
 
 pub use call::{CallRequest, Called};
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use callgate_broker::{Asker, Broker, CallError, Keep, NobodyToAsk, ServerSpec, Status, Transport};
+use callgate_broker::{
+    Asker, Broker, CallError, Keep, NobodyToAsk, ServerSpec, ServerState, Status, Transport,
+};
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::{Hints, KnownTool, Rules, SessionGrants, Verdict};
 use callgate_rust_types::RustTypes;
@@ -26,6 +29,7 @@ use crate::calls::{self, Calls};
 use crate::check::{Check, CheckMode, CheckStatus, Places, TypeCheck};
 use crate::config::Config;
 use crate::keep::KeepInFile;
+use crate::live::{Live, Reading};
 use crate::report::{self, RunReport, Unavailable};
 use crate::{Limits, RunRequest};
 
@@ -35,7 +39,7 @@ use crate::{Limits, RunRequest};
 /// has a worker process, grants and a ledger of its own.
 pub struct Gate {
     broker: Broker,
-    catalog: Arc<Catalog>,
+    live: Live,
     launcher: Launcher,
     rules: Arc<Rules>,
     limits: Limits,
@@ -46,7 +50,6 @@ pub struct Gate {
     unavailable: Vec<Unavailable>,
     /// What the names of their tools would begin with, in the same order.
     unavailable_prefixes: Vec<Option<String>>,
-    warnings: Vec<String>,
     unmatched_rules: Vec<String>,
 }
 
@@ -219,18 +222,22 @@ impl GateBuilder {
         }
         let check = Check::new(self.check, places);
         check.start();
-        let broker = Broker::start(self.servers).await;
-        let (catalog, unavailable, warnings) = discover(&broker);
-        let trusted: Vec<&str> = broker
+        let reading = Reading::default();
+        let noted = reading.clone();
+        let broker = Broker::start_noting(self.servers, move |state| noted.begin(state)).await;
+        let unavailable = unavailable(&broker);
+        let live = Live::follow(broker.clone(), reading).await;
+        let catalog = live.catalog();
+        let trusted: HashSet<String> = broker
             .servers()
             .filter(|server| server.trusted)
-            .map(|server| server.name.as_str())
+            .map(|server| server.name)
             .collect();
         let known = catalog.tools().iter().map(|tool| KnownTool {
             function: &tool.function,
             server: &tool.definition.server,
             hints: hints(&tool.definition),
-            trusted: trusted.contains(&tool.definition.server.as_str()),
+            trusted: trusted.contains(&tool.definition.server),
             definition: Some(tool.definition.identity.hash()),
             input_schema: Some(&tool.definition.input_schema),
         });
@@ -238,7 +245,7 @@ impl GateBuilder {
         let unmatched_rules = unmatched.iter().map(ToString::to_string).collect();
         Ok(Gate {
             broker,
-            catalog: Arc::new(catalog),
+            live,
             launcher,
             rules: Arc::new(self.rules),
             limits: self.limits,
@@ -251,7 +258,6 @@ impl GateBuilder {
                 .map(|server| function_prefix(&server.server))
                 .collect(),
             unavailable,
-            warnings,
             unmatched_rules,
         })
     }
@@ -304,7 +310,8 @@ impl Gate {
 
     /// The tools, grouped by server in the order of the configuration.
     pub fn tools(&self) -> Vec<Tool> {
-        let by_server = self.catalog.by_server();
+        let catalog = self.catalog();
+        let by_server = catalog.by_server();
         let tools = by_server
             .iter()
             .flat_map(|(_, tools)| tools)
@@ -312,14 +319,14 @@ impl Gate {
                 function: tool.function.clone(),
                 server: tool.definition.server.clone(),
                 tool: tool.definition.name.clone(),
-                summary: self.catalog.summary(&tool.function).map(str::to_owned),
+                summary: catalog.summary(&tool.function).map(str::to_owned),
             });
         tools.collect()
     }
 
     /// Whether a tool has this generated name.
     pub fn has_tool(&self, function: &str) -> bool {
-        self.catalog.get(function).is_some()
+        self.catalog().get(function).is_some()
     }
 
     /// Whether the rules deny every call of this tool.
@@ -330,21 +337,22 @@ impl Gate {
 
     /// A message for a name that is no tool, with the nearest that is.
     pub fn unknown_tool_message(&self, function: &str) -> String {
-        calls::unknown_tool_message(function, self.catalog.suggest(function))
+        calls::unknown_tool_message(function, self.catalog().suggest(function))
     }
 
     /// What `detail` says of the chosen tools: lines of names, or TypeScript
     /// declarations of them and of the types they use. What a script has besides
     /// them is in [`ambient_declarations`](crate::ambient_declarations).
     pub fn declarations(&self, detail: Detail, choose: impl Fn(&str) -> bool) -> String {
-        self.catalog.declarations(detail, choose)
+        self.catalog().declarations(detail, choose)
     }
 
     /// Rust types of the chosen tools' arguments and results, for a host that
     /// calls the tools of a pinned catalog itself. A schema of which none can be
     /// made is a JSON value there, and named among the problems.
     pub fn rust_types(&self, choose: impl Fn(&str) -> bool) -> RustTypes {
-        let chosen = self.catalog.tools().iter();
+        let catalog = self.catalog();
+        let chosen = catalog.tools().iter();
         let tools: Vec<callgate_rust_types::Tool<'_>> = chosen
             .filter(|tool| choose(&tool.function))
             .map(|tool| callgate_rust_types::Tool {
@@ -375,8 +383,8 @@ impl Gate {
     }
 
     /// What is wrong with servers, tools and schemas without stopping anything.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
+    pub fn warnings(&self) -> Vec<String> {
+        self.live.warnings()
     }
 
     /// The rules that can decide nothing about the tools there are, and why.
@@ -395,8 +403,9 @@ impl Gate {
         self.check.shut_down().await;
     }
 
-    pub(crate) fn catalog(&self) -> &Catalog {
-        &self.catalog
+    /// The tools there are at the moment.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.live.catalog()
     }
 
     /// Why a name in a script that is no tool looks as if it should be one;
@@ -405,12 +414,13 @@ impl Gate {
         if let Some(server) = self.unavailable_server_of(name) {
             return Some(format!("{name} is not available: {}", server.reason));
         }
-        if self.catalog.tools().is_empty() && name.contains('_') {
+        let catalog = self.catalog();
+        if catalog.tools().is_empty() && name.contains('_') {
             return Some(format!(
                 "{name} is no tool, and there are none: no server is configured or available"
             ));
         }
-        let near = self.catalog.suggest(name)?;
+        let near = catalog.suggest(name)?;
         Some(calls::unknown_tool_message(name, Some(near)))
     }
 
@@ -419,6 +429,8 @@ impl Gate {
             Ok(prepared) => prepared,
             Err(error) => return report::rejected(request, &error),
         };
+        // The run's own, whatever changes while it lasts.
+        let catalog = self.catalog();
         let mentions = &prepared.named.tools;
         let missing = mentions
             .iter()
@@ -429,13 +441,13 @@ impl Gate {
             report.unavailable = self.unavailable.clone();
             return report;
         }
-        let checked = match self.type_check(request, &prepared).await {
+        let checked = match self.type_check(request, &prepared, &catalog).await {
             Ok(checked) => checked,
             Err(report) => return *report,
         };
         let mut functions: Vec<String> = mentions
             .iter()
-            .filter(|mention| self.has_tool(&mention.name))
+            .filter(|mention| catalog.get(&mention.name).is_some())
             .map(|mention| mention.name.clone())
             .collect();
         functions.sort_unstable();
@@ -443,7 +455,7 @@ impl Gate {
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let run = Arc::new(self.broker.run_with(self.setup_of(request)));
         let calls = Arc::new(Calls {
-            catalog: Arc::clone(&self.catalog),
+            catalog,
             run: Arc::clone(&run),
             observer: request.observer.clone(),
             next: AtomicU64::new(0),
@@ -477,6 +489,7 @@ impl Gate {
         &self,
         request: &RunRequest,
         prepared: &Prepared,
+        catalog: &Catalog,
     ) -> Result<Option<TypeCheck>, Box<RunReport>> {
         let mode = request.check.unwrap_or(self.check.mode);
         if mode == CheckMode::Off {
@@ -484,7 +497,7 @@ impl Gate {
         }
         let checking = self
             .check
-            .run(&request.source, &prepared.checkable, &self.catalog);
+            .run(&request.source, &prepared.checkable, catalog);
         let checked = tokio::select! {
             checked = checking => checked,
             () = request.cancel.cancelled() => return Err(Box::new(report::cancelled(request))),
@@ -534,38 +547,14 @@ fn function_prefix(server: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Everything that the servers said of their tools.
-fn discover(broker: &Broker) -> (Catalog, Vec<Unavailable>, Vec<String>) {
-    let mut definitions = Vec::new();
-    let mut unavailable = Vec::new();
-    let mut warnings = Vec::new();
-    for server in broker.servers() {
-        match &server.status {
-            Status::Ready(ready) => {
-                let odd = ready.warnings.iter();
-                tracing::info!(
-                    server = server.name,
-                    revision = ready.protocol_version,
-                    tools = ready.tools.len(),
-                    "server is ready"
-                );
-                warnings.extend(odd.map(|warning| format!("server {:?}: {warning}", server.name)));
-                for raw in &ready.tools {
-                    match ToolDefinition::parse(&server.name, raw) {
-                        Ok(definition) => definitions.push(definition),
-                        Err(malformed) => warnings.push(malformed.to_string()),
-                    }
-                }
-            }
-            Status::Failed(error) => unavailable.push(Unavailable {
-                server: server.name.clone(),
-                reason: error.to_string(),
-            }),
-            // A state that is added later is not one a call could go to.
-            _ => {}
-        }
-    }
-    let catalog = Catalog::build(definitions);
-    warnings.extend(catalog.warnings().iter().map(ToString::to_string));
-    (catalog, unavailable, warnings)
+/// The servers that did not start.
+fn unavailable(broker: &Broker) -> Vec<Unavailable> {
+    let reason = |server: ServerState| match server.status {
+        Status::Failed(error) => Some(Unavailable {
+            server: server.name,
+            reason: error.to_string(),
+        }),
+        _ => None,
+    };
+    broker.servers().filter_map(reason).collect()
 }

@@ -37,6 +37,7 @@ pub mod config;
 mod gate;
 mod harmless;
 mod keep;
+mod live;
 mod preview;
 mod question;
 mod report;

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use callgate_catalog::Catalog;
 use callgate_policy::{Definition, Grant, Verdict};
 use callgate_script::Prepared;
 use serde::Serialize;
@@ -130,11 +131,12 @@ impl Gate {
             Ok(prepared) => prepared,
             Err(error) => return Err(Box::new(report::rejected(&request, &error))),
         };
-        let mut preview = of(&prepared, self);
+        let catalog = self.catalog();
+        let mut preview = of(&prepared, self, &catalog);
         preview.script = Arc::clone(&request.name);
         // What tools that are not there would have declared, nobody knows.
         if preview.missing.is_empty() {
-            preview.check = self.type_check(&request, &prepared).await?;
+            preview.check = self.type_check(&request, &prepared, &catalog).await?;
         }
         Ok(preview)
     }
@@ -144,7 +146,7 @@ impl Gate {
 /// through the whole catalog each time, and a text can hold many names.
 const LOOKED_UP: usize = 100;
 
-fn of(prepared: &Prepared, gate: &Gate) -> Preview {
+fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog) -> Preview {
     let mut preview = Preview {
         tools: Vec::new(),
         missing: Vec::new(),
@@ -160,7 +162,7 @@ fn of(prepared: &Prepared, gate: &Gate) -> Preview {
         if !seen.insert(name) {
             continue;
         }
-        if let (Some(tool), Some(decision)) = (gate.catalog().get(name), gate.decision(name)) {
+        if let (Some(tool), Some(decision)) = (catalog.get(name), gate.decision(name)) {
             let definition = &tool.definition;
             preview.tools.push(PreviewedTool {
                 function: name.to_owned(),
@@ -170,7 +172,7 @@ fn of(prepared: &Prepared, gate: &Gate) -> Preview {
                 verdict: decision.verdict,
                 because: decision.to_string(),
                 title: definition.title.clone(),
-                summary: gate.catalog().summary(name).map(str::to_owned),
+                summary: catalog.summary(name).map(str::to_owned),
                 definition: definition.identity.hash().to_string(),
                 identity: Arc::clone(&definition.identity),
             });

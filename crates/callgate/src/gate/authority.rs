@@ -70,7 +70,8 @@ impl Gate {
     /// What the rules say of a tool, before anything is known of a call's
     /// arguments; `None` for a name that is no tool.
     pub(crate) fn decision(&self, function: &str) -> Option<Decision> {
-        let tool = &self.catalog.get(function)?.definition;
+        let catalog = self.catalog();
+        let tool = &catalog.get(function)?.definition;
         let mut servers = self.broker.servers();
         Some(self.rules.decide(&CallFacts {
             function,

@@ -100,8 +100,9 @@ impl Called {
 impl Gate {
     /// Calls one tool without a script, through the same rules and ledger.
     pub async fn call_with(&self, request: CallRequest) -> Called {
-        let Some(target) = calls::target(&self.catalog, &request.function) else {
-            let near = self.catalog.suggest(&request.function);
+        let catalog = self.catalog();
+        let Some(target) = calls::target(&catalog, &request.function) else {
+            let near = catalog.suggest(&request.function);
             return Called {
                 result: Err(calls::unknown_tool(&request.function, near)),
                 line: None,

@@ -1,0 +1,223 @@
+//! What is known of the servers' tools, kept up with the servers: the catalog is
+//! made anew when a list has changed, and swapped as a whole.
+//!
+//! A run sees tools that come and go while it lasts. Names stay: a function that
+//! stood for one tool never comes to stand for another as long as the gate lives.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+use callgate_broker::{Broker, Ready, ServerState, Status};
+use callgate_catalog::{Catalog, ToolDefinition};
+use tokio::task::JoinHandle;
+
+/// The current catalog.
+pub(crate) struct Live {
+    shared: Arc<Shared>,
+    follower: JoinHandle<()>,
+}
+
+impl Live {
+    /// Reads what the servers list, and follows their changes from now on.
+    /// `reading` has what was read of them while others still started.
+    pub(crate) async fn follow(broker: Broker, reading: Reading) -> Self {
+        let shared = Arc::new(Shared {
+            reading,
+            known: RwLock::default(),
+            updating: Mutex::default(),
+        });
+        let mut changes = broker.watch();
+        changes.mark_unchanged();
+        shared.update(&broker).await;
+        let follower = tokio::spawn({
+            // The broker ends when the gate is dropped, and this with it.
+            let (shared, broker) = (Arc::clone(&shared), broker.downgrade());
+            async move {
+                while changes.changed().await.is_ok() {
+                    let Some(broker) = broker.upgrade() else {
+                        return;
+                    };
+                    shared.update(&broker).await;
+                    tracing::info!("the list of tools has changed");
+                }
+            }
+        });
+        Self { shared, follower }
+    }
+
+    /// The tools there are.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.known().catalog)
+    }
+
+    /// What is wrong with servers, tools and schemas without stopping anything.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let known = self.known();
+        let of_tools = known.catalog.warnings();
+        let of_tools = of_tools.iter().map(ToString::to_string);
+        known.warnings.iter().cloned().chain(of_tools).collect()
+    }
+
+    fn known(&self) -> Arc<Known> {
+        self.shared.known()
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.follower.abort();
+    }
+}
+
+/// What is known at one time.
+#[derive(Default)]
+struct Known {
+    catalog: Arc<Catalog>,
+    /// What servers did that was odd, and entries that are no tools.
+    warnings: Vec<String>,
+    /// The lists that the catalog was made of, in their order.
+    lists: Vec<Arc<Ready>>,
+}
+
+struct Shared {
+    reading: Reading,
+    known: RwLock<Arc<Known>>,
+    updating: Mutex<()>,
+}
+
+impl Shared {
+    fn known(&self) -> Arc<Known> {
+        Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes the catalog of what the servers list now, if that is another than
+    /// before.
+    async fn update(self: &Arc<Self>, broker: &Broker) {
+        let (shared, broker) = (Arc::clone(self), broker.clone());
+        let updated = tokio::task::spawn_blocking(move || shared.update_from(&broker));
+        if let Err(error) = updated.await {
+            tracing::warn!(%error, "the list of tools stays as it was");
+        }
+    }
+
+    fn update_from(&self, broker: &Broker) {
+        // One at a time, each from what is then there: the last one is right.
+        let _updating = self.updating.lock().unwrap_or_else(PoisonError::into_inner);
+        let states: Vec<ServerState> = broker.servers().collect();
+        let lists: Vec<Arc<Ready>> = states.iter().filter_map(ready).cloned().collect();
+        let before = self.known();
+        let same = |(a, b): (&Arc<Ready>, &Arc<Ready>)| Arc::ptr_eq(a, b);
+        if lists.len() == before.lists.len() && lists.iter().zip(&before.lists).all(same) {
+            return;
+        }
+        let mut definitions = Vec::new();
+        let mut warnings = Vec::new();
+        for state in &states {
+            if let Some(ready) = ready(state) {
+                let read = self.reading.of(&state.name, ready);
+                definitions.extend(read.definitions.iter().cloned());
+                warnings.extend(read.warnings.iter().cloned());
+            }
+        }
+        let catalog = Arc::new(Catalog::build_after(before.catalog.names(), definitions));
+        let known = Known {
+            catalog: Arc::clone(&catalog),
+            warnings,
+            lists,
+        };
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
+        // Nobody waits for them yet, and the first who does need not make them.
+        let _declaring = tokio::task::spawn_blocking(move || catalog.declare());
+    }
+}
+
+fn ready(state: &ServerState) -> Option<&Arc<Ready>> {
+    match &state.status {
+        Status::Ready(ready) => Some(ready),
+        // It has no tools.
+        _ => None,
+    }
+}
+
+/// The definitions of each server's list, read when it comes and kept until
+/// there is another: while the slowest server starts, the lists of the others
+/// are read. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct Reading {
+    lists: Arc<Mutex<HashMap<String, Arc<List>>>>,
+}
+
+struct List {
+    ready: Arc<Ready>,
+    read: OnceLock<Arc<Read>>,
+}
+
+struct Read {
+    definitions: Vec<Arc<ToolDefinition>>,
+    warnings: Vec<String>,
+}
+
+impl Reading {
+    /// Reads the list of a server that has started, on a thread for such work.
+    pub(crate) fn begin(&self, state: &ServerState) {
+        if let Some(ready) = ready(state) {
+            let list = self.list(&state.name, ready);
+            let name = state.name.clone();
+            let _reading = tokio::task::spawn_blocking(move || {
+                list.read(&name);
+            });
+        }
+    }
+
+    /// What the list says; waits for another thread that reads it.
+    fn of(&self, name: &str, ready: &Arc<Ready>) -> Arc<Read> {
+        Arc::clone(self.list(name, ready).read(name))
+    }
+
+    fn list(&self, name: &str, ready: &Arc<Ready>) -> Arc<List> {
+        let mut lists = self.lists();
+        if let Some(list) = lists.get(name)
+            && Arc::ptr_eq(&list.ready, ready)
+        {
+            return Arc::clone(list);
+        }
+        let list = Arc::new(List {
+            ready: Arc::clone(ready),
+            read: OnceLock::new(),
+        });
+        lists.insert(name.to_owned(), Arc::clone(&list));
+        list
+    }
+
+    fn lists(&self) -> MutexGuard<'_, HashMap<String, Arc<List>>> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl List {
+    fn read(&self, name: &str) -> &Arc<Read> {
+        self.read.get_or_init(|| {
+            let ready = &self.ready;
+            tracing::info!(
+                server = name,
+                revision = ready.protocol_version,
+                tools = ready.tools.len(),
+                "server is ready"
+            );
+            let mut read = Read {
+                definitions: Vec::with_capacity(ready.tools.len()),
+                warnings: Vec::new(),
+            };
+            for warning in &ready.warnings {
+                read.warnings.push(format!("server {name:?}: {warning}"));
+            }
+            for raw in &ready.tools {
+                match ToolDefinition::parse(name, raw) {
+                    Ok(definition) => read.definitions.push(Arc::new(definition)),
+                    Err(malformed) => read.warnings.push(malformed.to_string()),
+                }
+            }
+            Arc::new(read)
+        })
+    }
+}
