@@ -5,19 +5,16 @@
 
 #![expect(clippy::print_stdout, reason = "the figures go to standard output")]
 
-use std::path::PathBuf;
+mod servers;
+
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use callgate::{Gate, Limits, Rules, RunReport, ServerSpec, Status};
-use callgate_tests::{binary, profile_dir};
-use rmcp::ServiceExt as _;
-use rmcp::model::CallToolRequestParams;
-use rmcp::service::{RoleClient, RunningService};
-use rmcp::transport::TokioChildProcess;
-use serde_json::{Value, json};
+use callgate::Gate;
+use callgate_tests::binary;
+use serde_json::json;
 
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+use crate::servers::{Result, Server, call, completed};
 
 const CALLS: u32 = 500;
 const BIG: u64 = 10_000_000;
@@ -33,42 +30,9 @@ fn main() -> Result<()> {
     runtime.block_on(async {
         empty_script().await?;
         let odd = Server::odd("flaky");
-        let one_by_one = |call: &str| format!("for (let i = 0; i < {CALLS}; i++) await {call};");
-        let together = |call: &str| {
-            format!("await Promise.all(Array.from({{ length: {CALLS} }}, (_, i) => {call}));")
-        };
-        calls(
-            "500 calls in turn, server in Rust",
-            &odd,
-            &one_by_one("s_echo({ i })"),
-            false,
-        )
-        .await?;
-        calls(
-            "500 calls at once, server in Rust",
-            &odd,
-            &together("s_echo({ i })"),
-            true,
-        )
-        .await?;
+        calls("server in Rust", &odd).await?;
         match Server::everything() {
-            Some(everything) => {
-                let call = "s_echo({ message: String(i) })";
-                calls(
-                    "500 calls in turn, server in Node",
-                    &everything,
-                    &one_by_one(call),
-                    false,
-                )
-                .await?;
-                calls(
-                    "500 calls at once, server in Node",
-                    &everything,
-                    &together(call),
-                    true,
-                )
-                .await?;
-            }
+            Some(everything) => calls("server in Node", &everything).await?,
             None => println!("server in Node: not installed; run `cargo xtask setup --tests`"),
         }
         big_result().await
@@ -123,61 +87,21 @@ async fn empty_script() -> Result<()> {
     Ok(())
 }
 
-/// A stdio server with a tool `echo`.
-struct Server {
-    command: PathBuf,
-    args: Vec<String>,
-    /// The arguments of call number `i`.
-    arguments: fn(u32) -> Value,
-}
-
-impl Server {
-    /// Our own, which answers within microseconds.
-    fn odd(mode: &str) -> Self {
-        Self {
-            command: binary("callgate-odd-server"),
-            args: vec![mode.to_owned()],
-            arguments: |i| json!({ "i": i }),
-        }
-    }
-
-    /// server-everything, if it is installed.
-    fn everything() -> Option<Self> {
-        let entry = "node/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
-        let entry = profile_dir().parent()?.join("real-servers").join(entry);
-        entry.is_file().then(|| Self {
-            command: "node".into(),
-            args: vec![entry.display().to_string(), "stdio".to_owned()],
-            arguments: |i| json!({ "message": i.to_string() }),
-        })
-    }
-
-    async fn gate(&self) -> Result<Gate> {
-        let limits = Limits {
-            script_time: Duration::from_secs(60),
-            ..Limits::default()
-        };
-        let server = ServerSpec::stdio("s", &self.command, &self.args);
-        let gate = Gate::builder()
-            .server(server)
-            .rules(Rules::new(["*"], [], [])?)
-            .limits(limits);
-        Ok(gate.build().await?)
-    }
-
-    async fn bare(&self) -> Result<RunningService<RoleClient, ()>> {
-        let mut command = tokio::process::Command::new(&self.command);
-        command.args(&self.args);
-        let (transport, _) = TokioChildProcess::builder(command)
-            .stderr(Stdio::null())
-            .spawn()?;
-        Ok(().serve(transport).await?)
-    }
-}
-
 /// Calls through the gate against the same calls by a bare rmcp client; the
 /// whole run is measured, so the start of its worker is in our figure.
-async fn calls(name: &str, server: &Server, script: &str, together: bool) -> Result<()> {
+async fn calls(name: &str, server: &Server) -> Result<()> {
+    let call = format!("s_echo({})", server.written);
+    let in_turn = format!("for (let i = 0; i < {CALLS}; i++) await {call};");
+    let at_once =
+        format!("await Promise.all(Array.from({{ length: {CALLS} }}, (_, i) => {call}));");
+    for (how, script, together) in [("in turn", in_turn, false), ("at once", at_once, true)] {
+        let pairs = pairs_of_calls(server, &script, together).await?;
+        pairs.print(&format!("{CALLS} calls {how}, {name}, against bare rmcp"));
+    }
+    Ok(())
+}
+
+async fn pairs_of_calls(server: &Server, script: &str, together: bool) -> Result<Pairs> {
     let gate = server.gate().await?;
     let bare = server.bare().await?;
     let mut pairs = Pairs::default();
@@ -196,10 +120,9 @@ async fn calls(name: &str, server: &Server, script: &str, together: bool) -> Res
         }
         pairs.push(ours, before.elapsed());
     }
-    pairs.print(&format!("{name}, against bare rmcp"));
     gate.shutdown().await;
     bare.cancel().await?;
-    Ok(())
+    Ok(pairs)
 }
 
 /// A 10 MB result to a JavaScript value: against `JSON.parse` of its text in
@@ -238,29 +161,6 @@ async fn big_result() -> Result<()> {
     gate.shutdown().await;
     bare.cancel().await?;
     Ok(())
-}
-
-async fn call(
-    client: &RunningService<RoleClient, ()>,
-    tool: &'static str,
-    arguments: Value,
-) -> Result<()> {
-    let Value::Object(arguments) = arguments else {
-        return Err("not an object".into());
-    };
-    let request = CallToolRequestParams::new(tool).with_arguments(arguments);
-    let result = client.call_tool(request).await?;
-    match result.is_error {
-        Some(true) => Err(format!("{tool} failed: {result:?}").into()),
-        _ => Ok(()),
-    }
-}
-
-fn completed(report: &RunReport) -> Result<()> {
-    match report.status {
-        Status::Completed => Ok(()),
-        _ => Err(report.to_string().into()),
-    }
 }
 
 /// Measurements taken in turn, ours and the baseline's.

@@ -34,7 +34,10 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     say::step("benchmarks");
     let mut bench = project.cargo();
     bench.args(["bench", "--locked", "--workspace"]);
-    bench.args(["--bench", "gate", "--bench", "check", "--"]);
+    for name in ["gate", "calls", "start", "check"] {
+        bench.args(["--bench", name]);
+    }
+    bench.arg("--");
     process::run(bench.args(&options.arguments))?;
     Ok(ExitCode::SUCCESS)
 }

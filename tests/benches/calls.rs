@@ -1,0 +1,203 @@
+//! What one call costs on each way to a server: by a bare rmcp client, through
+//! the gate without a script, and from a script. Each round takes the ways in
+//! turn, so that what disturbs the machine disturbs them all.
+//!
+//! `cargo xtask bench` builds what this needs and runs it. `CALLGATE_BENCH_ROUNDS`
+//! sets how many rounds (default 21).
+
+#![expect(clippy::print_stdout, reason = "the figures go to standard output")]
+
+mod servers;
+
+use std::time::{Duration, Instant};
+
+use callgate::{Gate, worker_main_if_requested};
+use futures::future::try_join_all;
+use serde_json::value::to_raw_value;
+
+use crate::servers::{Bare, Result, Server, call, completed};
+
+/// Calls in turn in a round.
+const IN_TURN: u32 = 300;
+/// Calls at once in a batch, and batches in a round.
+const AT_ONCE: u32 = 100;
+const BATCHES: u32 = 5;
+
+const WAYS: [Way; 3] = [Way::Bare, Way::Gate, Way::Script];
+
+fn main() -> Result<()> {
+    worker_main_if_requested();
+    let rounds = match std::env::var("CALLGATE_BENCH_ROUNDS") {
+        Ok(rounds) => rounds.parse()?,
+        Err(_) => 21,
+    };
+    println!(
+        "{:<44} {:>10} {:>10} {:>8} {:>8}",
+        "one call, µs", "min", "median", "× min", "× median"
+    );
+    tokio::runtime::Runtime::new()?.block_on(async {
+        compare("server in Rust", Server::odd("flaky"), rounds).await?;
+        match Server::everything() {
+            Some(everything) => compare("server in Node", everything, rounds).await,
+            None => {
+                println!("server in Node: not installed; run `cargo xtask setup --tests`");
+                Ok(())
+            }
+        }
+    })
+}
+
+/// A way from here to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Bare,
+    Gate,
+    Script,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bare => "bare rmcp client",
+            Self::Gate => "gate, no script",
+            Self::Script => "from a script",
+        }
+    }
+}
+
+async fn compare(name: &str, server: Server, rounds: usize) -> Result<()> {
+    // On a task of the runtime: the main thread is not one of its own, and a
+    // call from there would wake another thread each time.
+    let name = name.to_owned();
+    let measured = tokio::spawn(async move {
+        let ends = Ends {
+            bare: server.bare().await?,
+            gate: server.gate().await?,
+            server,
+        };
+        let measured = ends.rounds(rounds).await;
+        ends.gate.shutdown().await;
+        let _ended = ends.bare.cancel().await;
+        measured
+    });
+    let [in_turn, at_once] = measured.await??;
+    in_turn.print(&format!("{name}, {IN_TURN} in turn"));
+    at_once.print(&format!("{name}, {AT_ONCE} at once"));
+    Ok(())
+}
+
+/// Both ends of every way.
+struct Ends {
+    server: Server,
+    bare: Bare,
+    gate: Gate,
+}
+
+impl Ends {
+    async fn rounds(&self, rounds: usize) -> Result<[Figures; 2]> {
+        let mut in_turn = Figures::default();
+        let mut at_once = Figures::default();
+        // The first round warms up and does not count.
+        for round in 0..=rounds {
+            for step in 0..WAYS.len() {
+                let way = WAYS[(round + step) % WAYS.len()];
+                let turn = self.in_turn(way).await?;
+                let once = self.at_once(way).await?;
+                if round > 0 {
+                    in_turn.push(way, turn / IN_TURN);
+                    at_once.push(way, once / (AT_ONCE * BATCHES));
+                }
+            }
+        }
+        Ok([in_turn, at_once])
+    }
+
+    async fn in_turn(&self, way: Way) -> Result<Duration> {
+        if way == Way::Script {
+            let call = self.server.written;
+            return self
+                .script(&format!(
+                    "for (let i = 0; i < {IN_TURN}; i++) await s_echo({call});"
+                ))
+                .await;
+        }
+        let before = Instant::now();
+        for i in 0..IN_TURN {
+            self.one(way, i).await?;
+        }
+        Ok(before.elapsed())
+    }
+
+    async fn at_once(&self, way: Way) -> Result<Duration> {
+        if way == Way::Script {
+            let call = self.server.written;
+            return self
+                .script(&format!(
+                    "for (let batch = 0; batch < {BATCHES}; batch++)
+                       await Promise.all(Array.from({{ length: {AT_ONCE} }}, (_, i) => s_echo({call})));"
+                ))
+                .await;
+        }
+        let before = Instant::now();
+        for _ in 0..BATCHES {
+            try_join_all((0..AT_ONCE).map(|i| self.one(way, i))).await?;
+        }
+        Ok(before.elapsed())
+    }
+
+    async fn one(&self, way: Way, i: u32) -> Result<()> {
+        let arguments = (self.server.arguments)(i);
+        if way == Way::Bare {
+            return call(&self.bare, "echo", arguments).await;
+        }
+        self.gate.call("s_echo", to_raw_value(&arguments)?).await?;
+        Ok(())
+    }
+
+    /// The time a script takes by its own clock: how long its worker needs to
+    /// start is not a matter of calls.
+    async fn script(&self, calls: &str) -> Result<Duration> {
+        let script = format!(
+            "const before = performance.now();\n{calls}\nreturn performance.now() - before;"
+        );
+        let report = self.gate.run(script).await;
+        completed(&report)?;
+        let value = report.value.and_then(|value| value.json);
+        let millis: f64 = serde_json::from_str(value.ok_or("no value")?.get())?;
+        Ok(Duration::from_secs_f64(millis / 1e3))
+    }
+}
+
+/// The times of one call, by round, for each way.
+#[derive(Default)]
+struct Figures([Vec<f64>; 3]);
+
+impl Figures {
+    fn push(&mut self, way: Way, time: Duration) {
+        self.0[way as usize].push(time.as_secs_f64() * 1e6);
+    }
+
+    fn print(&self, name: &str) {
+        for way in WAYS {
+            let times = &self.0[way as usize];
+            let pairs = times.iter().zip(&self.0[Way::Bare as usize]);
+            println!(
+                "{:<44} {:>10.1} {:>10.1} {:>7.2}× {:>7.2}×",
+                format!("{name}, {}", way.name()),
+                least(times),
+                median(times.clone()),
+                least(times) / least(&self.0[Way::Bare as usize]),
+                median(pairs.map(|(ours, bare)| ours / bare).collect()),
+            );
+        }
+    }
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
