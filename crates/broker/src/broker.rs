@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use callgate_policy::Rules;
 use futures::future::join_all;
@@ -10,7 +11,6 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::ask::Asker;
-use crate::connection::Connection;
 use crate::error::StartError;
 use crate::run::Run;
 use crate::server::Server;
@@ -73,6 +73,9 @@ pub struct Ready {
     /// What was odd and got over, as clauses about the server ("its list of
     /// tools repeats a cursor; …").
     pub warnings: Vec<String>,
+    /// How long the list of tools holds before it is to be asked for again;
+    /// `None` if the server tells of changes, or does not say.
+    pub fresh_for: Option<Duration>,
 }
 
 /// A server's program.
@@ -128,6 +131,25 @@ impl Broker {
         self.inner.changes.subscribe()
     }
 
+    /// Asks for the lists that are out of date by their servers' own word.
+    pub fn refresh_stale(&self) {
+        self.inner.servers.iter().for_each(Server::refresh_if_stale);
+    }
+
+    /// Whether every list of tools is the newest that is known of.
+    pub fn is_settled(&self) -> bool {
+        self.inner.servers.iter().all(Server::is_settled)
+    }
+
+    /// Waits until [`Broker::is_settled`].
+    pub async fn settled(&self) {
+        let mut changes = self.watch();
+        while !self.is_settled() {
+            // The sender lives as long as this broker.
+            let _counted = changes.changed().await;
+        }
+    }
+
     /// The same broker, not kept alive.
     pub fn downgrade(&self) -> WeakBroker {
         WeakBroker {
@@ -149,12 +171,7 @@ impl Broker {
     /// not exit within a second gets SIGTERM, and SIGKILL a second later. Calls
     /// still in flight fail. A later call fails too.
     pub async fn shutdown(&self) {
-        let connections = self
-            .inner
-            .servers
-            .iter()
-            .filter_map(|server| server.connection().ok());
-        join_all(connections.map(Connection::shut_down)).await;
+        join_all(self.inner.servers.iter().map(Server::shut_down)).await;
     }
 
     /// The server of this name; the first, should there be two.

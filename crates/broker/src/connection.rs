@@ -38,7 +38,18 @@ pub(crate) struct Connection {
 pub(crate) struct Listing {
     pub(crate) tools: Vec<Value>,
     pub(crate) warnings: Vec<String>,
+    /// Whether it came to its end, as far as it is used.
+    pub(crate) whole: bool,
+    /// How long it holds: of its pages the least, as they say it.
+    ttl: Option<Duration>,
 }
+
+/// The shortest and the longest time for which a list is taken to hold, and that
+/// of a list which says nothing of it or that it holds for no time, by a server
+/// that does not tell of changes either.
+const LEAST_FRESH: Duration = Duration::from_secs(5);
+const MOST_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+const USUALLY_FRESH: Duration = Duration::from_secs(60);
 
 impl Connection {
     /// A session that has been agreed on, and the process behind it, if it is
@@ -84,7 +95,10 @@ impl Connection {
 
     /// Lists every page of tools. Each request may take up to `limit`.
     pub(crate) async fn list_tools(&self, limit: Duration) -> Result<Listing, Failure> {
-        let mut listing = Listing::default();
+        let mut listing = Listing {
+            whole: true,
+            ..Listing::default()
+        };
         let mut cursor = None;
         let mut seen = HashSet::new();
         let mut bytes = 0;
@@ -103,6 +117,7 @@ impl Connection {
                     listing
                         .warnings
                         .push(format!("its list of tools breaks off: {reason}"));
+                    listing.whole = false;
                     return Ok(listing);
                 }
             };
@@ -113,6 +128,7 @@ impl Connection {
                     listing
                         .warnings
                         .push(format!("its list of tools breaks off: {reason}"));
+                    listing.whole = false;
                     return Ok(listing);
                 }
             };
@@ -159,6 +175,59 @@ impl Connection {
             Err(Failure::Lost(error)) => Err(Failure::Lost(self.with_last_words(error).await)),
             listed => listed,
         }
+    }
+
+    /// For how long a list of its tools holds; `None` if that is told otherwise,
+    /// or not at all.
+    pub(crate) fn fresh_for(&self, listing: &Listing) -> Option<Duration> {
+        let agreed = self.agreed()?;
+        match listing.ttl {
+            _ if agreed.version.has_initialize() => None,
+            Some(ttl) if !ttl.is_zero() => Some(ttl.clamp(LEAST_FRESH, MOST_FRESH)),
+            _ => (!agreed.abilities.tools_changes).then_some(USUALLY_FRESH),
+        }
+    }
+
+    /// Whether it is known to be gone.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.session.watch_lost().borrow().is_some()
+    }
+
+    /// How often the server said that its list of tools has changed.
+    pub(crate) fn list_changes(&self) -> u64 {
+        self.session.watch_changes().borrow().tools
+    }
+
+    /// Waits for the end of the process; for ever, if there is none.
+    pub(crate) fn exited(&self) -> impl Future<Output = ()> + use<> {
+        let exit = self.process.as_ref().map(Process::watch_exit);
+        async move {
+            match exit {
+                Some(mut exit) => drop(exit.wait_for(Option::is_some).await),
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// How it ended, without secrets.
+    pub(crate) async fn epitaph(&self) -> String {
+        let Some(process) = &self.process else {
+            let lost = self.session.watch_lost().borrow().clone();
+            return match lost {
+                Some(error) => self.secrets.redact(&error.to_string()),
+                None => "the server closed the connection".to_owned(),
+            };
+        };
+        let mut words = match process.ended(LAST_WORDS).await {
+            Some(status) => format!("the server ended with {status}"),
+            None => "the server closed its standard output".to_owned(),
+        };
+        let stderr = self.stderr();
+        if !stderr.is_empty() {
+            words.push_str("; its last words on stderr: ");
+            words.push_str(&stderr);
+        }
+        words
     }
 
     /// Ends the connection and the process.
@@ -212,6 +281,8 @@ impl Listing {
             tools: Vec<&'a RawValue>,
             #[serde(default)]
             next_cursor: Value,
+            #[serde(default)]
+            ttl_ms: Value,
         }
         let page: Page<'_> = serde_json::from_str(page.get()).map_err(|error| error.to_string())?;
         for tool in page.tools {
@@ -223,6 +294,9 @@ impl Listing {
                         .push(format!("its tool {number} is dropped: {error}"));
                 }
             }
+        }
+        if let Some(ttl) = page.ttl_ms.as_u64().map(Duration::from_millis) {
+            self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl)));
         }
         match page.next_cursor {
             Value::Null => Ok(None),

@@ -17,6 +17,7 @@
 mod ask;
 mod asked;
 pub mod auth;
+mod backoff;
 mod broker;
 mod caller;
 mod calls;
@@ -54,7 +55,9 @@ mod shape;
 mod source;
 mod spec;
 mod start;
+mod stderr;
 mod stdio;
+mod supervise;
 mod target;
 mod tasks;
 mod writer;

@@ -12,7 +12,9 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::watch;
 
 use crate::error::StartErrorKind;
+use crate::secrets::Secrets;
 use crate::spec::Stdio;
+use crate::stderr::Log;
 
 /// How much of the end of stderr is kept.
 const KEPT_STDERR: usize = 16 << 10;
@@ -39,7 +41,11 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts the process.
-    pub(crate) async fn start(stdio: &Stdio) -> Result<Started, StartErrorKind> {
+    pub(crate) async fn start(
+        stdio: &Stdio,
+        server: &Arc<str>,
+        secrets: &Secrets,
+    ) -> Result<Started, StartErrorKind> {
         if let Some(cwd) = &stdio.cwd
             && !cwd.is_dir()
         {
@@ -71,7 +77,8 @@ impl Process {
         };
         let group = i32::try_from(pid).map_err(|error| failed(io::Error::other(error)))?;
         let tail = Arc::new(Tail::default());
-        tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
+        let log = Log::new(Arc::clone(server), secrets.clone());
+        tokio::spawn(keep_tail(stderr, Arc::clone(&tail), log));
         let (told, exit) = watch::channel(None);
         tokio::spawn(reap(child, group, told));
         let process = Self {
@@ -89,6 +96,11 @@ impl Process {
     /// The end of what it wrote to stderr: whole lines, at most ten.
     pub(crate) fn stderr_tail(&self) -> String {
         self.stderr.last_lines(SHOWN_STDERR_LINES)
+    }
+
+    /// Its status, once it has ended.
+    pub(crate) fn watch_exit(&self) -> watch::Receiver<Option<ExitStatus>> {
+        self.exit.clone()
     }
 
     /// How it ended, if it has; waits up to `patience` for that.
@@ -184,11 +196,14 @@ pub(crate) fn describe(status: ExitStatus) -> String {
     }
 }
 
-async fn keep_tail(mut stderr: ChildStderr, tail: Arc<Tail>) {
+async fn keep_tail(mut stderr: ChildStderr, tail: Arc<Tail>, mut log: Log) {
     let mut chunk = vec![0; 4 << 10];
     while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
-        tail.push(chunk.get(..read).unwrap_or_default());
+        let chunk = chunk.get(..read).unwrap_or_default();
+        tail.push(chunk);
+        log.take(chunk);
     }
+    log.end();
 }
 
 /// The last bytes of a stream.

@@ -136,10 +136,6 @@ impl Run {
         }
         entry.sending(&ruling.to_string());
 
-        let connection = match server.connection() {
-            Ok(connection) => connection,
-            Err(error) => return fail(entry, code::CONNECTION_CLOSED, &error.to_string()),
-        };
         let call = Call {
             tool: &target.tool,
             arguments: &text,
@@ -148,9 +144,9 @@ impl Run {
             parameters: &[],
             as_task: false,
         };
-        let result = match connection.call(&call).await {
+        let result = match server.call(&call).await {
             Ok(result) => result,
-            Err(Failure::Timeout(limit)) => {
+            Err((Failure::Timeout(limit), _)) => {
                 let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
                 entry.close(Outcome::TimedOut { limit_ms }, None);
                 let (server, tool) = (target.server, target.tool);
@@ -160,7 +156,7 @@ impl Run {
                     limit,
                 });
             }
-            Err(Failure::Refused(error)) => {
+            Err((Failure::Refused(error), _)) => {
                 let code = i64::from(error.code.0);
                 entry.close(Outcome::protocol_error(code, &error.message), None);
                 return Err(CallError::Protocol {
@@ -173,14 +169,14 @@ impl Run {
                         .and_then(|data| serde_json::value::to_raw_value(&data).ok()),
                 });
             }
-            Err(failure) => {
+            Err((failure, said)) => {
                 let code = match &failure {
                     Failure::TooLarge(_) => code::RESULT_TOO_LARGE,
                     Failure::Malformed(_) => code::MALFORMED_RESULT,
                     Failure::Input(_) => code::INPUT_REQUIRED,
                     _ => code::CONNECTION_CLOSED,
                 };
-                return fail(entry, code, &connection.describe(&failure));
+                return fail(entry, code, &said);
             }
         };
         match shape(&result, target.has_output_schema) {

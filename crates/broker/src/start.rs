@@ -189,7 +189,7 @@ impl Attempt<'_> {
             process,
             stdin,
             stdout,
-        } = Process::start(stdio).await?;
+        } = Process::start(stdio, &self.name, &self.secrets).await?;
         let inbox = Inbox::new(Arc::clone(&self.name), self.spec.max_message_bytes);
         let link = StdioLink::new(stdin, stdout, Arc::clone(&inbox));
         let session = self.session(inbox, link);
@@ -239,6 +239,7 @@ impl Attempt<'_> {
                 });
             }
         };
+        let fresh_for = connection.fresh_for(&listing);
         let mut warnings = listing.warnings;
         let junk = connection.junk();
         if junk > 0 {
@@ -257,6 +258,7 @@ impl Attempt<'_> {
                 .and_then(|agreed| agreed.server_info.clone()),
             instructions: agreed.and_then(|agreed| agreed.instructions),
             warnings,
+            fresh_for,
         })
     }
 

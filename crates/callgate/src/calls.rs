@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::gate;
+use crate::live::Live;
 use crate::request::{Event, Observer};
 
 /// JSON-RPC's "invalid params", which MCP servers answer for an unknown tool
@@ -25,12 +26,15 @@ const SUGGESTIONS: u64 = 10;
 
 /// Answers the calls of one run.
 pub(crate) struct Calls {
+    /// The tools there were when the run began.
     pub(crate) catalog: Arc<Catalog>,
+    /// Those there are now.
+    pub(crate) live: Arc<Live>,
     pub(crate) run: Arc<Run>,
     pub(crate) observer: Option<Observer>,
-    pub(crate) next: AtomicU64,
+    pub(crate) next: Arc<AtomicU64>,
     /// How many names were no tool.
-    pub(crate) unknown: AtomicU64,
+    pub(crate) unknown: Arc<AtomicU64>,
     /// The author's text.
     pub(crate) source: Arc<str>,
     /// The UTF-16 units of each of its lines; read when the first call has a
@@ -63,26 +67,59 @@ impl CallHandler for Calls {
         let ScriptCall {
             function, input, ..
         } = call;
-        // A name that is no tool reaches no server, so it is not a call: it
-        // has no number and no ledger line.
-        let Some(target) = target(&self.catalog, &function) else {
-            let told = self.unknown.fetch_add(1, Ordering::Relaxed);
-            let near = (told < SUGGESTIONS)
-                .then(|| self.catalog.suggest(&function))
-                .flatten();
-            let thrown = thrown(&function, unknown_tool(&function, near));
-            return async move { Err(thrown) }.boxed();
+        let begin = Begin {
+            run: Arc::clone(&self.run),
+            observer: self.observer.clone(),
+            next: Arc::clone(&self.next),
         };
-        let run = Arc::clone(&self.run);
-        let observer = self.observer.clone();
+        if let Some(target) = target(&self.live.catalog(), &function) {
+            return begin.call(target, input, options).boxed();
+        }
+        let (at_start, live) = (Arc::clone(&self.catalog), Arc::clone(&self.live));
+        let unknown = Arc::clone(&self.unknown);
+        async move {
+            // Its server may just have said that there are other tools.
+            let now = live.settled().await;
+            if let Some(target) = target(&now, &function) {
+                return begin.call(target, input, options).await;
+            }
+            // A name that is no tool reaches no server, so it is not a call: it
+            // has no number and no ledger line.
+            if let Some(target) = target(&at_start, &function) {
+                return Err(thrown(&function, gone(target)));
+            }
+            let told = unknown.fetch_add(1, Ordering::Relaxed);
+            let near = (told < SUGGESTIONS)
+                .then(|| now.suggest(&function))
+                .flatten();
+            Err(thrown(&function, unknown_tool(&function, near)))
+        }
+        .boxed()
+    }
+}
+
+/// What it takes to begin a call.
+struct Begin {
+    run: Arc<Run>,
+    observer: Option<Observer>,
+    next: Arc<AtomicU64>,
+}
+
+impl Begin {
+    /// Numbers the call at once, and makes it when polled.
+    fn call(
+        self,
+        target: Target,
+        input: Box<RawValue>,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<Box<RawValue>, Thrown>> {
         let call = self.next.fetch_add(1, Ordering::Relaxed);
         async move {
-            let mut watched = Watched::start(observer, call, function);
-            let result = run.call(target, input, options).await;
+            let mut watched = Watched::start(self.observer, call, &target);
+            let result = self.run.call(target, input, options).await;
             watched.ok = result.is_ok();
             result.map_err(|error| thrown(&watched.function, error))
         }
-        .boxed()
     }
 }
 
@@ -96,17 +133,19 @@ struct Watched {
 }
 
 impl Watched {
-    fn start(observer: Option<Observer>, call: u64, function: String) -> Self {
+    fn start(observer: Option<Observer>, call: u64, target: &Target) -> Self {
         if let Some(observer) = &observer {
             observer(Event::CallStarted {
                 call,
-                function: &function,
+                function: &target.function,
+                server: &target.server,
+                tool: &target.tool,
             });
         }
         Self {
             observer,
             call,
-            function,
+            function: target.function.clone(),
             ok: false,
         }
     }
@@ -146,6 +185,20 @@ pub(crate) fn unknown_tool_message(function: &str, near: Option<&str>) -> String
     match near {
         Some(near) => format!("no tool is named {shown:?}; did you mean {near:?}?"),
         None => format!("no tool is named {shown:?}"),
+    }
+}
+
+/// The error for a tool that its server no longer lists.
+fn gone(target: Target) -> CallError {
+    CallError::Protocol {
+        code: UNKNOWN_TOOL,
+        message: format!(
+            "{} is gone: its server no longer lists the tool {:?}",
+            target.function, target.tool
+        ),
+        server: target.server,
+        tool: target.tool,
+        data: None,
     }
 }
 

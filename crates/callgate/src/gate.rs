@@ -8,7 +8,6 @@ pub use call::{CallRequest, Called};
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -39,7 +38,7 @@ use crate::{Limits, RunRequest};
 /// has a worker process, grants and a ledger of its own.
 pub struct Gate {
     broker: Broker,
-    live: Live,
+    live: Arc<Live>,
     launcher: Launcher,
     rules: Arc<Rules>,
     limits: Limits,
@@ -245,7 +244,7 @@ impl GateBuilder {
         let unmatched_rules = unmatched.iter().map(ToString::to_string).collect();
         Ok(Gate {
             broker,
-            live,
+            live: Arc::new(live),
             launcher,
             rules: Arc::new(self.rules),
             limits: self.limits,
@@ -408,6 +407,11 @@ impl Gate {
         self.live.catalog()
     }
 
+    /// The tools there are, after lists that are out of date have been asked for.
+    pub(crate) async fn fresh_catalog(&self) -> Arc<Catalog> {
+        self.live.fresh().await
+    }
+
     /// Why a name in a script that is no tool looks as if it should be one;
     /// `None` if it does not.
     pub(crate) fn why_unknown(&self, name: &str) -> Option<String> {
@@ -430,7 +434,7 @@ impl Gate {
             Err(error) => return report::rejected(request, &error),
         };
         // The run's own, whatever changes while it lasts.
-        let catalog = self.catalog();
+        let catalog = self.fresh_catalog().await;
         let mentions = &prepared.named.tools;
         let missing = mentions
             .iter()
@@ -456,10 +460,11 @@ impl Gate {
         let run = Arc::new(self.broker.run_with(self.setup_of(request)));
         let calls = Arc::new(Calls {
             catalog,
+            live: Arc::clone(&self.live),
             run: Arc::clone(&run),
             observer: request.observer.clone(),
-            next: AtomicU64::new(0),
-            unknown: AtomicU64::new(0),
+            next: Arc::default(),
+            unknown: Arc::default(),
             source: Arc::clone(&request.source),
             lines: OnceLock::new(),
         });

@@ -6,13 +6,19 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 
 use callgate_broker::{Broker, Ready, ServerState, Status};
 use callgate_catalog::{Catalog, ToolDefinition};
 use tokio::task::JoinHandle;
 
+/// How long something waits for lists that are being asked for anew, at most;
+/// after that, what is known serves.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// The current catalog.
 pub(crate) struct Live {
+    broker: Broker,
     shared: Arc<Shared>,
     follower: JoinHandle<()>,
 }
@@ -38,11 +44,14 @@ impl Live {
                         return;
                     };
                     shared.update(&broker).await;
-                    tracing::info!("the list of tools has changed");
                 }
             }
         });
-        Self { shared, follower }
+        Self {
+            broker,
+            shared,
+            follower,
+        }
     }
 
     /// The tools there are.
@@ -56,6 +65,24 @@ impl Live {
         let of_tools = known.catalog.warnings();
         let of_tools = of_tools.iter().map(ToString::to_string);
         known.warnings.iter().cloned().chain(of_tools).collect()
+    }
+
+    /// The tools there are, after lists that are out of date, or known to have
+    /// changed, have been asked for.
+    pub(crate) async fn fresh(&self) -> Arc<Catalog> {
+        self.broker.refresh_stale();
+        self.settled().await
+    }
+
+    /// The tools there are, after lists that are known to have changed have been
+    /// asked for.
+    pub(crate) async fn settled(&self) -> Arc<Catalog> {
+        if !self.broker.is_settled() {
+            // What does not come in time comes later.
+            let _late = tokio::time::timeout(PATIENCE, self.broker.settled()).await;
+            self.shared.update(&self.broker).await;
+        }
+        self.catalog()
     }
 
     fn known(&self) -> Arc<Known> {

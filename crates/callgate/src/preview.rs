@@ -131,7 +131,7 @@ impl Gate {
             Ok(prepared) => prepared,
             Err(error) => return Err(Box::new(report::rejected(&request, &error))),
         };
-        let catalog = self.catalog();
+        let catalog = self.fresh_catalog().await;
         let mut preview = of(&prepared, self, &catalog);
         preview.script = Arc::clone(&request.name);
         // What tools that are not there would have declared, nobody knows.

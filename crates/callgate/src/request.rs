@@ -42,6 +42,10 @@ pub enum Event<'a> {
         call: u64,
         /// The tool's generated name.
         function: &'a str,
+        /// The server's name.
+        server: &'a str,
+        /// The tool's own name.
+        tool: &'a str,
     },
     /// A call has its outcome.
     CallEnded {

@@ -60,7 +60,7 @@ impl Progress {
         }
         let mut state = self.state();
         match event {
-            Event::CallStarted { call, function } => {
+            Event::CallStarted { call, function, .. } => {
                 state.running += 1;
                 if state.shown.len() < SHOWN {
                     let line = self.add(function.to_owned(), "  {msg}", &state);

@@ -3,6 +3,7 @@
 
 mod authority;
 mod calls;
+mod changing;
 mod decisions;
 mod http;
 mod processes;

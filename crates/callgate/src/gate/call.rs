@@ -100,7 +100,7 @@ impl Called {
 impl Gate {
     /// Calls one tool without a script, through the same rules and ledger.
     pub async fn call_with(&self, request: CallRequest) -> Called {
-        let catalog = self.catalog();
+        let catalog = self.fresh_catalog().await;
         let Some(target) = calls::target(&catalog, &request.function) else {
             let near = catalog.suggest(&request.function);
             return Called {

@@ -1,0 +1,88 @@
+//! What a server writes to its standard error, in the host's log.
+
+use std::sync::Arc;
+
+use crate::logging::fit;
+use crate::secrets::Secrets;
+
+/// The longest line that is logged, in bytes; the rest of it is left out.
+const MAX_LINE: usize = 4 << 10;
+
+/// Logs line by line, at level debug.
+pub(crate) struct Log {
+    server: Arc<str>,
+    secrets: Secrets,
+    line: Vec<u8>,
+}
+
+impl Log {
+    pub(crate) fn new(server: Arc<str>, secrets: Secrets) -> Self {
+        Self {
+            server,
+            secrets,
+            line: Vec::new(),
+        }
+    }
+
+    /// Takes what was written.
+    pub(crate) fn take(&mut self, chunk: &[u8]) {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+        for line in chunk.split_inclusive(|byte| *byte == b'\n') {
+            let room = MAX_LINE.saturating_sub(self.line.len());
+            self.line.extend(line.iter().take(room));
+            if line.ends_with(b"\n") {
+                self.end();
+            }
+        }
+    }
+
+    /// Logs what is left of a line.
+    pub(crate) fn end(&mut self) {
+        if let Some(line) = said(&self.line, &self.secrets) {
+            tracing::debug!(server = %self.server, line, "a server writes to stderr");
+        }
+        self.line.clear();
+    }
+}
+
+/// A line as people may see it; none, if it is empty.
+fn said(line: &[u8], secrets: &Secrets) -> Option<String> {
+    let line = String::from_utf8_lossy(line);
+    let line = line.trim_end();
+    (!line.is_empty()).then(|| fit(line, MAX_LINE, secrets))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::spec::{Stdio, Transport};
+
+    #[test]
+    fn lines_are_escaped_and_without_secrets() {
+        let secrets = Secrets::of(&Transport::Stdio(Stdio {
+            env: BTreeMap::from([("TOKEN".to_owned(), "hunter2!".into())]),
+            ..Stdio::default()
+        }));
+        let shown = said(b"token=hunter2! \x1b[2K\xff\r\n", &secrets).expect("a line");
+        assert!(
+            !shown.contains("hunter2!") && !shown.contains('\u{1b}'),
+            "{shown}"
+        );
+        assert!(shown.contains("TOKEN"), "{shown}");
+        assert_eq!(said(b" \r\n", &secrets), None);
+    }
+
+    #[test]
+    fn a_line_without_end_is_bounded() {
+        let mut log = Log::new("s".into(), Secrets::default());
+        let listening = tracing::enabled!(tracing::Level::DEBUG);
+        for _ in 0..100 {
+            log.take(&[b'x'; 1_000]);
+        }
+        assert!(log.line.len() <= MAX_LINE && (!listening || log.line.len() == MAX_LINE));
+    }
+}

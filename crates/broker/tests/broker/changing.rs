@@ -1,0 +1,142 @@
+//! Servers that end and come back, and lists that change.
+
+use std::sync::Arc;
+
+use callgate_broker::{Broker, NobodyToAsk, Status};
+use serde_json::json;
+
+use crate::support::{allow_all, call, in_time, odd, one};
+
+/// The names of a server's tools that are not its own.
+fn added(broker: &Broker) -> Vec<String> {
+    let state = broker.servers().next().expect("a server");
+    let Status::Ready(ready) = state.status else {
+        panic!("it is up");
+    };
+    let names = ready.tools.iter().filter_map(|tool| tool["name"].as_str());
+    let own = [
+        "add", "remove", "change", "quietly", "flood", "listed", "pid",
+    ];
+    names
+        .filter(|name| !own.contains(name))
+        .map(str::to_owned)
+        .collect()
+}
+
+async fn changes_of(mode: &str) {
+    let (broker, run, name) = one(odd(mode)).await;
+    for (tool, argument, expected) in [
+        ("add", "one", vec!["one"]),
+        ("add", "two", vec!["one", "two"]),
+        ("remove", "one", vec!["two"]),
+    ] {
+        call(&run, &name, tool, json!({ "name": argument })).await;
+        in_time(async {
+            // The newest revision tells of changes when it is listened to.
+            let mut changes = broker.watch();
+            while added(&broker) != expected {
+                changes.changed().await.expect("the broker is there");
+            }
+        })
+        .await;
+    }
+    broker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_changed_is_asked_for_anew() {
+    changes_of("changes").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_the_newest_revision_is_listened_to() {
+    changes_of("changes --modern").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_told_before_its_answer_is_known_with_it() {
+    let (broker, run, name) = one(odd("changes")).await;
+    call(&run, &name, "add", json!({ "name": "one" })).await;
+    assert!(!broker.is_settled());
+    in_time(broker.settled()).await;
+    assert_eq!(added(&broker), ["one"]);
+    broker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_changes_costs_a_list_or_two() {
+    let (broker, run, name) = one(odd("changes")).await;
+    call(&run, &name, "flood", json!({ "count": 10_000 })).await;
+    in_time(broker.settled()).await;
+    let listed = call(&run, &name, "listed", json!({})).await;
+    let listed: u32 = listed.trim_matches('"').parse().expect("a number");
+    assert!((2..=3).contains(&listed), "{listed} lists");
+    broker.shutdown().await;
+}
+
+/// The call in flight fails, and is not made again; the next one waits for the
+/// server to be back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_server_comes_back_for_the_next_call() {
+    let (broker, run, name) = one(odd("changes")).await;
+    let pid = call(&run, &name, "pid", json!({})).await;
+    let pid: i32 = pid.trim_matches('"').parse().expect("a process id");
+    // SAFETY: kill takes two numbers; the process is one that this test started.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+    let next = in_time(async {
+        loop {
+            let next = call(&run, &name, "pid", json!({})).await;
+            // The first may still have been sent to the one that was killed.
+            if !next.contains("signal 9 during the call") {
+                break next;
+            }
+        }
+    })
+    .await;
+    let next: i32 = next
+        .trim_matches('"')
+        .parse()
+        .unwrap_or_else(|_| panic!("{next}"));
+    assert_ne!(next, pid);
+    let again = broker.run(allow_all(), Arc::new(NobodyToAsk));
+    assert_eq!(
+        call(&again, &name, "pid", json!({})).await,
+        format!("\"{next}\"")
+    );
+    broker.shutdown().await;
+}
+
+/// A server that is down for longer than a call may take says when it is tried
+/// again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_does_not_wait_for_longer_than_it_may() {
+    let mut spec = odd("dies-on-call");
+    spec.call_timeout = std::time::Duration::from_millis(1);
+    let (broker, run, name) = one(spec).await;
+    let said = in_time(async {
+        loop {
+            let said = call(&run, &name, "die", json!({})).await;
+            if said.contains("it is started again in") {
+                break said;
+            }
+        }
+    })
+    .await;
+    assert!(said.contains("the server ended with exit code 5"), "{said}");
+    broker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_broker_starts_nothing_again() {
+    let (broker, run, name) = one(odd("changes")).await;
+    let pid = call(&run, &name, "pid", json!({})).await;
+    let pid = pid.trim_matches('"').to_owned();
+    drop((broker, run));
+    let stat = format!("/proc/{pid}/stat");
+    in_time(async {
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
