@@ -55,7 +55,6 @@ fn a_worker_has_no_environment() {
         assert_eq!(child.try_wait().expect("its state"), None, "ended early");
         std::thread::yield_now();
     };
-    let environment = std::fs::read(format!("/proc/{worker}/environ")).expect("its environment");
     let open = loop {
         let descriptors = std::fs::read_dir(format!("/proc/{worker}/fd")).expect("its descriptors");
         let open: Vec<String> = descriptors
@@ -69,6 +68,8 @@ fn a_worker_has_no_environment() {
         assert_eq!(child.try_wait().expect("its state"), None, "ended early");
         std::thread::yield_now();
     };
+    // Not before: while a program is being loaded, its environment reads as empty.
+    let environment = std::fs::read(format!("/proc/{worker}/environ")).expect("its environment");
     let files: Vec<_> = open
         .iter()
         .filter(|target| target.starts_with('/') && *target != "/dev/null")

@@ -105,7 +105,12 @@ async fn nobody_is_asked_so_a_call_without_a_rule_is_denied() {
                   catch (error) { return error instanceof McpDeniedError }";
     assert_eq!(
         run_script(&client, script).await,
-        (false, "true\n".to_owned())
+        (
+            false,
+            "true\ndenied: ticketing_createIssue (line 1): needs approval: no rule matches, and \
+             there is nobody to ask\n"
+                .to_owned()
+        )
     );
     client.cancel().await.expect("a clean end");
 }

@@ -128,7 +128,17 @@ fn a_whole_file() {
                 trusted: true,
                 start_timeout: 60s,
                 call_timeout: 90s,
+                max_call_time: 600s,
                 max_message_bytes: 67108864,
+                caller: Caller(
+                    Offers {
+                        form: false,
+                        url: false,
+                        sampling: false,
+                        sampling_tools: false,
+                        roots: false,
+                    },
+                ),
             }
             ServerSpec {
                 name: "alpha",
@@ -151,7 +161,17 @@ fn a_whole_file() {
                 trusted: false,
                 start_timeout: 30s,
                 call_timeout: 60s,
+                max_call_time: 600s,
                 max_message_bytes: 67108864,
+                caller: Caller(
+                    Offers {
+                        form: false,
+                        url: false,
+                        sampling: false,
+                        sampling_tools: false,
+                        roots: false,
+                    },
+                ),
             }
             disabled: ["off"]
             Allow rule "git_*" in permissions.allow
@@ -340,7 +360,17 @@ fn keys_of_other_clients_are_errors_in_our_file_and_warnings_in_a_shared_one() {
                 trusted: false,
                 start_timeout: 30s,
                 call_timeout: 60s,
+                max_call_time: 600s,
                 max_message_bytes: 67108864,
+                caller: Caller(
+                    Offers {
+                        form: false,
+                        url: false,
+                        sampling: false,
+                        sampling_tools: false,
+                        roots: false,
+                    },
+                ),
             }
             warning: .mcp.json:2:3: key "inputs" in the file means nothing here; put the values into environment variables and write "${NAME}"
             warning: .mcp.json:5:42: key "timeout" in server "git" means nothing here; write "callTimeout", such as "60s"
