@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use callgate_broker::{
-    Asker, Broker, CallError, Keep, NobodyToAsk, ServerSpec, ServerState, Status, Transport,
+    Asker, Broker, CallError, Caller, Keep, NobodyToAsk, ServerSpec, ServerState, Status, Transport,
 };
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::{Hints, KnownTool, Rules, SessionGrants, Verdict};
@@ -69,6 +69,7 @@ pub struct GateBuilder {
     rules: Rules,
     limits: Limits,
     asker: Arc<dyn Asker>,
+    caller: Option<Arc<dyn Caller>>,
     keep: Option<Arc<dyn Keep>>,
     browser: Option<Browser>,
     worker: WorkerProgram,
@@ -84,6 +85,7 @@ impl Default for GateBuilder {
             rules: Rules::default(),
             limits: Limits::default(),
             asker: Arc::new(NobodyToAsk),
+            caller: None,
             keep: None,
             browser: None,
             worker: WorkerProgram::CurrentExe,
@@ -131,6 +133,15 @@ impl GateBuilder {
     /// The limits of each run. Default: [`Limits::default`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// What can be done for all servers while they work, in place of what each
+    /// server's own [`ServerSpec::caller`] says. It is announced to them when
+    /// they are connected to, so a run whose [`RunRequest::caller`] can do more
+    /// does that for servers of the newest revision only.
+    pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
+        self.caller = Some(caller);
         self
     }
 
@@ -194,6 +205,9 @@ impl GateBuilder {
     /// which and why.
     pub async fn build(mut self) -> Result<Gate, BuildError> {
         for server in &mut self.servers {
+            if let Some(caller) = &self.caller {
+                server.caller = Arc::clone(caller);
+            }
             if let Transport::Http(http) = &mut server.transport
                 && let Some(oauth) = &mut http.oauth
             {

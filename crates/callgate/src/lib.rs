@@ -48,6 +48,7 @@ pub use callgate_broker::{
     NobodyToAsk, Origin, Outcome, Question, Ruling, ScriptLine, ServerSpec, Source, SourceError,
     Stdio, Transport, Withheld, ask_with,
 };
+pub use callgate_broker::{Caller, Elicit, NoCaller, Offers, Progress, Refusal, Root, Sample};
 pub use callgate_policy::{
     Because, Decision, Definition, DefinitionHash, Grant, Leave, PatternError, Rules,
     SessionGrants, Verdict,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use callgate_broker::{Asker, DryRun};
+use callgate_broker::{Asker, Caller, DryRun};
 use callgate_policy::{Grant, Rules, SessionGrants};
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +22,7 @@ pub struct RunRequest {
     pub(crate) limits: Option<Limits>,
     pub(crate) rules: Option<Arc<Rules>>,
     pub(crate) asker: Option<Arc<dyn Asker>>,
+    pub(crate) caller: Option<Arc<dyn Caller>>,
     pub(crate) grants: Vec<Grant>,
     pub(crate) session: Option<Arc<SessionGrants>>,
     pub(crate) dry_run: Option<Arc<DryRun>>,
@@ -67,6 +68,7 @@ impl RunRequest {
             limits: None,
             rules: None,
             asker: None,
+            caller: None,
             grants: Vec::new(),
             session: None,
             dry_run: None,
@@ -108,6 +110,14 @@ impl RunRequest {
     #[must_use]
     pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
         self.asker = Some(asker);
+        self
+    }
+
+    /// What can be done for servers while they work on this run's calls, in
+    /// place of the gate's caller.
+    #[must_use]
+    pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
+        self.caller = Some(caller);
         self
     }
 

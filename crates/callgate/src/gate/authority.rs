@@ -57,6 +57,7 @@ impl Gate {
         let mut setup = self.setup(request.rules.as_ref(), request.asker.as_ref());
         setup.grants.clone_from(&request.grants);
         setup.dry_run.clone_from(&request.dry_run);
+        setup.caller.clone_from(&request.caller);
         if let Some(session) = &request.session {
             setup.session = Arc::clone(session);
         }
