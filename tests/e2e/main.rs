@@ -18,4 +18,5 @@ mod real_servers;
 mod reports;
 mod secrets;
 mod serve;
+mod serve_asks;
 mod terminal;

@@ -248,6 +248,10 @@ pub struct CallArgs {
 /// Flags of `serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
+    /// How long a question to the client's user waits for its answer
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    pub answer_time: Duration,
+
     #[command(flatten)]
     pub permissions: PermissionArgs,
 

@@ -290,6 +290,7 @@ async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
         check: args.check.check,
     };
     let builder = session::builder(Some(&config), &setting)?;
+    let builder = builder.caller(Arc::new(callgate_server::AnyClient));
     let gate = async move {
         match builder.build().await {
             Ok(gate) => {
@@ -304,13 +305,17 @@ async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
     };
     let gate = gate.boxed().shared();
     let ready = gate.clone();
-    let served = callgate_server::serve_stdio(async move {
+    let mut options = callgate_server::ServeOptions::default();
+    options.asks = !args.permissions.yes;
+    options.answer_time = args.answer_time;
+    let ready = async move {
         match ready.await {
             Some(gate) => gate,
             // The command is about to end.
             None => std::future::pending().await,
         }
-    });
+    };
+    let served = callgate_server::serve_stdio(ready, options);
     let code = tokio::select! {
         served = served => {
             served?;

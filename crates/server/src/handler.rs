@@ -1,8 +1,10 @@
 //! The MCP server: lists one tool, and runs scripts with it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use callgate::{Gate, RunRequest, Status};
+use callgate::{Gate, RunReport, RunRequest, Status};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use rmcp::handler::server::ServerHandler;
@@ -11,42 +13,124 @@ use rmcp::model::{
     Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
     ServerConfig, Tool, ToolAnnotations,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
+use crate::carry::{Carried, Carry};
+use crate::client::{Client, Way};
 use crate::description;
+use crate::desk::Desk;
+use crate::lot::Lot;
+use crate::options::ServeOptions;
+use crate::roots::Roots;
 
 const TOOL: &str = "run_script";
 
-/// Answers for `run_script` over one gate.
+/// How long runs have to end when the client is gone.
+const ENDING: Duration = Duration::from_secs(5);
+
+/// Answers for `run_script` over one gate. Clones are the same.
+#[derive(Clone)]
 pub(crate) struct RunScript {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
     gate: Shared<BoxFuture<'static, Arc<Gate>>>,
     /// Made once: the tools that a client sees do not change in a session.
     tool: OnceCell<Tool>,
+    options: ServeOptions,
+    lot: Arc<Lot>,
+    roots: Roots,
+    /// Runs so far.
+    count: AtomicU64,
+    /// The tasks of the runs, and what ends them all.
+    runs: TaskTracker,
+    stop: CancellationToken,
 }
 
 impl RunScript {
-    pub(crate) fn new(gate: BoxFuture<'static, Arc<Gate>>) -> Self {
-        Self {
+    /// # Errors
+    ///
+    /// If the system gives no random bytes.
+    pub(crate) fn new(
+        gate: BoxFuture<'static, Arc<Gate>>,
+        options: ServeOptions,
+    ) -> std::io::Result<Self> {
+        let lot = Arc::new(Lot::new(options.parked_runs, options.answer_time)?);
+        let inner = Inner {
             gate: gate.shared(),
             tool: OnceCell::new(),
-        }
+            options,
+            lot,
+            roots: Roots::default(),
+            count: AtomicU64::new(0),
+            runs: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Ends all runs, those that are parked too, and waits a moment for it.
+    pub(crate) async fn end(&self) {
+        self.inner.lot.clear();
+        self.inner.stop.cancel();
+        self.inner.runs.close();
+        let _late = tokio::time::timeout(ENDING, self.inner.runs.wait()).await;
     }
 
     async fn tool(&self) -> &Tool {
-        self.tool
-            .get_or_init(|| async { definition(&*self.gate.clone().await) })
+        self.inner
+            .tool
+            .get_or_init(|| async { definition(&*self.inner.gate.clone().await) })
             .await
     }
 
-    async fn run(&self, code: &str, context: &RequestContext<RoleServer>) -> CallToolResult {
-        let request = RunRequest::new(code).cancel_on(context.ct.clone());
-        let report = self.gate.clone().await.run(request).await;
-        let content = vec![ContentBlock::text(report.to_string())];
-        match report.status {
-            Status::Completed => CallToolResult::success(content),
-            _ => CallToolResult::error(content),
+    /// Begins a run, in a task of its own: it may outlive the request.
+    async fn begin(&self, code: &str, client: &Client) -> Carried {
+        let inner = &self.inner;
+        let roots = inner.roots.of(client).await;
+        let (desk, drawer) = Desk::new(client, roots, inner.options.answer_time);
+        let desk = Arc::new(desk);
+        let cancel = inner.stop.child_token();
+        let mut request = RunRequest::new(code)
+            .cancel_on(cancel.clone())
+            .caller(Arc::<Desk>::clone(&desk));
+        if inner.options.asks {
+            request = request.asker(desk);
+        }
+        let gate = inner.gate.clone();
+        let report = inner
+            .runs
+            .spawn(async move { gate.await.run(request).await });
+        let id = inner.count.fetch_add(1, Ordering::Relaxed);
+        Carried::new(id, report, drawer, cancel)
+    }
+
+    /// Waits with a run until there is something to answer.
+    async fn carry(
+        &self,
+        mut carried: Carried,
+        code: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        loop {
+            match carried.carry(context).await {
+                Carry::Ended(report) => return Ok(result(&report).into()),
+                Carry::Lost => {
+                    let message = "the task of the run ended abnormally";
+                    return Err(ErrorData::internal_error(message, None));
+                }
+                Carry::Wants(wishes) => match self.inner.lot.park(carried, wishes, code) {
+                    Ok(required) => return Ok(required.into()),
+                    Err(again) => carried = *again,
+                },
+            }
         }
     }
 }
@@ -56,6 +140,10 @@ impl ServerHandler for RunScript {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(
             Implementation::new("callgate", env!("CARGO_PKG_VERSION")).with_title("Callgate"),
         )
+    }
+
+    async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {
+        self.inner.roots.forget();
     }
 
     async fn list_tools(
@@ -86,9 +174,34 @@ impl ServerHandler for RunScript {
         // result it sees, not as a protocol error that its client swallows
         // (MCP 2025-11-25, server/tools, "Error Handling").
         match code(request.arguments.as_ref()) {
-            Ok(code) => Ok(self.run(code, &context).await.into()),
+            Ok(code) => {
+                let client = Client::of(&context);
+                let carried = match request.request_state.as_deref() {
+                    None => self.begin(code, &client).await,
+                    Some(state) if client.way == Way::Rounds => {
+                        let responses = request.input_responses.clone().unwrap_or_default();
+                        let fetched = self.inner.lot.fetch(state, code, responses);
+                        fetched.map_err(|refused| {
+                            ErrorData::invalid_params(refused.to_string(), None)
+                        })?
+                    }
+                    Some(_) => {
+                        let message = "a requestState comes with protocol 2026-07-28 or later";
+                        return Err(ErrorData::invalid_params(message, None));
+                    }
+                };
+                self.carry(carried, code, &context).await
+            }
             Err(message) => Ok(CallToolResult::error(vec![ContentBlock::text(message)]).into()),
         }
+    }
+}
+
+fn result(report: &RunReport) -> CallToolResult {
+    let content = vec![ContentBlock::text(report.to_string())];
+    match report.status {
+        Status::Completed => CallToolResult::success(content),
+        _ => CallToolResult::error(content),
     }
 }
 

@@ -3,14 +3,25 @@
 //! [`serve_stdio`] answers MCP on standard input and output until the client
 //! goes away. Standard output carries MCP frames only, so nothing here prints.
 
+mod caller;
+mod carry;
+mod client;
 mod description;
+mod desk;
 mod handler;
+mod lot;
+mod options;
+mod question;
+mod roots;
 
 use std::sync::Arc;
 
 use callgate::Gate;
 use futures::FutureExt as _;
 use rmcp::ServiceExt as _;
+
+pub use crate::caller::AnyClient;
+pub use crate::options::ServeOptions;
 
 use crate::handler::RunScript;
 
@@ -21,6 +32,9 @@ pub enum ServeError {
     /// The client's first messages were no MCP handshake.
     #[error("the MCP handshake failed: {0}; the client must speak MCP over stdio")]
     Handshake(String),
+    /// The system gives no random bytes, for the seals of parked runs.
+    #[error("no random bytes can be had: {0}")]
+    NoRandomBytes(std::io::Error),
     /// The task that serves the connection ended abnormally.
     #[error("the MCP connection ended abnormally: {0}")]
     Connection(String),
@@ -37,21 +51,22 @@ pub enum ServeError {
 ///
 /// # Errors
 ///
-/// [`ServeError::Handshake`] if the client does not complete one, and
-/// [`ServeError::Connection`] if the connection's task fails.
+/// [`ServeError::Handshake`] if the client does not complete one,
+/// [`ServeError::Connection`] if the connection's task fails, and
+/// [`ServeError::NoRandomBytes`] if the system has none.
 pub async fn serve_stdio(
     gate: impl Future<Output = Arc<Gate>> + Send + 'static,
+    options: ServeOptions,
 ) -> Result<(), ServeError> {
-    let handler = RunScript::new(gate.boxed());
-    let service = match handler.serve(rmcp::transport::stdio()).await {
+    let handler = RunScript::new(gate.boxed(), options).map_err(ServeError::NoRandomBytes)?;
+    let service = match handler.clone().serve(rmcp::transport::stdio()).await {
         Ok(service) => service,
         // A client that goes away before it says anything wanted nothing.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(ServeError::Handshake(error.to_string())),
     };
-    service
-        .waiting()
-        .await
-        .map_err(|error| ServeError::Connection(error.to_string()))?;
+    let ended = service.waiting().await;
+    handler.end().await;
+    ended.map_err(|error| ServeError::Connection(error.to_string()))?;
     Ok(())
 }
