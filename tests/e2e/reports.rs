@@ -320,6 +320,14 @@ fn the_json_form() {
         assert!(report["calls"][0][time].is_number(), "{report:#}");
         report["calls"][0][time] = Value::Null;
     }
+    assert_eq!(report["run"].as_str().map(str::len), Some(32), "{report:#}");
+    report["run"] = Value::Null;
+    assert_eq!(
+        report["calls"][0]["at"].as_str().map(str::len),
+        Some(24),
+        "{report:#}"
+    );
+    report["calls"][0]["at"] = Value::Null;
     expect![[r#"
         {
           "version": 1,
@@ -338,6 +346,7 @@ fn the_json_form() {
             "text": "{\"a\":1}",
             "bytes": 7
           },
+          "run": null,
           "calls": [
             {
               "ordinal": 1,
@@ -346,8 +355,11 @@ fn the_json_form() {
               "tool": "echo",
               "decision": "allowed by rule \"*\" in permissions.allow",
               "line": 1,
+              "at": null,
               "argumentBytes": 7,
+              "argumentSha256": "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862",
               "resultBytes": 7,
+              "resultSha256": "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862",
               "startedMs": null,
               "tookMs": null,
               "outcome": "ok"

@@ -23,6 +23,8 @@ pub mod code {
     pub const INPUT_REQUIRED: i64 = -32052;
     /// The run has made as many calls as a ledger holds.
     pub const TOO_MANY_CALLS: i64 = -32053;
+    /// The ledger's file did not take the call's line, so it was not sent.
+    pub const NOT_RECORDED: i64 = -32054;
     /// The arguments are not a JSON object (JSON-RPC's "invalid params").
     pub const INVALID_ARGUMENTS: i64 = -32602;
 }

@@ -1,9 +1,15 @@
 //! What was called, in what order, by whose leave, and with what outcome.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
+
+use crate::journal::{Body, Event, Journal, JournalError, Record, digest, wall_time};
+use crate::ruling::Ruling;
 
 /// The most lines of one ledger. A call beyond it is not sent.
 pub(crate) const MAX_LINES: usize = 10_000;
@@ -29,11 +35,24 @@ pub struct LedgerLine {
     /// word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// When the call was asked for, by the clock on the wall: RFC 3339, UTC.
+    pub at: String,
     /// The arguments' size, in bytes of JSON.
     pub argument_bytes: usize,
+    /// SHA-256 of the arguments as they are sent, in hexadecimal; absent for
+    /// those that are no JSON object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub argument_sha256: Option<String>,
+    /// What was seen of other servers' results in the arguments: everything but
+    /// the data.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<Value>,
     /// The size of the value the script got, in bytes of JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_bytes: Option<usize>,
+    /// SHA-256 of that value, in hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_sha256: Option<String>,
     /// When the call was made, in milliseconds since the run began.
     pub started_ms: u64,
     /// From sending the call to its outcome, in milliseconds; absent for a call
@@ -63,6 +82,7 @@ pub enum Outcome {
     /// The tool failed.
     ToolError {
         /// At most 300 bytes of what it said.
+        #[serde(skip_serializing_if = "String::is_empty")]
         message: String,
     },
     /// There was no result to speak of.
@@ -70,6 +90,7 @@ pub enum Outcome {
         /// See [`crate::CallError::Protocol`].
         code: i64,
         /// At most 300 bytes of what is known.
+        #[serde(skip_serializing_if = "String::is_empty")]
         message: String,
     },
     /// There was no answer in time.
@@ -102,6 +123,21 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// The same without what the server said.
+    fn without_message(&self) -> Self {
+        let message = String::new();
+        match self {
+            Self::ToolError { .. } => Self::ToolError { message },
+            Self::ProtocolError { code, .. } => Self::ProtocolError {
+                code: *code,
+                message,
+            },
+            other => other.clone(),
+        }
+    }
+}
+
 fn cut(message: &str) -> String {
     if message.len() <= MAX_MESSAGE_BYTES {
         return message.to_owned();
@@ -114,13 +150,19 @@ fn cut(message: &str) -> String {
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
     began: Instant,
+    run: Arc<str>,
+    journal: Option<Arc<Journal>>,
     lines: Arc<Mutex<Vec<LedgerLine>>>,
 }
 
 impl Ledger {
-    pub(crate) fn new() -> Self {
+    /// The ledger of a run that begins. With a journal, every line goes there
+    /// too.
+    pub(crate) fn new(journal: Option<Arc<Journal>>) -> Self {
         Self {
             began: Instant::now(),
+            run: run_id().into(),
+            journal,
             lines: Arc::default(),
         }
     }
@@ -147,8 +189,12 @@ impl Ledger {
             tool: tool.to_owned(),
             decision: String::new(),
             line,
+            at: wall_time(Timestamp::now()),
             argument_bytes,
+            argument_sha256: None,
+            flows: Vec::new(),
             result_bytes: None,
+            result_sha256: None,
             started_ms: millis(self.began),
             took_ms: None,
             outcome: Outcome::Asking,
@@ -157,8 +203,14 @@ impl Ledger {
             ledger: self.clone(),
             index,
             sent: None,
+            arguments: None,
             closed: false,
         })
+    }
+
+    /// The run, as 32 hexadecimal digits.
+    pub(crate) fn run(&self) -> &str {
+        &self.run
     }
 
     /// Every line so far, in the order of the calls.
@@ -178,60 +230,135 @@ pub(crate) struct Entry {
     ledger: Ledger,
     index: usize,
     sent: Option<Instant>,
+    /// The arguments, where the journal is to have them.
+    arguments: Option<String>,
     closed: bool,
 }
 
 impl Entry {
-    /// Notes the decision that lets the call through. Comes before the call.
-    pub(crate) fn sending(&mut self, decision: &str) {
-        self.sent = Some(Instant::now());
-        self.write(|line| {
-            line.decision = decision.to_owned();
-            line.outcome = Outcome::InFlight;
-        });
-    }
-
-    /// Notes that the call was not let through.
-    pub(crate) fn denied(mut self, decision: &str) {
-        self.closed = true;
-        self.write(|line| {
-            line.decision = decision.to_owned();
-            line.outcome = Outcome::Denied;
-        });
-    }
-
     /// Its number in the ledger, from 1.
     pub(crate) fn ordinal(&self) -> usize {
         self.index + 1
     }
 
-    /// Notes that it was answered in its tool's place; the size is that of a
-    /// recorded result.
-    pub(crate) fn withheld(mut self, decision: &str, result_bytes: Option<usize>) {
-        self.closed = true;
+    /// Notes the arguments as they will be sent, and what was seen in them of
+    /// other servers' results. Comes before every decision.
+    pub(crate) fn reviewed(&mut self, arguments: &str, flows: Vec<Value>) {
+        let journal = self.ledger.journal.as_ref();
+        if journal.is_some_and(|journal| journal.bodies()) {
+            self.arguments = Some(arguments.to_owned());
+        }
         self.write(|line| {
-            line.decision = decision.to_owned();
-            line.result_bytes = result_bytes;
-            line.outcome = match result_bytes {
-                Some(_) => Outcome::Recorded,
-                None => Outcome::Withheld,
-            };
+            line.argument_bytes = arguments.len();
+            line.argument_sha256 = Some(digest(arguments));
+            line.flows = flows;
         });
     }
 
-    /// Notes how it ended.
-    pub(crate) fn close(mut self, outcome: Outcome, result_bytes: Option<usize>) {
-        self.finish(outcome, result_bytes);
+    /// Notes the decision that lets the call through. Comes before the call:
+    /// where it fails, the call must not be sent.
+    pub(crate) fn sending(&mut self, ruling: &Ruling) -> Result<(), JournalError> {
+        self.write(|line| line.decision = ruling.to_string());
+        if let Some(journal) = self.ledger.journal.clone()
+            && let Some(line) = self.line()
+        {
+            let rule = ruling.rule().map(|rule| rule.to_json().to_string());
+            let now = wall_time(Timestamp::now());
+            let mut record = self.record(Event::Before, &line, &now);
+            record.rule = rule.as_deref();
+            journal.write(&record)?;
+        }
+        self.sent = Some(Instant::now());
+        self.write(|line| line.outcome = Outcome::InFlight);
+        Ok(())
     }
 
-    fn finish(&mut self, outcome: Outcome, result_bytes: Option<usize>) {
+    /// Notes that the call was not let through.
+    pub(crate) fn denied(mut self, ruling: &Ruling) {
+        self.write(|line| line.decision = ruling.to_string());
+        self.finish(Outcome::Denied, None);
+    }
+
+    /// Notes that it was answered in its tool's place; the text is that of a
+    /// recorded result.
+    pub(crate) fn withheld(mut self, decision: &str, result: Option<&str>) {
+        self.write(|line| line.decision = decision.to_owned());
+        let outcome = match result {
+            Some(_) => Outcome::Recorded,
+            None => Outcome::Withheld,
+        };
+        self.finish(outcome, result);
+    }
+
+    /// Notes how it ended, and with what JSON text if there is one.
+    pub(crate) fn close(mut self, outcome: Outcome, result: Option<&str>) {
+        self.finish(outcome, result);
+    }
+
+    fn finish(&mut self, outcome: Outcome, result: Option<&str>) {
         self.closed = true;
         let took_ms = self.sent.map(millis);
+        let sha256 = result.map(digest);
         self.write(|line| {
             line.outcome = outcome;
-            line.result_bytes = result_bytes;
+            line.result_bytes = result.map(str::len);
+            line.result_sha256 = sha256;
             line.took_ms = took_ms;
         });
+        if let Some(journal) = self.ledger.journal.clone()
+            && let Some(line) = self.line()
+        {
+            self.tell(&journal, &line, result);
+        }
+    }
+
+    /// Writes the line after the call, or the only one of a call not sent.
+    fn tell(&self, journal: &Journal, line: &LedgerLine, result: Option<&str>) {
+        let outcome = if journal.bodies() {
+            line.outcome.clone()
+        } else {
+            line.outcome.without_message()
+        };
+        let event = match self.sent {
+            Some(_) => Event::After,
+            None => Event::NotSent,
+        };
+        let now = wall_time(Timestamp::now());
+        let mut record = self.record(event, line, &now);
+        record.outcome = Some(&outcome);
+        record.took_ms = line.took_ms;
+        record.result = line.result_sha256.as_deref().map(|sha256| Body {
+            bytes: line.result_bytes.unwrap_or_default(),
+            sha256,
+            text: result.filter(|_| journal.bodies()),
+        });
+        if self.sent.is_some() {
+            record.decision = None;
+            record.arguments = None;
+            record.flows = &[];
+            journal.write_or_wait(&record);
+        } else if let Err(error) = journal.write(&record) {
+            tracing::error!(%error, "a call that was not sent has no line");
+        }
+    }
+
+    fn record<'a>(&'a self, event: Event, line: &'a LedgerLine, now: &'a str) -> Record<'a> {
+        let mut record = Record::new(event, self.ledger.run(), line.ordinal, now);
+        record.function = &line.function;
+        record.server = &line.server;
+        record.tool = &line.tool;
+        record.decision = Some(line.decision.as_str()).filter(|text| !text.is_empty());
+        record.flows = &line.flows;
+        record.arguments = line.argument_sha256.as_deref().map(|sha256| Body {
+            bytes: line.argument_bytes,
+            sha256,
+            text: self.arguments.as_deref(),
+        });
+        record
+    }
+
+    fn line(&self) -> Option<LedgerLine> {
+        self.ledger.lines().get(self.index).cloned()
     }
 
     fn write(&self, change: impl FnOnce(&mut LedgerLine)) {
@@ -247,6 +374,18 @@ impl Drop for Entry {
             self.finish(Outcome::Cancelled, None);
         }
     }
+}
+
+/// 128 bits that no other run has. They are no secret, so the seeds that the
+/// system gives to hash tables will do.
+fn run_id() -> String {
+    let half = || {
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u32(std::process::id());
+        hasher.write_i128(Timestamp::now().as_nanosecond());
+        hasher.finish()
+    };
+    format!("{:016x}{:016x}", half(), half())
 }
 
 fn millis(since: Instant) -> u64 {

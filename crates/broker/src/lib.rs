@@ -34,6 +34,7 @@ mod http;
 mod inbox;
 mod incoming;
 mod input;
+mod journal;
 mod judge;
 mod keep;
 mod keyring;
@@ -67,6 +68,9 @@ pub use broker::{Broker, Ready, ServerInfo, ServerState, Status, WeakBroker};
 pub use caller::{Caller, Elicit, NoCaller, Offers, Progress, Refusal, Root, Sample};
 pub use dry_run::{DryRun, Withheld};
 pub use error::{CallError, StartError, StartErrorKind, code};
+pub use journal::{
+    DEFAULT_JOURNAL_BYTES, Journal, JournalError, JournalLine, JournalOptions, JournalReader,
+};
 pub use keep::Keep;
 pub use ledger::{LedgerLine, Outcome};
 pub use options::{CallOptions, Place};

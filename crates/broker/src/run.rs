@@ -46,8 +46,8 @@ impl Run {
                 dry_run: setup.dry_run.clone(),
                 withheld: WithheldCalls::default(),
                 caller: setup.caller.clone(),
+                ledger: Ledger::new(setup.journal.clone()),
                 judge: Judge::new(setup),
-                ledger: Ledger::new(),
             }),
         }
     }
@@ -107,6 +107,7 @@ impl Run {
             return fail(entry, code::CONNECTION_CLOSED, &message);
         };
 
+        entry.reviewed(&text, Vec::new());
         let case = Case {
             target: &target,
             trusted: server.trusted(),
@@ -126,7 +127,7 @@ impl Run {
             _ => self.inner.judge.decide(&case, &self.inner.ledger).await,
         };
         if !ruling.allows() {
-            entry.denied(&ruling.to_string());
+            entry.denied(&ruling);
             return Err(CallError::Denied {
                 server: target.server,
                 tool: target.tool,
@@ -134,7 +135,10 @@ impl Run {
                 ruling: Box::new(ruling),
             });
         }
-        entry.sending(&ruling.to_string());
+        if let Err(error) = entry.sending(&ruling) {
+            let message = format!("{error}; no call is made that is not written down");
+            return fail(entry, code::NOT_RECORDED, &message);
+        }
 
         let call = Call {
             tool: &target.tool,
@@ -181,7 +185,7 @@ impl Run {
         };
         match shape(&result, target.has_output_schema) {
             Shaped::Value(value) => {
-                entry.close(Outcome::Ok, Some(value.get().len()));
+                entry.close(Outcome::Ok, Some(value.get()));
                 Ok(value)
             }
             Shaped::Failed {
@@ -189,7 +193,7 @@ impl Run {
                 content,
                 structured_content,
             } => {
-                entry.close(Outcome::tool_error(&message), Some(result.get().len()));
+                entry.close(Outcome::tool_error(&message), Some(result.get()));
                 Err(CallError::Tool {
                     server: target.server,
                     tool: target.tool,
@@ -225,13 +229,18 @@ impl Run {
         self.inner
             .withheld
             .add(entry.ordinal(), case, &decision, answer.is_some());
-        entry.withheld(&decision, answer.as_deref().map(|value| value.get().len()));
+        entry.withheld(&decision, answer.as_deref().map(RawValue::get));
         answer.ok_or_else(|| CallError::DryRun {
             server: case.target.server.clone(),
             tool: case.target.tool.clone(),
             function: case.target.function.clone(),
             decision,
         })
+    }
+
+    /// The run in a journal: 128 random bits, as 32 hexadecimal digits.
+    pub fn id(&self) -> &str {
+        self.inner.ledger.run()
     }
 
     /// The calls that a dry run did not make, in the order they were asked for.

@@ -8,6 +8,7 @@ use callgate_policy::{Grant, Rules, SessionGrants};
 use crate::ask::Asker;
 use crate::caller::Caller;
 use crate::dry_run::DryRun;
+use crate::journal::Journal;
 use crate::keep::Keep;
 
 /// The text of a script's line by its number, counted from 1.
@@ -32,6 +33,9 @@ pub struct RunSetup {
     pub keep: Option<Arc<dyn Keep>>,
     /// The script's lines, for whoever is asked. Default: not known.
     pub lines: Option<LineText>,
+    /// Where its ledger is written to, line by line. Default: nowhere, so that
+    /// it is in the report alone.
+    pub journal: Option<Arc<Journal>>,
     /// That only calls which read are made. Default: every call is.
     pub dry_run: Option<Arc<DryRun>>,
     /// What can be done for servers while they work on its calls. Default:
@@ -49,6 +53,7 @@ impl RunSetup {
             session: Arc::default(),
             keep: None,
             lines: None,
+            journal: None,
             dry_run: None,
             caller: None,
         }

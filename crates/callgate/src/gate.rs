@@ -12,7 +12,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use callgate_broker::{
-    Asker, Broker, CallError, Caller, Keep, NobodyToAsk, ServerSpec, ServerState, Status, Transport,
+    Asker, Broker, CallError, Caller, Journal, JournalError, JournalOptions, Keep, NobodyToAsk,
+    ServerSpec, ServerState, Status, Transport,
 };
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::{Hints, KnownTool, Rules, SessionGrants, Verdict};
@@ -45,6 +46,7 @@ pub struct Gate {
     asker: Arc<dyn Asker>,
     session: Arc<SessionGrants>,
     keep: Option<Arc<dyn Keep>>,
+    journal: Option<Arc<Journal>>,
     check: Check,
     unavailable: Vec<Unavailable>,
     /// What the names of their tools would begin with, in the same order.
@@ -60,6 +62,9 @@ pub enum BuildError {
     /// Two servers have one name, so their tools could not be told apart.
     #[error("two servers are named {0:?}; give one of them another name")]
     DuplicateServer(String),
+    /// The ledger's file cannot be written to, so no call could be made.
+    #[error(transparent)]
+    Ledger(#[from] JournalError),
 }
 
 /// What a [`Gate`] is made of.
@@ -72,6 +77,7 @@ pub struct GateBuilder {
     caller: Option<Arc<dyn Caller>>,
     keep: Option<Arc<dyn Keep>>,
     browser: Option<Browser>,
+    ledger: Option<(PathBuf, JournalOptions)>,
     worker: WorkerProgram,
     spares: usize,
     check: CheckMode,
@@ -88,6 +94,7 @@ impl Default for GateBuilder {
             caller: None,
             keep: None,
             browser: None,
+            ledger: None,
             worker: WorkerProgram::CurrentExe,
             spares: 1,
             check: CheckMode::default(),
@@ -108,6 +115,7 @@ impl GateBuilder {
         }
         self.rules = config.permissions.clone();
         self.keep = Some(Arc::new(KeepInFile::new(config.path.clone())));
+        self.ledger = config.ledger.file();
         self.limits = config.limits.over_defaults();
         self.check = config.check.mode.unwrap_or_default();
         self.typescript = Places {
@@ -163,6 +171,15 @@ impl GateBuilder {
     /// has five minutes, within the time limit of the call.
     pub fn browser(mut self, browser: Arc<dyn OpenUrl>) -> Self {
         self.browser = Some(Browser(browser));
+        self
+    }
+
+    /// The file that every call is written to, before it is sent and when it is
+    /// over. A call that the file does not take is not sent. Default: that of
+    /// the configuration; else none, so that calls are in the report of their
+    /// run alone.
+    pub fn ledger(mut self, file: Option<(PathBuf, JournalOptions)>) -> Self {
+        self.ledger = file;
         self
     }
 
@@ -223,6 +240,10 @@ impl GateBuilder {
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(BuildError::DuplicateServer(pair[0].to_owned()));
         }
+        let journal = match self.ledger {
+            Some((path, options)) => Some(Arc::new(Journal::open(&path, options)?)),
+            None => None,
+        };
         // Before the servers, so that workers start while servers do.
         let mut options = LauncherOptions::default();
         options.spares = self.spares;
@@ -265,6 +286,7 @@ impl GateBuilder {
             asker: self.asker,
             session: Arc::default(),
             keep: self.keep,
+            journal,
             check,
             unavailable_prefixes: unavailable
                 .iter()
@@ -497,6 +519,7 @@ impl Gate {
         let ended = self.launcher.run(job, calls, request.cancel.clone()).await;
         let withheld = request.dry_run.is_some().then(|| run.withheld());
         let mut report = report::ended(request, limits, ended, run.ledger(), withheld, self);
+        report.run = Some(run.id().to_owned());
         report.check = checked;
         report.unavailable = self.unavailable.clone();
         report

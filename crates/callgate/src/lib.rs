@@ -44,9 +44,9 @@ mod report;
 mod request;
 
 pub use callgate_broker::{
-    Answer, Asker, CallError, Changed, Done, DryRun, EraSetting, Http, Keep, LedgerLine,
-    NobodyToAsk, Origin, Outcome, Question, Ruling, ScriptLine, ServerSpec, Source, SourceError,
-    Stdio, Transport, Withheld, ask_with,
+    Answer, Asker, CallError, Changed, Done, DryRun, EraSetting, Http, JournalError, JournalLine,
+    JournalOptions, JournalReader, Keep, LedgerLine, NobodyToAsk, Origin, Outcome, Question,
+    Ruling, ScriptLine, ServerSpec, Source, SourceError, Stdio, Transport, Withheld, ask_with,
 };
 pub use callgate_broker::{Caller, Elicit, NoCaller, Offers, Progress, Refusal, Root, Sample};
 pub use callgate_policy::{

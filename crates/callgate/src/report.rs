@@ -47,6 +47,9 @@ pub struct RunReport {
     /// What the script returned; `None` for `undefined` and for a run that
     /// did not complete.
     pub value: Option<Returned>,
+    /// The run, as a ledger on disk names it: 128 random bits, as 32 hexadecimal
+    /// digits. `None` where no script ran.
+    pub run: Option<String>,
     /// Every call that was decided on, in the order in which it was asked for.
     pub calls: Vec<LedgerLine>,
     /// Those of them that were denied, gathered by function, line and reason.

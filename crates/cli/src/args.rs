@@ -116,6 +116,9 @@ pub struct RunArgs {
     pub dry_run: DryRunArgs,
 
     #[command(flatten)]
+    pub ledger: LedgerArgs,
+
+    #[command(flatten)]
     pub limits: LimitArgs,
 
     #[command(flatten)]
@@ -152,6 +155,20 @@ pub struct DryRunArgs {
     /// a JSON object from tool names to results
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     pub recorded: Option<PathBuf>,
+}
+
+/// Where calls are written down.
+#[derive(Debug, Args)]
+pub struct LedgerArgs {
+    /// Append a line to this file before each call and one after it; a call that
+    /// cannot be written down is not made
+    #[arg(long, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+
+    /// Write arguments and results to the ledger's file, too, and not only their
+    /// hashes
+    #[arg(long)]
+    pub ledger_bodies: bool,
 }
 
 /// Limits for one run; each wins over the configuration's.
@@ -243,6 +260,9 @@ pub struct CallArgs {
 
     #[command(flatten)]
     pub dry_run: DryRunArgs,
+
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
 }
 
 /// Flags of `serve`.
@@ -254,6 +274,9 @@ pub struct ServeArgs {
 
     #[command(flatten)]
     pub permissions: PermissionArgs,
+
+    #[command(flatten)]
+    pub ledger: LedgerArgs,
 
     #[command(flatten)]
     pub limits: LimitArgs,

@@ -51,6 +51,7 @@ async fn run(config: Option<&Path>, args: RunArgs) -> anyhow::Result<u8> {
     let setting = Setting {
         allow: &args.permissions.allow,
         limits: Some(&args.limits),
+        ledger: Some(&args.ledger),
         asker: session::asker(&args.permissions, &progress),
         check: args.check.check,
     };
@@ -239,6 +240,7 @@ async fn call(config: Option<&Path>, args: CallArgs) -> anyhow::Result<u8> {
     let progress = Progress::new();
     let setting = Setting {
         allow: &args.permissions.allow,
+        ledger: Some(&args.ledger),
         asker: session::asker(&args.permissions, &progress),
         ..Setting::default()
     };
@@ -284,6 +286,7 @@ async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
     let setting = Setting {
         allow: &args.permissions.allow,
         limits: Some(&args.limits),
+        ledger: Some(&args.ledger),
         // Standard input and output belong to MCP here, so nobody is asked at
         // the terminal.
         asker: session::unattended_asker(&args.permissions),

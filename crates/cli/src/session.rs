@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use callgate::config::Config;
+use callgate::config::{Config, LedgerConfig};
 use callgate::{
-    Answer, Asker, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, Limits, NobodyToAsk,
-    Rules, ask_with,
+    Answer, Asker, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions, Limits,
+    NobodyToAsk, Rules, ask_with,
 };
 use serde_json::value::RawValue;
 
-use crate::args::{DryRunArgs, LimitArgs, PermissionArgs};
+use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs};
 use crate::ask::TerminalAsker;
 use crate::print;
 use crate::progress::Progress;
@@ -58,6 +58,8 @@ pub fn required_configuration(named: Option<&Path>) -> anyhow::Result<Config> {
 pub struct Setting<'a> {
     pub allow: &'a [String],
     pub limits: Option<&'a LimitArgs>,
+    /// `None` for commands that make no calls: they write no ledger.
+    pub ledger: Option<&'a LedgerArgs>,
     pub asker: Arc<dyn Asker>,
     /// `None` for the configuration's mode.
     pub check: Option<CheckMode>,
@@ -68,6 +70,7 @@ impl Default for Setting<'_> {
         Self {
             allow: &[],
             limits: None,
+            ledger: None,
             asker: Arc::new(NobodyToAsk),
             // Commands that take no script have nothing to check.
             check: Some(CheckMode::Off),
@@ -99,9 +102,27 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
         }
     }
     Ok(builder
+        .ledger(ledger(config, setting.ledger)?)
         .rules(rules)
         .limits(limits)
         .asker(Arc::clone(&setting.asker)))
+}
+
+/// Where calls are written down: the flags win over the configuration.
+fn ledger(
+    config: Option<&Config>,
+    flags: Option<&LedgerArgs>,
+) -> anyhow::Result<Option<(PathBuf, JournalOptions)>> {
+    let Some(flags) = flags else { return Ok(None) };
+    let mut ledger = config.map_or_else(LedgerConfig::default, |config| config.ledger.clone());
+    if let Some(path) = &flags.ledger {
+        ledger.path = Some(std::path::absolute(path).context("--ledger")?);
+    }
+    ledger.bodies |= flags.ledger_bodies;
+    if ledger.path.is_none() && flags.ledger_bodies {
+        bail!("--ledger-bodies needs a ledger; name its file with --ledger FILE");
+    }
+    Ok(ledger.file())
 }
 
 /// Connects to the configured servers; `None` if Ctrl-C came first.

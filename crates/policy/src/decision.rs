@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use crate::definition::DefinitionHash;
+use crate::definition::{Definition, DefinitionHash};
 use crate::grants::{Grant, Scope};
 use crate::rule::Rule;
 
@@ -83,7 +83,16 @@ impl Leave {
     pub fn definition(&self) -> Option<&DefinitionHash> {
         match self {
             Self::Rule(rule) => rule.definition.as_ref(),
-            Self::Grant(grant, _) => grant.definition.as_deref().map(|known| known.hash()),
+            Self::Grant(..) => self.known().map(Definition::hash),
+        }
+    }
+
+    /// That definition itself, where it is known: a grant has it, a rule has
+    /// but its hash.
+    pub fn known(&self) -> Option<&Definition> {
+        match self {
+            Self::Rule(_) => None,
+            Self::Grant(grant, _) => grant.definition.as_deref(),
         }
     }
 }

@@ -18,6 +18,7 @@ pub(super) const TOP: Keys = Keys {
         "permissions",
         "limits",
         "check",
+        "ledger",
     ],
     others: &[
         (
@@ -129,6 +130,12 @@ pub(super) const LIMITS: Keys = Keys {
 /// Keys of `check`.
 pub(super) const CHECK: Keys = Keys {
     ours: &["mode", "typescript"],
+    others: &[],
+};
+
+/// Keys of `ledger`.
+pub(super) const LEDGER: Keys = Keys {
+    ours: &["path", "bodies", "maxSize"],
     others: &[],
 };
 

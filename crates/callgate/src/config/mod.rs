@@ -1,5 +1,5 @@
 //! Finds, reads and checks the configuration file: servers, permissions,
-//! limits and the type check.
+//! limits, the type check and the ledger.
 //!
 //! [`find`] looks for `callgate.json`, else `.mcp.json`, in a folder and the
 //! folders above it; [`Config::load`] reads one file. The text is JSON with
@@ -15,6 +15,7 @@ mod find;
 mod insert;
 mod keys;
 mod oauth;
+mod permissions;
 mod reader;
 mod sections;
 mod server;
@@ -26,7 +27,7 @@ mod units;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use callgate_broker::ServerSpec;
+use callgate_broker::{JournalOptions, ServerSpec};
 use callgate_policy::Rules;
 use callgate_sandbox::Limits;
 
@@ -55,6 +56,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// How scripts are type-checked.
     pub check: CheckConfig,
+    /// Where calls are written down.
+    pub ledger: LedgerConfig,
     /// What was read over, such as keys that only other clients know.
     pub warnings: Vec<Problem>,
 }
@@ -106,6 +109,30 @@ pub struct CheckConfig {
     pub mode: Option<CheckMode>,
     /// `typescript`: the native TypeScript 7 to use, as an absolute path.
     pub typescript: Option<PathBuf>,
+}
+
+/// What a file says of the ledger.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LedgerConfig {
+    /// `path`: the file that every call is written to, as an absolute path.
+    /// `None` keeps the ledger in memory, for the report of a run.
+    pub path: Option<PathBuf>,
+    /// `bodies`: whether arguments and results are written too. Default: false.
+    pub bodies: bool,
+    /// `maxSize`: the size in bytes from which on the file takes no more
+    /// calls, and none is made. `None` leaves the default.
+    pub max_bytes: Option<u64>,
+}
+
+impl LedgerConfig {
+    /// The file and what it is opened with; `None` where there is none.
+    pub fn file(&self) -> Option<(PathBuf, JournalOptions)> {
+        let mut options = JournalOptions::default();
+        options.bodies = self.bodies;
+        options.max_bytes = self.max_bytes.unwrap_or(options.max_bytes);
+        Some((self.path.clone()?, options))
+    }
 }
 
 /// The limits that a file sets; `None` where it leaves the default. What each

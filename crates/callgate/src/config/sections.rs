@@ -1,10 +1,11 @@
-//! The sections of a file: servers, permissions, limits, the type check.
+//! The sections of a file: servers, permissions, limits, the type check, the
+//! ledger.
 
 use std::path::Path;
 
-use callgate_policy::{Effect, Pattern, Rule, Rules};
+use callgate_policy::Rules;
 use jsonc_parser::ast::{Object, ObjectProp};
-use jsonc_parser::common::Range;
+use jsonc_parser::common::{Range, Ranged as _};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::error::{ConfigError, ConfigErrorKind};
@@ -12,7 +13,7 @@ use super::expand::Variables;
 use super::reader::{Reader, name_range};
 use super::server::{self, Entry};
 use super::units::{parse_bytes, parse_duration};
-use super::{CheckConfig, Config, LimitsConfig, keys};
+use super::{CheckConfig, Config, LedgerConfig, LimitsConfig, keys, permissions};
 use crate::CheckMode;
 
 /// JSON with comments and trailing commas, and nothing looser.
@@ -58,6 +59,7 @@ pub(super) fn read(
         permissions: Rules::default(),
         limits: LimitsConfig::default(),
         check: CheckConfig::default(),
+        ledger: LedgerConfig::default(),
         warnings: Vec::new(),
     };
     match parse_to_ast(text, &CollectOptions::default(), &SYNTAX) {
@@ -104,9 +106,10 @@ fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
                 servers_under = Some(key);
                 servers(reader, property, config);
             }
-            "permissions" => permissions(reader, property, &mut config.permissions),
+            "permissions" => permissions::read(reader, property, &mut config.permissions),
             "limits" => limits(reader, property, &mut config.limits),
             "check" => check(reader, property, config),
+            "ledger" => ledger(reader, property, config),
             // "$schema" is for editors.
             _ => {}
         }
@@ -131,26 +134,6 @@ fn servers(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Conf
             Some(Entry::Enabled(server)) => config.servers.push(*server),
             Some(Entry::Disabled(name)) => config.disabled.push(name),
             None => {}
-        }
-    }
-}
-
-fn permissions(reader: &mut Reader<'_>, property: &ObjectProp<'_>, rules: &mut Rules) {
-    let what = "\"permissions\"";
-    let Some(object) = reader.object(property, "the file") else {
-        return;
-    };
-    for property in reader.properties(object, what, &keys::PERMISSIONS) {
-        let effect = match property.name.as_str() {
-            "allow" => Effect::Allow,
-            "ask" => Effect::Ask,
-            _ => Effect::Deny,
-        };
-        for (text, range) in reader.strings(property, what) {
-            match Pattern::new(text) {
-                Ok(pattern) => rules.push(Rule::new(effect, pattern)),
-                Err(error) => reader.error(range, ConfigErrorKind::Pattern, error.to_string()),
-            }
         }
     }
 }
@@ -186,6 +169,39 @@ fn check(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Config
             let path = server::expanded(reader, property, what);
             config.check.typescript = path.map(|path| config.folder.join(path));
         }
+    }
+}
+
+fn ledger(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Config) {
+    let what = "\"ledger\"";
+    let Some(object) = reader.object(property, "the file") else {
+        return;
+    };
+    for property in reader.properties(object, what, &keys::LEDGER) {
+        match property.name.as_str() {
+            "path" => {
+                let path = server::expanded(reader, property, what);
+                if path.as_deref() == Some("") {
+                    reader.error(
+                        property.value.range(),
+                        ConfigErrorKind::Value,
+                        "\"path\" in \"ledger\" is empty; name a file, or leave it out",
+                    );
+                }
+                config.ledger.path = path.map(|path| config.folder.join(path));
+            }
+            "bodies" => {
+                config.ledger.bodies = reader.boolean(property, what).unwrap_or_default();
+            }
+            _ => config.ledger.max_bytes = reader.parsed(property, what, parse_bytes),
+        }
+    }
+    if config.ledger.path.is_none() {
+        reader.error(
+            name_range(property),
+            ConfigErrorKind::Value,
+            "\"ledger\" has no \"path\"; name the file that calls are written to",
+        );
     }
 }
 

@@ -11,6 +11,7 @@ use super::*;
 mod amend;
 mod credentials;
 mod files;
+mod permissions;
 mod servers;
 mod units;
 
@@ -60,6 +61,9 @@ fn check_as(name: &str, text: &str, expected: Expect) {
             }
             if config.check != CheckConfig::default() {
                 writeln!(out, "{:#?}", config.check).unwrap();
+            }
+            if config.ledger != LedgerConfig::default() {
+                writeln!(out, "{:#?}", config.ledger).unwrap();
             }
             for warning in &config.warnings {
                 writeln!(out, "warning: {warning}").unwrap();
@@ -263,7 +267,7 @@ fn keys_that_mean_nothing() {
         expect![[r#"
             callgate.json:1:3: unknown key "mcpservers" in the file; did you mean "mcpServers"?
             callgate.json:1:21: unknown key "limit" in the file; did you mean "limits"?
-            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check
+            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check, ledger
         "#]],
     );
     check(
@@ -401,8 +405,8 @@ fn permissions_and_limits() {
 } }"#,
         expect![[r#"
             callgate.json:2:13: pattern "git-*" can never match: generated names have "_" in place of "-"; did you mean "git_*"?
-            callgate.json:2:22: "allow" in "permissions" must be an array of strings, and this is a number
-            callgate.json:3:10: "ask" in "permissions" must be an array of strings, and this is a string
+            callgate.json:2:22: a rule must be a pattern or an object, and this is a number
+            callgate.json:3:10: "ask" in "permissions" must be an array of rules, and this is a string
             callgate.json:4:12: empty pattern; write a tool's generated name, or "*" for every tool
             callgate.json:4:17: unknown key "denied" in "permissions"; remove it, or use one of allow, ask, deny
         "#]],

@@ -49,6 +49,7 @@ impl Gate {
         let mut setup = RunSetup::new(rules, asker);
         setup.session = Arc::clone(&self.session);
         setup.keep = self.keep.clone();
+        setup.journal = self.journal.clone();
         setup
     }
 

@@ -162,6 +162,7 @@ fn empty(request: &RunRequest) -> RunReport {
         error: None,
         output: Output::default(),
         value: None,
+        run: None,
         calls: Vec::new(),
         denials: Vec::new(),
         dry_run: None,

@@ -1,6 +1,11 @@
 //! The rules from outside: what they decide, table by table.
 
+mod counting;
+mod definitions;
+mod hostile;
 mod order;
+mod parsing;
 mod predicates;
 mod support;
 mod trust;
+mod unmatched;

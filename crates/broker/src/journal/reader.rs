@@ -1,0 +1,81 @@
+//! Reading a journal, also one that was being written when it all ended.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead};
+
+use serde_json::Value;
+
+use super::record::START;
+
+/// The records of a journal, in the order in which they were written.
+///
+/// The lines of a journal may be from several processes and from several runs:
+/// `run` and `call` say which belong together.
+#[derive(Debug)]
+pub struct JournalReader<R> {
+    input: R,
+    found: VecDeque<JournalLine>,
+}
+
+/// What stands in one place of a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JournalLine {
+    /// A whole record.
+    Record(Value),
+    /// Something that was cut off, or is no record, of so many bytes.
+    Torn(usize),
+}
+
+impl<R: BufRead> JournalReader<R> {
+    /// Reads from `input`.
+    pub fn new(input: R) -> Self {
+        Self {
+            input,
+            found: VecDeque::new(),
+        }
+    }
+
+    fn read_line(&mut self) -> io::Result<bool> {
+        let mut line = Vec::new();
+        if self.input.read_until(b'\n', &mut line)? == 0 {
+            return Ok(false);
+        }
+        let line = line.strip_suffix(b"\n").unwrap_or(&line);
+        let mut starts: Vec<usize> = memchr::memmem::find_iter(line, START).collect();
+        if starts.first() != Some(&0) {
+            starts.insert(0, 0);
+        }
+        starts.push(line.len());
+        for pair in starts.windows(2) {
+            let &[from, to] = pair else { continue };
+            let piece = line.get(from..to).unwrap_or_default();
+            if piece.is_empty() {
+                continue;
+            }
+            self.found.push_back(match serde_json::from_slice(piece) {
+                Ok(record @ Value::Object(_)) if piece.starts_with(START.as_bytes()) => {
+                    JournalLine::Record(record)
+                }
+                _ => JournalLine::Torn(piece.len()),
+            });
+        }
+        Ok(true)
+    }
+}
+
+impl<R: BufRead> Iterator for JournalReader<R> {
+    type Item = io::Result<JournalLine>;
+
+    fn next(&mut self) -> Option<io::Result<JournalLine>> {
+        loop {
+            if let Some(line) = self.found.pop_front() {
+                return Some(Ok(line));
+            }
+            match self.read_line() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}

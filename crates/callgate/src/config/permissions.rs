@@ -1,0 +1,141 @@
+//! The `permissions` of a file: three lists of rules, each a pattern or an
+//! object.
+
+use callgate_policy::{Effect, Rule, RuleProblem, RuleProblemKind, Rules, Step};
+use jsonc_parser::ast::{ObjectProp, Value};
+use jsonc_parser::common::{Range, Ranged};
+use serde_json::Value as Json;
+
+use super::error::ConfigErrorKind;
+use super::keys;
+use super::reader::{Reader, name_range};
+
+/// What stands for the file's folder at the beginning of a text of a rule.
+const FOLDER: &str = "${workspaceFolder}";
+
+/// Reads the section into `rules`.
+pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, rules: &mut Rules) {
+    let what = "\"permissions\"";
+    let Some(object) = reader.object(property, "the file") else {
+        return;
+    };
+    for property in reader.properties(object, what, &keys::PERMISSIONS) {
+        let effect = match property.name.as_str() {
+            "allow" => Effect::Allow,
+            "ask" => Effect::Ask,
+            _ => Effect::Deny,
+        };
+        let Some(array) = property.value.as_array() else {
+            reader.wrong_type(property, what, "an array of rules");
+            continue;
+        };
+        for element in &array.elements {
+            no_duplicates(reader, element);
+            let mut entry = json(element);
+            expand(reader, &mut entry);
+            match Rule::parse(effect, &entry) {
+                Ok(rule) => rules.push(rule),
+                Err(problems) => {
+                    for problem in problems {
+                        let range = place(element, &problem);
+                        reader.error(range, kind(problem.kind), problem.message);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The same value, without places.
+fn json(value: &Value<'_>) -> Json {
+    match value {
+        Value::StringLit(text) => text.value.as_ref().into(),
+        // A number beyond any float stays a text, which is no number.
+        Value::NumberLit(number) => match number.value.parse::<serde_json::Number>() {
+            Ok(number) => Json::Number(number),
+            Err(_) => number.value.into(),
+        },
+        Value::BooleanLit(boolean) => boolean.value.into(),
+        Value::NullKeyword(_) => Json::Null,
+        Value::Array(array) => array.elements.iter().map(json).collect(),
+        Value::Object(object) => {
+            let members = object.properties.iter();
+            let members =
+                members.map(|property| (property.name.as_str().to_owned(), json(&property.value)));
+            Json::Object(members.collect())
+        }
+    }
+}
+
+/// Of two members of one name only one would count, and people see the other.
+fn no_duplicates(reader: &mut Reader<'_>, value: &Value<'_>) {
+    match value {
+        Value::Object(object) => {
+            reader.no_duplicates(object, "a rule");
+            for property in &object.properties {
+                no_duplicates(reader, &property.value);
+            }
+        }
+        Value::Array(array) => {
+            for element in &array.elements {
+                no_duplicates(reader, element);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Puts the file's folder into prefixes and globs that begin with its name.
+/// Nothing else is replaced: a rule that was granted for exact arguments must
+/// be read as it was written.
+fn expand(reader: &Reader<'_>, entry: &mut Json) {
+    let folder = reader.variables.folder.to_string_lossy();
+    let conditions = entry.get_mut("arguments").and_then(Json::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        for key in ["prefix", "glob"] {
+            // A sign in the folder's name would mean something in a glob.
+            if key == "glob" && folder.contains(['*', '?', '[', ']', '{', '}', '\\']) {
+                continue;
+            }
+            if let Some(Json::String(text)) = condition.get_mut(key)
+                && let Some(rest) = text.strip_prefix(FOLDER)
+            {
+                *text = format!("{folder}{rest}");
+            }
+        }
+    }
+}
+
+/// Where in the file a problem of an entry is.
+fn place(entry: &Value<'_>, problem: &RuleProblem) -> Range {
+    let mut value = entry;
+    let mut steps = problem.at.iter().peekable();
+    while let Some(step) = steps.next() {
+        value = match (step, value) {
+            (Step::Key(key), Value::Object(object)) => {
+                // The last of two counts, as in what was read.
+                let mut properties = object.properties.iter().rev();
+                let found = properties.find(|property| property.name.as_str() == key);
+                let Some(property) = found else { break };
+                if problem.on_key && steps.peek().is_none() {
+                    return name_range(property);
+                }
+                &property.value
+            }
+            (Step::Index(index), Value::Array(array)) => match array.elements.get(*index) {
+                Some(element) => element,
+                None => break,
+            },
+            _ => break,
+        };
+    }
+    value.range()
+}
+
+fn kind(kind: RuleProblemKind) -> ConfigErrorKind {
+    match kind {
+        RuleProblemKind::Key => ConfigErrorKind::Key,
+        RuleProblemKind::Pattern => ConfigErrorKind::Pattern,
+        _ => ConfigErrorKind::Value,
+    }
+}

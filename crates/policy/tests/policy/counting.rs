@@ -1,0 +1,177 @@
+//! Uses: of rules in a run, and of grants.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use callgate_policy::{Authority, Because, Grant, Scope, SessionGrants, Verdict};
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::support::{facts, line, rules, time};
+
+fn authority(lists: Value) -> Authority {
+    Authority::new(Arc::new(rules(lists)), Arc::default())
+}
+
+fn lines(authority: &Authority, calls: usize) -> String {
+    let arguments = json!({ "n": 1 });
+    let lines = (0..calls).map(|_| line(&authority.take(&facts(Some(&arguments)))));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_rule_that_is_used_up_is_passed_over() {
+    let counted = json!({ "tool": "fs_*", "maxCalls": 2 });
+    expect![[r#"
+        Allow: allowed by rule "fs_*" (2 calls) in permissions.allow
+        Allow: allowed by rule "fs_*" (2 calls) in permissions.allow
+        Ask: needs approval: rule "fs_*" (2 calls) in permissions.allow is used up"#]]
+    .assert_eq(&lines(&authority(json!({ "allow": [counted] })), 3));
+    expect![[r#"
+        Allow: allowed by rule "fs_*" (2 calls) in permissions.allow
+        Allow: allowed by rule "fs_*" (2 calls) in permissions.allow
+        Allow: allowed by rule "fs_write" (1 call) in permissions.allow
+        Allow: allowed by rule "*" (/n = 1) in permissions.allow"#]]
+    .assert_eq(&lines(
+        &authority(json!({ "allow": [
+            counted,
+            { "tool": "fs_write", "maxCalls": 1 },
+            { "tool": "*", "arguments": [{ "at": "/n", "equals": 1 }] },
+        ] })),
+        4,
+    ));
+}
+
+#[test]
+fn looking_counts_nothing() {
+    let authority = authority(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] }));
+    let arguments = json!({});
+    let facts = facts(Some(&arguments));
+    for _ in 0..3 {
+        assert_eq!(authority.look(&facts).verdict, Verdict::Allow);
+    }
+    assert_eq!(authority.take(&facts).verdict, Verdict::Allow);
+    assert!(matches!(authority.look(&facts).because, Because::Spent(_)));
+}
+
+#[test]
+fn a_call_that_is_denied_uses_nothing_up() {
+    let authority = authority(json!({
+        "allow": [{ "tool": "*", "maxCalls": 1 }],
+        "deny": [{ "tool": "*", "arguments": [{ "at": "/n", "equals": 2 }] }],
+    }));
+    for (n, expected) in [
+        (2, Verdict::Deny),
+        (2, Verdict::Deny),
+        (1, Verdict::Allow),
+        (1, Verdict::Ask),
+    ] {
+        let arguments = json!({ "n": n });
+        assert_eq!(
+            authority.take(&facts(Some(&arguments))).verdict,
+            expected,
+            "{n}"
+        );
+    }
+}
+
+#[test]
+fn what_is_used_up_is_not_left_to_a_hint() {
+    let authority = authority(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] }));
+    let arguments = json!({});
+    let mut facts = facts(Some(&arguments));
+    facts.trusted = true;
+    facts.hints.read_only = Some(true);
+    let verdicts = [(); 2].map(|()| authority.take(&facts).verdict);
+    assert_eq!(verdicts, [Verdict::Allow, Verdict::Ask]);
+}
+
+#[test]
+fn runs_count_for_themselves_and_sessions_together() {
+    let rules = Arc::new(rules(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] })));
+    let session = Arc::new(SessionGrants::new());
+    session.add(Grant::new("fs_write").uses(1));
+    let runs = [(); 2].map(|()| Authority::new(Arc::clone(&rules), Arc::clone(&session)));
+    let arguments = json!({});
+    let facts = facts(Some(&arguments));
+    let take = |run: usize| line(&runs[run].take(&facts));
+    let taken = [take(0), take(1), take(0), take(1)];
+    expect![[r#"
+        Allow: allowed by the grant for this session
+        Allow: allowed by rule "*" (1 call) in permissions.allow
+        Allow: allowed by rule "*" (1 call) in permissions.allow
+        Ask: needs approval: the grant for this session is used up"#]]
+    .assert_eq(&taken.join("\n"));
+}
+
+#[test]
+fn of_calls_at_one_time_as_many_go_as_may() {
+    let authority = authority(json!({ "allow": [{ "tool": "*", "maxCalls": 10 }] }));
+    authority.grant(Grant::new("fs_write").uses(7), Scope::Session);
+    let allowed = AtomicUsize::new(0);
+    let start = std::sync::Barrier::new(20);
+    std::thread::scope(|scope| {
+        for _ in 0..20 {
+            scope.spawn(|| {
+                start.wait();
+                for _ in 0..5 {
+                    let arguments = json!({});
+                    let decision = authority.take(&facts(Some(&arguments)));
+                    if decision.verdict == Verdict::Allow {
+                        allowed.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(allowed.into_inner(), 17);
+}
+
+#[test]
+fn a_grant_is_for_what_it_was_given_for() {
+    let check = |grant: Grant, arguments: Value, expected: Verdict| {
+        let authority = authority(json!({}));
+        authority.grant(grant, Scope::Run);
+        let shown = format!("{authority:?}");
+        let verdict = authority.take(&facts(Some(&arguments))).verdict;
+        assert_eq!(verdict, expected, "{arguments}: {shown}");
+    };
+    let exact = || Grant::new("fs_write").exactly(json!({ "path": "/a", "n": 1 }));
+    check(exact(), json!({ "n": 1.0, "path": "/a" }), Verdict::Allow);
+    check(exact(), json!({ "n": "1", "path": "/a" }), Verdict::Ask);
+    check(exact(), json!({ "path": "/a" }), Verdict::Ask);
+    check(
+        exact(),
+        json!({ "path": "/a", "n": 1, "more": 1 }),
+        Verdict::Ask,
+    );
+    check(Grant::new("fs_read"), json!({}), Verdict::Ask);
+    check(Grant::new("fs_*"), json!({}), Verdict::Ask);
+    let until = |text| Grant::new("fs_write").until(time(text));
+    check(until("2026-06-01T12:00:01Z"), json!({}), Verdict::Allow);
+    check(until("2026-06-01T12:00:00Z"), json!({}), Verdict::Ask);
+}
+
+#[test]
+fn grants_can_be_listed_and_taken_back() {
+    let session = Arc::new(SessionGrants::new());
+    let authority = Authority::new(Arc::default(), Arc::clone(&session));
+    authority.grant(Grant::new("fs_write"), Scope::Session);
+    authority.grant(Grant::new("fs_read"), Scope::Session);
+    let functions: Vec<_> = session
+        .list()
+        .iter()
+        .map(|grant| grant.function.clone())
+        .collect();
+    assert_eq!(functions, ["fs_read", "fs_write"]);
+    let arguments = json!({});
+    assert_eq!(
+        authority.take(&facts(Some(&arguments))).verdict,
+        Verdict::Allow
+    );
+    session.clear();
+    assert_eq!(
+        authority.take(&facts(Some(&arguments))).verdict,
+        Verdict::Ask
+    );
+}

@@ -1,0 +1,169 @@
+//! Time, and tools that become others.
+
+use std::sync::Arc;
+
+use callgate_policy::{
+    Authority, Because, CallFacts, Definition, Effect, Grant, Rule, Rules, Scope, Verdict,
+};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use crate::support::{facts, line, rules};
+
+fn definition(description: &str) -> Arc<Definition> {
+    Arc::new(Definition::of(&json!({
+        "name": "write", "description": description, "inputSchema": { "type": "object" },
+    })))
+}
+
+#[track_caller]
+fn check(authority: &Authority, now: Option<&Definition>, expected: Expect) {
+    let arguments = json!({});
+    let facts = CallFacts {
+        definition: now.map(Definition::hash),
+        ..facts(Some(&arguments))
+    };
+    expected.assert_eq(&line(&authority.take(&facts)));
+}
+
+fn always() -> Rule {
+    let grant = Grant::new("fs_write").of(definition("writes a file"));
+    grant.to_rule().expect("a rule")
+}
+
+#[test]
+fn a_grant_is_void_for_a_tool_that_has_become_another() {
+    let before = definition("writes a file");
+    let after = definition("writes a file and sends it to us");
+    for scope in [Scope::Run, Scope::Session] {
+        let authority = Authority::new(Arc::default(), Arc::default());
+        authority.grant(Grant::new("fs_write").of(Arc::clone(&before)), scope);
+        let arguments = json!({});
+        let mut facts = facts(Some(&arguments));
+        facts.definition = Some(before.hash());
+        assert_eq!(authority.take(&facts).verdict, Verdict::Allow);
+        facts.definition = Some(after.hash());
+        // Its server's word for it does not help.
+        facts.trusted = true;
+        facts.hints.read_only = Some(true);
+        let decision = authority.take(&facts);
+        assert_eq!(decision.verdict, Verdict::Ask);
+        let Because::DefinitionChanged(leave) = decision.because else {
+            panic!("{decision}");
+        };
+        // So whoever asks can show what has changed.
+        assert_eq!(leave.known(), Some(&*before));
+        assert_eq!(leave.definition(), Some(before.hash()));
+    }
+}
+
+#[test]
+fn always_is_a_rule_for_one_definition() {
+    let before = definition("writes a file");
+    let after = definition("writes a file and sends it to us");
+    let written = always().to_json();
+    expect![[r#"
+        {
+          "tool": "fs_write",
+          "definition": "sha256:9bca6d4133596e1237b5de62078e24c1cb3bde6be29fd5fd2cce7ddcdd891cb2"
+        }"#]]
+    .assert_eq(&format!("{written:#}"));
+    let read = Rule::parse(Effect::Allow, &written).expect("as it was written");
+    assert_eq!(read, always());
+    // It answers what an ask rule had asked.
+    let mut asks: Vec<Rule> = rules(json!({ "ask": ["fs_*"] })).iter().cloned().collect();
+    asks.push(read);
+    let authority = Authority::new(
+        Arc::new(asks.into_iter().collect::<Rules>()),
+        Arc::default(),
+    );
+    check(
+        &authority,
+        Some(&before),
+        expect![[r#"Allow: allowed by rule "fs_write" (one definition) in permissions.allow"#]],
+    );
+    check(
+        &authority,
+        Some(&after),
+        expect![[
+            r#"Ask: needs approval: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
+        ]],
+    );
+    check(
+        &authority,
+        None,
+        expect![[
+            r#"Ask: needs approval: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
+        ]],
+    );
+}
+
+#[test]
+fn another_rule_may_still_decide() {
+    let before = definition("writes a file");
+    let check = |lists: Value, expected: Expect| {
+        let mut all: Vec<Rule> = vec![always()];
+        all.extend(rules(lists).iter().cloned());
+        let rules = Arc::new(all.into_iter().collect::<Rules>());
+        let authority = Authority::new(rules, Arc::default());
+        check(&authority, Some(&definition("other")), expected);
+    };
+    check(
+        json!({ "allow": ["fs_*"] }),
+        expect![[r#"Allow: allowed by rule "fs_*" in permissions.allow"#]],
+    );
+    check(
+        json!({ "deny": ["fs_*"] }),
+        expect![[r#"Deny: denied by rule "fs_*" in permissions.deny"#]],
+    );
+    check(
+        json!({ "ask": ["fs_*"] }),
+        expect![[
+            r#"Ask: needs approval: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
+        ]],
+    );
+    assert_eq!(always().definition.as_ref(), Some(before.hash()));
+}
+
+#[test]
+fn rules_expire() {
+    let expired = json!({ "tool": "*", "expires": "2026-06-01T14:00:00+02:00" });
+    let valid = json!({ "tool": "*", "expires": "2026-06-01T12:00:00.001Z" });
+    let check = |lists: Value, expected: Expect| {
+        let authority = Authority::new(Arc::new(rules(lists)), Arc::default());
+        check(&authority, None, expected);
+    };
+    check(
+        json!({ "allow": [valid] }),
+        expect![[
+            r#"Allow: allowed by rule "*" (until 2026-06-01T12:00:00.001Z) in permissions.allow"#
+        ]],
+    );
+    check(
+        json!({ "allow": [expired] }),
+        expect![[
+            r#"Ask: needs approval: rule "*" (until 2026-06-01T12:00:00Z) in permissions.allow has expired"#
+        ]],
+    );
+    check(
+        json!({ "allow": ["fs_*"], "ask": [expired] }),
+        expect![[r#"Allow: allowed by rule "fs_*" in permissions.allow"#]],
+    );
+    check(
+        json!({ "allow": ["fs_*"], "deny": [expired] }),
+        expect![[r#"Allow: allowed by rule "fs_*" in permissions.allow"#]],
+    );
+    check(
+        json!({ "allow": ["fs_*"], "deny": [valid] }),
+        expect![[
+            r#"Deny: denied by rule "*" (until 2026-06-01T12:00:00.001Z) in permissions.deny"#
+        ]],
+    );
+}
+
+#[test]
+fn a_grant_for_no_single_function_is_no_rule() {
+    for function in ["fs_*", "", "fs write", "日本"] {
+        Grant::new(function).to_rule().expect_err(function);
+    }
+}

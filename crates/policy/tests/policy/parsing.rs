@@ -1,0 +1,101 @@
+//! Entries that are no rule, and what is said about them.
+
+use callgate_policy::{Effect, Rule};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+fn check(entry: Value, expected: Expect) {
+    let said = match Rule::parse(Effect::Allow, &entry) {
+        Ok(rule) => rule.to_string(),
+        Err(problems) => {
+            let lines = problems.iter().map(|problem| {
+                let key = if problem.on_key { " (the key)" } else { "" };
+                format!("{:?}{key}: {problem}", problem.at)
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        }
+    };
+    expected.assert_eq(&said);
+}
+
+#[test]
+fn a_rule_reads_as_it_is() {
+    check(
+        json!("git_*"),
+        expect![[r#"rule "git_*" in permissions.allow"#]],
+    );
+    check(
+        json!({
+            "tool": "fs_*", "server": "fs", "trusted": true,
+            "arguments": [
+                { "at": "/a", "equals": { "long": "x".repeat(100) } },
+                { "at": "", "exists": true },
+                { "at": "/b", "min": 1, "max": 2 },
+                { "at": "/c", "in": [1, 2], "exists": false },
+                { "at": "/d", "glob": "*.md", "regex": "a+", "prefix": "é\n" },
+            ],
+            "annotations": { "readOnly": true, "openWorld": false },
+            "maxCalls": 1, "expires": "2026-12-31T18:00:00Z",
+            "definition": format!("sha256:{}", "0".repeat(64)),
+        }),
+        expect![[
+            r#"rule "fs_*" (server "fs", trusted, /a = {"long":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…, the arguments exists, /b ≥ 1 and ≤ 2, /c does not exist and is one of 2, /d begins with "é\n" and matches "*.md" and matches regex "a+", readOnly: true, openWorld: false, 1 call, until 2026-12-31T18:00:00Z, one definition) in permissions.allow"#
+        ]],
+    );
+}
+
+#[test]
+fn each_mistake_is_told_with_its_place() {
+    check(
+        json!(1),
+        expect!["[]: a rule must be a pattern or an object, and this is a number"],
+    );
+    check(
+        json!({}),
+        expect![[
+            r#"[]: a rule has no "tool"; write a tool's generated name, or "*" for every tool"#
+        ]],
+    );
+    check(
+        json!({
+            "tool": "", "servr": 1, "trusted": "yes", "maxCalls": 1.5, "expires": 1,
+            "arguments": [{ "at": "/a~", "prefix": 1, "regex": "x".repeat(1001) }, 1],
+            "annotations": { "readonly": true, "destructiveHint": true },
+        }),
+        expect![[r#"
+            [Key("servr")] (the key): unknown key "servr" in a rule; did you mean "server"?
+            [Key("tool")]: empty pattern; write a tool's generated name, or "*" for every tool
+            [Key("trusted")]: "trusted" in a rule must be true or false, and this is a string
+            [Key("maxCalls")]: "maxCalls" in a rule must be a whole number from 1 to 4294967295
+            [Key("expires")]: "expires" in a rule must be a string, and this is a number
+            [Key("arguments"), Index(0), Key("at")]: "at" in a condition: it is no JSON pointer; write "~0" for "~" and "~1" for "/" in a name
+            [Key("arguments"), Index(0), Key("prefix")]: "prefix" in a condition must be a string, and this is a number
+            [Key("arguments"), Index(0), Key("regex")]: "regex" in a condition has 1001 bytes; the most is 1000
+            [Key("arguments"), Index(1)]: "arguments" in a rule must be an array of objects, and this is a number
+            [Key("annotations"), Key("readonly")] (the key): unknown key "readonly" in "annotations"; did you mean "readOnly"?
+            [Key("annotations"), Key("destructiveHint")] (the key): unknown key "destructiveHint" in "annotations"; did you mean "destructive"?"#]],
+    );
+    check(
+        json!({ "tool": "*", "arguments": vec![json!({ "at": "", "exists": true }); 65] }),
+        expect![[
+            r#"[Key("arguments")]: "arguments" in a rule has 65 conditions; write 1 to 64, or leave it out"#
+        ]],
+    );
+}
+
+#[test]
+fn only_what_lets_through_can_be_used_up() {
+    for effect in [Effect::Ask, Effect::Deny] {
+        for (key, value) in [
+            ("maxCalls", json!(1)),
+            ("definition", json!(format!("sha256:{}", "0".repeat(64)))),
+        ] {
+            let problems = Rule::parse(effect, &json!({ "tool": "*", key: value }));
+            let problems = problems.expect_err(key);
+            assert!(
+                problems[0].on_key && problems[0].message.contains(key),
+                "{problems:?}"
+            );
+        }
+    }
+}
