@@ -1,5 +1,6 @@
 //! End-to-end tests: the real binaries, real servers, real processes.
 
+mod call_options;
 mod check;
 mod cli;
 mod demo;
@@ -19,4 +20,6 @@ mod reports;
 mod secrets;
 mod serve;
 mod serve_asks;
+mod serve_client;
+mod serve_passes;
 mod terminal;

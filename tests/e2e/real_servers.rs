@@ -5,7 +5,7 @@ use std::process::Command;
 use callgate_tests::{Ran, Workbench, real_servers};
 use serde_json::{Value, json};
 
-fn node(package: &str, entry: &str, arguments: &[&str]) -> Value {
+pub(crate) fn node(package: &str, entry: &str, arguments: &[&str]) -> Value {
     let entry = real_servers()
         .join("node/node_modules/@modelcontextprotocol")
         .join(package)

@@ -1,0 +1,253 @@
+//! A client of `callgate serve`: what it announces, how its user answers, and
+//! what it was told.
+
+#![expect(
+    deprecated,
+    reason = "sampling and roots are, and clients have them all the same"
+)]
+
+use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::sync::{Arc, Mutex};
+
+use callgate_tests::Workbench;
+use rmcp::ErrorData;
+use rmcp::handler::client::ClientHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
+    CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
+    Implementation, InputRequiredResult, ListRootsResult, ProgressNotificationParam,
+    ProtocolVersion,
+};
+use rmcp::service::{
+    ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RequestContext, RoleClient,
+    RunningService,
+};
+use rmcp::transport::TokioChildProcess;
+use serde_json::{Value, json};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc;
+
+/// A client whose user gives these answers, one after the other.
+#[derive(Clone)]
+pub struct User {
+    /// The revision it speaks.
+    pub version: ProtocolVersion,
+    /// What it announces.
+    pub can: ClientCapabilities,
+    /// What is filled into forms, the last one first; without any it declines.
+    pub answers: Arc<Mutex<Vec<Value>>>,
+    /// What it was asked.
+    pub asked: Arc<Mutex<Vec<ElicitRequestParams>>>,
+    /// Hears of progress: the number and the message.
+    pub told: mpsc::UnboundedSender<String>,
+}
+
+impl User {
+    /// One that has forms and speaks this revision.
+    pub fn new(version: &ProtocolVersion, answers: &[&str]) -> Self {
+        let filled_in = |answer: &&str| json!({ "answer": answer });
+        Self {
+            version: version.clone(),
+            can: can(json!({ "elicitation": {} })),
+            answers: Arc::new(Mutex::new(answers.iter().rev().map(filled_in).collect())),
+            asked: Arc::default(),
+            told: mpsc::unbounded_channel().0,
+        }
+    }
+}
+
+impl ClientHandler for User {
+    fn get_info(&self) -> ClientConfig {
+        let mut config = ClientConfig::new(self.can.clone(), Implementation::new("test", "1"));
+        config.protocol_version = self.version.clone();
+        config
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        self.asked.lock().expect("no panic").push(request);
+        let answer = self.answers.lock().expect("no panic").pop();
+        let result = match answer {
+            Some(answer) => json!({ "action": "accept", "content": answer }),
+            None => json!({ "action": "decline" }),
+        };
+        Ok(serde_json::from_value(result).expect("a result"))
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let result = json!({
+            "model": "test",
+            "role": "assistant",
+            "content": { "type": "text", "text": format!("{} of it", params.max_tokens) },
+        });
+        Ok(serde_json::from_value(result).expect("a result"))
+    }
+
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        let result = json!({ "roots": [{ "uri": "file:///home/test" }] });
+        Ok(serde_json::from_value(result).expect("a result"))
+    }
+
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let message = params.message.unwrap_or_default();
+        let told = format!("{} {message}", params.progress);
+        // Nobody listens in most tests.
+        let _unheard = self.told.send(told);
+    }
+}
+
+/// These capabilities.
+pub fn can(capabilities: Value) -> ClientCapabilities {
+    serde_json::from_value(capabilities).expect("capabilities")
+}
+
+/// A connection to `callgate serve`.
+pub struct Session {
+    pub client: RunningService<RoleClient, User>,
+    pub pid: u32,
+    pub user: User,
+}
+
+/// Revisions in which servers send requests.
+pub const OLDER: [ProtocolVersion; 2] =
+    [ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_11_25];
+/// The revision in which they answer that they want input.
+pub const NEWEST: ProtocolVersion = ProtocolVersion::V_2026_07_28;
+
+/// Starts `callgate serve` with these flags in the folder.
+pub async fn connect(bench: &Workbench, user: User, flags: &[&str]) -> Session {
+    let mut command = tokio::process::Command::new(callgate_tests::binary("callgate"));
+    command.arg("serve").args(flags).current_dir(bench.path());
+    let transport = TokioChildProcess::new(command).expect("start callgate serve");
+    let pid = transport.id().expect("it runs");
+    let lifecycle = if user.version == NEWEST {
+        ClientLifecycleMode::Discover {
+            preferred_versions: vec![NEWEST],
+        }
+    } else {
+        ClientLifecycleMode::Initialize
+    };
+    let client = user.clone().serve_with_lifecycle(transport, lifecycle);
+    let client = client.await.expect("an MCP handshake");
+    Session { client, pid, user }
+}
+
+impl Session {
+    /// Runs a script and has the client's user asked.
+    pub async fn run(&self, code: &str) -> (bool, String) {
+        let result = self.client.call_tool(request(code)).await;
+        shown(&result.expect("an answer"))
+    }
+
+    /// Runs a script until it wants something.
+    pub async fn park(&self, code: &str) -> InputRequiredResult {
+        match self.client.call_tool_once(request(code)).await {
+            Ok(CallToolResponse::InputRequired(required)) => required,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Comes again, with this state and this answer.
+    pub async fn come(&self, code: &str, state: &str, answer: Value) -> Result<String, String> {
+        let mut request = request(code);
+        request.request_state = Some(state.to_owned());
+        request.input_responses = serde_json::from_value(answer).expect("responses");
+        match self.client.call_tool_once(request).await {
+            Ok(CallToolResponse::Complete(result)) => Ok(value(&shown(&result).1).to_owned()),
+            Ok(other) => panic!("{other:?}"),
+            Err(rmcp::ServiceError::McpError(error)) => {
+                assert_eq!(error.code.0, -32602, "{error:?}");
+                Err(error.message.into_owned())
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    /// What the user was asked.
+    pub fn asked(&self) -> Vec<Value> {
+        let asked = self.user.asked.lock().expect("no panic");
+        let as_value = |request| serde_json::to_value(request).expect("JSON");
+        asked.iter().map(as_value).collect()
+    }
+
+    /// The ends of the workers there are.
+    pub fn workers(&self) -> Vec<AsyncFd<OwnedFd>> {
+        let children = format!("/proc/{0}/task", self.pid);
+        let tasks = std::fs::read_dir(children).expect("it runs").flatten();
+        let pids: Vec<String> = tasks
+            .flat_map(|task| {
+                let children = std::fs::read_to_string(task.path().join("children"));
+                let children = children.unwrap_or_default();
+                children
+                    .split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            })
+            .filter(|pid| {
+                let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                line.starts_with(b"callgate-worker\0")
+            })
+            .collect();
+        pids.iter()
+            .filter_map(|pid| end_of(pid.parse().ok()?))
+            .collect()
+    }
+}
+
+pub fn request(code: &str) -> CallToolRequestParams {
+    let Value::Object(arguments) = json!({ "code": code }) else {
+        unreachable!("an object")
+    };
+    CallToolRequestParams::new("run_script").with_arguments(arguments)
+}
+
+pub fn shown(result: &CallToolResult) -> (bool, String) {
+    let texts = result.content.iter().filter_map(|block| block.as_text());
+    let text = texts.map(|text| text.text.as_str()).collect();
+    (result.is_error.unwrap_or(false), text)
+}
+
+/// What a report says was returned, without what it says of calls that were
+/// denied.
+pub fn value(report: &str) -> &str {
+    report.lines().next().unwrap_or_default()
+}
+
+/// A descriptor that can be read once the process has ended.
+pub fn end_of(pid: i32) -> Option<AsyncFd<OwnedFd>> {
+    // SAFETY: a system call with numbers.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
+    // SAFETY: the descriptor is new, and nobody else has it.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: the descriptor is owned, so it is open, and the same one, until it is dropped.
+    unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.ok()
+}
+
+/// Waits until one of the processes has ended.
+pub async fn one_ends(workers: &[AsyncFd<OwnedFd>]) {
+    assert!(!workers.is_empty());
+    let ends = workers.iter().map(|end| Box::pin(end.readable()));
+    let end = futures::future::select_all(ends);
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(30), end).await;
+    ended
+        .expect("a worker ends")
+        .0
+        .expect("a descriptor")
+        .retain_ready();
+}
