@@ -5,6 +5,7 @@ mod check;
 mod cli;
 mod demo;
 mod dry_run;
+mod elicit;
 mod globals;
 mod grants;
 mod guarded;

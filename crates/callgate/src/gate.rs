@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use callgate_broker::{
     Asker, Broker, CallError, Caller, Journal, JournalError, JournalOptions, Keep, NobodyToAsk,
-    ServerSpec, ServerState, Status, Transport,
+    Root, ServerSpec, ServerState, Status, Transport,
 };
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::{Hints, KnownTool, Rules, SessionGrants, Verdict};
@@ -31,6 +31,7 @@ use crate::config::Config;
 use crate::keep::KeepInFile;
 use crate::live::{Live, Reading};
 use crate::report::{self, RunReport, Unavailable};
+use crate::roots::with_roots;
 use crate::{Limits, RunRequest};
 
 /// Connections to MCP servers and the rules over their tools; runs scripts.
@@ -43,6 +44,7 @@ pub struct Gate {
     launcher: Launcher,
     rules: Arc<Rules>,
     limits: Limits,
+    roots: Vec<Root>,
     asker: Arc<dyn Asker>,
     session: Arc<SessionGrants>,
     keep: Option<Arc<dyn Keep>>,
@@ -82,6 +84,7 @@ pub struct GateBuilder {
     spares: usize,
     check: CheckMode,
     typescript: Places,
+    roots: Vec<Root>,
 }
 
 impl Default for GateBuilder {
@@ -99,6 +102,7 @@ impl Default for GateBuilder {
             spares: 1,
             check: CheckMode::default(),
             typescript: Places::default(),
+            roots: Vec::new(),
         }
     }
 }
@@ -117,6 +121,7 @@ impl GateBuilder {
         self.keep = Some(Arc::new(KeepInFile::new(config.path.clone())));
         self.ledger = config.ledger.file();
         self.limits = config.limits.over_defaults();
+        self.roots.clone_from(&config.roots);
         self.check = config.check.mode.unwrap_or_default();
         self.typescript = Places {
             named: config.check.typescript.clone(),
@@ -222,9 +227,8 @@ impl GateBuilder {
     /// which and why.
     pub async fn build(mut self) -> Result<Gate, BuildError> {
         for server in &mut self.servers {
-            if let Some(caller) = &self.caller {
-                server.caller = Arc::clone(caller);
-            }
+            let caller = self.caller.as_ref().unwrap_or(&server.caller);
+            server.caller = with_roots(&self.roots, Arc::clone(caller));
             if let Transport::Http(http) = &mut server.transport
                 && let Some(oauth) = &mut http.oauth
             {
@@ -283,6 +287,7 @@ impl GateBuilder {
             launcher,
             rules: Arc::new(self.rules),
             limits: self.limits,
+            roots: self.roots,
             asker: self.asker,
             session: Arc::default(),
             keep: self.keep,

@@ -42,6 +42,7 @@ mod preview;
 mod question;
 mod report;
 mod request;
+mod roots;
 
 pub use callgate_broker::{
     Answer, Asker, CallError, Changed, Done, DryRun, EraSetting, Http, JournalError, JournalLine,

@@ -2,15 +2,15 @@
 
 mod beforehand;
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
 
 use callgate::{Answer, Asker, Question, Shown, question_text};
 use futures::future::BoxFuture;
-use indicatif::{MultiProgress, ProgressDrawTarget};
+use indicatif::MultiProgress;
 use rustix::termios::{QueueSelector, tcflush};
 
-use crate::print;
+use crate::terminal::{self, Conversation};
 
 pub use beforehand::{Chosen, choose};
 
@@ -24,85 +24,52 @@ impl TerminalAsker {
     /// An asker, if somebody is there to answer: both a controlling terminal
     /// and a standard error that shows the question.
     pub fn if_attended(progress: MultiProgress) -> Option<Self> {
-        is_attended().then_some(Self { progress })
+        terminal::is_attended().then_some(Self { progress })
     }
 }
 
 impl Asker for TerminalAsker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
-        let quiet = Quiet::over(&self.progress);
         Box::pin(async move {
-            // No answer is a no: the terminal went away, or the thread did.
-            let answer = tokio::task::spawn_blocking(move || ask(&question)).await;
-            quiet.answered();
-            answer.ok().and_then(Result::ok).unwrap_or(Answer::Deny)
+            // No answer is a no: the terminal went away.
+            self.answer(&question).await.unwrap_or(Answer::Deny)
         })
     }
 }
 
-/// Whether somebody can be asked.
-pub fn is_attended() -> bool {
-    std::io::stderr().is_terminal() && terminal().is_ok()
-}
-
-/// No live lines are drawn as long as this lives. They are hidden rather than
-/// held up: the calls that report to them go on while a person thinks.
-struct Quiet {
-    progress: MultiProgress,
-    answered: bool,
-}
-
-impl Quiet {
-    fn over(progress: &MultiProgress) -> Self {
-        drop(progress.clear());
-        progress.set_draw_target(ProgressDrawTarget::hidden());
-        Self {
-            progress: progress.clone(),
-            answered: false,
-        }
-    }
-
-    fn answered(mut self) {
-        self.answered = true;
-    }
-}
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        if !self.answered {
-            // The run ended first; what comes next is no answer to this.
-            print::err("\n");
-        }
-        self.progress.set_draw_target(ProgressDrawTarget::stderr());
-    }
-}
-
-fn ask(question: &Question) -> std::io::Result<Answer> {
-    let always = question
-        .keeps_in
-        .as_deref()
-        .map(|place| format!("  [a] always, in {}", callgate::harmless(place)));
-    let prompt = format!(
-        "allow? [y] this call  [r] all calls of this tool in this run{}  [w] show whole  [n] no: ",
-        always.as_deref().unwrap_or_default()
-    );
-    let mut dialogue = Dialogue::begin(&format!("\n{}", question_text(question, Shown::Short)))?;
-    loop {
-        let Some(line) = dialogue.answer(&prompt)? else {
-            return Ok(Answer::Deny);
-        };
-        match line.as_str() {
-            "y" | "yes" => return Ok(Answer::Once),
-            "r" | "run" => return Ok(Answer::Run),
-            "a" | "always" if always.is_some() => return Ok(Answer::Always),
-            "n" | "no" => return Ok(Answer::Deny),
-            "w" | "whole" => dialogue.say(&question_text(question, Shown::Whole))?,
-            _ => {}
+impl TerminalAsker {
+    async fn answer(&self, question: &Question) -> std::io::Result<Answer> {
+        let always = question
+            .keeps_in
+            .as_deref()
+            .map(|place| format!("  [a] always, in {}", callgate::harmless(place)));
+        let prompt = format!(
+            "allow? [y] this call  [r] all calls of this tool in this run{}  [w] show whole  [n] no: ",
+            always.as_deref().unwrap_or_default()
+        );
+        let mut conversation = Conversation::begin(&self.progress).await?;
+        let text = question_text(question, Shown::Short);
+        conversation.show(&format!("\n{text}")).await?;
+        loop {
+            let Some(line) = conversation.ask(&prompt).await? else {
+                return Ok(Answer::Deny);
+            };
+            match line.trim().to_lowercase().as_str() {
+                "y" | "yes" => return Ok(Answer::Once),
+                "r" | "run" => return Ok(Answer::Run),
+                "a" | "always" if always.is_some() => return Ok(Answer::Always),
+                "n" | "no" => return Ok(Answer::Deny),
+                "w" | "whole" => {
+                    let text = question_text(question, Shown::Whole);
+                    conversation.show(&text).await?;
+                }
+                _ => {}
+            }
         }
     }
 }
 
-/// Questions and answers at the terminal.
+/// Questions and answers at the terminal while nothing else goes on.
 struct Dialogue {
     terminal: File,
     answers: BufReader<File>,
@@ -110,7 +77,7 @@ struct Dialogue {
 
 impl Dialogue {
     fn begin(text: &str) -> std::io::Result<Self> {
-        let terminal = terminal()?;
+        let terminal = terminal::open()?;
         let answers = BufReader::new(terminal.try_clone()?);
         let mut dialogue = Self { terminal, answers };
         dialogue.say(text)?;
@@ -133,8 +100,4 @@ impl Dialogue {
             _ => Ok(Some(line.trim().to_lowercase())),
         }
     }
-}
-
-fn terminal() -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(true).open("/dev/tty")
 }

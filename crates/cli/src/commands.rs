@@ -5,11 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
-use callgate::{CallError, CallRequest, Detail, Gate, Preview, RunReport, RunRequest, Verdict};
+use callgate::{
+    CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest, Verdict,
+};
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
 
 use crate::args::{CallArgs, CheckArgs, Cli, Command, RunArgs, ServeArgs, ToolsArgs, TypesArgs};
+use crate::caller::TerminalCaller;
 use crate::progress::Progress;
 use crate::session::Setting;
 use crate::{grants, print, session};
@@ -53,6 +56,7 @@ async fn run(config: Option<&Path>, args: RunArgs) -> anyhow::Result<u8> {
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
         asker: session::asker(&args.permissions, &progress),
+        caller: Arc::new(TerminalCaller::new(Arc::clone(&progress))),
         check: args.check.check,
     };
     let Some(gate) = session::connect(config.as_ref(), setting, &progress, &cancel).await? else {
@@ -237,11 +241,12 @@ async fn call(config: Option<&Path>, args: CallArgs) -> anyhow::Result<u8> {
     };
     let dry_run = session::dry_run(&args.dry_run)?;
     let cancel = session::cancel_on_signal()?;
-    let progress = Progress::new();
+    let progress = Arc::new(Progress::new());
     let setting = Setting {
         allow: &args.permissions.allow,
         ledger: Some(&args.ledger),
         asker: session::asker(&args.permissions, &progress),
+        caller: Arc::new(TerminalCaller::new(Arc::clone(&progress))),
         ..Setting::default()
     };
     let Some(gate) = session::connect(Some(&config), setting, &progress, &cancel).await? else {
@@ -290,6 +295,7 @@ async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
         // Standard input and output belong to MCP here, so nobody is asked at
         // the terminal.
         asker: session::unattended_asker(&args.permissions),
+        caller: Arc::new(NoCaller),
         check: args.check.check,
     };
     let builder = session::builder(Some(&config), &setting)?;

@@ -8,7 +8,7 @@ use crate::print;
 
 /// Refuses `--grant` where nobody can answer.
 pub fn need_terminal(grant: bool) -> anyhow::Result<()> {
-    if grant && !ask::is_attended() {
+    if grant && !crate::terminal::is_attended() {
         bail!("--grant asks at a terminal, and there is none; name the tools with --allow");
     }
     Ok(())

@@ -4,11 +4,14 @@
 mod args;
 mod ask;
 mod auth;
+mod caller;
 mod commands;
+mod elicit;
 mod grants;
 mod print;
 mod progress;
 mod session;
+mod terminal;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;

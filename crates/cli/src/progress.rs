@@ -1,15 +1,19 @@
 //! Live lines on standard error while a script's calls run; nothing when it
 //! is not a terminal, and nothing left behind at the end.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate::Event;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use callgate::harmless;
+
 /// Calls shown at once; the others are in the count.
 const SHOWN: usize = 8;
+/// Characters of what a server says of its progress.
+const SHOWN_MESSAGE: usize = 60;
 
 /// Draws what a command waits for.
 pub struct Progress {
@@ -21,10 +25,18 @@ pub struct Progress {
 struct State {
     /// The last line: what is waited for on the whole.
     summary: Option<ProgressBar>,
-    shown: HashMap<u64, ProgressBar>,
+    shown: BTreeMap<u64, Line>,
     running: u64,
     done: u64,
     failed: u64,
+}
+
+/// The line of a call.
+struct Line {
+    bar: ProgressBar,
+    function: String,
+    server: String,
+    tool: String,
 }
 
 impl Progress {
@@ -60,10 +72,20 @@ impl Progress {
         }
         let mut state = self.state();
         match event {
-            Event::CallStarted { call, function, .. } => {
+            Event::CallStarted {
+                call,
+                function,
+                server,
+                tool,
+            } => {
                 state.running += 1;
                 if state.shown.len() < SHOWN {
-                    let line = self.add(function.to_owned(), "  {msg}", &state);
+                    let line = Line {
+                        bar: self.add(function.to_owned(), "  {msg}", &state),
+                        function: function.to_owned(),
+                        server: server.to_owned(),
+                        tool: tool.to_owned(),
+                    };
                     state.shown.insert(call, line);
                 }
             }
@@ -72,7 +94,7 @@ impl Progress {
                 state.done += 1;
                 state.failed += u64::from(!ok);
                 if let Some(line) = state.shown.remove(&call) {
-                    line.finish_and_clear();
+                    line.bar.finish_and_clear();
                 }
             }
             _ => {}
@@ -85,11 +107,25 @@ impl Progress {
         self.summarise(&mut state, summary);
     }
 
+    /// Says how far a call is. A server does not know our calls' numbers: of
+    /// several calls of one tool the first has the line.
+    pub fn on_progress(&self, progress: callgate::Progress<'_>) {
+        if self.lines.is_hidden() {
+            return;
+        }
+        let state = self.state();
+        let is_of = |line: &&Line| line.server == progress.server && line.tool == progress.tool;
+        if let Some(line) = state.shown.values().find(is_of) {
+            line.bar
+                .set_message(format!("{}  {}", line.function, how_far(&progress)));
+        }
+    }
+
     /// Takes every line off the terminal.
     pub fn clear(&self) {
         let mut state = self.state();
-        for (_, line) in state.shown.drain() {
-            line.finish_and_clear();
+        for (_, line) in std::mem::take(&mut state.shown) {
+            line.bar.finish_and_clear();
         }
         if let Some(summary) = state.summary.take() {
             summary.finish_and_clear();
@@ -126,6 +162,29 @@ impl Progress {
         line.set_message(message);
         line
     }
+}
+
+/// What a server says of its progress, in one short line.
+fn how_far(progress: &callgate::Progress<'_>) -> String {
+    let done = progress.progress;
+    let mut text = match progress.total {
+        Some(total) if total > 0.0 && done.is_finite() => {
+            format!("{:.0} %", (done / total).clamp(0.0, 1.0) * 100.0)
+        }
+        _ => format!("{done}"),
+    };
+    if let Some(message) = progress.message {
+        let shown = harmless(message).replace(['\n', '\t'], " ");
+        text.push_str("  ");
+        match shown.char_indices().nth(SHOWN_MESSAGE) {
+            None => text.push_str(&shown),
+            Some((end, _)) => {
+                text.push_str(shown.get(..end).unwrap_or_default());
+                text.push('…');
+            }
+        }
+    }
+    text
 }
 
 impl Drop for Progress {

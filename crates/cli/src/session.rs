@@ -8,8 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, LedgerConfig};
 use callgate::{
-    Answer, Asker, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions, Limits,
-    NobodyToAsk, Rules, ask_with,
+    Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions,
+    Limits, NoCaller, NobodyToAsk, Rules, ask_with,
 };
 use serde_json::value::RawValue;
 
@@ -61,6 +61,7 @@ pub struct Setting<'a> {
     /// `None` for commands that make no calls: they write no ledger.
     pub ledger: Option<&'a LedgerArgs>,
     pub asker: Arc<dyn Asker>,
+    pub caller: Arc<dyn Caller>,
     /// `None` for the configuration's mode.
     pub check: Option<CheckMode>,
 }
@@ -72,6 +73,7 @@ impl Default for Setting<'_> {
             limits: None,
             ledger: None,
             asker: Arc::new(NobodyToAsk),
+            caller: Arc::new(NoCaller),
             // Commands that take no script have nothing to check.
             check: Some(CheckMode::Off),
         }
@@ -105,7 +107,8 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
         .ledger(ledger(config, setting.ledger)?)
         .rules(rules)
         .limits(limits)
-        .asker(Arc::clone(&setting.asker)))
+        .asker(Arc::clone(&setting.asker))
+        .caller(Arc::clone(&setting.caller)))
 }
 
 /// Where calls are written down: the flags win over the configuration.

@@ -19,6 +19,7 @@ pub(super) const TOP: Keys = Keys {
         "limits",
         "check",
         "ledger",
+        "roots",
     ],
     others: &[
         (
@@ -57,7 +58,10 @@ pub(super) const SERVER: Keys = Keys {
             "write the tools under \"permissions\", \"allow\"",
         ),
         ("description", "write a comment"),
-        ("dev", "Callgate does not restart servers"),
+        (
+            "dev",
+            "Callgate restarts servers that end, not those whose files change",
+        ),
         ("envFile", "write the variables under \"env\""),
         (
             "excludeTools",

@@ -17,6 +17,7 @@ mod keys;
 mod oauth;
 mod permissions;
 mod reader;
+mod roots;
 mod sections;
 mod server;
 mod source;
@@ -27,7 +28,7 @@ mod units;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use callgate_broker::{JournalOptions, ServerSpec};
+use callgate_broker::{JournalOptions, Root, ServerSpec};
 use callgate_policy::Rules;
 use callgate_sandbox::Limits;
 
@@ -58,6 +59,8 @@ pub struct Config {
     pub check: CheckConfig,
     /// Where calls are written down.
     pub ledger: LedgerConfig,
+    /// `roots`: the folders that servers are told to work in, if they ask.
+    pub roots: Vec<Root>,
     /// What was read over, such as keys that only other clients know.
     pub warnings: Vec<Problem>,
 }

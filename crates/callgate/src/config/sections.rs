@@ -13,7 +13,7 @@ use super::expand::Variables;
 use super::reader::{Reader, name_range};
 use super::server::{self, Entry};
 use super::units::{parse_bytes, parse_duration};
-use super::{CheckConfig, Config, LedgerConfig, LimitsConfig, keys, permissions};
+use super::{CheckConfig, Config, LedgerConfig, LimitsConfig, keys, permissions, roots};
 use crate::CheckMode;
 
 /// JSON with comments and trailing commas, and nothing looser.
@@ -60,6 +60,7 @@ pub(super) fn read(
         limits: LimitsConfig::default(),
         check: CheckConfig::default(),
         ledger: LedgerConfig::default(),
+        roots: Vec::new(),
         warnings: Vec::new(),
     };
     match parse_to_ast(text, &CollectOptions::default(), &SYNTAX) {
@@ -110,6 +111,7 @@ fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
             "limits" => limits(reader, property, &mut config.limits),
             "check" => check(reader, property, config),
             "ledger" => ledger(reader, property, config),
+            "roots" => config.roots = roots::read(reader, property),
             // "$schema" is for editors.
             _ => {}
         }

@@ -12,6 +12,7 @@ mod amend;
 mod credentials;
 mod files;
 mod permissions;
+mod roots;
 mod servers;
 mod units;
 

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::Gate;
 use crate::RunRequest;
+use crate::roots::with_roots;
 
 impl Gate {
     /// What is granted for the session, in all runs that bring no session of
@@ -58,7 +59,9 @@ impl Gate {
         let mut setup = self.setup(request.rules.as_ref(), request.asker.as_ref());
         setup.grants.clone_from(&request.grants);
         setup.dry_run.clone_from(&request.dry_run);
-        setup.caller.clone_from(&request.caller);
+        if let Some(caller) = &request.caller {
+            setup.caller = Some(with_roots(&self.roots, Arc::clone(caller)));
+        }
         if let Some(session) = &request.session {
             setup.session = Arc::clone(session);
         }

@@ -1,0 +1,238 @@
+//! A form that a server wants filled in.
+
+use callgate::Refusal;
+use serde_json::{Map, Value, json};
+
+use super::field::{Field, plain};
+use super::{Said, ask, inline, quoted, show};
+use crate::terminal::Conversation;
+
+/// Fields of one form.
+const MAX_FIELDS: usize = 50;
+/// Characters that the review shows of one answer.
+const MAX_REVIEWED: usize = 500;
+
+/// Asks field by field, shows all the answers, and sends them if the person
+/// says so.
+pub async fn answer(
+    conversation: &mut Conversation,
+    from: &str,
+    message: &str,
+    params: &Value,
+) -> Result<Value, Refusal> {
+    let fields = fields(&params["requestedSchema"]).map_err(Refusal::Failed)?;
+    show(
+        conversation,
+        &format!(
+            "\n{from} wants this from you:\n{message}What you answer goes to that server: no \
+             passwords, no keys.\nAn empty line takes the default or leaves the field out; !no \
+             declines, !cancel gives up.\n",
+        ),
+    )
+    .await?;
+    'form: loop {
+        let mut content = Map::new();
+        for field in &fields {
+            match fill_in(conversation, field).await? {
+                Filled::With(Some(value)) => {
+                    content.insert(field.name.clone(), value);
+                }
+                Filled::With(None) => {}
+                Filled::No => return Err(Refusal::Declined),
+                Filled::Nothing => return Err(Refusal::Cancelled),
+            }
+        }
+        show(conversation, &review(&content)).await?;
+        loop {
+            let prompt = "send this? [y] send  [e] fill it in again  [n] decline: ";
+            let line = match ask(conversation, prompt).await? {
+                Said::Text(line) => line,
+                Said::No => return Err(Refusal::Declined),
+                Said::Nothing => return Err(Refusal::Cancelled),
+            };
+            match line.trim() {
+                "y" | "Y" | "yes" => {
+                    return Ok(json!({ "action": "accept", "content": content }));
+                }
+                "n" | "N" | "no" => return Err(Refusal::Declined),
+                "e" | "E" => continue 'form,
+                _ => {}
+            }
+        }
+    }
+}
+
+enum Filled {
+    With(Option<Value>),
+    No,
+    Nothing,
+}
+
+async fn fill_in(conversation: &mut Conversation, field: &Field) -> Result<Filled, Refusal> {
+    show(conversation, &head(field)).await?;
+    loop {
+        let prompt = format!("{}: ", inline(&field.name));
+        let line = match ask(conversation, &prompt).await? {
+            Said::Text(line) => line,
+            Said::No => return Ok(Filled::No),
+            Said::Nothing => return Ok(Filled::Nothing),
+        };
+        match field.answer(&line) {
+            Ok(value) => return Ok(Filled::With(value)),
+            Err(fault) => show(conversation, &format!("{}\n", inline(&fault))).await?,
+        }
+    }
+}
+
+/// What is shown before a field is asked for.
+fn head(field: &Field) -> String {
+    let mut text = String::from("\n");
+    let said = [field.title.as_deref(), field.description.as_deref()];
+    for said in said.into_iter().flatten() {
+        text += &quoted(said, usize::MAX);
+    }
+    for (index, choice) in field.kind.choices().iter().enumerate() {
+        let title = match &choice.title {
+            Some(title) => format!("{title} ({})", choice.value),
+            None => choice.value.clone(),
+        };
+        text += &format!("  │ {}) {}\n", index + 1, inline(&title));
+    }
+    text += &format!("({})\n", inline(&field.wants()));
+    text
+}
+
+fn review(content: &Map<String, Value>) -> String {
+    let mut text = String::from("\nThis is what the server gets:\n");
+    if content.is_empty() {
+        text.push_str("  nothing but that you agree\n");
+    }
+    for (name, value) in content {
+        let value = inline(&plain(value));
+        let shown: String = value.chars().take(MAX_REVIEWED).collect();
+        let more = if shown.len() < value.len() { "…" } else { "" };
+        text += &format!("  {}: {shown}{more}\n", inline(name));
+    }
+    text
+}
+
+/// The fields of a form. A field that cannot be filled in here is passed over,
+/// unless it is required.
+fn fields(schema: &Value) -> Result<Vec<Field>, String> {
+    let none = Map::new();
+    let properties = match schema.get("properties") {
+        Some(properties) => properties
+            .as_object()
+            .ok_or("the form's properties are no object")?,
+        None => &none,
+    };
+    if properties.len() > MAX_FIELDS {
+        return Err(format!("the form has more than {MAX_FIELDS} fields"));
+    }
+    let required: Vec<&str> = schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if let Some(name) = required
+        .iter()
+        .find(|name| !properties.contains_key(**name))
+    {
+        return Err(format!(
+            "the form requires {name:?} and does not describe it"
+        ));
+    }
+    let mut fields = Vec::new();
+    for (name, schema) in properties {
+        let required = required.contains(&name.as_str());
+        match Field::read(name, schema, required) {
+            Some(field) => fields.push(field),
+            None if required => {
+                return Err(format!("{name:?} is required and cannot be filled in here"));
+            }
+            None => {}
+        }
+    }
+    Ok(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: Value, expected: Expect) {
+        let text = match fields(&schema) {
+            Ok(fields) => fields.iter().map(head).collect(),
+            Err(fault) => format!("{fault}\n"),
+        };
+        expected.assert_eq(&text);
+    }
+
+    #[test]
+    fn a_form_shows_what_it_wants() {
+        check(
+            json!({
+                "type": "object",
+                "properties": {
+                    "name": { "type": "string", "title": "Name", "description": "As in\nthe file" },
+                    "color": { "type": "string", "enum": ["red", "a\nb"], "default": "red" },
+                    "nested": { "type": "object" },
+                },
+                "required": ["name"],
+            }),
+            expect![[r#"
+
+                  │ Name
+                  │ As in
+                  │ the file
+                (text)
+
+                  │ 1) red
+                  │ 2) a b
+                (one of these, by number, optional, default red)
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_form_that_cannot_be_filled_in_says_why() {
+        let nested = json!({ "type": "object" });
+        check(
+            json!({ "properties": { "nested": nested }, "required": ["nested"] }),
+            expect![[r#"
+                "nested" is required and cannot be filled in here
+            "#]],
+        );
+        check(
+            json!({ "properties": {}, "required": ["gone"] }),
+            expect![[r#"
+                the form requires "gone" and does not describe it
+            "#]],
+        );
+        let many: Map<String, Value> = (0..51)
+            .map(|n| (n.to_string(), json!({ "type": "string" })))
+            .collect();
+        check(
+            json!({ "properties": many }),
+            expect![[r#"
+                the form has more than 50 fields
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_review_shows_every_answer() {
+        let content = json!({ "a": "x\ny", "b": [], "c": true, "long": "é".repeat(600) });
+        let content = content.as_object().expect("an object");
+        let text = review(content);
+        assert!(
+            text.starts_with("\nThis is what the server gets:\n  a: x y\n  b: none\n  c: yes\n")
+        );
+        assert!(text.ends_with("é…\n"), "{text}");
+        assert!(review(&Map::new()).contains("nothing but that you agree"));
+    }
+}

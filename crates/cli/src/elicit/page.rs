@@ -1,0 +1,201 @@
+//! A page that a server wants opened.
+
+use std::process::Stdio;
+
+use callgate::Refusal;
+use serde_json::{Value, json};
+use url::{Host, Url};
+
+use super::{Said, ask, inline, show};
+use crate::terminal::Conversation;
+
+/// Bytes of a URL. It is shown whole, so that nothing of it hides.
+const MAX_URL: usize = 2_000;
+
+/// Shows the page and its host; opens it only if the person says so.
+pub async fn answer(
+    conversation: &mut Conversation,
+    from: &str,
+    message: &str,
+    params: &Value,
+) -> Result<Value, Refusal> {
+    let url = params.get("url").and_then(Value::as_str);
+    let page = Page::read(url.unwrap_or_default()).map_err(Refusal::Failed)?;
+    show(
+        conversation,
+        &format!(
+            "\n{from} wants you to open a page:\n{message}{}",
+            page.shown()
+        ),
+    )
+    .await?;
+    loop {
+        let prompt = "open it? [o] open it in a browser  [y] I open it myself  [n] no: ";
+        let line = match ask(conversation, prompt).await? {
+            Said::Text(line) => line,
+            Said::No => return Err(Refusal::Declined),
+            Said::Nothing => return Err(Refusal::Cancelled),
+        };
+        match line.trim() {
+            "y" | "Y" | "yes" => return Ok(json!({ "action": "accept" })),
+            "n" | "N" | "no" => return Err(Refusal::Declined),
+            "o" | "O" => match open(&page.url).await {
+                Ok(()) => return Ok(json!({ "action": "accept" })),
+                Err(reason) => show(conversation, &format!("{reason}\n")).await?,
+            },
+            _ => {}
+        }
+    }
+}
+
+/// A page of the web.
+#[derive(Debug)]
+struct Page {
+    url: Url,
+    host: String,
+}
+
+impl Page {
+    fn read(text: &str) -> Result<Self, String> {
+        if text.len() > MAX_URL {
+            return Err(format!("the page's URL is over {MAX_URL} bytes"));
+        }
+        let url =
+            Url::parse(text).map_err(|error| format!("the page has no valid URL: {error}"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err("the page is none of the web: its URL is not http or https".to_owned());
+        }
+        match url.host_str() {
+            Some(host) => Ok(Self {
+                host: host.to_owned(),
+                url,
+            }),
+            None => Err("the page's URL has no host".to_owned()),
+        }
+    }
+
+    /// The parsed form, in which the host's letters are ASCII: what looks like
+    /// another host's name does not there.
+    fn shown(&self) -> String {
+        let mut text = format!(
+            "  host: {}\n  page: {}\n",
+            inline(&self.host),
+            inline(self.url.as_str())
+        );
+        if !self.url.username().is_empty() || self.url.password().is_some() {
+            text.push_str("  Beware: what stands before the @ is no host.\n");
+        }
+        if self.host.split('.').any(|label| label.starts_with("xn--")) {
+            text.push_str("  Beware: the host's name has letters that look like others.\n");
+        }
+        if self.url.scheme() == "http" && !self.is_loopback() {
+            text.push_str("  Beware: the connection is not encrypted.\n");
+        }
+        text
+    }
+
+    fn is_loopback(&self) -> bool {
+        match self.url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        }
+    }
+}
+
+/// Starts the browser: `$BROWSER`, else what the system opens pages with.
+async fn open(url: &Url) -> Result<(), String> {
+    let system = if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
+    };
+    let program = std::env::var_os("BROWSER").unwrap_or_else(|| system.into());
+    let mut command = tokio::process::Command::new(&program);
+    command
+        .arg(url.as_str())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    match command.spawn() {
+        // It goes on by itself; whoever reaps it is the runtime.
+        Ok(_browser) => Ok(()),
+        Err(error) => Err(format!(
+            "cannot start {}: {error}; open the page yourself",
+            program.to_string_lossy()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str, expected: Expect) {
+        expected.assert_eq(&match Page::read(url) {
+            Ok(page) => page.shown(),
+            Err(fault) => format!("{fault}\n"),
+        });
+    }
+
+    #[test]
+    fn the_host_is_shown_apart() {
+        check(
+            "https://example.com/key?a=b#c",
+            expect![[r#"
+                  host: example.com
+                  page: https://example.com/key?a=b#c
+            "#]],
+        );
+        check(
+            "https://example.com@evil.example/\u{1b}[2K",
+            expect![[r#"
+                  host: evil.example
+                  page: https://example.com@evil.example/%1B[2K
+                  Beware: what stands before the @ is no host.
+            "#]],
+        );
+        check(
+            "http://аpple.com",
+            expect![[r#"
+                  host: xn--pple-43d.com
+                  page: http://xn--pple-43d.com/
+                  Beware: the host's name has letters that look like others.
+                  Beware: the connection is not encrypted.
+            "#]],
+        );
+        check(
+            "http://127.0.0.1:8080/",
+            expect![[r#"
+                  host: 127.0.0.1
+                  page: http://127.0.0.1:8080/
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_no_page() {
+        check(
+            "javascript:alert(1)",
+            expect![[r#"
+                the page is none of the web: its URL is not http or https
+            "#]],
+        );
+        check(
+            "example.com",
+            expect![[r#"
+                the page has no valid URL: relative URL without a base
+            "#]],
+        );
+        check(
+            &format!("https://example.com/{}", "a".repeat(2_000)),
+            expect![[r#"
+                the page's URL is over 2000 bytes
+            "#]],
+        );
+    }
+}

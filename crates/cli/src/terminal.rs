@@ -1,0 +1,167 @@
+//! The controlling terminal, for one conversation at a time.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::sync::OnceLock;
+
+use indicatif::{MultiProgress, ProgressDrawTarget};
+use rustix::termios::{QueueSelector, tcflush};
+use tokio::sync::{Mutex, MutexGuard, mpsc};
+
+use crate::print;
+
+/// Whether somebody is there to answer: both a controlling terminal and a
+/// standard error that shows what is asked.
+pub fn is_attended() -> bool {
+    io::stderr().is_terminal() && open().is_ok()
+}
+
+/// A conversation. Others wait until it is dropped, which may happen at any
+/// point: what is typed after that is for the next one.
+pub struct Conversation {
+    // The first to be dropped: the live lines are back before somebody else's
+    // turn begins.
+    quiet: Quiet,
+    lines: MutexGuard<'static, Lines>,
+    terminal: File,
+}
+
+impl Conversation {
+    /// Waits for its turn and takes the live lines off the terminal.
+    pub async fn begin(progress: &MultiProgress) -> io::Result<Self> {
+        let lines = lines().lock().await;
+        let terminal = open()?;
+        Ok(Self {
+            quiet: Quiet::over(progress),
+            lines,
+            terminal,
+        })
+    }
+
+    /// Shows a text. What servers say of themselves in it must be harmless
+    /// already.
+    pub async fn show(&self, text: &str) -> io::Result<()> {
+        let mut terminal = self.terminal.try_clone()?;
+        let text = text.to_owned();
+        // A person can hold the terminal up (Ctrl-S), and the calls that go on
+        // meanwhile need this thread.
+        tokio::task::spawn_blocking(move || terminal.write_all(text.as_bytes())).await?
+    }
+
+    /// Shows a text, forgets what was typed before, and waits for a line; `None`
+    /// if the terminal has ended.
+    pub async fn ask(&mut self, text: &str) -> io::Result<Option<String>> {
+        self.quiet.waiting = true;
+        self.show(text).await?;
+        // What was typed before the question was there is no answer to it.
+        self.lines.forget();
+        tcflush(&self.terminal, QueueSelector::IFlush)?;
+        let line = self.lines.next().await?;
+        self.quiet.waiting = line.is_none();
+        Ok(line)
+    }
+}
+
+/// No live lines are drawn as long as this lives. They are hidden rather than
+/// held up: the calls that report to them go on while a person thinks.
+struct Quiet {
+    progress: MultiProgress,
+    /// Whether the cursor stands after a question.
+    waiting: bool,
+}
+
+impl Quiet {
+    fn over(progress: &MultiProgress) -> Self {
+        drop(progress.clear());
+        progress.set_draw_target(ProgressDrawTarget::hidden());
+        Self {
+            progress: progress.clone(),
+            waiting: false,
+        }
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        if self.waiting {
+            // What comes next is no answer to this.
+            print::err("\n");
+        }
+        self.progress.set_draw_target(ProgressDrawTarget::stderr());
+    }
+}
+
+/// Lines typed at the terminal, read by a thread of its own: a read cannot be
+/// given up when the question is, and a second one beside it would take every
+/// other answer.
+struct Lines {
+    wanted: std::sync::mpsc::Sender<()>,
+    read: mpsc::UnboundedReceiver<io::Result<Option<String>>>,
+    /// Whether the thread is reading for somebody who may have left.
+    reading: bool,
+}
+
+impl Lines {
+    async fn next(&mut self) -> io::Result<Option<String>> {
+        if !self.reading {
+            self.reading = self.wanted.send(()).is_ok();
+        }
+        let line = self.read.recv().await;
+        self.reading = false;
+        line.unwrap_or_else(|| Err(io::Error::other("the thread that reads the terminal ended")))
+    }
+
+    /// Drops a line that came when nobody waited.
+    fn forget(&mut self) {
+        while self.read.try_recv().is_ok() {
+            self.reading = false;
+        }
+    }
+}
+
+fn lines() -> &'static Mutex<Lines> {
+    static LINES: OnceLock<Mutex<Lines>> = OnceLock::new();
+    LINES.get_or_init(|| {
+        let (wanted, orders) = std::sync::mpsc::channel();
+        let (found, read) = mpsc::unbounded_channel();
+        let started = std::thread::Builder::new()
+            .name("callgate-terminal".to_owned())
+            .spawn(move || read_lines(&orders, &found));
+        if let Err(error) = started {
+            tracing::warn!(%error, "the terminal cannot be read");
+        }
+        Mutex::new(Lines {
+            wanted,
+            read,
+            reading: false,
+        })
+    })
+}
+
+/// Reads a line for each order. Without one the terminal is left alone: what is
+/// typed after the command is its shell's.
+fn read_lines(
+    orders: &std::sync::mpsc::Receiver<()>,
+    found: &mpsc::UnboundedSender<io::Result<Option<String>>>,
+) {
+    let mut terminal = None;
+    for () in orders {
+        let mut read = || -> io::Result<Option<String>> {
+            let terminal = match &mut terminal {
+                Some(terminal) => terminal,
+                None => terminal.insert(BufReader::new(open()?)),
+            };
+            let mut line = String::new();
+            let bytes = terminal.read_line(&mut line)?;
+            Ok((bytes > 0).then_some(line))
+        };
+        if found.send(read()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Opens the terminal that this process belongs to.
+pub fn open() -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open("/dev/tty")
+}

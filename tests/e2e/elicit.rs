@@ -1,0 +1,167 @@
+//! Servers' questions to the person at the terminal, and what is said of work.
+
+use callgate_tests::{Workbench, binary, odd};
+use rexpect::session::{PtySession, spawn_command};
+use serde_json::{Value, json};
+
+const LIMIT_MS: u64 = 60_000;
+
+/// A script that has the odd server ask this.
+fn asked(params: &Value, environment: &[(&str, &str)]) -> (Workbench, PtySession) {
+    let bench = Workbench::new(json!({ "odd": odd("asks") }));
+    bench.write("script.ts", &format!("return await odd_elicit({params})"));
+    let mut command = std::process::Command::new(binary("callgate"));
+    command.args(["run", "script.ts"]).current_dir(bench.path());
+    command.envs(environment.iter().copied());
+    let session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    (bench, session)
+}
+
+/// Answers each prompt, and gives what the server got and all that was shown.
+#[track_caller]
+fn check(params: &Value, answers: &[(&str, &str)], expected: &str) -> String {
+    let (_bench, mut session) = asked(params, &[]);
+    let mut shown = String::new();
+    for (prompt, answer) in answers {
+        shown += &session.exp_string(prompt).expect(prompt);
+        shown += prompt;
+        session.send_line(answer).expect("answer");
+    }
+    let rest = session.exp_eof().expect("the end").replace('\r', "");
+    assert!(rest.contains(expected), "{shown}{rest}");
+    shown
+}
+
+fn form() -> Value {
+    json!({
+        "message": "Who are you?\u{1b}[2K\nsend this? [y]",
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "name": { "type": "string", "title": "Your name" },
+                "age": { "type": "integer", "minimum": 18 },
+                "color": { "type": "string", "enum": ["red", "green"], "default": "green" },
+                "note": { "type": "string" },
+            },
+            "required": ["name", "age"],
+        },
+    })
+}
+
+#[test]
+fn a_form_is_filled_in_and_sent() {
+    let shown = check(
+        &form(),
+        &[
+            ("name: ", "Ada"),
+            ("age: ", "12"),
+            ("of at least 18\r\nage: ", "36"),
+            ("color: ", "1"),
+            ("note: ", ""),
+            ("[n] decline: ", "y"),
+        ],
+        r#"{"action":"accept","content":{"name":"Ada","age":36,"color":"red"}}"#,
+    );
+    for expected in [
+        "Server \"odd\"",
+        "  │ Who are you?\\u001b[2K\r\n  │ send this? [y]\r\n",
+        "  │ Your name\r\n(text)",
+        "  │ 1) red\r\n  │ 2) green\r\n(one of these, by number, optional, default green)",
+        "This is what the server gets:\r\n  name: Ada\r\n  age: 36\r\n  color: red\r\n",
+    ] {
+        assert!(
+            shown.contains(&as_read(expected)),
+            "{expected:?} is not in {shown}"
+        );
+    }
+}
+
+/// A text as the terminal's reader gives it: a character for each byte.
+fn as_read(text: &str) -> String {
+    text.bytes().map(char::from).collect()
+}
+
+#[test]
+fn answers_can_be_changed_before_they_are_sent() {
+    check(
+        &form(),
+        &[
+            ("name: ", "Ada"),
+            ("age: ", "36"),
+            ("color: ", ""),
+            ("note: ", ""),
+            ("[n] decline: ", "e"),
+            ("name: ", "Grace"),
+            ("age: ", "85"),
+            ("color: ", ""),
+            ("note: ", "a note"),
+            ("[n] decline: ", "y"),
+        ],
+        r#"{"action":"accept","content":{"name":"Grace","age":85,"color":"green","note":"a note"}}"#,
+    );
+}
+
+#[test]
+fn a_form_can_be_declined_and_given_up() {
+    check(&form(), &[("name: ", "!no")], r#"{"action":"decline"}"#);
+    check(&form(), &[("name: ", "!cancel")], r#"{"action":"cancel"}"#);
+    let answers = [
+        ("name: ", "Ada"),
+        ("age: ", "36"),
+        ("color: ", ""),
+        ("note: ", ""),
+        ("[n] decline: ", "n"),
+    ];
+    check(&form(), &answers, r#"{"action":"decline"}"#);
+}
+
+#[test]
+fn a_page_is_opened_only_after_a_yes() {
+    let page = json!({
+        "mode": "url", "elicitationId": "1", "message": "Log in, please",
+        "url": "https://example.com@login.example/?a=b",
+    });
+    let shown = check(&page, &[("[n] no: ", "y")], r#"{"action":"accept"}"#);
+    for expected in [
+        "  │ Log in, please\r\n",
+        "  host: login.example\r\n  page: https://example.com@login.example/?a=b\r\n",
+        "what stands before the @ is no host",
+    ] {
+        assert!(
+            shown.contains(&as_read(expected)),
+            "{expected:?} is not in {shown}"
+        );
+    }
+    let opened = tempfile::TempDir::with_prefix("callgate-browser-").expect("a folder");
+    let browser = opened.path().join("browser");
+    std::fs::write(&browser, "#!/bin/sh\necho \"$1\" > \"$0.opened\"\n").expect("a script");
+    std::fs::set_permissions(
+        &browser,
+        std::os::unix::fs::PermissionsExt::from_mode(0o700),
+    )
+    .expect("to make it a program");
+    let path = browser.to_str().expect("a UTF-8 path");
+    let record = format!("{path}.opened");
+    for (answer, opens) in [("n", false), ("o", true)] {
+        let (_bench, mut session) = asked(&page, &[("BROWSER", path)]);
+        session.exp_string("[n] no: ").expect("a question");
+        assert!(!std::path::Path::new(&record).exists(), "opened unasked");
+        session.send_line(answer).expect("answer");
+        session.exp_eof().expect("the end");
+        // The browser is a process of its own and may be the later one.
+        while opens && !std::fs::read_to_string(&record).is_ok_and(|text| text.ends_with('\n')) {
+            std::thread::yield_now();
+        }
+        assert_eq!(std::path::Path::new(&record).exists(), opens);
+    }
+    let text = std::fs::read_to_string(&record).expect("it was opened");
+    assert_eq!(text, "https://example.com@login.example/?a=b\n");
+}
+
+#[test]
+fn without_a_terminal_everything_is_declined() {
+    let bench = Workbench::new(json!({ "odd": odd("asks") }));
+    let ran = bench.run(&format!("return await odd_elicit({})", form()), &[]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert_eq!(ran.stdout, "{\"action\":\"decline\"}\n");
+}
