@@ -335,9 +335,13 @@ fn the_declarations_of_one_tool() {
             declare class McpProtocolError extends McpError {
               readonly code: number;
               readonly data?: unknown;
+              /** It did not reach the server, or can be called twice without harm. */
+              readonly retryable: boolean;
             }
             /** The server did not answer in time. */
-            declare class McpTimeoutError extends McpError {}
+            declare class McpTimeoutError extends McpError {
+              readonly retryable: boolean;
+            }
             /** The call was not permitted. */
             declare class McpDeniedError extends McpError {
               /** Who decided. */

@@ -28,7 +28,7 @@ const MAX_INPUTS: usize = 16;
 const MAX_STATE_BYTES: usize = 1 << 20;
 /// How long to wait before a call is made again that wants no input, but only
 /// to be made again; doubled each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 100 });
 
 /// One call of a tool.
 #[derive(Clone)]
@@ -39,10 +39,6 @@ pub(crate) struct Call<'a> {
     /// On whose behalf.
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) patience: Patience,
-    /// Arguments that are headers too, for HTTP.
-    pub(crate) parameters: &'a [(String, String)],
-    /// Whether the tool can only be called as a task (2025-11-25).
-    pub(crate) as_task: bool,
 }
 
 /// What a result of the newest revision wants before there is a result.
@@ -74,16 +70,19 @@ impl Session {
         members.push_str(&Value::from(call.tool).to_string());
         members.push_str(r#","arguments":"#);
         members.push_str(call.arguments);
-        if call.as_task {
+        let special = self.tools.get(call.tool);
+        let takes_tasks = self.agreed().is_some_and(|agreed| agreed.abilities.tasks);
+        if takes_tasks && special.as_ref().is_some_and(|special| special.as_task) {
             members.push_str(r#","task":{}"#);
         }
         let first = members.len();
+        let parameters = special.map_or_else(Vec::new, |special| special.headers(call.arguments));
         for round in 0..=MAX_ROUNDS {
             let request = Request {
                 method: "tools/call",
                 members: &members,
                 name: Some(call.tool),
-                parameters: call.parameters,
+                parameters: &parameters,
                 who: Some(Who {
                     caller: Arc::clone(&call.caller),
                     tool: call.tool.into(),
@@ -224,3 +223,6 @@ enum Kind {
     InputRequired,
     Task,
 }
+
+#[cfg(test)]
+mod tests;

@@ -95,6 +95,14 @@ impl Connection {
 
     /// Lists every page of tools. Each request may take up to `limit`.
     pub(crate) async fn list_tools(&self, limit: Duration) -> Result<Listing, Failure> {
+        let mut listing = self.list_pages(limit).await?;
+        let mirrored = self.process.is_none() && self.session.is_stateless();
+        let dropped = self.session.tools.learn(&mut listing.tools, mirrored);
+        listing.warnings.extend(dropped);
+        Ok(listing)
+    }
+
+    async fn list_pages(&self, limit: Duration) -> Result<Listing, Failure> {
         let mut listing = Listing {
             whole: true,
             ..Listing::default()

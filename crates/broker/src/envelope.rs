@@ -69,17 +69,14 @@ pub(crate) fn notification(method: &str) -> String {
 
 /// What every request of the newest revision says of the client, as members of
 /// its `_meta`.
-pub(crate) fn stateless(version: &ProtocolVersion, offers: Offers, log: bool) -> String {
+pub(crate) fn stateless(version: &ProtocolVersion, offers: Offers, log: Option<&str>) -> String {
     let mut meta = json!({
         "io.modelcontextprotocol/protocolVersion": version,
         "io.modelcontextprotocol/clientInfo": implementation(),
         "io.modelcontextprotocol/clientCapabilities": capabilities(offers, version),
     });
-    if log && let Value::Object(meta) = &mut meta {
-        meta.insert(
-            "io.modelcontextprotocol/logLevel".to_owned(),
-            "debug".into(),
-        );
+    if let (Some(level), Value::Object(meta)) = (log, &mut meta) {
+        meta.insert("io.modelcontextprotocol/logLevel".to_owned(), level.into());
     }
     let text = meta.to_string();
     let members = text

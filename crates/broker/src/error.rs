@@ -19,7 +19,8 @@ pub mod code {
     pub const RESULT_TOO_LARGE: i64 = -32050;
     /// The server's answer is not what `tools/call` may answer.
     pub const MALFORMED_RESULT: i64 = -32051;
-    /// The server wants input before it goes on, which is not supported yet.
+    /// The server wants input before it goes on, and there is none for it: the
+    /// host cannot give it, it is too much, or is wanted again and again.
     pub const INPUT_REQUIRED: i64 = -32052;
     /// The run has made as many calls as a ledger holds.
     pub const TOO_MANY_CALLS: i64 = -32053;
@@ -225,6 +226,10 @@ pub enum CallError {
         message: String,
         /// The server's error data, if it sent any.
         data: Option<Box<RawValue>>,
+        /// Whether the same call can be made again without being done twice: it
+        /// did not reach the server, or the tool says of itself that calling it
+        /// once more does no harm. It is never made again unasked.
+        retryable: bool,
     },
     /// The server did not answer in time; it was told that the call is
     /// cancelled. Whether the tool did its work is not known.
@@ -236,6 +241,9 @@ pub enum CallError {
         tool: String,
         /// The limit.
         limit: Duration,
+        /// Whether the tool says of itself that calling it once more does no
+        /// harm: it is read-only or idempotent by its annotations.
+        retryable: bool,
     },
     /// The call was not sent.
     #[error("{function} was not called: {ruling}{}", advice(function, ruling))]

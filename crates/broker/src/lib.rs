@@ -26,6 +26,8 @@ mod dry_run;
 mod envelope;
 mod error;
 mod failure;
+#[cfg(test)]
+mod fake;
 mod flight;
 mod form;
 mod greeting;
@@ -61,6 +63,7 @@ mod stdio;
 mod supervise;
 mod target;
 mod tasks;
+mod tools;
 mod writer;
 
 pub use ask::{Answer, Asker, Changed, Done, NobodyToAsk, Question, ScriptLine, ask_with};

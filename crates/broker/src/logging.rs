@@ -14,6 +14,22 @@ const MAX_MESSAGE: usize = 4_000;
 /// The longest name of a logger, in characters.
 const MAX_LOGGER: usize = 100;
 
+/// The least important messages that the host's log takes, if it takes any.
+pub(crate) fn level() -> Option<&'static str> {
+    use tracing::{Level, enabled};
+    if enabled!(target: "callgate_broker", Level::DEBUG) {
+        Some("debug")
+    } else if enabled!(target: "callgate_broker", Level::INFO) {
+        Some("info")
+    } else if enabled!(target: "callgate_broker", Level::WARN) {
+        Some("warning")
+    } else if enabled!(target: "callgate_broker", Level::ERROR) {
+        Some("error")
+    } else {
+        None
+    }
+}
+
 /// Logs a `notifications/message`.
 pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) {
     #[derive(Deserialize)]

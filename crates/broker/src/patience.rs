@@ -73,27 +73,117 @@ impl Clock {
                 answer = &mut answer => return answer,
                 () = &mut alarm => {}
             }
-            let others = asked.time().saturating_sub(self.asked_before);
-            let now = Instant::now();
-            let most_at = later(self.started, most.saturating_add(others));
-            let idle_from = last_sign().max(asked.last()).unwrap_or(self.started);
-            let idle_at = later(idle_from.max(self.started), idle);
-            if most_at <= now {
-                return Err(Failure::Timeout(most));
-            }
-            // While somebody is asked, it is not the server that is slow.
-            let next = match asked.is_asking() {
-                true => later(now, idle).min(most_at),
-                false if idle_at <= now => return Err(Failure::Timeout(idle)),
-                false => idle_at.min(most_at),
+            let signs = Signs {
+                server: last_sign(),
+                others: asked.last(),
+                asking: asked.is_asking(),
+                asked: asked.time().saturating_sub(self.asked_before),
             };
-            alarm.as_mut().reset(next);
+            alarm.as_mut().reset(self.next(Instant::now(), signs)?);
         }
     }
+
+    /// When to look again, or that the patience has run out.
+    fn next(&self, now: Instant, signs: Signs) -> Result<Instant, Failure> {
+        let Patience { idle, most } = self.patience;
+        let most_at = later(self.started, most.saturating_add(signs.asked));
+        let idle_from = signs
+            .server
+            .max(signs.others)
+            .map_or(self.started, |sign| sign.max(self.started));
+        let idle_at = later(idle_from, idle);
+        if most_at <= now {
+            Err(Failure::Timeout(most))
+        } else if signs.asking {
+            // While somebody is asked, it is not the server that is slow.
+            Ok(later(now, idle).min(most_at))
+        } else if idle_at <= now {
+            Err(Failure::Timeout(idle))
+        } else {
+            Ok(idle_at.min(most_at))
+        }
+    }
+}
+
+/// Why a wait may go on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Signs {
+    /// When the server last showed that it works.
+    server: Option<Instant>,
+    /// When somebody was last asked on its behalf.
+    others: Option<Instant>,
+    /// Whether somebody is being asked now.
+    asking: bool,
+    /// For how long somebody was asked in the time of this wait.
+    asked: Duration,
 }
 
 /// Some time later; a time that no clock shows is very late.
 fn later(from: Instant, by: Duration) -> Instant {
     const VERY_LATE: Duration = Duration::from_secs(86_400 * 365);
     from.checked_add(by).unwrap_or_else(|| from + VERY_LATE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One second without a sign of work, ten in all; times are in seconds from
+    /// the start.
+    fn check(now: u64, server: Option<u64>, signs: Signs, expected: &str) {
+        let started = Instant::now();
+        let at = |seconds| started + Duration::from_secs(seconds);
+        let clock = Clock {
+            patience: Patience {
+                idle: Duration::from_secs(1),
+                most: Duration::from_secs(10),
+            },
+            started,
+            asked_before: Duration::ZERO,
+        };
+        let signs = Signs {
+            server: server.map(at),
+            ..signs
+        };
+        let next = match clock.next(at(now), signs) {
+            Ok(next) => format!("{} s", next.duration_since(started).as_secs()),
+            Err(failure) => failure.to_string(),
+        };
+        assert_eq!(next, expected, "{now} {server:?}");
+    }
+
+    #[test]
+    fn signs_of_work_keep_a_call_going_up_to_the_most() {
+        let none = Signs::default();
+        check(0, None, none, "1 s");
+        check(1, None, none, "no answer within 1000 ms");
+        check(1, Some(1), none, "2 s");
+        check(5, Some(4), none, "no answer within 1000 ms");
+        check(9, Some(9), none, "10 s");
+        check(10, Some(10), none, "no answer within 10000 ms");
+    }
+
+    #[test]
+    fn no_clock_goes_on_while_somebody_is_asked() {
+        let asking = |seconds| Signs {
+            asking: true,
+            asked: Duration::from_secs(seconds),
+            ..Signs::default()
+        };
+        check(5, None, asking(5), "6 s");
+        check(3_600, None, asking(3_600), "3601 s");
+        // From eight on, of which two were somebody else's.
+        check(11, Some(10), asking(2), "12 s");
+        check(12, Some(12), asking(2), "no answer within 10000 ms");
+    }
+
+    #[test]
+    fn no_patience_is_too_long_to_add() {
+        let clock = Clock {
+            patience: Patience::exactly(Duration::MAX),
+            started: Instant::now(),
+            asked_before: Duration::ZERO,
+        };
+        assert!(clock.next(Instant::now(), Signs::default()).is_ok());
+    }
 }

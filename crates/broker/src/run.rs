@@ -67,13 +67,17 @@ impl Run {
         arguments: Box<RawValue>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
-        let protocol = |code, message: &str| CallError::Protocol {
+        let protocol = |code, message: &str, retryable| CallError::Protocol {
             server: target.server.clone(),
             tool: target.tool.clone(),
             code,
             message: message.to_owned(),
             data: None,
+            retryable,
         };
+        // By the tool's own word: it is for the script to decide about.
+        let harmless =
+            target.hints.read_only == Some(true) || target.hints.idempotent == Some(true);
         let opened = self.inner.ledger.open(
             &target.function,
             &target.server,
@@ -83,11 +87,11 @@ impl Run {
         );
         let Some(mut entry) = opened else {
             let message = format!("a run may make {MAX_LINES} calls, and this one has");
-            return Err(protocol(code::TOO_MANY_CALLS, &message));
+            return Err(protocol(code::TOO_MANY_CALLS, &message, false));
         };
-        let fail = |entry: Entry, code, message: &str| {
+        let fail = |entry: Entry, code, message: &str, retryable| {
             entry.close(Outcome::protocol_error(code, message), None);
-            Err(protocol(code, message))
+            Err(protocol(code, message, retryable))
         };
         // Parsed and printed again, so that rules, the asker and the server all
         // see the same arguments, whatever the text was like.
@@ -99,12 +103,12 @@ impl Run {
             Ok(parsed) => parsed,
             Err(reason) => {
                 let message = format!("the arguments must be one JSON object: {reason}");
-                return fail(entry, code::INVALID_ARGUMENTS, &message);
+                return fail(entry, code::INVALID_ARGUMENTS, &message, false);
             }
         };
         let Some(server) = self.inner.broker.find(&target.server) else {
             let message = format!("there is no server `{}`", target.server);
-            return fail(entry, code::CONNECTION_CLOSED, &message);
+            return fail(entry, code::CONNECTION_CLOSED, &message, false);
         };
 
         entry.reviewed(&text, Vec::new());
@@ -137,7 +141,7 @@ impl Run {
         }
         if let Err(error) = entry.sending(&ruling) {
             let message = format!("{error}; no call is made that is not written down");
-            return fail(entry, code::NOT_RECORDED, &message);
+            return fail(entry, code::NOT_RECORDED, &message, true);
         }
 
         let call = Call {
@@ -145,8 +149,6 @@ impl Run {
             arguments: &text,
             caller: self.inner.caller.clone().unwrap_or_else(|| server.caller()),
             patience: options.patience(server.patience()),
-            parameters: &[],
-            as_task: false,
         };
         let result = match server.call(&call).await {
             Ok(result) => result,
@@ -158,6 +160,7 @@ impl Run {
                     server,
                     tool,
                     limit,
+                    retryable: harmless,
                 });
             }
             Err((Failure::Refused(error), _)) => {
@@ -171,6 +174,7 @@ impl Run {
                     data: error
                         .data
                         .and_then(|data| serde_json::value::to_raw_value(&data).ok()),
+                    retryable: harmless,
                 });
             }
             Err((failure, said)) => {
@@ -180,7 +184,9 @@ impl Run {
                     Failure::Input(_) => code::INPUT_REQUIRED,
                     _ => code::CONNECTION_CLOSED,
                 };
-                return fail(entry, code, &said);
+                // What never left cannot be done twice.
+                let retryable = harmless || !failure.was_sent();
+                return fail(entry, code, &said, retryable);
             }
         };
         match shape(&result, target.has_output_schema) {
@@ -200,18 +206,18 @@ impl Run {
                     message,
                     content,
                     structured_content,
-                    retryable: target.hints.read_only == Some(true)
-                        || target.hints.idempotent == Some(true),
+                    retryable: harmless,
                 })
             }
             Shaped::InputRequired => fail(
                 entry,
                 code::INPUT_REQUIRED,
                 "the tool wants input in a way that the protocol revision it speaks does not have",
+                harmless,
             ),
             Shaped::Malformed(reason) => {
                 let message = format!("the answer is malformed: {reason}");
-                fail(entry, code::MALFORMED_RESULT, &message)
+                fail(entry, code::MALFORMED_RESULT, &message, harmless)
             }
         }
     }

@@ -17,8 +17,10 @@ use crate::failure::Failure;
 use crate::flight::Flight;
 use crate::inbox::{Answer, Inbox, Incoming, Who};
 use crate::link::{Link, LinkError, Outgoing};
+use crate::logging;
 use crate::patience::{Clock, Patience};
 use crate::secrets::Secrets;
+use crate::tools::Tools;
 
 /// A connection. It ends with [`Session::close`], or with the link.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub(crate) struct Session {
     pub(crate) inbox: Arc<Inbox>,
     /// The server's own requests.
     pub(crate) asked: Asked,
+    /// What its list says of how tools are called.
+    pub(crate) tools: Tools,
     /// What the caller offered when the connection was made.
     offers: Offers,
     agreed: OnceLock<Agreed>,
@@ -121,6 +125,7 @@ impl Session {
                 offers: caller.offers(),
                 asked: Asked::new(session.clone(), caller),
                 agreed: OnceLock::new(),
+                tools: Tools::default(),
                 client: OnceLock::new(),
                 changes: watch::Sender::default(),
             }
@@ -236,6 +241,16 @@ impl Session {
         self.link.send(outgoing).await
     }
 
+    /// Asks a server of an older revision for the log messages that the host's
+    /// log takes.
+    pub(crate) fn ask_for_logs(&self) {
+        let logs = self.agreed().is_some_and(|agreed| agreed.abilities.logging);
+        if let Some(level) = logging::level().filter(|_| logs && !self.is_stateless()) {
+            let members = format!(r#""level":"{level}""#);
+            self.send_off(&Request::new("logging/setLevel", &members));
+        }
+    }
+
     /// Tells the server that the folders have changed, if it was told that it
     /// would be.
     pub(crate) fn roots_changed(&self) {
@@ -268,11 +283,12 @@ impl Session {
             return Cow::Borrowed("");
         };
         let logging = agreed.is_some_and(|agreed| agreed.abilities.logging);
+        let level = logging.then(logging::level).flatten();
         let offers = match &request.who {
             Some(who) => who.caller.offers(),
             None => self.offers,
         };
-        let stateless = || envelope::stateless(version, offers, logging);
+        let stateless = || envelope::stateless(version, offers, level);
         if offers != self.offers || request.version.is_some() {
             return Cow::Owned(stateless());
         }
@@ -293,3 +309,6 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

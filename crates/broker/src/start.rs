@@ -195,7 +195,10 @@ impl Attempt<'_> {
         let session = self.session(inbox, link);
         let shaken = shake(&session, opening, DISCOVER_PATIENCE);
         let problem = match tokio::time::timeout_at(self.deadline, shaken).await {
-            Ok(Ok(())) => return Ok(Connection::new(session, Some(process))),
+            Ok(Ok(())) => {
+                session.ask_for_logs();
+                return Ok(Connection::new(session, Some(process)));
+            }
             Ok(Err(Disagreement::Start(kind))) => kind,
             Ok(Err(Disagreement::Lost(_))) => match process.ended(LAST_WORDS).await {
                 Some(status) => StartErrorKind::Exited { status },

@@ -198,3 +198,6 @@ impl Drop for Guard<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -199,6 +199,7 @@ fn gone(target: Target) -> CallError {
         server: target.server,
         tool: target.tool,
         data: None,
+        retryable: false,
     }
 }
 
@@ -210,6 +211,7 @@ pub(crate) fn unknown_tool(function: &str, near: Option<&str>) -> CallError {
         code: UNKNOWN_TOOL,
         message: unknown_tool_message(function, near),
         data: None,
+        retryable: false,
     }
 }
 
@@ -241,16 +243,28 @@ fn thrown(function: &str, error: CallError) -> Thrown {
             code,
             message,
             data,
+            retryable,
             ..
         } => (
             ErrorClass::Protocol,
             message,
-            json!({ "tool": function, "server": server, "code": code, "data": data }),
+            json!({
+                "tool": function,
+                "server": server,
+                "code": code,
+                "data": data,
+                "retryable": retryable,
+            }),
         ),
-        CallError::Timeout { server, limit, .. } => (
+        CallError::Timeout {
+            server,
+            limit,
+            retryable,
+            ..
+        } => (
             ErrorClass::Timeout,
             format!("{function} gave no answer within {} ms", limit.as_millis()),
-            json!({ "tool": function, "server": server }),
+            json!({ "tool": function, "server": server, "retryable": retryable }),
         ),
         CallError::Denied { server, ruling, .. } => (
             ErrorClass::Denied,

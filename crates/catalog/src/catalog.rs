@@ -189,7 +189,7 @@ impl CatalogTool {
     }
 }
 
-/// Drops tools that were there before.
+/// Drops tools that were there before, and those that are not for models.
 fn without_duplicates(
     mut definitions: Vec<Arc<ToolDefinition>>,
     warnings: &mut Vec<Warning>,
@@ -203,7 +203,7 @@ fn without_duplicates(
                 tool: definition.name.clone(),
             });
         }
-        first
+        first && !definition.hidden
     });
     definitions
 }

@@ -38,6 +38,9 @@ pub struct ToolDefinition {
     pub annotations: Annotations,
     /// What grants are bound to: the definition as the server wrote it.
     pub identity: Arc<Definition>,
+    /// Whether it is for the server's own views and not for models
+    /// (`_meta.ui.visibility` without `model`). No catalog has it.
+    pub hidden: bool,
     /// What was left out of the definition.
     pub warnings: Vec<Warning>,
 }
@@ -119,8 +122,23 @@ impl ToolDefinition {
             output_schema,
             annotations,
             identity: Arc::new(Definition::of(raw)),
+            hidden: is_hidden(entry),
             warnings: reader.warnings,
         })
+    }
+}
+
+/// Whether a server says who sees the tool, and does not say that models do.
+fn is_hidden(entry: &Map<String, Value>) -> bool {
+    let visibility = entry
+        .get("_meta")
+        .and_then(|meta| meta.get("ui"))
+        .and_then(|ui| ui.get("visibility"));
+    match visibility {
+        None | Some(Value::Null) => false,
+        Some(Value::Array(viewers)) => !viewers.iter().any(|viewer| viewer == "model"),
+        // What is not understood is not shown.
+        Some(_) => true,
     }
 }
 

@@ -81,6 +81,30 @@ fn a_definition_is_read_whole() {
 }
 
 #[test]
+fn a_tool_that_is_not_for_models_is_hidden() {
+    let seen_by = |name: &str, visibility: Value| {
+        let mut tool = tool(name);
+        tool["_meta"] = json!({ "ui": { "visibility": visibility } });
+        ("s", tool)
+    };
+    check(
+        &[
+            seen_by("app_only", json!(["app"])),
+            seen_by("both", json!(["model", "app"])),
+            seen_by("nobody", json!([])),
+            seen_by("odd", json!("model")),
+            seen_by("null", json!(null)),
+            ("s", tool("plain")),
+        ],
+        expect![[r#"
+            s_both = "s" "both"
+            s_null = "s" "null"
+            s_plain = "s" "plain"
+        "#]],
+    );
+}
+
+#[test]
 fn a_malformed_entry_costs_only_itself() {
     let mut deep = json!({});
     for _ in 0..300 {

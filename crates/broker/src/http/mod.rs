@@ -17,3 +17,4 @@ mod tests;
 
 pub(crate) use self::endpoint::Endpoint;
 pub(crate) use self::link::HttpLink;
+pub(crate) use self::mirror::Mirror;

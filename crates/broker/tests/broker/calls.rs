@@ -61,19 +61,19 @@ async fn results_of_every_kind() {
     )
     .await;
     check("echo", json!(null), expect!["{}"]).await;
-    check("echo", json!([1]), expect![[r#"Protocol { server: "flaky", tool: "echo", code: -32602, message: "the arguments must be one JSON object: invalid type: sequence, expected a map at line 1 column 0", data: None }"#]]).await;
+    check("echo", json!([1]), expect![[r#"Protocol { server: "flaky", tool: "echo", code: -32602, message: "the arguments must be one JSON object: invalid type: sequence, expected a map at line 1 column 0", data: None, retryable: false }"#]]).await;
     check("fails", json!({}), expect![[r#"Tool { server: "flaky", tool: "fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }"#]]).await;
     check("fails_silently", json!({}), expect![[r#"Tool { server: "flaky", tool: "fails_silently", message: "the tool failed and did not say why", content: RawValue([]), structured_content: None, retryable: false }"#]]).await;
-    check("rejects", json!({}), expect![[r#"Protocol { server: "flaky", tool: "rejects", code: -32602, message: "no such row", data: None }"#]]).await;
+    check("rejects", json!({}), expect![[r#"Protocol { server: "flaky", tool: "rejects", code: -32602, message: "no such row", data: None, retryable: false }"#]]).await;
     check(
         "rejects",
         json!({ "code": -1, "message": "é", "data": { "a": 1 } }),
-        expect![[r#"Protocol { server: "flaky", tool: "rejects", code: -1, message: "é", data: Some(RawValue({"a":1})) }"#]],
+        expect![[r#"Protocol { server: "flaky", tool: "rejects", code: -1, message: "é", data: Some(RawValue({"a":1})), retryable: false }"#]],
     )
     .await;
-    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", tool: "not_an_object", code: -32051, message: "the answer is malformed: invalid type: integer `7`, expected the object that tools/call answers at line 1 column 1", data: None }"#]]).await;
-    check("input_required", json!({}), expect![[r#"Protocol { server: "flaky", tool: "input_required", code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None }"#]]).await;
-    check("no_such_tool", json!({}), expect![[r#"Protocol { server: "flaky", tool: "no_such_tool", code: -32602, message: "no tool `no_such_tool`", data: None }"#]]).await;
+    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", tool: "not_an_object", code: -32051, message: "the answer is malformed: invalid type: integer `7`, expected the object that tools/call answers at line 1 column 1", data: None, retryable: false }"#]]).await;
+    check("input_required", json!({}), expect![[r#"Protocol { server: "flaky", tool: "input_required", code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None, retryable: false }"#]]).await;
+    check("no_such_tool", json!({}), expect![[r#"Protocol { server: "flaky", tool: "no_such_tool", code: -32602, message: "no tool `no_such_tool`", data: None, retryable: false }"#]]).await;
 
     let mut typed = target(&server, "json_text");
     typed.has_output_schema = true;
@@ -225,8 +225,10 @@ async fn a_call_that_hangs_times_out_and_is_cancelled() {
     let mut spec = odd("hang-on-call");
     spec.call_timeout = Duration::from_millis(100);
     let (broker, run, server) = one(spec).await;
-    expect![[r#"Timeout { server: "hang-on-call", tool: "hang", limit: 100ms }"#]]
-        .assert_eq(&in_time(call(&run, &server, "hang", json!({}))).await);
+    expect![[
+        r#"Timeout { server: "hang-on-call", tool: "hang", limit: 100ms, retryable: false }"#
+    ]]
+    .assert_eq(&in_time(call(&run, &server, "hang", json!({}))).await);
     // Dropped before its answer: cancelled as well.
     let hang = tokio::time::timeout(
         Duration::from_millis(20),
@@ -255,7 +257,7 @@ async fn a_result_over_the_limit_costs_only_its_call() {
         call(&run, &server, "blob", json!({ "bytes": 10_000_000 })),
         call(&run, &server, "blob", json!({ "bytes": 3 })),
     );
-    expect![[r#"Protocol { server: "big", tool: "blob", code: -32050, message: "the answer is over the limit of 100000 bytes; ask the tool for less (a filter, a page), or raise the server's result limit", data: None }"#]].assert_eq(&large);
+    expect![[r#"Protocol { server: "big", tool: "blob", code: -32050, message: "the answer is over the limit of 100000 bytes; ask the tool for less (a filter, a page), or raise the server's result limit", data: None, retryable: false }"#]].assert_eq(&large);
     assert_eq!(small, "\"xxx\"");
     let rows = run
         .call(
@@ -287,7 +289,7 @@ async fn a_server_that_dies_ends_its_calls_and_comes_back() {
     let (broker, run, server) = one(odd("dies-on-call")).await;
     for _ in 0..2 {
         let said = in_time(call(&run, &server, "die", json!({}))).await;
-        expect![[r#"Protocol { server: "dies-on-call", tool: "die", code: -32000, message: "the server ended with exit code 5 during the call; its last words on stderr: odd server: out of luck", data: None }"#]].assert_eq(&said);
+        expect![[r#"Protocol { server: "dies-on-call", tool: "die", code: -32000, message: "the server ended with exit code 5 during the call; its last words on stderr: odd server: out of luck", data: None, retryable: false }"#]].assert_eq(&said);
     }
     // Neither call was made a second time.
     assert_eq!(run.ledger().len(), 2);
@@ -315,5 +317,5 @@ async fn junk_between_messages_does_no_harm() {
 async fn after_shutdown_calls_fail_at_once() {
     let (broker, run, server) = one(odd("flaky")).await;
     broker.shutdown().await;
-    expect![[r#"Protocol { server: "flaky", tool: "empty", code: -32000, message: "the connection was closed before the call", data: None }"#]].assert_eq(&in_time(call(&run, &server, "empty", json!({}))).await);
+    expect![[r#"Protocol { server: "flaky", tool: "empty", code: -32000, message: "the connection was closed before the call", data: None, retryable: true }"#]].assert_eq(&in_time(call(&run, &server, "empty", json!({}))).await);
 }

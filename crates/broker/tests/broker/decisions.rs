@@ -198,6 +198,6 @@ async fn a_ledger_is_bounded() {
     let refused = run
         .call(target("no", "tool"), raw(json!({})), CallOptions::default())
         .await;
-    expect![[r#"Protocol { server: "no", tool: "tool", code: -32053, message: "a run may make 10000 calls, and this one has", data: None }"#]].assert_eq(&show(refused));
+    expect![[r#"Protocol { server: "no", tool: "tool", code: -32053, message: "a run may make 10000 calls, and this one has", data: None, retryable: false }"#]].assert_eq(&show(refused));
     assert_eq!(run.ledger().len(), 10_000);
 }

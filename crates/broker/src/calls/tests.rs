@@ -1,0 +1,155 @@
+//! Calls that take more than one round, without a process.
+
+use expect_test::{Expect, expect};
+use rmcp::model::ProtocolVersion;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::fake::{Host, agree, call, result};
+use crate::session::Abilities;
+
+/// A server of the newest revision that answers the first calls so, and every
+/// later one with what it was sent.
+async fn check(host: &Arc<Host>, answers: Vec<Value>, expected: Expect) -> Vec<String> {
+    let mut answers = answers.into_iter();
+    let server = move |message: &Value| {
+        if message["method"] != "tools/call" {
+            return Vec::new();
+        }
+        let mut params = message["params"].clone();
+        params
+            .as_object_mut()
+            .map(|params| params.shift_remove("_meta"));
+        let echo = json!({ "resultType": "complete", "structuredContent": params });
+        vec![result(message, answers.next().unwrap_or(echo))]
+    };
+    let (session, link) = agree(
+        ProtocolVersion::V_2026_07_28,
+        Abilities::default(),
+        host,
+        server,
+    );
+    let shown = match session.call(&call(host)).await {
+        Ok(result) => result.to_string(),
+        Err(failure) => format!("{failure:?}"),
+    };
+    expected.assert_eq(&shown);
+    link.sent()
+}
+
+fn wants(requests: Value, state: Value) -> Value {
+    json!({ "resultType": "input_required", "inputRequests": requests, "requestState": state })
+}
+
+#[tokio::test]
+async fn input_is_given_and_the_state_sent_back_as_it_came() {
+    let host = Arc::new(Host {
+        offers: Host::able().offers,
+        content: json!({ "a": 1 }),
+        ..Host::default()
+    });
+    let form = json!({ "type": "object", "properties": { "a": {}, "b": { "default": "B" } } });
+    let requests = json!({
+        "form": { "method": "elicitation/create", "params": { "message": "m", "requestedSchema": form } },
+        "model": { "method": "sampling/createMessage", "params": { "messages": [] } },
+        "folders": { "method": "roots/list" },
+    });
+    let sent = check(
+        &host,
+        vec![wants(requests, json!("é\"\\ {}"))],
+        expect![[r#"{"resultType":"complete","structuredContent":{"name":"t","arguments":{},"inputResponses":{"form":{"action":"accept","content":{"a":1,"b":"B"}},"model":{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"},"folders":{"roots":[{"uri":"file:///work"}]}},"requestState":"é\"\\ {}"}}"#]],
+    )
+    .await;
+    assert_eq!(sent, ["tools/call", "tools/call"]);
+    assert_eq!(host.heard().len(), 2);
+}
+
+#[tokio::test]
+async fn a_state_alone_is_sent_back_and_an_absent_one_is_not() {
+    check(
+        &Host::able(),
+        vec![
+            json!({ "resultType": "input_required", "requestState": "one" }),
+            json!({ "resultType": "input_required", "inputRequests": {} }),
+        ],
+        expect![[r#"{"resultType":"complete","structuredContent":{"name":"t","arguments":{},"inputResponses":{}}}"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_never_has_enough_is_given_up() {
+    let host = Host::able();
+    let again = json!({ "resultType": "input_required", "requestState": "again" });
+    let sent = check(
+        &host,
+        vec![again; 100],
+        expect![[r#"Input("the tool still wants input after 10 rounds of it")"#]],
+    )
+    .await;
+    assert_eq!(sent.len(), 11);
+}
+
+#[tokio::test]
+async fn what_cannot_be_given() {
+    let host = Host::able();
+    let check = async |answer: Value, expected: Expect| {
+        check(&host, vec![answer], expected).await;
+    };
+    let many: serde_json::Map<String, Value> = (0..17)
+        .map(|n| (n.to_string(), json!({ "method": "roots/list" })))
+        .collect();
+    check(
+        wants(many.into(), json!("")),
+        expect![[r#"Input("the tool asks for 17 things at once, and 16 are the most")"#]],
+    )
+    .await;
+    check(
+        wants(json!({ "a": { "method": "tools/call" } }), json!("")),
+        expect![[r#"Input("the tool asks for something that clients do not know")"#]],
+    )
+    .await;
+    check(
+        wants(json!({ "a": { "method": "elicitation/create", "params": { "mode": 7 } } }), json!("")),
+        expect![[r#"Input("the tool asks for elicitation/create, which it cannot have: this mode of elicitation was not announced")"#]],
+    )
+    .await;
+    check(
+        json!({ "resultType": "input_required" }),
+        expect![[r#"Malformed("it wants input and does not say which")"#]],
+    )
+    .await;
+    check(
+        wants(json!({}), json!(7)),
+        expect![[r#"Malformed("its requestState is no text of up to 1048576 bytes")"#]],
+    )
+    .await;
+    check(
+        json!({ "resultType": "surprise" }),
+        expect![[r#"Malformed("its resultType is none that clients know")"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn who_offers_nothing_declines() {
+    check(
+        &Arc::default(),
+        vec![wants(json!({ "a": { "method": "elicitation/create" } }), json!("s"))],
+        expect![[r#"{"resultType":"complete","structuredContent":{"name":"t","arguments":{},"inputResponses":{"a":{"action":"decline"}},"requestState":"s"}}"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_older_server_has_no_result_types() {
+    let host = Host::able();
+    let server = |message: &Value| vec![result(message, json!({ "resultType": "surprise" }))];
+    let version = ProtocolVersion::V_2025_11_25;
+    let (session, _) = agree(version, Abilities::default(), &host, server);
+    let called = session
+        .call(&call(&host))
+        .await
+        .map(|result| result.to_string());
+    assert_eq!(called.expect("a result"), r#"{"resultType":"surprise"}"#);
+}

@@ -1,0 +1,226 @@
+//! For tests: a server without a process, and a caller without a person.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::task::Context;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use rmcp::model::ProtocolVersion;
+use serde_json::{Value, json};
+
+use crate::caller::{Caller, Elicit, Offers, Progress, Refusal, Root, Sample};
+use crate::calls::Call;
+use crate::inbox::Inbox;
+use crate::link::{Link, LinkError, Outgoing};
+use crate::patience::Patience;
+use crate::secrets::Secrets;
+use crate::session::{Abilities, Agreed, Session};
+
+/// What a fake server says to a message: any number of messages.
+type Script = Box<dyn FnMut(&Value) -> Vec<Value> + Send>;
+
+/// A link to a server that is a function.
+pub(crate) struct FakeLink {
+    inbox: Arc<Inbox>,
+    script: Mutex<Script>,
+    sent: Mutex<Vec<Value>>,
+}
+
+impl FakeLink {
+    fn take(&self, message: &str) {
+        let message: Value = serde_json::from_str(message).expect("what is sent is JSON");
+        self.sent.lock().expect("no panic").push(message.clone());
+        let answers = (self.script.lock().expect("no panic"))(&message);
+        for answer in answers {
+            self.inbox.deliver(answer.to_string().as_bytes());
+        }
+    }
+
+    /// The methods of what was sent so far; an answer shows as it is.
+    pub(crate) fn sent(&self) -> Vec<String> {
+        let sent = self.sent.lock().expect("no panic");
+        let show = |message: &Value| match message["method"].as_str() {
+            Some(method) => method.to_owned(),
+            None => message.to_string(),
+        };
+        sent.iter().map(show).collect()
+    }
+
+    /// The last message that was sent.
+    pub(crate) fn last(&self) -> Value {
+        let sent = self.sent.lock().expect("no panic");
+        sent.last().cloned().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for FakeLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FakeLink")
+    }
+}
+
+impl Link for FakeLink {
+    fn send<'a>(&'a self, message: Outgoing<'a>) -> BoxFuture<'a, Result<(), LinkError>> {
+        self.take(message.text);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn post(&self, _method: &str, message: String) {
+        self.take(&message);
+    }
+
+    fn read(&self, _flight: u64, _cx: &mut Context<'_>) {}
+
+    fn left(&self, _flight: u64) {}
+
+    fn cancel(&self, _id: u64, notification: String) {
+        self.take(&notification);
+    }
+
+    fn agreed(&self, _version: &ProtocolVersion) {}
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.inbox.lost(LinkError::closed("closed", true));
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// A session with a fake server, before any agreement.
+pub(crate) fn connect(
+    caller: &Arc<Host>,
+    script: impl FnMut(&Value) -> Vec<Value> + Send + 'static,
+) -> (Arc<Session>, Arc<FakeLink>) {
+    let inbox = Inbox::new("s".into(), 1_000);
+    let link = Arc::new(FakeLink {
+        inbox: Arc::clone(&inbox),
+        script: Mutex::new(Box::new(script)),
+        sent: Mutex::default(),
+    });
+    let (caller, secrets) = (Arc::clone(caller), Secrets::default());
+    let session = Session::new("s".into(), inbox, Arc::clone(&link) as _, caller, secrets);
+    (session, link)
+}
+
+/// [`connect`], and agreement on a revision.
+pub(crate) fn agree(
+    version: ProtocolVersion,
+    abilities: Abilities,
+    caller: &Arc<Host>,
+    script: impl FnMut(&Value) -> Vec<Value> + Send + 'static,
+) -> (Arc<Session>, Arc<FakeLink>) {
+    let (session, link) = connect(caller, script);
+    session.agree(Agreed {
+        version,
+        server_info: None,
+        instructions: None,
+        abilities,
+    });
+    (session, link)
+}
+
+/// A call of tool `t` without arguments, that may take a minute.
+pub(crate) fn call(caller: &Arc<Host>) -> Call<'static> {
+    Call {
+        tool: "t",
+        arguments: "{}",
+        caller: Arc::clone(caller) as _,
+        patience: Patience::exactly(Duration::from_secs(60)),
+    }
+}
+
+/// The answer to a request.
+pub(crate) fn result(request: &Value, result: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })
+}
+
+/// A caller who accepts everything and remembers what was asked.
+#[derive(Debug, Default)]
+pub(crate) struct Host {
+    pub(crate) offers: Offers,
+    /// What forms are filled in with.
+    pub(crate) content: Value,
+    /// Never answers, so that somebody is asked for ever.
+    pub(crate) silent: bool,
+    pub(crate) heard: Mutex<Vec<String>>,
+}
+
+impl Host {
+    /// One that offers everything.
+    pub(crate) fn able() -> Arc<Self> {
+        Arc::new(Self {
+            offers: Offers {
+                form: true,
+                url: true,
+                sampling: true,
+                sampling_tools: true,
+                roots: true,
+            },
+            content: json!({}),
+            ..Self::default()
+        })
+    }
+
+    /// What it was asked and told.
+    pub(crate) fn heard(&self) -> Vec<String> {
+        self.heard.lock().expect("no panic").clone()
+    }
+
+    fn hear(&self, what: String) {
+        self.heard.lock().expect("no panic").push(what);
+    }
+
+    async fn answer(&self, answer: Value) -> Result<Value, Refusal> {
+        if self.silent {
+            std::future::pending::<()>().await;
+        }
+        Ok(answer)
+    }
+}
+
+impl Caller for Host {
+    fn offers(&self) -> Offers {
+        self.offers
+    }
+
+    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let Elicit {
+            server,
+            tool,
+            params,
+            ..
+        } = request;
+        self.hear(format!("{server} {tool:?} elicits {params}"));
+        Box::pin(self.answer(json!({ "action": "accept", "content": self.content })))
+    }
+
+    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let Sample {
+            server,
+            tool,
+            params,
+            ..
+        } = request;
+        self.hear(format!("{server} {tool:?} samples {params}"));
+        let content = json!({ "type": "text", "text": "hi" });
+        Box::pin(self.answer(json!({ "role": "assistant", "content": content, "model": "m" })))
+    }
+
+    fn roots(&self) -> Vec<Root> {
+        vec![Root {
+            uri: "file:///work".to_owned(),
+            name: None,
+        }]
+    }
+
+    fn progress(&self, progress: Progress<'_>) {
+        let Progress {
+            server,
+            tool,
+            progress,
+            total,
+            message,
+        } = progress;
+        self.hear(format!("{server}.{tool} {progress}/{total:?} {message:?}"));
+    }
+}

@@ -1,0 +1,169 @@
+//! Tasks of both forms, without a process.
+
+use expect_test::{Expect, expect};
+use rmcp::model::ProtocolVersion;
+use serde_json::json;
+
+use super::*;
+use crate::fake::{Host, agree, call, result};
+use crate::session::Abilities;
+
+/// A server that answers each request with the next of these.
+async fn check(version: ProtocolVersion, answers: Vec<Value>, expected: Expect) {
+    let mut answers = answers.into_iter();
+    let server = move |message: &Value| {
+        let answer = message.get("id").and_then(|_| answers.next());
+        answer
+            .map(|answer| result(message, answer))
+            .into_iter()
+            .collect()
+    };
+    let abilities = Abilities {
+        tasks: true,
+        ..Abilities::default()
+    };
+    let host = Host::able();
+    let (session, link) = agree(version, abilities, &host, server);
+    let mut tools = vec![json!({ "name": "t", "execution": { "taskSupport": "required" } })];
+    session.tools.learn(&mut tools, false);
+    let shown = match session.call(&call(&host)).await {
+        Ok(result) => result.to_string(),
+        Err(failure) => failure.to_string(),
+    };
+    let sent = link.sent().join(", ");
+    expected.assert_eq(&format!("{shown}\n{sent}"));
+}
+
+fn task(status: &str) -> Value {
+    json!({ "taskId": "é\"", "status": status, "pollInterval": 5, "createdAt": "", "ttl": null })
+}
+
+#[tokio::test]
+async fn the_older_form_fetches_its_result() {
+    for last in ["completed", "failed", "input_required"] {
+        check(
+            ProtocolVersion::V_2025_11_25,
+            vec![
+                json!({ "task": task("working") }),
+                task("working"),
+                task(last),
+                json!({ "content": [] }),
+            ],
+            expect![[r#"
+                {"content":[]}
+                tools/call, tasks/get, tasks/get, tasks/result"#]],
+        )
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn the_newer_form_brings_its_result() {
+    let with = |status: &str, member: &str, value: Value| {
+        let mut task = task(status);
+        task["resultType"] = "complete".into();
+        task[member] = value;
+        task
+    };
+    let created = with("working", "resultType", "task".into());
+    let asks = json!({ "k": { "method": "roots/list" } });
+    let version = || ProtocolVersion::V_2026_07_28;
+    check(
+        version(),
+        vec![
+            created.clone(),
+            with("input_required", "inputRequests", asks),
+            json!({ "resultType": "complete" }),
+            with("completed", "result", json!({ "content": [] })),
+        ],
+        expect![[r#"
+            {"content":[]}
+            tools/call, tasks/get, tasks/update, tasks/get"#]],
+    )
+    .await;
+    check(
+        version(),
+        vec![
+            created.clone(),
+            with("failed", "error", json!({ "code": -5, "message": "no" })),
+        ],
+        expect![[r#"
+            no (code -5)
+            tools/call, tasks/get"#]],
+    )
+    .await;
+    check(
+        version(),
+        vec![created.clone(), with("cancelled", "x", json!(1))],
+        expect![[r#"
+            the server cancelled the task (code -32603)
+            tools/call, tasks/get"#]],
+    )
+    .await;
+    check(
+        version(),
+        vec![created, with("completed", "x", json!(1))],
+        expect![[r#"
+            the answer is malformed: its task ended without a result
+            tools/call, tasks/get"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_task_that_does_not_end_is_cancelled() {
+    let host = Host::able();
+    let server = |message: &Value| {
+        let mut answer = task("working");
+        answer["resultType"] = match message["method"].as_str() {
+            Some("tools/call") => "task".into(),
+            _ => "complete".into(),
+        };
+        vec![result(message, answer)]
+    };
+    let version = ProtocolVersion::V_2026_07_28;
+    let (session, link) = agree(version, Abilities::default(), &host, server);
+    let mut call = call(&host);
+    call.patience = Patience::exactly(Duration::from_millis(100));
+    let failure = session.call(&call).await.expect_err("it does not end");
+    assert_eq!(failure.to_string(), "no answer within 100 ms");
+    let mut sent = link.sent();
+    sent.dedup();
+    assert_eq!(sent, ["tools/call", "tasks/get", "tasks/cancel"]);
+    assert_eq!(link.last()["params"]["taskId"], "é\"");
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_cancels_its_task() {
+    let host = Host::able();
+    let server = |message: &Value| {
+        let mut answer = task("working");
+        answer["resultType"] = "task".into();
+        vec![result(message, answer)]
+    };
+    let version = ProtocolVersion::V_2026_07_28;
+    let (session, link) = agree(version, Abilities::default(), &host, server);
+    let call = call(&host);
+    let given_up = tokio::time::timeout(Duration::from_millis(10), session.call(&call)).await;
+    assert!(given_up.is_err());
+    assert_eq!(link.sent(), ["tools/call", "tasks/cancel"]);
+    assert_eq!(link.last()["params"]["taskId"], "é\"");
+}
+
+#[test]
+fn how_often_is_bounded() {
+    for (suggested, expected) in [
+        (json!({}), 1_000),
+        (json!({ "pollIntervalMs": 0 }), 20),
+        (json!({ "pollInterval": 300.5 }), 300),
+        (json!({ "pollIntervalMs": 1e300 }), 1_000),
+        (json!({ "pollIntervalMs": 99_999_999 }), 10_000),
+        (json!({ "pollIntervalMs": -5 }), 1_000),
+    ] {
+        let mut task = suggested;
+        task["taskId"] = "a".into();
+        let text = task.to_string();
+        let task = serde_json::from_str(&text).expect("a task");
+        assert_eq!(pause(&task).as_millis(), expected, "{text}");
+    }
+}

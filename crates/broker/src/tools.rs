@@ -1,0 +1,117 @@
+//! What a server's definitions say of how its tools are to be called.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use crate::http::Mirror;
+
+/// The tools of a connection that are called in some special way.
+#[derive(Debug, Default)]
+pub(crate) struct Tools {
+    special: RwLock<FxHashMap<String, Arc<Special>>>,
+}
+
+/// How a tool is called, where that is not as usual.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Special {
+    /// It can only be called as a task (`execution.taskSupport`, 2025-11-25).
+    pub(crate) as_task: bool,
+    /// Which of its arguments are headers too (HTTP, since 2026-07-28).
+    pub(crate) mirror: Mirror,
+}
+
+impl Tools {
+    /// Learns from a whole list, which takes the place of the one before. Where
+    /// arguments are `mirrored` in headers, a tool that says so in a way that is
+    /// not allowed is taken off the list, as the specification wants it.
+    ///
+    /// Returns what is to be said of those, as clauses about the server.
+    pub(crate) fn learn(&self, definitions: &mut Vec<Value>, mirrored: bool) -> Vec<String> {
+        let mut special = FxHashMap::default();
+        let mut warnings = Vec::new();
+        definitions.retain(|definition| {
+            let name = definition.get("name").and_then(Value::as_str);
+            let mirror = match definition.get("inputSchema").filter(|_| mirrored) {
+                Some(schema) => Mirror::of(schema),
+                None => Ok(Mirror::default()),
+            };
+            let mirror = match mirror {
+                Ok(mirror) => mirror,
+                Err(reason) => {
+                    let name: String = name.unwrap_or_default().chars().take(80).collect();
+                    warnings.push(format!("its tool {name:?} is dropped: {reason}"));
+                    return false;
+                }
+            };
+            let support = definition.pointer("/execution/taskSupport");
+            let how = Special {
+                as_task: support.and_then(Value::as_str) == Some("required"),
+                mirror,
+            };
+            if let Some(name) = name.filter(|_| how != Special::default()) {
+                special.insert(name.to_owned(), Arc::new(how));
+            }
+            true
+        });
+        *self.special.write().unwrap_or_else(PoisonError::into_inner) = special;
+        warnings
+    }
+
+    /// What is special about a tool.
+    pub(crate) fn get(&self, tool: &str) -> Option<Arc<Special>> {
+        let special = self.special.read().unwrap_or_else(PoisonError::into_inner);
+        special.get(tool).cloned()
+    }
+}
+
+impl Special {
+    /// The headers that go with these arguments, which are a JSON object.
+    pub(crate) fn headers(&self, arguments: &str) -> Vec<(String, String)> {
+        if self.mirror.is_empty() {
+            return Vec::new();
+        }
+        let arguments = serde_json::from_str(arguments).unwrap_or_default();
+        self.mirror.headers(&arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_special_and_what_is_dropped() {
+        let tools = Tools::default();
+        let good = json!({ "properties": { "a": { "type": "string", "x-mcp-header": "A" } } });
+        let bad = json!({ "properties": { "a": { "type": "string", "x-mcp-header": "" } } });
+        let list = || {
+            vec![
+                json!({ "name": "good", "inputSchema": good }),
+                json!({ "name": "bad", "inputSchema": bad }),
+                json!({ "name": "task", "execution": { "taskSupport": "required" } }),
+                json!({ "name": "plain", "execution": { "taskSupport": "optional" } }),
+                json!(7),
+            ]
+        };
+        let mut over_http = list();
+        let warnings = tools.learn(&mut over_http, true);
+        assert_eq!((over_http.len(), warnings.len()), (4, 1), "{warnings:?}");
+        assert!(warnings[0].starts_with(r#"its tool "bad" is dropped: "#));
+        let headers = tools
+            .get("good")
+            .map(|good| good.headers(r#"{"a":"x","b":1}"#));
+        let expected = vec![("Mcp-Param-A".to_owned(), "x".to_owned())];
+        assert_eq!(headers, Some(expected));
+        assert!(tools.get("task").is_some_and(|task| task.as_task));
+        assert_eq!(tools.get("plain"), None);
+
+        let mut over_stdio = list();
+        assert!(tools.learn(&mut over_stdio, false).is_empty());
+        assert_eq!(over_stdio, list());
+        assert_eq!(tools.get("good"), None);
+    }
+}
