@@ -47,7 +47,8 @@ pub fn question_text(question: &Question, shown: Shown) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
     let _written = write(&mut text, question, shown);
-    text
+    // Once more over all of it: names, too, can have characters that hide.
+    harmless(&text)
 }
 
 fn write(text: &mut String, question: &Question, shown: Shown) -> std::fmt::Result {

@@ -5,7 +5,7 @@ mod beforehand;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 
-use callgate::{Answer, Asker, Question, Shown, question_text};
+use callgate::{Answer, Asker, Question, Shown, harmless, question_text};
 use futures::future::BoxFuture;
 use indicatif::MultiProgress;
 use rustix::termios::{QueueSelector, tcflush};
@@ -42,7 +42,7 @@ impl TerminalAsker {
         let always = question
             .keeps_in
             .as_deref()
-            .map(|place| format!("  [a] always, in {}", callgate::harmless(place)));
+            .map(|place| format!("  [a] always, in {}", harmless(place)));
         let prompt = format!(
             "allow? [y] this call  [r] all calls of this tool in this run{}  [w] show whole  [n] no: ",
             always.as_deref().unwrap_or_default()
@@ -87,7 +87,7 @@ impl Dialogue {
     }
 
     fn say(&mut self, text: &str) -> std::io::Result<()> {
-        self.terminal.write_all(text.as_bytes())
+        self.terminal.write_all(harmless(text).as_bytes())
     }
 
     /// A line, in small letters and without what surrounds it; `None` at the

@@ -1,6 +1,6 @@
 //! Asks before a script runs which of the tools it names it may call.
 
-use callgate::{PreviewedTool, harmless};
+use callgate::PreviewedTool;
 
 use super::Dialogue;
 
@@ -33,7 +33,7 @@ pub fn choose(tools: &[PreviewedTool], granting: &str) -> std::io::Result<Chosen
         );
         let said = tool.title.iter().chain(&tool.summary);
         let said: Vec<String> = said
-            .map(|said| harmless(&said.chars().take(SHOWN).collect::<String>()))
+            .map(|said| said.chars().take(SHOWN).collect::<String>())
             .map(|said| said.replace(['\n', '\t'], " "))
             .collect();
         if !said.is_empty() {

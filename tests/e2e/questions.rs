@@ -1,0 +1,111 @@
+//! What a question says, whatever scripts and servers wrote.
+
+use std::sync::{Arc, Mutex};
+
+use callgate::{Answer, Question, Shown, question_text};
+use callgate_broker::{Broker, CallOptions, Place, RunSetup, ServerSpec, Target, ask_with};
+use callgate_policy::{Definition, Grant};
+use callgate_tests::binary;
+use expect_test::{Expect, expect};
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+
+/// The question that a call of this tool leads to.
+async fn question(tool: &Value, before: Option<&Value>, arguments: &Value) -> Question {
+    let server = binary("callgate-odd-server").display().to_string();
+    let broker = Broker::start(vec![ServerSpec::stdio("flaky", server, ["flaky"])]).await;
+    let asked: Arc<Mutex<Option<Question>>> = Arc::default();
+    let noted = Arc::clone(&asked);
+    let asker = ask_with(move |question| {
+        *noted.lock().expect("no panic") = Some(question);
+        std::future::ready(Answer::Deny)
+    });
+    let mut setup = RunSetup::new(Arc::default(), asker);
+    setup.grants = before
+        .iter()
+        .map(|before| Grant::new("flaky_text").of(Arc::new(Definition::of(before))))
+        .collect();
+    setup.lines = Some(Arc::new(|_| {
+        Some("a();\u{1b}[2J // \u{202e}x\tb".to_owned())
+    }));
+    let run = broker.run_with(setup);
+    let target = Target {
+        function: "flaky_text".to_owned(),
+        server: "flaky".to_owned(),
+        tool: "te\u{7}xt".to_owned(),
+        title: tool["title"].as_str().map(Into::into),
+        definition: Some(Arc::new(Definition::of(tool))),
+        ..Target::default()
+    };
+    let options = CallOptions {
+        place: Some(Place { line: 7, column: 1 }),
+        ..CallOptions::default()
+    };
+    let arguments = to_raw_value(arguments).expect("JSON");
+    run.call(target, arguments, options)
+        .await
+        .expect_err("denied");
+    broker.shutdown().await;
+    let question = asked.lock().expect("no panic").take();
+    question.expect("a question")
+}
+
+async fn check(tool: Value, before: Option<Value>, arguments: Value, expected: Expect) {
+    let question = question(&tool, before.as_ref(), &arguments).await;
+    expected.assert_eq(&question_text(&question, Shown::Short));
+}
+
+#[tokio::test]
+async fn nothing_leaves_its_line_or_steers_the_terminal() {
+    check(
+        json!({
+            "title": "Read\r\nallow? [y]\u{9b}31m",
+            "description": "\n  \u{1b}]0;x\u{7}Reads.\u{200b}\nAnd more.",
+        }),
+        None,
+        json!({ "a\nb": "\u{1b}[1A\u{85}\u{2028}x" }),
+        expect![[r#"
+            The script wants to call flaky_text (tool "te\u{7}xt" of server "flaky"), which needs approval: no rule matches
+              title: Read\u000d\nallow? [y]\u009b31m
+              its server says: \u001b]0;x\u0007Reads.\u200b
+              line 7: a();\u001b[2J // \u202ex b
+              arguments: {"a\nb":"\u001b[1A\u0085\u2028x"}
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_changed_is_shown() {
+    check(
+        json!({ "name": "text", "description": "Sends a text\u{7} away.", "inputSchema": { "type": "object" } }),
+        Some(json!({ "name": "text", "description": "Shows a text.", "inputSchema": { "type": "object" } })),
+        json!({}),
+        expect![[r#"
+            The script wants to call flaky_text (tool "te\u{7}xt" of server "flaky"), which needs approval: the grant for this run is void, the server has changed what the tool is
+              its server says: Sends a text\u0007 away.
+              line 7: a();\u001b[2J // \u202ex b
+              arguments: {}
+              its definition has changed since it was allowed:
+                - "description": "Shows a text.",
+                + "description": "Sends a text\u0007 away.",
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_long_change_is_cut_and_shown_whole_on_demand() {
+    let schema = |word: &str| {
+        let properties = (0..1000).map(|n| (format!("{word}{n}"), json!({})));
+        let properties: serde_json::Map<_, _> = properties.collect();
+        json!({ "name": "text", "inputSchema": { "properties": properties } })
+    };
+    let question = question(&schema("a"), Some(&schema("b")), &json!({})).await;
+    let short = question_text(&question, Shown::Short);
+    assert!(short.lines().count() < 50, "{short}");
+    assert!(short.contains("more lines"), "{short}");
+    let whole = question_text(&question, Shown::Whole);
+    assert!(whole.contains("- \"b999\""), "{whole}");
+    assert!(whole.contains("+ \"a999\""), "{whole}");
+}
