@@ -14,6 +14,7 @@ mod http;
 mod keyring;
 mod library;
 mod limits;
+mod live;
 mod logins;
 mod odd_servers;
 mod positions;

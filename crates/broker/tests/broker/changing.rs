@@ -15,7 +15,7 @@ fn added(broker: &Broker) -> Vec<String> {
     };
     let names = ready.tools.iter().filter_map(|tool| tool["name"].as_str());
     let own = [
-        "add", "remove", "change", "quietly", "flood", "listed", "pid",
+        "add", "remove", "change", "quietly", "flood", "listed", "pid", "end",
     ];
     names
         .filter(|name| !own.contains(name))

@@ -1,0 +1,134 @@
+//! Servers that come back, lists that change, folders, and progress, while
+//! scripts run.
+
+use std::sync::Arc;
+
+use callgate::{Gate, Rules, ServerSpec, Status};
+use callgate_tests::{Workbench, binary, odd, real_servers};
+use rexpect::session::spawn_command;
+use serde_json::{Value, json};
+
+const LIMIT_MS: u64 = 60_000;
+
+fn report(script: &str) -> Value {
+    let bench = Workbench::new(json!({ "odd": odd("changes") }));
+    bench.report(script, &[])
+}
+
+#[test]
+fn a_tool_that_is_added_can_be_called_by_its_name() {
+    let report = report(
+        "await odd_add({ name: 'fresh' });
+         return await mcp.callTool('odd_fresh', {});",
+    );
+    assert_eq!(report["value"]["json"], "fresh was called", "{report:#}");
+}
+
+#[test]
+fn a_tool_that_is_gone_says_so() {
+    // A name that is none waits for the list that is on its way.
+    let report = report(
+        "await odd_remove({ name: 'listed' });
+         await mcp.callTool('odd_none', {}).catch(() => {});
+         try { await odd_listed({}) } catch (error) { return [error.name, error.code, error.message] }",
+    );
+    assert_eq!(
+        report["value"]["json"],
+        json!([
+            "McpProtocolError",
+            -32602,
+            "odd_listed is gone: its server no longer lists the tool \"listed\""
+        ]),
+        "{report:#}"
+    );
+}
+
+/// The call in flight ends, the next one finds the server again.
+#[test]
+fn a_server_killed_in_a_run_is_there_for_the_next_call() {
+    let report = report(
+        "const before = Number(await odd_pid({}));
+         try { await odd_end({}) } catch (error) { console.log(error.name) }
+         const after = Number(await odd_pid({}));
+         return [before > 0, after > 0, before !== after];",
+    );
+    assert_eq!(
+        report["value"]["json"],
+        json!([true, true, true]),
+        "{report:#}"
+    );
+    assert_eq!(report["output"]["text"], "McpProtocolError\n", "{report:#}");
+}
+
+/// What one run changed, the next one has: names, declarations and stubs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_run_has_the_new_names() {
+    let server = ServerSpec::stdio("odd", binary("callgate-odd-server"), ["changes"]);
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .server(server)
+        .rules(Rules::new(["*"], [], []).expect("a pattern"))
+        .build()
+        .await
+        .expect("a gate");
+    let gate = Arc::new(gate);
+    let added = gate.run("await odd_add({ name: 'fresh' })").await;
+    assert_eq!(added.status, Status::Completed, "{added}");
+    let called = gate.run("return await odd_fresh({})").await;
+    assert_eq!(called.status, Status::Completed, "{called}");
+    assert!(gate.has_tool("odd_fresh"));
+    let declared = gate.declarations(callgate::Detail::Signature, |name| name == "odd_fresh");
+    assert!(declared.contains("odd_fresh"), "{declared}");
+    let removed = gate.run("await odd_remove({ name: 'fresh' })").await;
+    assert_eq!(removed.status, Status::Completed, "{removed}");
+    let gone = gate.run("return await odd_fresh({})").await;
+    assert_eq!(gone.status, Status::Failed, "{gone}");
+    gate.shutdown().await;
+}
+
+#[test]
+fn the_filesystem_server_works_in_the_configured_folders() {
+    let folder = tempfile::TempDir::with_prefix("callgate-root-").expect("a folder");
+    let path = folder.path().canonicalize().expect("a real path");
+    let elsewhere = tempfile::TempDir::with_prefix("callgate-else-").expect("a folder");
+    let entry = real_servers()
+        .join("node/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");
+    let fs = json!({ "command": "node", "args": [entry, elsewhere.path()] });
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "fs": fs },
+        "permissions": { "allow": ["*"] },
+        "roots": [path],
+    }));
+    // The server asks for the folders after it has started; the answer counts
+    // from then on.
+    let ran = bench.run(
+        "for (;;) {
+           const allowed = String(JSON.stringify(await fs_list_allowed_directories({})));
+           if (allowed.includes('callgate-root-')) return 'allowed';
+         }",
+        &[],
+    );
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "allowed\n"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn progress_is_shown_at_the_terminal() {
+    let entry = real_servers()
+        .join("node/node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+    let bench = Workbench::new(json!({
+        "everything": { "command": "node", "args": [entry, "stdio"] },
+    }));
+    bench.write(
+        "script.ts",
+        "await mcp.callTool('everything_trigger_long_running_operation', { duration: 2, steps: 4 })",
+    );
+    let mut command = std::process::Command::new(binary("callgate"));
+    command.args(["run", "script.ts"]).current_dir(bench.path());
+    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    session.exp_string("50 %").expect("half of the work");
+    session.exp_eof().expect("the end");
+}
