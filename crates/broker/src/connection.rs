@@ -201,7 +201,7 @@ impl Connection {
         self.session.watch_lost().borrow().is_some()
     }
 
-    /// How often the server said that its list of tools has changed.
+    /// How often its list of tools has changed, or may have, by what the server said.
     pub(crate) fn list_changes(&self) -> u64 {
         self.session.watch_changes().borrow().tools
     }

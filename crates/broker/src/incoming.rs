@@ -110,8 +110,11 @@ impl Session {
         let agreed_to = serde_json::from_str::<Params>(params)
             .is_ok_and(|params| params.notifications.tools_list_changed);
         if agreed_to {
-            self.changes
-                .send_modify(|changes| changes.acknowledged = Some(id));
+            self.changes.send_modify(|changes| {
+                changes.acknowledged = Some(id);
+                // What changed before this was told to nobody.
+                changes.tools += 1;
+            });
         }
     }
 

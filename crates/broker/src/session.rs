@@ -66,7 +66,7 @@ pub(crate) struct Abilities {
 /// and nothing piles up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Changes {
-    /// How often the list of tools changed.
+    /// How often the list of tools changed, or may have.
     pub(crate) tools: u64,
     /// The id of the last `subscriptions/listen` that was acknowledged with
     /// `toolsListChanged`.

@@ -3,7 +3,7 @@
 
 use callgate::RunReport;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
-use rmcp::service::{Peer, RequestContext, RoleServer};
+use rmcp::service::{RequestContext, RoleServer};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -64,6 +64,10 @@ impl Carried {
             tokio::select! {
                 biased;
                 ended = &mut self.report => {
+                    // What was told before the end is told before the answer.
+                    while let Ok(line) = self.drawer.news.try_recv() {
+                        self.pass(context, token.as_ref(), line).await;
+                    }
                     return ended.map_or(Carry::Lost, |report| Carry::Ended(Box::new(report)));
                 }
                 Some(wish) = self.drawer.wishes.recv() => {
@@ -78,9 +82,7 @@ impl Carried {
                     }
                 }
                 Some(line) = self.drawer.news.recv() => {
-                    if let Some(token) = &token {
-                        self.tell(&context.peer, token.clone(), line).await;
-                    }
+                    self.pass(context, token.as_ref(), line).await;
                 }
                 () = context.ct.cancelled(), if !self.cancel.is_cancelled() => {
                     self.cancel.cancel();
@@ -91,10 +93,18 @@ impl Carried {
 
     /// Progress of a run is the number of news of it: those of its calls have
     /// units of their own, and what is told must increase.
-    async fn tell(&mut self, peer: &Peer<RoleServer>, token: ProgressToken, line: String) {
+    async fn pass(
+        &mut self,
+        context: &RequestContext<RoleServer>,
+        token: Option<&ProgressToken>,
+        line: String,
+    ) {
+        let Some(token) = token.cloned() else {
+            return;
+        };
         self.told = self.told.saturating_add(1);
         let news = ProgressNotificationParam::new(token, f64::from(self.told)).with_message(line);
         // A client that is gone shows elsewhere.
-        let _gone = peer.notify_progress(news).await;
+        let _gone = context.peer.notify_progress(news).await;
     }
 }
