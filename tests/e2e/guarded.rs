@@ -76,6 +76,13 @@ impl Guarded {
         serde_json::from_str(&text).expect("JSON")
     }
 
+    /// Makes every token of a kind invalid: `forget` refresh tokens, `expire`
+    /// access tokens.
+    pub async fn post(&self, what: &str) {
+        let url = format!("{}/{what}", self.issuer);
+        client().post(url).send().await.expect("an answer");
+    }
+
     /// `text` with the ports of this process taken out.
     pub fn plain(&self, text: &str) -> String {
         text.replace(&self.url, "URL")

@@ -1,6 +1,7 @@
 //! End-to-end tests: the real binaries, real servers, real processes.
 
 mod call_options;
+mod canaries;
 mod check;
 mod cli;
 mod demo;
@@ -27,3 +28,4 @@ mod serve_asks;
 mod serve_client;
 mod serve_passes;
 mod terminal;
+mod tokens;

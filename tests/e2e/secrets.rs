@@ -86,6 +86,11 @@ fn a_worker_has_no_environment() {
 /// The child of `parent` that runs the same executable, once it has cleared
 /// its environment: exec is what does it, so it is never seen with another.
 fn worker_of(parent: u32) -> Option<u32> {
+    workers_of(parent)?.into_iter().next()
+}
+
+/// All of them.
+pub fn workers_of(parent: u32) -> Option<Vec<u32>> {
     let executable = std::fs::read_link(format!("/proc/{parent}/exe")).ok()?;
     let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
     let threads = std::fs::read_dir(format!("/proc/{parent}/task")).ok()?;
@@ -94,14 +99,16 @@ fn worker_of(parent: u32) -> Option<u32> {
         let path = thread.path().join("children");
         all.push_str(&std::fs::read_to_string(path).unwrap_or_default());
     }
-    all.split_whitespace()
+    let all = all
+        .split_whitespace()
         .filter_map(|pid| pid.parse::<u32>().ok())
-        .find(|pid| {
+        .filter(|pid| {
             let same =
                 std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == executable);
             // Between fork and exec it is still the parent's image and
             // environment; the command line tells.
             let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             same && !String::from_utf8_lossy(&command).contains("script.ts")
-        })
+        });
+    Some(all.collect())
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use base64::Engine as _;
+use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use serde_json::Value;
 use url::form_urlencoded::byte_serialize;
@@ -150,13 +150,13 @@ impl Values {
             }
             let json = Value::from(value.as_str()).to_string();
             let in_json = json.get(1..json.len() - 1).unwrap_or_default();
-            let forms = [
+            let mut forms = vec![
                 value.clone(),
                 in_json.to_owned(),
                 byte_serialize(value.as_bytes()).collect(),
-                BASE64_STANDARD_NO_PAD.encode(value),
-                BASE64_URL_SAFE_NO_PAD.encode(value),
             ];
+            forms.extend(in_base64(&BASE64_STANDARD_NO_PAD, value));
+            forms.extend(in_base64(&BASE64_URL_SAFE_NO_PAD, value));
             let named = forms.into_iter().map(|form| (form, Arc::clone(name)));
             self.forms.extend(named);
         }
@@ -164,6 +164,18 @@ impl Values {
             .sort_by(|(one, _), (other, _)| (other.len(), one).cmp(&(one.len(), other)));
         self.forms.dedup_by(|(one, _), (other, _)| one == other);
     }
+}
+
+/// What base64 makes of a value that stands in a longer text, by the place that
+/// it begins at: the characters that do not depend on what is around it.
+fn in_base64(engine: &impl Engine, value: &str) -> Vec<String> {
+    let at = |offset: usize| {
+        let padded = [vec![0; offset], value.as_bytes().to_vec()].concat();
+        let text = engine.encode(&padded);
+        let (first, end) = ((offset * 8).div_ceil(6), padded.len() * 8 / 6);
+        text.get(first..end).unwrap_or_default().to_owned()
+    };
+    (0..3).map(at).collect()
 }
 
 impl fmt::Debug for Secrets {
@@ -220,6 +232,11 @@ mod tests {
         ] {
             let shown = secrets.redact(said);
             assert!(shown.starts_with("[token]"), "{said} became {shown}");
+        }
+        for before in ["", "x", "xy", "xyz"] {
+            let said = BASE64_STANDARD_NO_PAD.encode(format!("{before}a\"b+c d/é~ and more"));
+            let shown = secrets.redact(&said);
+            assert!(shown.contains("[token]"), "{said} became {shown}");
         }
         for n in 0..MAX_LEARNED {
             shared.learn("later", &format!("a later one {n}"));

@@ -3,12 +3,13 @@
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::HeaderValue;
 use tokio::sync::Mutex;
+use url::Url;
 
 use super::account::Account;
 use super::challenge::Challenge;
@@ -22,6 +23,9 @@ use super::{Authorize, Refusal};
 
 /// How long a person has for a login that a call waits for.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
+
+/// A token that is refused this soon after it was had was never good.
+const RIGHT_AWAY: Duration = Duration::from_secs(60);
 
 /// An [`Authorize`] with a login.
 pub(super) struct Bearer {
@@ -43,15 +47,22 @@ enum Ready {
     Unknown,
     /// There is no login: requests go without a token until one is refused.
     None,
-    Token(HeaderValue, tokens::Tokens),
+    Token {
+        header: HeaderValue,
+        /// When it has to be renewed.
+        tokens: tokens::Tokens,
+        /// What it is for.
+        resource: String,
+    },
 }
 
 #[derive(Default)]
 struct State {
     login: Option<Login>,
     /// The token that was had last without a person, by renewing or by the
-    /// client's credentials: if it is refused, having another one is no use.
-    last: Option<String>,
+    /// client's credentials, and when: if it is refused right away, having
+    /// another one is no use.
+    last: Option<(String, Instant)>,
 }
 
 impl Bearer {
@@ -71,8 +82,8 @@ impl Authorize for Bearer {
         let ready = self.inner.ready.read();
         let ready = match &*ready.unwrap_or_else(PoisonError::into_inner) {
             Ready::None => Some(None),
-            Ready::Token(header, tokens) if !tokens.is_stale() => Some(Some(header.clone())),
-            Ready::Token(..) | Ready::Unknown => None,
+            Ready::Token { header, tokens, .. } if !tokens.is_stale() => Some(Some(header.clone())),
+            Ready::Token { .. } | Ready::Unknown => None,
         };
         match ready {
             Some(ready) => std::future::ready(Ok(ready)).boxed(),
@@ -100,6 +111,13 @@ impl Authorize for Bearer {
                 }
             }
             _ => std::future::ready(Ok(false)).boxed(),
+        }
+    }
+
+    fn may_go(&self, url: &Url) -> bool {
+        match &*self.inner.ready() {
+            Ready::Token { resource, .. } => covers(resource, url.as_str()),
+            Ready::None | Ready::Unknown => true,
         }
     }
 }
@@ -166,7 +184,10 @@ impl Inner {
             .login
             .as_ref()
             .map(|login| login.tokens.access_token.clone());
-        let no_use = access.is_some() && access == state.last;
+        let no_use = state
+            .last
+            .as_ref()
+            .is_some_and(|(last, had)| access.as_ref() == Some(last) && had.elapsed() < RIGHT_AWAY);
         if self.account.settings.grant == Grant::ClientCredentials {
             if no_use {
                 return Err(self
@@ -298,7 +319,7 @@ impl Inner {
             Ok(mut renewed) => {
                 renewed.client_secret = stored.tokens.client_secret.clone();
                 login.tokens = renewed;
-                state.last = Some(login.tokens.access_token.clone());
+                state.last = Some((login.tokens.access_token.clone(), Instant::now()));
                 if let Err(error) = account.store.save(&login).await {
                     // This process can go on with it; the next one cannot.
                     tracing::warn!(server = account.server, %error, "a renewed token is not kept");
@@ -363,7 +384,7 @@ impl Inner {
             Refused::InvalidGrant => account.exchange("the client's credentials were refused"),
             Refused::Other(reason) => account.exchange(reason),
         })?;
-        state.last = Some(tokens.access_token.clone());
+        state.last = Some((tokens.access_token.clone(), Instant::now()));
         self.adopt(state, Some(Login { record, tokens }))
     }
 
@@ -398,7 +419,11 @@ impl Inner {
                     self.account
                         .login_required("has a token that no header can carry")
                 })?;
-                Ready::Token(header, login.tokens.clone())
+                Ready::Token {
+                    header,
+                    tokens: login.tokens.clone(),
+                    resource: login.record.resource.clone(),
+                }
             }
         };
         state.login = login;
@@ -419,14 +444,14 @@ impl Inner {
     /// Whether a request with this header would go with another one now.
     fn has_changed(&self, sent: Option<&HeaderValue>) -> bool {
         match (&*self.ready(), sent) {
-            (Ready::Token(header, _), sent) => Some(header) != sent,
+            (Ready::Token { header, .. }, sent) => Some(header) != sent,
             (Ready::None | Ready::Unknown, _) => false,
         }
     }
 
     fn header(&self) -> Option<HeaderValue> {
         match &*self.ready() {
-            Ready::Token(header, _) => Some(header.clone()),
+            Ready::Token { header, .. } => Some(header.clone()),
             Ready::None | Ready::Unknown => None,
         }
     }

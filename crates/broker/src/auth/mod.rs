@@ -24,6 +24,7 @@ use std::sync::Arc;
 use ::http::HeaderValue;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use url::Url;
 
 use self::account::Account;
 use self::bearer::Bearer;
@@ -54,6 +55,12 @@ pub trait Authorize: fmt::Debug + Send + Sync {
     ///
     /// [`AuthError`] if a person has to do something first.
     fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>>;
+
+    /// Whether a request that a server redirects within its origin may take the
+    /// header of [`Authorize::bearer`] along to this URL.
+    fn may_go(&self, _url: &Url) -> bool {
+        true
+    }
 }
 
 /// What a server's link asks. `http` has its values looked up; what is learned

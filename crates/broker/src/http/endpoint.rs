@@ -169,7 +169,7 @@ impl Endpoint {
                 sent: false,
             };
             url = match next {
-                Some(next) if next.origin() == url.origin() => next,
+                Some(next) if next.origin() == url.origin() && self.authorize.may_go(&next) => next,
                 Some(next) => {
                     return Err(refused(format!(
                         "it redirects to {}, where credentials do not follow it; \

@@ -1,0 +1,277 @@
+//! Secrets are planted wherever they can be configured, and looked for wherever
+//! they must not be.
+
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD_NO_PAD;
+use callgate::auth::{self, LoginRequest};
+use callgate_tests::{Ran, Workbench, odd};
+use serde_json::{Value, json};
+
+use crate::guarded::{Follow, Guarded};
+use crate::keyring::Keyring;
+use crate::secrets::workers_of;
+
+const VARIABLE: &str = "canary-variable-1c7d";
+const HEADER: &str = "canary-header-9e02";
+const OUTPUT: &str = "canary-output-b5f6";
+const ENTRY: &str = "canary-entry-77aa";
+const STALE: &str = "canary-stale-access-3d10";
+const SPENT: &str = "canary-spent-refresh-48cc";
+const ACCESS: &str = "canary-access-e21b";
+const REFRESH: &str = "canary-refresh-06f9";
+const ALL: [&str; 8] = [
+    VARIABLE, HEADER, OUTPUT, ENTRY, STALE, SPENT, ACCESS, REFRESH,
+];
+
+/// Something in the script's own text, which is found where a canary would be.
+const MARKER: &str = "marker-in-the-script-5a5a";
+
+/// A configuration that holds every canary, and servers that have them.
+struct Planted {
+    guarded: Guarded,
+    keyring: Option<Keyring>,
+    bench: Workbench,
+}
+
+impl Planted {
+    async fn new() -> Self {
+        // The first token has ended when it is used, so it is renewed: what the
+        // login gave and what came later are both looked for.
+        let guarded = Guarded::start(&json!({
+            "firstExpiresIn": 1, "tokens": [STALE, SPENT, ACCESS, REFRESH]
+        }));
+        let keyring = Keyring::start();
+        let mut env = json!({
+            "VARIABLE": "${CANARY}",
+            "OUTPUT": { "command": ["cat", "output.txt"] },
+        });
+        if let Some(keyring) = &keyring {
+            keyring.set("callgate-test", "me", ENTRY);
+            env["ENTRY"] = json!({ "keyring": { "service": "callgate-test", "account": "me" } });
+        }
+        let mut quiet = odd("flaky");
+        quiet["env"] = env.clone();
+        // It says all it has to on its way out.
+        let program = "env | grep canary >&2; env | grep canary | base64 -w0 >&2; exit 3";
+        let blabbing = json!({ "command": "sh", "args": ["-c", program], "env": env });
+        let bench = Workbench::new(json!({
+            "web": {
+                "url": guarded.url,
+                "headers": { "X-Key": "${CANARY_HEADER}" },
+                "oauth": { "tokens": "file" },
+            },
+            "quiet": quiet,
+            "blabbing": blabbing,
+        }));
+        bench.write("output.txt", OUTPUT);
+        let folder = bench.path().join("state/callgate/auth");
+        let login = LoginRequest::new(Arc::new(Follow));
+        auth::login(&guarded.spec(&folder), login)
+            .await
+            .expect("a login");
+        Self {
+            guarded,
+            keyring,
+            bench,
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.bench.command(arguments);
+        if let Some(keyring) = &self.keyring {
+            keyring.reach(&mut command);
+        }
+        command
+            .env("CANARY", VARIABLE)
+            .env("CANARY_HEADER", HEADER)
+            .env("XDG_STATE_HOME", self.bench.path().join("state"));
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        let output = self.command(arguments).output();
+        output.expect("start callgate").into()
+    }
+}
+
+#[track_caller]
+fn check(what: &str, bytes: &[u8]) {
+    for canary in ALL {
+        let encoded = (0..3).map(|offset| {
+            let before = "x".repeat(offset);
+            let text = BASE64_STANDARD_NO_PAD.encode(format!("{before}{canary}"));
+            // Both ends depend on what is around it.
+            text.get(4..text.len() - 4)
+                .expect("a longer canary")
+                .to_owned()
+        });
+        for form in encoded.chain([canary.to_owned()]) {
+            assert!(
+                !contains(bytes, form.as_bytes()),
+                "{canary} is in {what}: {}",
+                String::from_utf8_lossy(bytes.get(..20_000).unwrap_or(bytes))
+            );
+        }
+    }
+}
+
+fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
+    memchr::memmem::find(bytes, wanted).is_some()
+}
+
+const SCRIPT: &str = "
+    const said = [await quiet_echo({ a: 1 }), await web_read({ b: 2 })];
+    for (const tool of ['web_blab', 'web_write']) {
+      try { await mcp.callTool(tool, {}) }
+      catch (error: any) {
+        console.log(error.message, JSON.stringify(error), error.stack, error);
+        said.push(error.message, error.data);
+      }
+    }
+    return said;";
+
+#[tokio::test]
+async fn reports_logs_and_errors_hold_no_secret() {
+    let planted = Planted::new().await;
+    planted.bench.write("script.ts", SCRIPT);
+    for arguments in [
+        &["run", "script.ts", "-vv"][..],
+        &["run", "script.ts", "-vv", "--json"],
+        &["call", "web_blab", "-vv"],
+        &["call", "web_write", "-vv"],
+        &["call", "blabbing_x", "-vv"],
+        &["tools", "-vv"],
+        &["check", "script.ts", "-vv"],
+        &["auth", "status", "-vv"],
+    ] {
+        let ran = planted.run(arguments);
+        check(
+            &format!("the output of {arguments:?}"),
+            ran.stdout.as_bytes(),
+        );
+        check(&format!("the log of {arguments:?}"), ran.stderr.as_bytes());
+    }
+    // That the servers did say something, and that it was seen to.
+    let ran = planted.run(&["call", "web_blab"]);
+    assert!(
+        ran.stderr.contains("no luck with [access token]"),
+        "{ran:?}"
+    );
+    let ran = planted.run(&["call", "blabbing_x"]);
+    for name in ["VARIABLE=[VARIABLE]", "OUTPUT=[OUTPUT]"] {
+        assert!(ran.stderr.contains(name), "{ran:?}");
+    }
+    let report = planted.run(&["run", "script.ts", "--json"]).json();
+    assert_eq!(report["value"]["json"][1], json!({ "b": 2 }), "{report:#}");
+    let seen = planted.guarded.seen().await;
+    assert_eq!(seen["refresh_token"], 1, "{seen:#}");
+}
+
+#[tokio::test]
+async fn what_a_model_gets_holds_no_secret() {
+    let planted = Planted::new().await;
+    let mut serve = planted
+        .command(&["serve", "-vv"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start callgate serve");
+    let mut input = serve.stdin.take().expect("a piped stdin");
+    let initialize = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" }
+    });
+    let call = json!({ "name": "run_script", "arguments": { "code": SCRIPT } });
+    for (id, method, params) in [
+        (Some(1), "initialize", initialize),
+        (None, "notifications/initialized", json!({})),
+        (Some(2), "tools/list", json!({})),
+        (Some(3), "tools/call", call),
+    ] {
+        let mut message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        if let Some(id) = id {
+            message["id"] = id.into();
+        }
+        writeln!(input, "{message}").expect("a message");
+    }
+    let mut output = std::io::BufReader::new(serve.stdout.take().expect("a piped stdout"));
+    let mut all = String::new();
+    while !all.contains("\"id\":3") {
+        let read = std::io::BufRead::read_line(&mut output, &mut all).expect("an answer");
+        assert!(read > 0, "it ended early: {all}");
+    }
+    drop(input);
+    output.read_to_string(&mut all).expect("the rest");
+    let ran = Ran::from(serve.wait_with_output().expect("the end"));
+    assert!(all.contains("no luck with [access token]"), "{all}");
+    check("what serve answers", all.as_bytes());
+    check("the log of serve", ran.stderr.as_bytes());
+}
+
+/// The worker waits in a call that is never answered while its memory is read.
+#[tokio::test]
+async fn a_worker_holds_no_secret() {
+    let planted = Planted::new().await;
+    let script = format!(
+        "const marker = '{MARKER}'; await web_read({{ marker }});
+         try {{ await web_blab({{}}) }} catch {{}}
+         await web_hang({{ marker }});"
+    );
+    planted.bench.write("script.ts", &script);
+    let mut child = planted
+        .command(&["run", "script.ts"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("start callgate");
+    while planted.guarded.seen().await["calls of hang"] == Value::Null {
+        assert_eq!(child.try_wait().expect("its state"), None, "ended early");
+    }
+    // Another one may wait for a script already.
+    let workers = workers_of(child.id()).expect("its children");
+    let memories: Vec<Vec<u8>> = workers.into_iter().map(memory).collect();
+    child.kill().expect("kill callgate");
+    child.wait().expect("reap callgate");
+    let found = |memory: &&Vec<u8>| contains(memory, MARKER.as_bytes());
+    assert_eq!(
+        memories.iter().filter(found).count(),
+        1,
+        "one runs the script"
+    );
+    for memory in &memories {
+        check("a worker's memory", memory);
+    }
+}
+
+/// What a process can write to, as far as it can be read.
+fn memory(process: u32) -> Vec<u8> {
+    let folder = format!("/proc/{process}");
+    let maps = std::fs::read_to_string(Path::new(&folder).join("maps")).expect("its maps");
+    let mut file = std::fs::File::open(Path::new(&folder).join("mem")).expect("its memory");
+    let mut all = Vec::new();
+    for line in maps.lines() {
+        let mut words = line.split(' ');
+        let (range, rights) = (
+            words.next().unwrap_or_default(),
+            words.next().unwrap_or_default(),
+        );
+        let Some((start, end)) = range.split_once('-') else {
+            continue;
+        };
+        if !rights.starts_with("rw") {
+            continue;
+        }
+        let number = |text| u64::from_str_radix(text, 16).expect("an address");
+        let (start, end) = (number(start), number(end));
+        file.seek(SeekFrom::Start(start)).expect("an address");
+        // Guard pages and the like cannot be read, though the map says so.
+        let _unreadable = (&mut file).take(end - start).read_to_end(&mut all);
+    }
+    all
+}

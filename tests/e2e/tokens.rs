@@ -1,0 +1,323 @@
+//! What a server's link does with the tokens of a login.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+
+use callgate::auth::{self, Grant, LoginRequest, OAuth};
+use callgate::{Gate, Rules, Source};
+use callgate_tests::{Ran, Workbench, binary};
+use expect_test::expect;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::guarded::{Follow, Guarded};
+
+/// A folder with the configuration of a guarded server, and a login there.
+struct LoggedIn {
+    guarded: Guarded,
+    bench: Workbench,
+}
+
+impl LoggedIn {
+    async fn with(quirks: serde_json::Value) -> Self {
+        let guarded = Guarded::start(&quirks);
+        let bench = guarded.bench(&json!({ "tokens": "file" }));
+        let this = Self { guarded, bench };
+        this.log_in(&[]).await;
+        this
+    }
+
+    async fn log_in(&self, scopes: &[&str]) {
+        let mut request = LoginRequest::new(Arc::new(Follow));
+        request.scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+        let server = self.guarded.spec(&self.folder());
+        auth::login(&server, request).await.expect("a login");
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.bench.path().join("state/callgate/auth")
+    }
+
+    fn start(&self, tool: &str) -> Child {
+        start(&self.bench, tool)
+    }
+
+    /// Calls a tool and gives what was printed, with its exit code.
+    fn call(&self, tool: &str) -> String {
+        shown(&self.guarded, self.start(tool))
+    }
+
+    /// The file with this extension.
+    fn file(&self, extension: &str) -> PathBuf {
+        let files = std::fs::read_dir(self.folder()).expect("the folder of logins");
+        let mut files = files.map(|entry| entry.expect("an entry").path());
+        files
+            .find(|file| file.extension().is_some_and(|has| has == extension))
+            .expect("such a file")
+    }
+}
+
+fn start(bench: &Workbench, tool: &str) -> Child {
+    bench
+        .command(&["call", tool, r#"{"a":1}"#])
+        .env("XDG_STATE_HOME", bench.path().join("state"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start callgate")
+}
+
+fn shown(guarded: &Guarded, call: Child) -> String {
+    let ran = Ran::from(call.wait_with_output().expect("the end"));
+    guarded.plain(&format!("{} {}{}", ran.code, ran.stdout, ran.stderr))
+}
+
+#[tokio::test]
+async fn a_call_takes_the_token_along() {
+    let here = LoggedIn::with(json!({})).await;
+    expect![[r#"
+        0 {"a":1}
+    "#]]
+    .assert_eq(&here.call("web_read"));
+}
+
+#[tokio::test]
+async fn without_a_login_the_server_does_not_start() {
+    let guarded = Guarded::start(&json!({}));
+    let bench = guarded.bench(&json!({ "tokens": "file" }));
+    expect![[r#"
+        5 callgate: server `web` did not start: server `web` wants a login, and there is none; run `callgate auth login web`
+    "#]].assert_eq(&shown(&guarded, start(&bench, "web_read")));
+    assert!(
+        !bench.path().join("state").exists(),
+        "nothing is written for it"
+    );
+    let off = guarded.bench(&json!(false));
+    expect![[r#"
+        5 callgate: server `web` did not start: URL asks for authorization; set an `Authorization` header for it
+    "#]].assert_eq(&shown(&guarded, start(&off, "web_read")));
+}
+
+#[tokio::test]
+async fn processes_that_need_a_new_token_at_one_time_renew_it_once() {
+    let here = LoggedIn::with(json!({ "firstExpiresIn": 1 })).await;
+    // Both wait for the lock that this test holds; only then may they go on.
+    let path = here.file("lock");
+    let lock = File::options().write(true).open(&path).expect("the lock");
+    lock.lock().expect("the lock");
+    let inode = lock.metadata().expect("its number").ino();
+    let mut both = [here.start("web_read"), here.start("web_read")];
+    while waiting_for(inode) < 2 {
+        for process in &mut both {
+            assert_eq!(process.try_wait().expect("its state"), None, "ended early");
+        }
+        std::thread::yield_now();
+    }
+    drop(lock);
+    for process in both {
+        assert_eq!(shown(&here.guarded, process), "0 {\"a\":1}\n");
+    }
+    let seen = here.guarded.seen().await;
+    assert_eq!(seen["refresh_token"], 1, "{seen:#}");
+    // The new one is kept, and a third process has nothing to renew.
+    assert_eq!(here.call("web_read"), "0 {\"a\":1}\n");
+    let seen = here.guarded.seen().await;
+    assert_eq!(seen["refresh_token"], 1, "{seen:#}");
+}
+
+/// How many wait for a lock on the file of this number.
+fn waiting_for(inode: u64) -> usize {
+    let locks = std::fs::read_to_string("/proc/locks").expect("the locks");
+    let blocked = locks
+        .lines()
+        .filter(|line| line.contains("->") && line.contains(&format!(":{inode} ")));
+    blocked.count()
+}
+
+#[tokio::test]
+async fn a_token_that_is_refused_is_renewed() {
+    let here = LoggedIn::with(json!({})).await;
+    here.guarded.post("expire").await;
+    expect![[r#"
+        0 {"a":1}
+    "#]]
+    .assert_eq(&here.call("web_read"));
+    let seen = here.guarded.seen().await;
+    assert_eq!(seen["refresh_token"], 1, "{seen:#}");
+}
+
+#[tokio::test]
+async fn a_login_that_has_ended_says_so() {
+    let here = LoggedIn::with(json!({ "firstExpiresIn": 1 })).await;
+    here.guarded.post("forget").await;
+    expect![[r#"
+        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and the login has ended; run `callgate auth login web`
+    "#]].assert_eq(&here.call("web_read"));
+    // The refresh token is not tried again.
+    expect![[r#"
+        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and there is nothing to renew it by; run `callgate auth login web`
+    "#]].assert_eq(&here.call("web_read"));
+    let seen = here.guarded.seen().await;
+    assert_eq!(seen["refresh_token"], 1, "{seen:#}");
+    here.log_in(&[]).await;
+    here.guarded.post("forget").await;
+    let without = LoggedIn::with(json!({ "firstExpiresIn": 1, "noRefresh": true })).await;
+    expect![[r#"
+        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and there is nothing to renew it by; run `callgate auth login web`
+    "#]].assert_eq(&without.call("web_read"));
+}
+
+#[tokio::test]
+async fn a_wider_scope_needs_a_person() {
+    let here = LoggedIn::with(json!({})).await;
+    expect![[r#"
+        1 callgate: web.write: server `web` wants the scope "write"; run `callgate auth login web --scope "write"` (code -32000)
+    "#]].assert_eq(&here.call("web_write"));
+    here.log_in(&["write"]).await;
+    let seen = here.guarded.seen().await;
+    assert_eq!(seen["lastScope"], "write read", "{seen:#}");
+    expect![[r#"
+        0 {"a":1}
+    "#]]
+    .assert_eq(&here.call("web_write"));
+}
+
+#[tokio::test]
+async fn a_token_for_somebody_else_is_of_no_use() {
+    let here = LoggedIn::with(json!({ "wrongAudience": true })).await;
+    expect![[r#"
+        5 callgate: server `web` did not start: server `web` refuses its token; run `callgate auth login web`
+    "#]].assert_eq(&here.call("web_read"));
+    let seen = here.guarded.seen().await;
+    assert_eq!(
+        seen["refresh_token"], 1,
+        "it is renewed once, and no more: {seen:#}"
+    );
+}
+
+#[tokio::test]
+async fn a_token_goes_nowhere_else() {
+    let here = LoggedIn::with(json!({})).await;
+    let file = here.file("json");
+    let text = std::fs::read_to_string(&file).expect("the login");
+    let other = here.guarded.url.replace("/mcp", "/other");
+    let resource = |url: &str| format!("\"resource\": \"{url}\"");
+    assert!(text.contains(&resource(&here.guarded.url)), "{text}");
+    let changed = text.replace(&resource(&here.guarded.url), &resource(&other));
+    std::fs::write(&file, changed).expect("the login");
+    let before = here.guarded.seen().await;
+    expect![[r#"
+        5 callgate: server `web` did not start: server `web` has a login that is for another resource; run `callgate auth login web`
+    "#]].assert_eq(&here.call("web_read"));
+    let after = here.guarded.seen().await;
+    assert_eq!(before["with a token"], after["with a token"]);
+    // The same name with another URL finds no login at all.
+    let elsewhere = Workbench::new(json!({
+        "web": { "url": format!("{}?x=1", other), "oauth": { "tokens": "file" } }
+    }));
+    let state = |bench: &Workbench| bench.path().join("state");
+    copy(&state(&here.bench), &state(&elsewhere));
+    let ran = elsewhere
+        .command(&["auth", "status", "web"])
+        .env("XDG_STATE_HOME", state(&elsewhere))
+        .output()
+        .expect("start callgate");
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "web: not logged in\n");
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("the folder") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("a copy");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_clients_own_credentials_need_nobody() {
+    let guarded = Guarded::start(&json!({}));
+    let bench = guarded.bench(&json!({
+        "grant": "client_credentials", "clientId": "registered",
+        "clientSecret": { "command": ["echo", "registered-secret"] }, "scopes": ["read", "write"]
+    }));
+    expect![[r#"
+        0 {"a":1}
+    "#]]
+    .assert_eq(&shown(&guarded, start(&bench, "web_write")));
+    let seen = guarded.seen().await;
+    assert_eq!(seen["client_credentials"], 1, "{seen:#}");
+    assert!(
+        !bench.path().join("state").exists(),
+        "nothing is kept of it"
+    );
+    let wrong = guarded.bench(&json!({
+        "grant": "client_credentials", "clientId": "registered", "clientSecret": "not-the-secret"
+    }));
+    expect![[r#"
+        5 callgate: server `web` did not start: the login at server `web` failed: the authorization server answered 401, "invalid_client"
+    "#]].assert_eq(&shown(&guarded, start(&wrong, "web_read")));
+}
+
+#[tokio::test]
+async fn a_host_with_a_browser_logs_in_while_a_call_waits() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .spare_workers(0)
+        .server(guarded.spec(folder.path()))
+        .rules(Rules::new(["*"], [], []).expect("a rule"))
+        .browser(Arc::new(Follow))
+        .build()
+        .await
+        .expect("a gate");
+    let arguments = || RawValue::from_string("{\"a\":1}".to_owned()).expect("JSON");
+    let read = gate.call("web_read", arguments()).await;
+    assert_eq!(read.expect("a result").get(), "{\"a\":1}");
+    let write = gate.call("web_write", arguments()).await;
+    assert_eq!(write.expect("a result").get(), "{\"a\":1}");
+    let seen = guarded.seen().await;
+    assert_eq!(seen["authorizations"], 2, "{seen:#}");
+    assert_eq!(seen["lastScope"], "read write", "{seen:#}");
+    gate.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_always_refuses_asks_a_person_a_few_times_at_most() {
+    let guarded = Guarded::start(&json!({ "refuseTokens": true }));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let mut oauth = OAuth {
+        folder: Some(folder.path().to_owned()),
+        place: auth::TokenPlace::File,
+        ..OAuth::default()
+    };
+    let gate = |oauth: &OAuth| {
+        Gate::builder()
+            .worker_binary(binary("callgate-worker"))
+            .spare_workers(0)
+            .server(guarded.spec_with(oauth.clone()))
+            .browser(Arc::new(Follow))
+            .build()
+    };
+    let built = gate(&oauth).await.expect("a gate");
+    assert_eq!(built.unavailable().len(), 1);
+    let seen = guarded.seen().await;
+    let asked = seen["authorizations"].as_u64().expect("a count");
+    assert!(asked <= 3, "{seen:#}");
+    built.shutdown().await;
+
+    oauth.grant = Grant::ClientCredentials;
+    oauth.client_id = Some("registered".to_owned());
+    oauth.client_secret = Some(Source::text("registered-secret"));
+    let built = gate(&oauth).await.expect("a gate");
+    expect!["server `web` did not start: the login at server `web` failed: the server refuses the token just issued"].assert_eq(&guarded.plain(&built.unavailable()[0].reason));
+    built.shutdown().await;
+}
