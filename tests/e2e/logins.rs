@@ -345,6 +345,21 @@ async fn nobody_comes_back() {
         .assert_eq(&error.to_string());
 }
 
+/// Whoever is on the way could read a token that goes over plain HTTP.
+#[tokio::test]
+async fn no_login_without_tls_off_this_machine() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = TempDir::new().expect("a folder");
+    let mut server = guarded.spec(folder.path());
+    if let callgate::Transport::Http(http) = &mut server.transport {
+        http.url = "http://192.0.2.1/mcp".to_owned();
+    }
+    let login = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
+    let error = login.expect_err("no login");
+    expect!["cannot find how to log in at server `web`: a login must not go to http://192.0.2.1: it is not https"]
+        .assert_eq(&error.to_string());
+}
+
 #[tokio::test]
 async fn clients_of_every_kind() {
     let guarded = Guarded::start(&json!({

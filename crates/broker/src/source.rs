@@ -280,21 +280,22 @@ async fn run(
     let Some(stdout) = child.stdout.take() else {
         return Err(failed(std::io::Error::other("it came without its output")));
     };
-    let ended = async {
-        let printed = read_bounded(stdout).await?;
-        Ok((printed, child.wait().await?))
-    };
-    let (printed, status) = match tokio::time::timeout(limit, ended).await {
-        Ok(ended) => ended.map_err(failed)?,
-        Err(_) => return Err(SourceError::TimedOut { program, limit }),
-    };
-    // What it left running of its own will, such as an agent, may go on.
-    group.0 = None;
     let unfit = |what| SourceError::Unfit {
         origin: format!("command {program:?}"),
         what,
     };
-    let printed = printed.ok_or_else(|| unfit("more than 64 KiB"))?;
+    let ended = async {
+        let printed = read_bounded(stdout).await.map_err(failed)?;
+        // It may go on printing for ever.
+        let printed = printed.ok_or_else(|| unfit("more than 64 KiB"))?;
+        Ok((printed, child.wait().await.map_err(failed)?))
+    };
+    let Ok(ended) = tokio::time::timeout(limit, ended).await else {
+        return Err(SourceError::TimedOut { program, limit });
+    };
+    let (printed, status) = ended?;
+    // What it left running of its own will, such as an agent, may go on.
+    group.0 = None;
     if !status.success() {
         let status = crate::process::describe(status);
         return Err(SourceError::Failed { program, status });
@@ -326,5 +327,112 @@ impl Drop for Group {
         if let Some(group) = self.0.and_then(|group| i32::try_from(group).ok()) {
             crate::process::signal_group(group, libc::SIGKILL);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    async fn outcome(command: &[&str], limit: Duration) -> String {
+        let mut source = Source::command(command.iter().copied());
+        if let Origin::Command { timeout, .. } = &mut source.origin {
+            *timeout = limit;
+        }
+        match source.resolve("A", &Secrets::default()).await {
+            Ok(value) => format!("{value:?}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[tokio::test]
+    async fn what_commands_print() {
+        let check = async |script: &str, expected: Expect| {
+            let given = outcome(&["sh", "-c", script], COMMAND_TIMEOUT).await;
+            expected.assert_eq(&given);
+        };
+        check("echo hunter2", expect![[r#""hunter2""#]]).await;
+        check("printf 'a\\r\\n'", expect![[r#""a""#]]).await;
+        check("printf ' a \\n\\n'", expect![[r#"" a \n""#]]).await;
+        check(
+            "read x; echo \"${x:-no input}\"",
+            expect![[r#""no input""#]],
+        )
+        .await;
+        check(
+            "echo hunter2; echo hunter2 >&2; exit 3",
+            expect![[r#"command "sh" ended with exit code 3; run it by hand to see why"#]],
+        )
+        .await;
+        check(
+            "kill -9 $$",
+            expect![[r#"command "sh" ended with signal 9; run it by hand to see why"#]],
+        )
+        .await;
+        check("true", expect![[r#"command "sh" gave nothing"#]]).await;
+        check("echo", expect![[r#"command "sh" gave nothing"#]]).await;
+        check(
+            "printf 'a\\000b'",
+            expect![[r#"command "sh" gave a value with a NUL character"#]],
+        )
+        .await;
+        check(
+            "printf '\\377'",
+            expect![[r#"command "sh" gave a value that is not UTF-8"#]],
+        )
+        .await;
+        // It would never end; it is not waited for once it has said too much.
+        check(
+            "yes hunter2",
+            expect![[r#"command "sh" gave more than 64 KiB"#]],
+        )
+        .await;
+        expect![[r#"command "/nonexistent/op" was not found; install it, or give its full path"#]]
+            .assert_eq(&outcome(&["/nonexistent/op"], COMMAND_TIMEOUT).await);
+        expect![[r#"command "" was not found; install it, or give its full path"#]]
+            .assert_eq(&outcome(&[], COMMAND_TIMEOUT).await);
+    }
+
+    #[tokio::test]
+    async fn a_command_that_takes_too_long_goes_with_all_it_started() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let pids = folder.path().join("pids");
+        let script = format!("tail -f /dev/null & echo $! > {}; wait", pids.display());
+        let command = ["sh", "-c", script.as_str()];
+        // Long enough to have started it, however busy the machine is.
+        let mut limit = Duration::from_millis(50);
+        let started = loop {
+            let given = outcome(&command, limit).await;
+            let expected = format!("command \"sh\" did not end within {} ms", limit.as_millis());
+            assert!(given.starts_with(&expected), "{given}");
+            match std::fs::read_to_string(&pids) {
+                Ok(text) if text.ends_with('\n') => break text,
+                _ => limit *= 2,
+            }
+        };
+        let running = || {
+            let state = std::fs::read_to_string(format!("/proc/{}/stat", started.trim()));
+            // One that nobody has waited for yet is a zombie.
+            state.is_ok_and(|state| !state.contains(") Z "))
+        };
+        while running() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn values_are_kept_out_of_messages_without_their_prefix() {
+        let secrets = Secrets::default();
+        let mut source = Source::command(["echo", "hunter2-hunter2"]);
+        source.prefix = "Bearer ".to_owned();
+        let value = source.resolve("Authorization", &secrets).await;
+        assert_eq!(value, Ok("Bearer hunter2-hunter2".to_owned()));
+        let said = "Bearer hunter2-hunter2, hunter2-hunter2";
+        assert_eq!(
+            secrets.redact(said),
+            "Bearer [Authorization], [Authorization]"
+        );
     }
 }

@@ -179,7 +179,7 @@ pub(super) fn read(status: u16, body: &[u8], asked: &[String]) -> Result<Tokens,
     struct Granted {
         access_token: String,
         token_type: String,
-        expires_in: Option<serde_json::Number>,
+        expires_in: Option<serde_json::Value>,
         refresh_token: Option<String>,
         scope: Option<String>,
     }
@@ -207,9 +207,11 @@ pub(super) fn read(status: u16, body: &[u8], asked: &[String]) -> Result<Tokens,
     if !granted.token_type.eq_ignore_ascii_case("bearer") {
         return other("the authorization server issued another kind of token than a bearer token");
     }
-    let lifetime = granted.expires_in.and_then(|number| {
-        let whole = number.as_u64();
-        whole.or_else(|| number.as_f64().map(|seconds| seconds.max(0.0) as u64))
+    // A number; some write it as a text.
+    let lifetime = granted.expires_in.and_then(|seconds| {
+        let number = seconds.as_f64();
+        let number = number.or_else(|| seconds.as_str()?.parse().ok())?;
+        Some(number.max(0.0) as u64)
     });
     let tokens = Tokens {
         access_token: granted.access_token,
@@ -316,6 +318,11 @@ mod tests {
             200,
             r#"{"access_token":"a","token_type":"bearer","expires_in":1.5,"refresh_token":"r","scope":"x y"}"#,
             r#"a Some("r") ["x", "y"] true"#,
+        );
+        check(
+            200,
+            r#"{"access_token":"a","token_type":"bearer","expires_in":"3600","scope":""}"#,
+            "a None [] true",
         );
         check(
             200,
