@@ -59,14 +59,18 @@ impl Planted {
         // It says all it has to on its way out.
         let program = "env | grep canary >&2; env | grep canary | base64 -w0 >&2; exit 3";
         let blabbing = json!({ "command": "sh", "args": ["-c", program], "env": env });
-        let bench = Workbench::new(json!({
-            "web": {
-                "url": guarded.url,
-                "headers": { "X-Key": "${CANARY_HEADER}" },
-                "oauth": { "tokens": "file" },
+        let bench = Workbench::with_config(json!({
+            "mcpServers": {
+                "web": {
+                    "url": guarded.url,
+                    "headers": { "X-Key": "${CANARY_HEADER}" },
+                    "oauth": { "tokens": "file" },
+                },
+                "quiet": quiet,
+                "blabbing": blabbing,
             },
-            "quiet": quiet,
-            "blabbing": blabbing,
+            "permissions": { "allow": ["*"] },
+            "ledger": { "path": "journal", "bodies": true },
         }));
         bench.write("output.txt", OUTPUT);
         let folder = bench.path().join("state/callgate/auth");
@@ -170,6 +174,13 @@ async fn reports_logs_and_errors_hold_no_secret() {
     assert_eq!(report["value"]["json"][1], json!({ "b": 2 }), "{report:#}");
     let seen = planted.guarded.seen().await;
     assert_eq!(seen["refresh_token"], 1, "{seen:#}");
+    let journal = std::fs::read(planted.bench.path().join("journal")).expect("a journal");
+    assert!(contains(&journal, b"quiet_echo"), "it has the calls");
+    assert!(
+        contains(&journal, b"no luck with [access token]"),
+        "and what became of them"
+    );
+    check("the journal", &journal);
 }
 
 #[tokio::test]
