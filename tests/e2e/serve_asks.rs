@@ -175,14 +175,34 @@ async fn parked_runs_do_not_meet() {
     session.client.cancel().await.expect("a clean end");
 }
 
+/// The ledger has the one call, which was given up while somebody was asked.
+fn check_given_up(bench: &Workbench) {
+    let ledger = std::fs::read_to_string(bench.path().join("calls.jsonl")).expect("a ledger");
+    let lines: Vec<Value> = ledger
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let shown: Vec<_> = lines
+        .iter()
+        .map(|line| (&line["event"], &line["function"], &line["outcome"]))
+        .collect();
+    let expected = (
+        &json!("notSent"),
+        &json!("ticketing_createIssue"),
+        &json!("cancelled"),
+    );
+    assert_eq!(shown, [expected], "{ledger}");
+}
+
 #[tokio::test]
 async fn a_run_that_nobody_comes_for_ends() {
     let bench = bench();
-    let flags = ["--answer-time", "500ms"];
+    let flags = ["--answer-time", "500ms", "--ledger", "calls.jsonl"];
     let session = connect(&bench, User::new(&NEWEST, &[]), &flags).await;
     let script = format!("{CREATE}return await make();");
     let required = session.park(&script).await;
     one_ends(&session.workers()).await;
+    check_given_up(&bench);
     let yes = json!({ "question-1": { "action": "accept", "content": { "answer": "once" } } });
     let state = required.request_state.expect("a state");
     let expired = "the requestState has expired, and its run was cancelled; run the script anew";
@@ -196,9 +216,15 @@ async fn a_run_that_nobody_comes_for_ends() {
 #[tokio::test]
 async fn a_parked_run_ends_with_its_client() {
     let bench = bench();
-    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    let session = connect(
+        &bench,
+        User::new(&NEWEST, &[]),
+        &["--ledger", "calls.jsonl"],
+    )
+    .await;
     session.park(&format!("{CREATE}return await make();")).await;
     let workers = session.workers();
     session.client.cancel().await.expect("a clean end");
     one_ends(&workers).await;
+    check_given_up(&bench);
 }
