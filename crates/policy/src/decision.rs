@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::definition::{Definition, DefinitionHash};
+use crate::flow::{FlowReason, FlowWhy};
 use crate::grants::{Grant, Scope};
 use crate::rule::Rule;
 
@@ -57,6 +58,10 @@ pub enum Because {
     /// The arguments are not known yet, and this rule looks at them.
     #[serde(serialize_with = "shared")]
     Depends(Arc<Rule>),
+    /// Another server's data is in the arguments.
+    Flow(Box<FlowReason>),
+    /// A reviewer of the host's said so, for this reason.
+    Reviewer(String),
     /// No rule matched, the tool says that it is read-only, and its server is
     /// trusted.
     ReadOnlyHint,
@@ -160,6 +165,11 @@ impl fmt::Display for Decision {
             Because::Depends(rule) => {
                 write!(f, "{verdict}: it depends on the arguments, by {rule}")
             }
+            Because::Flow(reason) => match reason.why {
+                FlowWhy::Rule(_) => write!(f, "{verdict} by {reason}"),
+                _ => write!(f, "{verdict}: {reason}"),
+            },
+            Because::Reviewer(reason) => write!(f, "{verdict} by a reviewer: {reason}"),
             Because::ReadOnlyHint => {
                 write!(f, "{verdict}: a read-only tool of a trusted server")
             }

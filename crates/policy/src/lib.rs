@@ -17,6 +17,7 @@ mod dots;
 mod equality;
 mod facts;
 mod fit;
+pub mod flow;
 mod grants;
 mod parse;
 mod pattern;

@@ -1,0 +1,185 @@
+//! What a look at arguments found.
+
+use std::fmt;
+
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+/// A tool that data comes from or goes to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Side {
+    /// The generated function name.
+    pub function: String,
+    /// The server's name.
+    pub server: String,
+    /// The tool's own name.
+    pub tool: String,
+}
+
+impl Side {
+    /// A tool by its generated name, its server's and its own.
+    pub fn new(function: &str, server: &str, tool: &str) -> Self {
+        Self {
+            function: function.to_owned(),
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.server, self.tool)
+    }
+}
+
+/// Data of one server on its way to another.
+///
+/// Its `Display` is one line without the data, such as
+/// `120 bytes of crm.get_customer (call 3) go to mail.send`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// Where it came from.
+    pub from: Side,
+    /// Where it would go.
+    pub to: Side,
+    /// What was seen.
+    pub seen: Seen,
+}
+
+/// What was seen of a flow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Seen {
+    /// Pieces of results are in the arguments.
+    Copied(Copied),
+    /// Whether there are any could not be told, and why.
+    NotCompared(&'static str),
+}
+
+/// Pieces of a tool's results that arguments have.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Copied {
+    /// The ordinal of the call whose result had the longest piece first.
+    pub ordinal: usize,
+    /// How much of it there is, in bytes after escapes are undone and white
+    /// space is collapsed.
+    pub bytes: usize,
+    /// In how many pieces.
+    pub pieces: usize,
+    /// The longest piece as the arguments have it, escapes undone; at most
+    /// [`MAX_PIECE`] bytes of it. Data of a server: show it to a person, and
+    /// write it nowhere.
+    pub piece: String,
+    /// How that piece is written in the arguments.
+    pub encoding: Encoding,
+}
+
+/// The most bytes of a piece that a finding keeps.
+pub const MAX_PIECE: usize = 240;
+
+/// How a piece is written in arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Encoding {
+    /// As text: as it was, or with escapes of JSON or of a URL.
+    Text,
+    /// In base64, of either alphabet.
+    Base64,
+    /// As a number of its own.
+    Number,
+}
+
+impl Finding {
+    /// How much of it there is, in bytes; `None` if that could not be told.
+    pub fn bytes(&self) -> Option<usize> {
+        match &self.seen {
+            Seen::Copied(copied) => Some(copied.bytes),
+            Seen::NotCompared(_) => None,
+        }
+    }
+
+    /// What may be written down of it.
+    pub fn record(&self) -> FlowRecord {
+        let copied = match &self.seen {
+            Seen::Copied(copied) => Some(copied),
+            Seen::NotCompared(_) => None,
+        };
+        FlowRecord {
+            from: self.from.function.clone(),
+            to: self.to.function.clone(),
+            ordinal: copied.map(|copied| copied.ordinal),
+            bytes: copied.map(|copied| copied.bytes),
+            encoding: copied.map(|copied| copied.encoding),
+            sha256: copied.and_then(Copied::sha256),
+        }
+    }
+}
+
+impl Copied {
+    /// The SHA-256 of the piece, lower case letters for upper case ones, in
+    /// hexadecimal. `None` for a number: it could be guessed from its hash.
+    pub fn sha256(&self) -> Option<String> {
+        if self.encoding == Encoding::Number {
+            return None;
+        }
+        let hash = Sha256::digest(self.piece.to_ascii_lowercase());
+        Some(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// A flow as a ledger has it: everything but the data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FlowRecord {
+    /// The function whose result it came from.
+    pub from: String,
+    /// The function it was to go to.
+    pub to: String,
+    /// The ordinal of the call whose result had it; absent where it could not
+    /// be told whether there is any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ordinal: Option<usize>,
+    /// How much of it there is, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<usize>,
+    /// How its longest piece was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<Encoding>,
+    /// [`Copied::sha256`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.seen {
+            Seen::Copied(copied) => write!(
+                f,
+                "{} bytes of {} (call {}) go to {}",
+                copied.bytes, self.from, copied.ordinal, self.to
+            ),
+            Seen::NotCompared(reason) => {
+                let (from, to) = (&self.from, &self.to);
+                write!(f, "results of {from} may go to {to}: {reason}")
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Copied {
+    // Data of servers belongs in no log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Copied")
+            .field("ordinal", &self.ordinal)
+            .field("bytes", &self.bytes)
+            .field("pieces", &self.pieces)
+            .field("encoding", &self.encoding)
+            .finish_non_exhaustive()
+    }
+}

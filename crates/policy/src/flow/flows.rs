@@ -1,0 +1,100 @@
+//! One run's data: learnt from results, looked for in arguments.
+
+use super::finding::{Finding, Seen, Side};
+use super::index::{Gap, Index};
+use super::normal::plus_is_space;
+use super::scan::Scan;
+
+/// What the results of one run had in them, as far as it may be sent elsewhere.
+///
+/// Results are kept as they are until arguments for another server come; then
+/// the strings and numbers in them become fingerprints. All of it is in memory
+/// and goes with this value.
+#[derive(Debug)]
+pub struct Flows {
+    index: Index,
+    /// The script, in normal form and lower case.
+    script: Vec<u8>,
+    /// Room for arguments, kept so that it need not be asked for again.
+    room: Vec<u8>,
+}
+
+/// The most room that is kept between calls, in bytes.
+const MAX_ROOM: usize = 4 << 20;
+
+impl Default for Flows {
+    fn default() -> Self {
+        Self::new("")
+    }
+}
+
+impl Flows {
+    /// Nothing learnt yet. What `script`, the run's own text, says is not
+    /// anybody's data, wherever else it is found; it may be empty.
+    pub fn new(script: &str) -> Self {
+        let index = Index::new();
+        let script = known(&index, script);
+        Self {
+            index,
+            script,
+            room: Vec::new(),
+        }
+    }
+
+    /// Learns the result of one call: JSON text that `from` answered to the
+    /// call with this ordinal. Text that is no JSON is learnt as far as it
+    /// looks like it.
+    pub fn learn(&mut self, from: Side, ordinal: usize, result: &str) {
+        self.index.take(from, ordinal, result);
+    }
+
+    /// Looks in arguments, JSON text that would go to `to`, for what other
+    /// servers answered before. There is at most one finding for each tool of
+    /// theirs. `definition` is the target tool's own, as JSON: what it says is
+    /// no finding; it may be empty.
+    pub fn inspect(&mut self, to: &Side, arguments: &str, definition: &str) -> Vec<Finding> {
+        let elsewhere = |from: &Side| from.server != to.server;
+        if !self.index.sources.iter().any(elsewhere) {
+            return Vec::new();
+        }
+        self.index.catch_up();
+        let mut room = std::mem::take(&mut self.room);
+        let mut scan = Scan::new(&mut self.index, to, &self.script, definition);
+        scan.arguments(arguments.as_bytes(), &mut room);
+        let hits = scan.hits;
+        if room.capacity() <= MAX_ROOM {
+            self.room = room;
+        }
+        let finding = |from: &Side, seen| Finding {
+            from: from.clone(),
+            to: to.clone(),
+            seen,
+        };
+        let sources = &self.index.sources;
+        let copied = hits.into_iter().filter_map(|hit| {
+            let from = sources.get(usize::from(hit.source))?;
+            Some(finding(from, Seen::Copied(hit.copied)))
+        });
+        let gaps = self.index.gaps().filter(|(from, _)| elsewhere(from));
+        let gaps = gaps.map(|(from, gap)| finding(from, Seen::NotCompared(gap.reason())));
+        copied.chain(gaps).collect()
+    }
+}
+
+impl Gap {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Full => "this run has more results than can be compared",
+            Self::Crowded => "they are too repetitive to be compared",
+        }
+    }
+}
+
+/// A text in which pieces are looked for.
+pub(super) fn known(index: &Index, text: &str) -> Vec<u8> {
+    let mut normal = Vec::new();
+    index.normaliser.append(text.as_bytes(), &mut normal);
+    plus_is_space(&mut normal);
+    normal.make_ascii_lowercase();
+    normal
+}

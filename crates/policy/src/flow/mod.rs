@@ -1,0 +1,28 @@
+//! Data on its way from one server to another: what counts as such, how it is
+//! found, and the rules over it.
+//!
+//! [`Flows`] learns the results of one run and looks for pieces of them in
+//! arguments; [`FlowRules`] say what happens to a call with [`Finding`]s.
+//!
+//! Finding has to be cheap where there is nothing to find. Of a text that was
+//! learnt, every piece of twelve bytes is in a filter of bits; of arguments,
+//! one piece in five is looked up there (in long ones, one in thirteen), so
+//! that a copy of sixteen bytes (or twenty-four) is met for sure. Only then the
+//! neighbours are looked at, and a table that is made when it is first needed
+//! tells whose the piece is.
+
+mod encoded;
+mod finding;
+mod flows;
+mod grams;
+mod index;
+mod normal;
+mod numbers;
+mod rules;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+pub use finding::{Copied, Encoding, Finding, FlowRecord, MAX_PIECE, Seen, Side};
+pub use flows::Flows;
+pub use rules::{FlowEnd, FlowReason, FlowRule, FlowRules, FlowWhy};

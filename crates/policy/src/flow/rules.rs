@@ -1,0 +1,377 @@
+//! What happens to a call that carries another server's data.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::finding::{Finding, FlowRecord, Side};
+use crate::decision::{Because, Decision, Verdict};
+use crate::pattern::{Pattern, ServerPattern};
+
+/// The rules over flows, and the labels they speak of. Empty rules are the
+/// default: they let every flow pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FlowRules {
+    rules: Vec<FlowRule>,
+    servers: Vec<(String, String)>,
+    tools: Vec<(Pattern, String)>,
+}
+
+impl FlowRules {
+    /// Adds a rule.
+    pub fn push(&mut self, rule: FlowRule) {
+        self.rules.push(rule);
+    }
+
+    /// Puts a label on all tools of a server.
+    pub fn label_server(&mut self, server: &str, label: &str) {
+        self.servers.push((server.to_owned(), label.to_owned()));
+    }
+
+    /// Puts a label on the tools whose generated names match.
+    pub fn label_tools(&mut self, pattern: Pattern, label: &str) {
+        self.tools.push((pattern, label.to_owned()));
+    }
+
+    /// The rules in the order in which they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &FlowRule> {
+        self.rules.iter()
+    }
+
+    /// The labels of a tool, its server's among them.
+    pub fn labels(&self, side: &Side) -> BTreeSet<&str> {
+        let servers = self.servers.iter();
+        let of_server = servers
+            .filter(|(server, _)| *server == side.server)
+            .map(|(_, label)| label.as_str());
+        let tools = self.tools.iter();
+        let of_tool = tools
+            .filter(|(pattern, _)| pattern.matches(&side.function))
+            .map(|(_, label)| label.as_str());
+        of_server.chain(of_tool).collect()
+    }
+
+    /// Decides one flow: the first matching rule that denies, else that asks,
+    /// else that allows. Without any, it is asked about if a label of where it
+    /// comes from is not on where it goes, and allowed if there is none.
+    pub fn decide(&self, finding: &Finding) -> Decision {
+        let (from, to) = (self.labels(&finding.from), self.labels(&finding.to));
+        let decision = |verdict, why| Decision {
+            verdict,
+            because: Because::Flow(Box::new(FlowReason {
+                why,
+                flow: finding.record(),
+                summary: finding.to_string(),
+            })),
+        };
+        for action in [Verdict::Deny, Verdict::Ask, Verdict::Allow] {
+            let matches = |rule: &&FlowRule| {
+                rule.action == action
+                    && rule.from.matches(&finding.from, &from)
+                    && rule.to.matches(&finding.to, &to)
+                    && rule.is_enough(finding.bytes())
+            };
+            if let Some(rule) = self.rules.iter().find(matches) {
+                return decision(action, FlowWhy::Rule(rule.clone()));
+            }
+        }
+        match from.difference(&to).next() {
+            Some(label) => decision(Verdict::Ask, FlowWhy::Label((*label).to_owned())),
+            None => decision(Verdict::Allow, FlowWhy::NoRule),
+        }
+    }
+
+    /// The strictest decision about all that was found; `None` if all of it may
+    /// pass.
+    pub fn review(&self, findings: &[Finding]) -> Option<Decision> {
+        let decisions = findings.iter().map(|finding| self.decide(finding));
+        let mut asked = None;
+        for decision in decisions {
+            match decision.verdict {
+                Verdict::Deny => return Some(decision),
+                Verdict::Ask => asked = asked.or(Some(decision)),
+                Verdict::Allow => {}
+            }
+        }
+        asked
+    }
+
+    /// What can match nothing, each as a sentence for a person: rules, and
+    /// labels of tools.
+    pub fn unmatched(&self, tools: &[Side]) -> Vec<String> {
+        let labels: Vec<_> = tools.iter().map(|side| self.labels(side)).collect();
+        let known = |end: &FlowEnd| {
+            let mut tools = tools.iter().zip(&labels);
+            tools.any(|(side, labels)| end.matches(side, labels))
+        };
+        let of_rule = |rule: &FlowRule| {
+            let ends = [("from", &rule.from), ("to", &rule.to)];
+            let (key, end) = ends.into_iter().find(|(_, end)| !known(end))?;
+            let what = match end {
+                FlowEnd::Label(_) => "no server or tool has this label",
+                FlowEnd::Name(_) => "there is no such server or tool",
+            };
+            Some(format!("{rule} matches nothing: {key} {end}: {what}"))
+        };
+        let rules = self.rules.iter().filter_map(of_rule);
+        let labels = self.tools.iter().filter_map(|(pattern, label)| {
+            let unknown = !tools.iter().any(|side| pattern.matches(&side.function));
+            unknown.then(|| format!("label {label:?} of \"{pattern}\" in toolLabels is on no tool"))
+        });
+        rules.chain(labels).collect()
+    }
+}
+
+/// One rule over flows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlowRule {
+    /// Where the data comes from.
+    pub from: FlowEnd,
+    /// Where it would go.
+    pub to: FlowEnd,
+    /// The least data, in bytes, that the rule is about. Data that could not be
+    /// measured is enough for a rule that denies or asks, and not for one that
+    /// allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_bytes: Option<usize>,
+    /// What happens to the call.
+    pub action: Verdict,
+}
+
+impl FlowRule {
+    fn is_enough(&self, bytes: Option<usize>) -> bool {
+        match (self.min_bytes, bytes) {
+            (None, _) => true,
+            (Some(least), Some(bytes)) => bytes >= least,
+            (Some(_), None) => self.action != Verdict::Allow,
+        }
+    }
+}
+
+impl fmt::Display for FlowRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the rule from {} to {} in flows", self.from, self.to)
+    }
+}
+
+/// One end of a flow, as rules name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FlowEnd {
+    /// Servers and tools with this label.
+    Label(String),
+    /// Servers by name, and tools by generated name.
+    Name(ServerPattern),
+}
+
+impl FlowEnd {
+    /// Reads `label:NAME`, or a pattern over names. `None` if nothing is named.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.strip_prefix("label:") {
+            Some(label) => (!label.is_empty()).then(|| Self::Label(label.to_owned())),
+            None => ServerPattern::new(text).map(Self::Name),
+        }
+    }
+
+    fn matches(&self, side: &Side, labels: &BTreeSet<&str>) -> bool {
+        match self {
+            Self::Label(label) => labels.contains(label.as_str()),
+            Self::Name(pattern) => pattern.matches(&side.server) || pattern.matches(&side.function),
+        }
+    }
+}
+
+impl fmt::Display for FlowEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Label(label) => write!(f, "\"label:{label}\""),
+            Self::Name(pattern) => pattern.fmt(f),
+        }
+    }
+}
+
+impl Serialize for FlowEnd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Label(label) => serializer.serialize_str(&format!("label:{label}")),
+            Self::Name(pattern) => serializer.serialize_str(pattern.as_str()),
+        }
+    }
+}
+
+/// What a decision about a flow rests on. Its `Display` has none of the data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FlowReason {
+    /// The rule, or what stands in for one.
+    pub why: FlowWhy,
+    /// The flow, without the data.
+    pub flow: FlowRecord,
+    /// The flow in words, without the data.
+    #[serde(skip)]
+    pub summary: String,
+}
+
+/// Why a flow was decided so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum FlowWhy {
+    /// A rule matched.
+    Rule(FlowRule),
+    /// No rule matched, and where it would go lacks this label.
+    Label(String),
+    /// No rule matched, and no label is in the way.
+    NoRule,
+}
+
+impl fmt::Display for FlowReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let summary = &self.summary;
+        match &self.why {
+            FlowWhy::Rule(rule) => write!(f, "{rule}: {summary}"),
+            FlowWhy::Label(label) => {
+                let to = &self.flow.to;
+                let from = &self.flow.from;
+                write!(f, "{from} is labelled {label:?} and {to} is not: {summary}")
+            }
+            FlowWhy::NoRule => write!(f, "no rule over flows is in the way: {summary}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::flow::Flows;
+
+    fn side(function: &str) -> Side {
+        let (server, tool) = function.split_once('_').expect("server_tool");
+        Side::new(function, server, tool)
+    }
+
+    fn rule(from: &str, to: &str, min_bytes: Option<usize>, action: Verdict) -> FlowRule {
+        FlowRule {
+            from: FlowEnd::parse(from).expect("an end"),
+            to: FlowEnd::parse(to).expect("an end"),
+            min_bytes,
+            action,
+        }
+    }
+
+    fn rules() -> FlowRules {
+        let mut rules = FlowRules::default();
+        rules.push(rule("fs*", "*", None, Verdict::Allow));
+        rules.push(rule("fs", "mail_*", Some(30), Verdict::Ask));
+        rules.push(rule("fs_list", "label:outside", Some(30), Verdict::Deny));
+        rules.label_server("crm", "private");
+        rules.label_server("mail", "outside");
+        rules.label_tools(Pattern::new("archive_*").expect("pattern"), "private");
+        rules.label_tools(Pattern::new("log_secret").expect("pattern"), "secret");
+        rules
+    }
+
+    /// What is decided about a text of the length given on its way.
+    #[track_caller]
+    fn check(from: &str, to: &str, length: usize, expected: Expect) {
+        let text: String = ('a'..='z').cycle().step_by(7).take(length).collect();
+        let mut flows = Flows::default();
+        flows.learn(side(from), 1, &format!("{text:?}"));
+        let findings = flows.inspect(&side(to), &format!("{text:?}"), "");
+        let [finding] = findings.as_slice() else {
+            panic!("{findings:?}");
+        };
+        let decision = rules().decide(finding);
+        assert_eq!(
+            rules().review(&findings).is_some(),
+            decision.verdict != Verdict::Allow
+        );
+        expected.assert_eq(&format!("{:?}: {decision}", decision.verdict));
+    }
+
+    #[test]
+    fn deny_comes_before_ask_and_ask_before_allow() {
+        check(
+            "fs_read",
+            "mail_send",
+            20,
+            expect![[
+                r#"Allow: allowed by the rule from "fs*" to "*" in flows: 20 bytes of fs.read (call 1) go to mail.send"#
+            ]],
+        );
+        check(
+            "fs_read",
+            "mail_send",
+            30,
+            expect![[
+                r#"Ask: needs approval by the rule from "fs" to "mail_*" in flows: 30 bytes of fs.read (call 1) go to mail.send"#
+            ]],
+        );
+        check(
+            "fs_list",
+            "mail_send",
+            30,
+            expect![[
+                r#"Deny: denied by the rule from "fs_list" to "label:outside" in flows: 30 bytes of fs.list (call 1) go to mail.send"#
+            ]],
+        );
+        check(
+            "fs_list",
+            "log_add",
+            30,
+            expect![[
+                r#"Allow: allowed by the rule from "fs*" to "*" in flows: 30 bytes of fs.list (call 1) go to log.add"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn labelled_data_stays_among_its_like_without_a_rule() {
+        check(
+            "crm_get",
+            "log_add",
+            20,
+            expect![[
+                r#"Ask: needs approval: crm_get is labelled "private" and log_add is not: 20 bytes of crm.get (call 1) go to log.add"#
+            ]],
+        );
+        check(
+            "crm_get",
+            "archive_put",
+            20,
+            expect![
+                "Allow: allowed: no rule over flows is in the way: 20 bytes of crm.get (call 1) go to archive.put"
+            ],
+        );
+        check(
+            "log_secret",
+            "crm_get",
+            20,
+            expect![[
+                r#"Ask: needs approval: log_secret is labelled "secret" and crm_get is not: 20 bytes of log.secret (call 1) go to crm.get"#
+            ]],
+        );
+        check(
+            "log_read",
+            "crm_get",
+            20,
+            expect![
+                "Allow: allowed: no rule over flows is in the way: 20 bytes of log.read (call 1) go to crm.get"
+            ],
+        );
+    }
+
+    #[test]
+    fn what_matches_nothing_is_told() {
+        let tools = ["fs_read", "crm_get", "mail_send"].map(side);
+        let unmatched = rules().unmatched(&tools).join("\n");
+        expect![[r#"
+            the rule from "fs_list" to "label:outside" in flows matches nothing: from "fs_list": there is no such server or tool
+            label "private" of "archive_*" in toolLabels is on no tool
+            label "secret" of "log_secret" in toolLabels is on no tool"#]].assert_eq(&unmatched);
+    }
+}

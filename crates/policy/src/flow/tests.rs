@@ -1,0 +1,194 @@
+//! Copies are found, in every form that is promised, and nothing else is.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::finding::Seen;
+use super::scan::{LONG, MIN_PIECE_IN_LONG};
+use super::*;
+
+fn side(function: &str) -> Side {
+    let (server, tool) = function.split_once('_').expect("server_tool");
+    Side::new(function, server, tool)
+}
+
+/// What is found in `arguments` for `mail_send`, when `results` came before.
+fn inspect(results: &[(&str, serde_json::Value)], arguments: &serde_json::Value) -> Vec<Finding> {
+    let mut flows = Flows::default();
+    for (ordinal, (from, result)) in results.iter().enumerate() {
+        flows.learn(side(from), ordinal + 1, &result.to_string());
+    }
+    flows.inspect(&side("mail_send"), &arguments.to_string(), "")
+}
+
+fn show(findings: &[Finding]) -> String {
+    let show = |finding: &Finding| match &finding.seen {
+        Seen::Copied(copied) => {
+            format!(
+                "{finding}, {:?} in {} pieces: {:?}",
+                copied.encoding, copied.pieces, copied.piece
+            )
+        }
+        Seen::NotCompared(_) => finding.to_string(),
+    };
+    findings.iter().map(show).collect::<Vec<_>>().join("\n")
+}
+
+const SECRET: &str = "Quarterly revenue fell by 12 percent";
+
+#[track_caller]
+fn check(result: serde_json::Value, arguments: serde_json::Value, expected: expect_test::Expect) {
+    expected.assert_eq(&show(&inspect(&[("crm_get", result)], &arguments)));
+}
+
+#[test]
+fn forms() {
+    use expect_test::expect;
+    let result = json!({ "rows": [{ "note": SECRET, "id": 4_915_112 }] });
+    check(
+        result.clone(),
+        json!({ "text": format!("see: {SECRET}!") }),
+        expect![[
+            r#"36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by 12 percent""#
+        ]],
+    );
+    check(
+        result.clone(),
+        json!({ "text": SECRET.to_uppercase().replace(' ', "\n  ") }),
+        expect![[
+            r#"36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "QUARTERLY REVENUE FELL BY 12 PERCENT""#
+        ]],
+    );
+    check(
+        result.clone(),
+        json!({ "text": STANDARD.encode(SECRET) }),
+        expect![[
+            r#"36 bytes of crm.get (call 1) go to mail.send, Base64 in 1 pieces: "Quarterly revenue fell by 12 percent""#
+        ]],
+    );
+    check(
+        result.clone(),
+        json!({ "text": "q=Quarterly%20revenue%20fell%20by" }),
+        expect![[
+            r#"25 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by""#
+        ]],
+    );
+    check(
+        result.clone(),
+        json!({ "text": "q=Quarterly+revenue+fell+by" }),
+        expect![[
+            r#"25 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by""#
+        ]],
+    );
+    check(
+        result.clone(),
+        json!({ "text": result.to_string() }),
+        expect![[
+            r#"43 bytes of crm.get (call 1) go to mail.send, Text in 2 pieces: "Quarterly revenue fell by 12 percent""#
+        ]],
+    );
+    check(
+        result.clone(),
+        json!({ "id": 4_915_112 }),
+        expect![[r#"7 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: "4915112""#]],
+    );
+    check(
+        result.clone(),
+        json!({ "id": "no. 4915112." }),
+        expect![[r#"7 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: "4915112""#]],
+    );
+    check(
+        result,
+        json!({ "id": 49_151_120, "text": "Quarterly reven" }),
+        expect![[r#""#]],
+    );
+}
+
+/// Text of words, which is unlike any other such text.
+fn words() -> impl Strategy<Value = String> {
+    proptest::collection::vec("[a-zA-Z0-9\u{e9}\u{4e16}\\\\\"/%&.:;=-]{2,9}", 8..40)
+        .prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #[test]
+    fn every_copy_is_found_in_every_form(
+        text in words(),
+        start in 0_usize..40,
+        length in 30_usize..80,
+        before in "[0-9:, ]{0,40}",
+        after in "[0-9:, ]{0,40}",
+        form in 0..9,
+    ) {
+        let characters: Vec<char> = text.chars().collect();
+        let start = start.min(characters.len() - 20);
+        let piece: String = characters[start..].iter().take(length).collect();
+        let piece = piece.trim();
+        prop_assume!(piece.chars().filter(|c| c.is_alphanumeric()).count() >= 20);
+        // What would be decoded has another form then.
+        prop_assume!(!text.contains('%') || form != 6);
+        let url = |text: &str| url_encoded(text);
+        let encoded = match form {
+            0 => piece.to_owned(),
+            1 => piece.to_ascii_uppercase().replace(' ', "\n\t "),
+            2 => STANDARD.encode(piece),
+            3 => URL_SAFE_NO_PAD.encode(format!("{after}{piece}{before}")),
+            4 => serde_json::to_string(&json!({ "a": piece })).expect("JSON"),
+            5 => url(piece),
+            6 => url(piece).replace("%20", "+"),
+            7 => format!("x{}", STANDARD.encode(piece)),
+            _ => url(&serde_json::to_string(&json!([piece, piece])).expect("JSON")),
+        };
+        let arguments = json!({ "body": format!("{before} {encoded} {after}") });
+        let found = inspect(&[("crm_get", json!({ "note": text }))], &arguments);
+        prop_assert_eq!(found.len(), 1, "{} in {}", piece, arguments);
+    }
+
+    #[test]
+    fn a_short_piece_is_found_at_every_place_of_long_arguments(
+        start in 0_usize..400, place in 0_usize..200,
+    ) {
+        let text: String = (0..500_u32).map(noise).collect();
+        let piece = &text[start..start + MIN_PIECE_IN_LONG];
+        let padding = ". ".repeat(LONG / 2) + &"-".repeat(place);
+        let arguments = json!({ "body": format!("{padding}{piece}{padding}") });
+        let found = inspect(&[("crm_get", json!(text))], &arguments);
+        prop_assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn other_text_is_no_finding(text in words(), other in "[A-Z]{3,9}( [A-Z]{3,9}){5,40}") {
+        // Without a letter in common but in case.
+        let other: String = other.chars().map(|c| if "AEIOU".contains(c) { '_' } else { c }).collect();
+        let found = inspect(&[("crm_get", json!(text))], &json!({ "body": other }));
+        prop_assert_eq!(found, vec![]);
+    }
+
+    #[test]
+    fn any_text_is_taken(result in "\\PC{0,200}", arguments in "\\PC{0,200}") {
+        let mut flows = Flows::new(&arguments);
+        flows.learn(side("crm_get"), 1, &result);
+        flows.learn(side("crm_list"), 2, &json!([result, arguments]).to_string());
+        flows.inspect(&side("mail_send"), &arguments, &result);
+        flows.inspect(&side("mail_send"), &json!({ "a": result }).to_string(), "");
+    }
+}
+
+fn url_encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+/// A letter that looks drawn by lot.
+fn noise(place: u32) -> char {
+    let mixed = place.wrapping_add(1).wrapping_mul(0x9E37_79B9);
+    let mixed = (mixed ^ (mixed >> 15)).wrapping_mul(0x85EB_CA6B);
+    char::from(b'a' + u8::try_from((mixed >> 24) % 26).unwrap_or(0))
+}
