@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callgate_policy::flow::Finding;
 use callgate_policy::{Decision, Definition};
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -76,6 +77,8 @@ pub struct Question {
     pub arguments: String,
     /// Why it is asked.
     pub decision: Decision,
+    /// Other servers' data in the arguments, each with its longest piece.
+    pub flows: Vec<Finding>,
     /// Where the script calls, if that is known. The worker's word: a worker
     /// that a script took over can name another line.
     pub line: Option<ScriptLine>,

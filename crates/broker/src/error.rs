@@ -245,6 +245,19 @@ pub enum CallError {
         /// harm: it is read-only or idempotent by its annotations.
         retryable: bool,
     },
+    /// The call was made, and a reviewer of the host's keeps its result from the
+    /// script.
+    #[error("the result of {function} is withheld: {reason}")]
+    Kept {
+        /// The server's name.
+        server: String,
+        /// The tool's own name.
+        tool: String,
+        /// The generated function name.
+        function: String,
+        /// Why, in the reviewer's words.
+        reason: String,
+    },
     /// The call was not sent.
     #[error("{function} was not called: {ruling}{}", advice(function, ruling))]
     Denied {

@@ -18,6 +18,7 @@ use crate::ask::{Answer, Asker, Changed, Done, Question, ScriptLine};
 use crate::keep::Keep;
 use crate::ledger::{Ledger, LedgerLine, Outcome};
 use crate::options::Place;
+use crate::review::{Findings, Reviews};
 use crate::ruling::Ruling;
 use crate::setup::{LineText, RunSetup};
 use crate::target::Target;
@@ -28,6 +29,7 @@ pub(crate) struct Judge {
     asker: Arc<dyn Asker>,
     keep: Option<Arc<dyn Keep>>,
     lines: Option<LineText>,
+    reviews: Arc<Reviews>,
     /// How many questions have been answered.
     answered: AtomicU64,
     /// Held while somebody is asked, so that questions come one at a time and
@@ -46,10 +48,11 @@ pub(crate) struct Case<'a> {
     /// The same as text.
     pub(crate) text: &'a str,
     pub(crate) place: Option<Place>,
+    pub(crate) findings: &'a Findings,
 }
 
 impl Judge {
-    pub(crate) fn new(setup: RunSetup) -> Self {
+    pub(crate) fn new(setup: RunSetup, reviews: Arc<Reviews>) -> Self {
         let authority = Authority::new(setup.rules, setup.session);
         for grant in setup.grants {
             authority.grant(grant, Scope::Run);
@@ -59,6 +62,7 @@ impl Judge {
             asker: setup.asker,
             keep: setup.keep,
             lines: setup.lines,
+            reviews,
             answered: AtomicU64::new(0),
             refusals: Mutex::default(),
         }
@@ -67,6 +71,21 @@ impl Judge {
     /// Decides one call without asking anybody; a use that rules or grants
     /// count is taken.
     pub(crate) fn take(&self, case: &Case<'_>) -> Decision {
+        let review = self.reviews.decide(case.findings);
+        match review {
+            Some(denied) if denied.verdict == Verdict::Deny => denied,
+            Some(asked) => {
+                let decision = self.authorize(case);
+                match decision.verdict {
+                    Verdict::Allow => asked,
+                    Verdict::Ask | Verdict::Deny => decision,
+                }
+            }
+            None => self.authorize(case),
+        }
+    }
+
+    fn authorize(&self, case: &Case<'_>) -> Decision {
         let target = case.target;
         self.authority.take(&CallFacts {
             function: &target.function,
@@ -89,7 +108,14 @@ impl Judge {
         let before = self.answered.load(Ordering::Acquire);
         let mut refusals = self.refusals.lock().await;
         // Somebody may have granted it while this call waited for its turn.
-        let decision = self.take(case);
+        let decision = match &decision.because {
+            // The call itself may be made, and that is counted already.
+            Because::Flow(_) | Because::Reviewer(_) => match self.reviews.decide(case.findings) {
+                Some(decision) => decision,
+                None => return Ruling::passed(decision),
+            },
+            _ => self.take(case),
+        };
         if decision.verdict != Verdict::Ask {
             return Ruling::by_rules(decision);
         }
@@ -102,12 +128,18 @@ impl Judge {
         let question = self.question(case, &decision, ledger);
         let answer = self.asker.ask(question).await;
         let number = self.answered.fetch_add(1, Ordering::AcqRel) + 1;
+        if matches!(answer, Answer::Run | Answer::Session | Answer::Always) {
+            self.reviews.pass(case.findings);
+        }
+        // That these data may go there says nothing of the function's other
+        // calls.
+        let of_data = matches!(decision.because, Because::Flow(_) | Because::Reviewer(_));
         match answer {
-            Answer::Once | Answer::Nobody => {}
             Answer::Deny => refusals.note(number, case),
-            Answer::Run => self.authority.grant(grant(case.target), Scope::Run),
-            Answer::Session => self.authority.grant(grant(case.target), Scope::Session),
-            Answer::Always => self.keep(grant(case.target)).await,
+            Answer::Run if !of_data => self.authority.grant(grant(case.target), Scope::Run),
+            Answer::Session if !of_data => self.authority.grant(grant(case.target), Scope::Session),
+            Answer::Always if !of_data => self.keep(grant(case.target)).await,
+            _ => {}
         }
         Ruling {
             decision,
@@ -157,6 +189,7 @@ impl Judge {
             line,
             done: done(&ledger.snapshot()),
             changed,
+            flows: case.findings.flows.clone(),
             keeps_in: self.keep.as_ref().map(|keep| keep.place()),
         }
     }

@@ -104,6 +104,11 @@ pub enum Outcome {
     Withheld,
     /// It was not sent, in a dry run: the script got a recorded result.
     Recorded,
+    /// It gave a result that a reviewer kept from the script.
+    Kept {
+        /// At most 300 bytes of why.
+        reason: String,
+    },
     /// The run ended, or the caller gave up, before the answer.
     Cancelled,
 }
@@ -112,6 +117,12 @@ impl Outcome {
     pub(crate) fn tool_error(message: &str) -> Self {
         Self::ToolError {
             message: cut(message),
+        }
+    }
+
+    pub(crate) fn kept(reason: &str) -> Self {
+        Self::Kept {
+            reason: cut(reason),
         }
     }
 

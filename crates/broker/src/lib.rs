@@ -48,6 +48,7 @@ mod options;
 mod patience;
 mod process;
 mod refusal;
+mod review;
 mod ruling;
 mod run;
 mod secrets;
@@ -77,6 +78,7 @@ pub use journal::{
 pub use keep::Keep;
 pub use ledger::{LedgerLine, Outcome};
 pub use options::{CallOptions, Place};
+pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;
 pub use run::Run;
 pub use setup::{LineText, RunSetup};

@@ -26,6 +26,14 @@ impl Ruling {
         }
     }
 
+    /// What was asked about somebody let pass meanwhile, for the run.
+    pub(crate) fn passed(decision: Decision) -> Self {
+        Self {
+            decision,
+            answer: Some(Answer::Run),
+        }
+    }
+
     /// Whether the call may go.
     pub fn allows(&self) -> bool {
         match self.decision.verdict {
@@ -54,6 +62,8 @@ impl Ruling {
             return None;
         }
         Some(match &self.decision.because {
+            Because::Flow(_) => "allow it under flows".to_owned(),
+            Because::Reviewer(_) => return None,
             // A rule that asks comes before those that allow.
             Because::Rule(_) => format!("allow it for a run with --allow {function}"),
             _ => format!("allow it with --allow {function}, or under permissions.allow"),

@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::judge::{Case, Judge};
 use crate::ledger::{Entry, Ledger, LedgerLine, MAX_LINES, Outcome};
 use crate::options::CallOptions;
+use crate::review::Reviews;
 use crate::ruling::Ruling;
 use crate::setup::RunSetup;
 use crate::shape::{Shaped, shape};
@@ -32,6 +33,7 @@ pub struct Run {
 struct Inner {
     broker: Broker,
     judge: Judge,
+    reviews: Arc<Reviews>,
     dry_run: Option<Arc<DryRun>>,
     withheld: WithheldCalls,
     ledger: Ledger,
@@ -40,14 +42,21 @@ struct Inner {
 
 impl Run {
     pub(crate) fn new(broker: Broker, setup: RunSetup) -> Self {
+        let reviews = Arc::new(Reviews::new(
+            Arc::clone(&setup.flows),
+            setup.reviewers.clone(),
+            setup.script.as_deref(),
+            broker.servers().len(),
+        ));
         Self {
             inner: Arc::new(Inner {
                 broker,
+                reviews: Arc::clone(&reviews),
                 dry_run: setup.dry_run.clone(),
                 withheld: WithheldCalls::default(),
                 caller: setup.caller.clone(),
                 ledger: Ledger::new(setup.journal.clone()),
-                judge: Judge::new(setup),
+                judge: Judge::new(setup, reviews),
             }),
         }
     }
@@ -111,13 +120,15 @@ impl Run {
             return fail(entry, code::CONNECTION_CLOSED, &message, false);
         };
 
-        entry.reviewed(&text, Vec::new());
+        let findings = self.inner.reviews.arguments(&target, &text).await;
+        entry.reviewed(&text, findings.records());
         let case = Case {
             target: &target,
             trusted: server.trusted(),
             arguments: &arguments,
             text: &text,
             place: options.place,
+            findings: &findings,
         };
         let ruling = match &self.inner.dry_run {
             // Nobody is asked about a call that is not made.
@@ -164,6 +175,9 @@ impl Run {
                 });
             }
             Err((Failure::Refused(error), _)) => {
+                // A script can read these, too.
+                let said = serde_json::json!([&error.message, &error.data]).to_string();
+                self.inner.reviews.learn(&target, entry.ordinal(), &said);
                 let code = i64::from(error.code.0);
                 entry.close(Outcome::protocol_error(code, &error.message), None);
                 return Err(CallError::Protocol {
@@ -189,7 +203,27 @@ impl Run {
                 return fail(entry, code, &said, retryable);
             }
         };
-        match shape(&result, target.has_output_schema) {
+        let shaped = shape(&result, target.has_output_schema);
+        let text = match &shaped {
+            Shaped::Value(value) => Some(value.get()),
+            Shaped::Failed { .. } => Some(result.get()),
+            Shaped::InputRequired | Shaped::Malformed(_) => None,
+        };
+        if let Some(text) = text {
+            let reviews = &self.inner.reviews;
+            let refused = reviews.result(&target, case.text, &findings, text).await;
+            if let Some(reason) = refused {
+                entry.close(Outcome::kept(&reason), Some(text));
+                return Err(CallError::Kept {
+                    server: target.server,
+                    tool: target.tool,
+                    function: target.function,
+                    reason,
+                });
+            }
+            reviews.learn(&target, entry.ordinal(), text);
+        }
+        match shaped {
             Shaped::Value(value) => {
                 entry.close(Outcome::Ok, Some(value.get()));
                 Ok(value)

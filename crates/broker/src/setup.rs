@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use callgate_policy::flow::FlowRules;
 use callgate_policy::{Grant, Rules, SessionGrants};
 
 use crate::ask::Asker;
@@ -10,6 +11,7 @@ use crate::caller::Caller;
 use crate::dry_run::DryRun;
 use crate::journal::Journal;
 use crate::keep::Keep;
+use crate::review::Reviewer;
 
 /// The text of a script's line by its number, counted from 1.
 pub type LineText = Arc<dyn Fn(u32) -> Option<String> + Send + Sync>;
@@ -36,6 +38,12 @@ pub struct RunSetup {
     /// Where its ledger is written to, line by line. Default: nowhere, so that
     /// it is in the report alone.
     pub journal: Option<Arc<Journal>>,
+    /// The script itself: what it says is no server's data. Default: not known.
+    pub script: Option<Arc<str>>,
+    /// The rules over data that goes from one server to another. Default: none.
+    pub flows: Arc<FlowRules>,
+    /// Who looks at arguments and results besides. Default: nobody.
+    pub reviewers: Vec<Arc<dyn Reviewer>>,
     /// That only calls which read are made. Default: every call is.
     pub dry_run: Option<Arc<DryRun>>,
     /// What can be done for servers while they work on its calls. Default:
@@ -54,6 +62,9 @@ impl RunSetup {
             keep: None,
             lines: None,
             journal: None,
+            script: None,
+            flows: Arc::default(),
+            reviewers: Vec::new(),
             dry_run: None,
             caller: None,
         }

@@ -271,6 +271,11 @@ fn thrown(function: &str, error: CallError) -> Thrown {
             shown,
             denied(function, &server, &ruling),
         ),
+        CallError::Kept { server, reason, .. } => (
+            ErrorClass::Denied,
+            shown,
+            json!({ "tool": function, "server": server, "because": reason }),
+        ),
         CallError::DryRun {
             server, decision, ..
         } => (

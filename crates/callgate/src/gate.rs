@@ -3,6 +3,7 @@
 
 mod authority;
 mod call;
+mod review;
 
 pub use call::{CallRequest, Called};
 
@@ -13,9 +14,10 @@ use std::time::Instant;
 
 use callgate_broker::{
     Asker, Broker, CallError, Caller, Journal, JournalError, JournalOptions, Keep, NobodyToAsk,
-    Root, ServerSpec, ServerState, Status, Transport,
+    Reviewer, Root, ServerSpec, ServerState, Status, Transport,
 };
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
+use callgate_policy::flow::FlowRules;
 use callgate_policy::{Hints, KnownTool, Rules, SessionGrants, Verdict};
 use callgate_rust_types::RustTypes;
 use callgate_sandbox::{Job, Launcher, LauncherOptions, Stretch, WorkerProgram};
@@ -46,6 +48,8 @@ pub struct Gate {
     limits: Limits,
     roots: Vec<Root>,
     asker: Arc<dyn Asker>,
+    flows: Arc<FlowRules>,
+    reviewers: Vec<Arc<dyn Reviewer>>,
     session: Arc<SessionGrants>,
     keep: Option<Arc<dyn Keep>>,
     journal: Option<Arc<Journal>>,
@@ -77,6 +81,8 @@ pub struct GateBuilder {
     limits: Limits,
     asker: Arc<dyn Asker>,
     caller: Option<Arc<dyn Caller>>,
+    flows: FlowRules,
+    reviewers: Vec<Arc<dyn Reviewer>>,
     keep: Option<Arc<dyn Keep>>,
     browser: Option<Browser>,
     ledger: Option<(PathBuf, JournalOptions)>,
@@ -95,6 +101,8 @@ impl Default for GateBuilder {
             limits: Limits::default(),
             asker: Arc::new(NobodyToAsk),
             caller: None,
+            flows: FlowRules::default(),
+            reviewers: Vec::new(),
             keep: None,
             browser: None,
             ledger: None,
@@ -118,6 +126,7 @@ impl GateBuilder {
             self.servers.push(server);
         }
         self.rules = config.permissions.clone();
+        self.flows = config.flows.clone();
         self.keep = Some(Arc::new(KeepInFile::new(config.path.clone())));
         self.ledger = config.ledger.file();
         self.limits = config.limits.over_defaults();
@@ -280,7 +289,8 @@ impl GateBuilder {
             input_schema: Some(&tool.definition.input_schema),
         });
         let unmatched = self.rules.unmatched(known, Timestamp::now());
-        let unmatched_rules = unmatched.iter().map(ToString::to_string).collect();
+        let mut unmatched_rules: Vec<String> = unmatched.iter().map(ToString::to_string).collect();
+        unmatched_rules.extend(review::unmatched(&self.flows, &catalog));
         Ok(Gate {
             broker,
             live: Arc::new(live),
@@ -289,6 +299,8 @@ impl GateBuilder {
             limits: self.limits,
             roots: self.roots,
             asker: self.asker,
+            flows: Arc::new(self.flows),
+            reviewers: self.reviewers,
             session: Arc::default(),
             keep: self.keep,
             journal,

@@ -47,9 +47,20 @@ mod roots;
 pub use callgate_broker::{
     Answer, Asker, CallError, Changed, Done, DryRun, EraSetting, Http, JournalError, JournalLine,
     JournalOptions, JournalReader, Keep, LedgerLine, NobodyToAsk, Origin, Outcome, Question,
-    Ruling, ScriptLine, ServerSpec, Source, SourceError, Stdio, Transport, Withheld, ask_with,
+    ResultReview, Review, Reviewed, Reviewer, Ruling, ScriptLine, ServerSpec, Source, SourceError,
+    Stdio, Transport, Withheld, ask_with,
 };
 pub use callgate_broker::{Caller, Elicit, NoCaller, Offers, Progress, Refusal, Root, Sample};
+
+/// Data on its way from one server to another, and the rules over it.
+pub mod flow {
+    pub use callgate_policy::Pattern;
+    pub use callgate_policy::flow::{
+        Copied, Encoding, Finding, FlowEnd, FlowReason, FlowRecord, FlowRule, FlowRules, FlowWhy,
+        MAX_PIECE, Seen, Side,
+    };
+}
+
 pub use callgate_policy::{
     Because, Decision, Definition, DefinitionHash, Grant, Leave, PatternError, Rules,
     SessionGrants, Verdict,

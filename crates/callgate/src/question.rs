@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use callgate_broker::{Changed, Done, Question};
+use callgate_policy::flow::{Encoding, Finding, MAX_PIECE, Seen};
 use similar::{ChangeTag, TextDiff};
 
 use crate::harmless::{harmless, one_line};
@@ -84,6 +85,9 @@ fn write(text: &mut String, question: &Question, shown: Shown) -> std::fmt::Resu
         Shown::Short => writeln!(text, "  arguments: {}", shortened(&arguments))?,
         Shown::Whole => writeln!(text, "  arguments: {arguments}")?,
     }
+    for flow in &question.flows {
+        write_flow(text, flow)?;
+    }
     if !question.done.is_empty() {
         writeln!(text, "  so far in this run: {}", done(&question.done))?;
     }
@@ -91,6 +95,20 @@ fn write(text: &mut String, question: &Question, shown: Shown) -> std::fmt::Resu
         write_change(text, changed, shown)?;
     }
     Ok(())
+}
+
+/// Whose data the arguments carry, with the longest piece of it.
+fn write_flow(text: &mut String, flow: &Finding) -> std::fmt::Result {
+    let said = one_line(&flow.to_string(), usize::MAX);
+    let Seen::Copied(copied) = &flow.seen else {
+        return writeln!(text, "  data: {said}");
+    };
+    let encoding = match copied.encoding {
+        Encoding::Base64 => " in base64",
+        _ => "",
+    };
+    let piece = one_line(&copied.piece, MAX_PIECE);
+    writeln!(text, "  data: {said}{encoding}: {piece}")
 }
 
 fn first_line(text: &str) -> Option<&str> {

@@ -7,5 +7,6 @@ mod changing;
 mod decisions;
 mod http;
 mod processes;
+mod review;
 mod starting;
 mod support;

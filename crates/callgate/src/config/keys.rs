@@ -20,6 +20,8 @@ pub(super) const TOP: Keys = Keys {
         "check",
         "ledger",
         "roots",
+        "flows",
+        "toolLabels",
     ],
     others: &[
         (
@@ -43,6 +45,7 @@ pub(super) const SERVER: Keys = Keys {
         "oauth",
         "disabled",
         "trusted",
+        "labels",
         "protocol",
         "startTimeout",
         "callTimeout",
@@ -114,6 +117,12 @@ pub(super) const OAUTH: Keys = Keys {
 /// Keys of `permissions`.
 pub(super) const PERMISSIONS: Keys = Keys {
     ours: &["allow", "ask", "deny"],
+    others: &[],
+};
+
+/// Keys of a rule in `flows`.
+pub(super) const FLOW: Keys = Keys {
+    ours: &["from", "to", "minBytes", "action"],
     others: &[],
 };
 

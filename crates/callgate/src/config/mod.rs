@@ -12,6 +12,7 @@ mod amend;
 mod error;
 mod expand;
 mod find;
+mod flows;
 mod insert;
 mod keys;
 mod oauth;
@@ -30,6 +31,7 @@ use std::time::Duration;
 
 use callgate_broker::{JournalOptions, Root, ServerSpec};
 use callgate_policy::Rules;
+use callgate_policy::flow::FlowRules;
 use callgate_sandbox::Limits;
 
 use crate::CheckMode;
@@ -53,6 +55,8 @@ pub struct Config {
     pub disabled: Vec<String>,
     /// The rules of `permissions`.
     pub permissions: Rules,
+    /// The rules of `flows`, and the labels of servers and tools.
+    pub flows: FlowRules,
     /// The limits the file sets.
     pub limits: LimitsConfig,
     /// How scripts are type-checked.

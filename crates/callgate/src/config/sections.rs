@@ -4,12 +4,14 @@
 use std::path::Path;
 
 use callgate_policy::Rules;
+use callgate_policy::flow::FlowRules;
 use jsonc_parser::ast::{Object, ObjectProp};
 use jsonc_parser::common::{Range, Ranged as _};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::error::{ConfigError, ConfigErrorKind};
 use super::expand::Variables;
+use super::flows;
 use super::reader::{Reader, name_range};
 use super::server::{self, Entry};
 use super::units::{parse_bytes, parse_duration};
@@ -57,6 +59,7 @@ pub(super) fn read(
         servers: Vec::new(),
         disabled: Vec::new(),
         permissions: Rules::default(),
+        flows: FlowRules::default(),
         limits: LimitsConfig::default(),
         check: CheckConfig::default(),
         ledger: LedgerConfig::default(),
@@ -112,6 +115,8 @@ fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
             "check" => check(reader, property, config),
             "ledger" => ledger(reader, property, config),
             "roots" => config.roots = roots::read(reader, property),
+            "flows" => flows::flows(reader, property, &mut config.flows),
+            "toolLabels" => flows::tool_labels(reader, property, &mut config.flows),
             // "$schema" is for editors.
             _ => {}
         }
@@ -132,6 +137,7 @@ fn servers(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Conf
             );
             continue;
         }
+        flows::server_labels(reader, property, &mut config.flows);
         match server::read(reader, property) {
             Some(Entry::Enabled(server)) => config.servers.push(*server),
             Some(Entry::Disabled(name)) => config.disabled.push(name),

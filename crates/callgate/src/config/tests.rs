@@ -11,6 +11,7 @@ use super::*;
 mod amend;
 mod credentials;
 mod files;
+mod flows;
 mod permissions;
 mod roots;
 mod servers;
@@ -56,6 +57,9 @@ fn check_as(name: &str, text: &str, expected: Expect) {
             }
             for rule in config.permissions.iter() {
                 writeln!(out, "{:?} {rule}", rule.effect).unwrap();
+            }
+            if config.flows != FlowRules::default() {
+                writeln!(out, "{:#?}", config.flows).unwrap();
             }
             if config.limits != LimitsConfig::default() {
                 writeln!(out, "{:#?}", config.limits).unwrap();
@@ -268,7 +272,7 @@ fn keys_that_mean_nothing() {
         expect![[r#"
             callgate.json:1:3: unknown key "mcpservers" in the file; did you mean "mcpServers"?
             callgate.json:1:21: unknown key "limit" in the file; did you mean "limits"?
-            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check, ledger
+            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check, ledger, roots, flows, toolLabels
         "#]],
     );
     check(
@@ -302,7 +306,7 @@ fn keys_that_mean_nothing() {
         r#""commnad": "git", "colour": "red""#,
         expect![[r#"
             callgate.json:2:9: unknown key "commnad" in server "git"; did you mean "command"?
-            callgate.json:2:27: unknown key "colour" in server "git"; remove it, or use one of type, command, args, env, cwd, url, headers, oauth, disabled, trusted, protocol, startTimeout, callTimeout
+            callgate.json:2:27: unknown key "colour" in server "git"; remove it, or use one of type, command, args, env, cwd, url, headers, oauth, disabled, trusted, labels, protocol, startTimeout, callTimeout
         "#]],
     );
     check_server(

@@ -51,6 +51,8 @@ impl Gate {
         setup.session = Arc::clone(&self.session);
         setup.keep = self.keep.clone();
         setup.journal = self.journal.clone();
+        setup.flows = Arc::clone(&self.flows);
+        setup.reviewers.clone_from(&self.reviewers);
         setup
     }
 
@@ -66,6 +68,7 @@ impl Gate {
             setup.session = Arc::clone(session);
         }
         let source = Arc::clone(&request.source);
+        setup.script = Some(Arc::clone(&source));
         setup.lines = Some(Arc::new(move |line| {
             callgate_script::line(&source, line).map(str::to_owned)
         }));

@@ -189,8 +189,11 @@ fn threw(
 ) -> (Status, RunError) {
     // The class is the worker's word; what became of a call is the ledger's.
     let any = |outcome| calls.iter().any(|line| line.outcome == outcome);
+    let kept = |line: &LedgerLine| matches!(line.outcome, Outcome::Kept { .. });
     let (status, kind) = match exception.name.as_str() {
-        "McpDeniedError" if any(Outcome::Denied) => (Status::Denied, ErrorKind::Denied),
+        "McpDeniedError" if any(Outcome::Denied) || calls.iter().any(kept) => {
+            (Status::Denied, ErrorKind::Denied)
+        }
         "McpDryRunError" if any(Outcome::Withheld) => (Status::DryRun, ErrorKind::DryRun),
         _ => (Status::Failed, ErrorKind::Exception),
     };

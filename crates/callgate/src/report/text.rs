@@ -183,6 +183,9 @@ fn write_call(f: &mut fmt::Formatter<'_>, line: &LedgerLine) -> fmt::Result {
         }
         Outcome::TimedOut { limit_ms } => writeln!(f, "gave no answer within {limit_ms} ms"),
         Outcome::Denied => writeln!(f, "{}", line.decision),
+        Outcome::Kept { reason } => {
+            writeln!(f, "had its result withheld: {}", first_line(reason))
+        }
         Outcome::Withheld | Outcome::Recorded => writeln!(f, "was not made"),
         Outcome::Asking => writeln!(f, "was being asked about"),
         Outcome::InFlight => writeln!(f, "had no answer yet"),

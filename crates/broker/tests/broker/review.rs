@@ -1,0 +1,186 @@
+//! Data between servers, and reviewers of the host's.
+
+use std::sync::{Arc, Mutex};
+
+use callgate_broker::{
+    Answer, Asker, Broker, NobodyToAsk, ResultReview, Review, Reviewed, Reviewer, Run, RunSetup,
+    ask_with,
+};
+use callgate_policy::Verdict;
+use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules, Seen};
+use expect_test::{Expect, expect};
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, join_all};
+use serde_json::json;
+
+use crate::support::{allow_all, call, in_time, odd};
+
+const NOTE: &str = "Oberon, Puck and Titania";
+
+fn rules(action: Verdict) -> FlowRules {
+    let mut rules = FlowRules::default();
+    rules.push(FlowRule {
+        from: FlowEnd::parse("a").expect("an end"),
+        to: FlowEnd::parse("b").expect("an end"),
+        min_bytes: None,
+        action,
+    });
+    rules
+}
+
+async fn run_with(
+    flows: FlowRules,
+    asker: Arc<dyn Asker>,
+    reviewers: Vec<Arc<dyn Reviewer>>,
+) -> (Broker, Run) {
+    let named = |name: &str| {
+        let mut spec = odd("flaky");
+        spec.name = name.to_owned();
+        spec
+    };
+    let broker = Broker::start(["a", "b", "c"].map(named).into()).await;
+    let mut setup = RunSetup::new(allow_all(), asker);
+    setup.flows = Arc::new(flows);
+    setup.reviewers = reviewers;
+    let run = broker.run_with(setup);
+    (broker, run)
+}
+
+/// What the ledger says: outcome, decision and flows of each call.
+fn ledger(run: &Run) -> String {
+    let lines = run.ledger();
+    let line = |line: &callgate_broker::LedgerLine| {
+        let flows: Vec<String> = line
+            .flows
+            .iter()
+            .map(|flow| {
+                let end = |key: &str| flow[key].as_str().unwrap_or_default().to_owned();
+                format!("{} → {} {}", end("from"), end("to"), flow["bytes"])
+            })
+            .collect();
+        let outcome = serde_json::to_value(&line.outcome).expect("JSON");
+        let outcome = &outcome["outcome"];
+        format!("{} {outcome} {} {flows:?}", line.function, line.decision)
+    };
+    lines.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[track_caller]
+fn check(run: &Run, expected: Expect) {
+    expected.assert_eq(&ledger(run));
+}
+
+#[tokio::test]
+async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
+    in_time(async {
+        let (broker, run) = run_with(rules(Verdict::Deny), Arc::new(NobodyToAsk), vec![]).await;
+        call(&run, "a", "echo", json!({ "note": NOTE })).await;
+        call(&run, "b", "echo", json!({ "text": NOTE })).await;
+        call(&run, "c", "echo", json!({ "text": NOTE })).await;
+        call(&run, "b", "echo", json!({ "text": "nothing of it" })).await;
+        check(&run, expect![[r#"
+            a_echo "ok" allowed by rule "*" in permissions.allow []
+            b_echo "denied" denied by the rule from "a" to "b" in flows: 24 bytes of a.echo (call 1) go to b.echo ["a_echo → b_echo 24"]
+            c_echo "ok" allowed by rule "*" in permissions.allow ["a_echo → c_echo 24"]
+            b_echo "ok" allowed by rule "*" in permissions.allow []"#]]);
+        broker.shutdown().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_for_the_run_is_for_these_two_and_no_other() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let asker = ask_with({
+        let asked = Arc::clone(&asked);
+        move |question| {
+            let pieces = question.flows.iter().map(|flow| match &flow.seen {
+                Seen::Copied(copied) => format!("{flow}: {}", copied.piece),
+                _ => flow.to_string(),
+            });
+            let pieces: Vec<String> = pieces.collect();
+            asked.lock().expect("no panic").push(pieces.join("; "));
+            std::future::ready(Answer::Run)
+        }
+    });
+    in_time(async {
+        let mut rules = rules(Verdict::Ask);
+        rules.label_server("c", "private");
+        let (broker, run) = run_with(rules, asker, vec![]).await;
+        call(&run, "a", "echo", json!({ "note": NOTE })).await;
+        let calls = (0..10).map(|i| call(&run, "b", "echo", json!({ "text": NOTE, "i": i })));
+        join_all(calls).await;
+        call(&run, "c", "echo", json!({ "note": "another text of c's" })).await;
+        call(&run, "b", "echo", json!({ "text": "another text of c's" })).await;
+        broker.shutdown().await;
+    })
+    .await;
+    let asked = asked.lock().expect("no panic").join("\n");
+    expect![[r#"
+        24 bytes of a.echo (call 1) go to b.echo: Oberon, Puck and Titania
+        19 bytes of c.echo (call 12) go to b.echo: another text of c's"#]]
+    .assert_eq(&asked);
+}
+
+/// Denies, asks about and withholds what has a word in it.
+struct Words;
+
+impl Reviewer for Words {
+    fn review_arguments<'a>(&'a self, call: Reviewed<'a>) -> BoxFuture<'a, Review> {
+        let has = |word: &str| call.arguments.contains(word);
+        let review = match (has("deny"), has("ask")) {
+            (true, _) => Review::Deny("a word".to_owned()),
+            (_, true) => Review::Ask("another word".to_owned()),
+            _ => Review::Allow,
+        };
+        async move { review }.boxed()
+    }
+
+    fn review_result<'a>(
+        &'a self,
+        _: Reviewed<'a>,
+        result: &'a str,
+    ) -> BoxFuture<'a, ResultReview> {
+        let review = match result.contains("hide") {
+            true => ResultReview::Withhold("not for scripts".to_owned()),
+            false => ResultReview::Allow,
+        };
+        async move { review }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_reviewer_has_a_say_on_arguments_and_results() {
+    in_time(async {
+        let asker = Arc::new(NobodyToAsk);
+        let flows = FlowRules::default();
+        let (broker, run) = run_with(flows, asker, vec![Arc::new(Words)]).await;
+        let mut said = String::new();
+        for word in ["plain", "deny", "ask", "hide this note from everybody"] {
+            said += &call(&run, "a", "echo", json!({ "text": word })).await;
+            said += "\n";
+        }
+        // What the script did not get it cannot pass on.
+        call(
+            &run,
+            "b",
+            "echo",
+            json!({ "text": "hide this note from everybody" }),
+        )
+        .await;
+        expect![[r#"
+            {"text":"plain"}
+            Denied { server: "a", tool: "echo", function: "a_echo", ruling: Ruling { decision: Decision { verdict: Deny, because: Reviewer("a word") }, answer: None } }
+            Denied { server: "a", tool: "echo", function: "a_echo", ruling: Ruling { decision: Decision { verdict: Ask, because: Reviewer("another word") }, answer: Some(Nobody) } }
+            Kept { server: "a", tool: "echo", function: "a_echo", reason: "not for scripts" }
+        "#]].assert_eq(&said);
+        check(&run, expect![[r#"
+            a_echo "ok" allowed by rule "*" in permissions.allow []
+            a_echo "denied" denied by a reviewer: a word []
+            a_echo "denied" needs approval by a reviewer: another word, and there is nobody to ask []
+            a_echo "kept" allowed by rule "*" in permissions.allow []
+            b_echo "kept" allowed by rule "*" in permissions.allow []"#]]);
+        broker.shutdown().await;
+    })
+    .await;
+}

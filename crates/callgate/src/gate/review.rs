@@ -1,0 +1,38 @@
+//! What is looked at besides calls: data between servers, and what the host's
+//! own reviewers say.
+
+use std::sync::Arc;
+
+use callgate_broker::Reviewer;
+use callgate_catalog::Catalog;
+use callgate_policy::flow::{FlowRules, Side};
+
+use super::GateBuilder;
+
+impl GateBuilder {
+    /// The rules over data that goes from one server to another, and the labels
+    /// they speak of. Default: none, so every flow passes and is only recorded.
+    pub fn flow_rules(mut self, rules: FlowRules) -> Self {
+        self.flows = rules;
+        self
+    }
+
+    /// Adds a reviewer of arguments and results, in all runs and for calls
+    /// without a script. Default: none.
+    pub fn reviewer(mut self, reviewer: Arc<dyn Reviewer>) -> Self {
+        self.reviewers.push(reviewer);
+        self
+    }
+}
+
+/// What of the rules can match no tool.
+pub(super) fn unmatched(rules: &FlowRules, catalog: &Catalog) -> Vec<String> {
+    let tools = catalog.tools().iter();
+    let sides: Vec<Side> = tools
+        .map(|tool| {
+            let definition = &tool.definition;
+            Side::new(&tool.function, &definition.server, &definition.name)
+        })
+        .collect();
+    rules.unmatched(&sides)
+}

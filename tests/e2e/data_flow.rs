@@ -1,0 +1,171 @@
+//! Data of one server on its way to another, with other people's servers.
+
+use std::path::PathBuf;
+
+use callgate_tests::{Workbench, binary, real_servers};
+use rexpect::session::spawn_command;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const SECRET: &str = "the launch code for tomorrow is Oberon-Puck-Titania, do not share";
+
+/// What the file's text becomes on its way to the memory server.
+const READ: &str = "const answer: any = await fs_read_text_file({ path: PATH });
+const text: string = (typeof answer === 'string' ? answer : answer.content).trim();
+const note = (text: string, name = 'n') => memory_create_entities({ entities: [
+  { name, entityType: 'note', observations: [text] } ] });
+";
+
+struct Setting {
+    bench: Workbench,
+    folder: TempDir,
+}
+
+impl Setting {
+    /// A file with a secret, a server that reads it and one that stores things.
+    fn new(fs: Value, more: Value) -> Self {
+        let folder = TempDir::with_prefix("callgate-flow-").expect("a folder");
+        let path = folder.path().canonicalize().expect("a real path");
+        std::fs::write(path.join("secret.txt"), format!("{SECRET}\n")).expect("a file");
+        let node = |package: &str, argument: Option<&str>| {
+            let entry = real_servers()
+                .join("node/node_modules/@modelcontextprotocol")
+                .join(package)
+                .join("dist/index.js");
+            let all = [
+                Some(entry.display().to_string()),
+                argument.map(str::to_owned),
+            ];
+            let all: Vec<String> = all.into_iter().flatten().collect();
+            json!({ "command": "node", "args": all })
+        };
+        let mut files = node("server-filesystem", path.to_str());
+        for (key, value) in fs.as_object().into_iter().flatten() {
+            files[key] = value.clone();
+        }
+        let mut memory = node("server-memory", None);
+        memory["env"] = json!({ "MEMORY_FILE_PATH": path.join("memory.jsonl") });
+        let mut config = json!({
+            "mcpServers": { "fs": files, "memory": memory },
+            "permissions": { "allow": ["*"] },
+            "check": { "mode": "off" },
+        });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            config[key] = value.clone();
+        }
+        let bench = Workbench::with_config(config);
+        Self { bench, folder }
+    }
+
+    fn script(&self, rest: &str) -> String {
+        let path = self.folder.path().canonicalize().expect("a real path");
+        let path = json!(path.join("secret.txt")).to_string();
+        format!("{READ}{rest}").replace("PATH", &path)
+    }
+
+    fn report(&self, rest: &str) -> Value {
+        self.bench.report(&self.script(rest), &[])
+    }
+
+    fn stored(&self) -> String {
+        let file: PathBuf = self.folder.path().join("memory.jsonl");
+        std::fs::read_to_string(file).unwrap_or_default()
+    }
+}
+
+fn flows(action: &str) -> Value {
+    json!({ "flows": [{ "from": "fs", "to": "memory", "action": action }] })
+}
+
+#[test]
+fn a_denied_flow_reaches_no_server_in_any_form() {
+    let setting = Setting::new(json!({}), flows("deny"));
+    let report = setting.report(
+        "const forms = {
+           plain: text, upper: text.toUpperCase(), spaced: text.replaceAll(' ', '\\n  '),
+           within: `I heard that ${text}!`, base64: btoa(text), base64Within: btoa(`> ${text}`),
+           url: encodeURIComponent(text), form: String(new URLSearchParams({ q: text })),
+           json: JSON.stringify({ text: JSON.stringify(text) }), part: text.slice(16, 48),
+           short: text.slice(0, 10), reversed: [...text].reverse().join(''),
+         };
+         const out = {};
+         for (const [name, form] of Object.entries(forms)) {
+           try { await note(form); out[name] = 'sent'; } catch (error) { out[name] = error.name; }
+         }
+         return out;",
+    );
+    let denied = "McpDeniedError";
+    assert_eq!(
+        report["value"]["json"],
+        json!({
+            "plain": denied, "upper": denied, "spaced": denied, "within": denied,
+            "base64": denied, "base64Within": denied, "url": denied, "form": denied,
+            "json": denied, "part": denied,
+            // What transforms data or is too short passes.
+            "short": "sent", "reversed": "sent",
+        }),
+        "{report:#}"
+    );
+    assert!(!setting.stored().contains("Oberon"), "{}", setting.stored());
+    let line = &report["calls"][1];
+    assert_eq!(line["outcome"], "denied", "{line:#}");
+    assert_eq!(line["flows"][0]["from"], "fs_read_text_file", "{line:#}");
+    assert_eq!(line["flows"][0]["to"], "memory_create_entities");
+    assert_eq!(line["flows"][0]["bytes"], SECRET.len());
+    assert_eq!(line["flows"][0]["ordinal"], 1);
+    assert!(!report.to_string().contains("Titania"), "{report:#}");
+}
+
+#[test]
+fn an_allowed_flow_is_recorded() {
+    let setting = Setting::new(json!({}), json!({}));
+    let report = setting.report("await note(text);");
+    assert_eq!(report["status"], "completed", "{report:#}");
+    assert!(setting.stored().contains(SECRET));
+    assert_eq!(report["calls"][1]["flows"][0]["from"], "fs_read_text_file");
+    // What the script says itself is nobody's.
+    let report = setting.report(&format!("await note({SECRET:?});"));
+    assert_eq!(report["calls"][1]["flows"], Value::Null, "{report:#}");
+    // Nor is what goes back to where it came from.
+    let report = setting.report("await fs_search_files({ path: PATH, pattern: text });");
+    assert_eq!(report["calls"][1]["flows"], Value::Null, "{report:#}");
+}
+
+#[test]
+fn labelled_data_is_asked_about_without_a_rule() {
+    let setting = Setting::new(json!({ "labels": ["private"] }), json!({}));
+    let report = setting.report("await note(text);");
+    assert_eq!(report["status"], "denied", "{report:#}");
+    let message = report["error"]["message"].as_str().unwrap_or_default();
+    assert_eq!(
+        message,
+        "memory_create_entities was not called: needs approval: fs_read_text_file is labelled \
+         \"private\" and memory_create_entities is not: 65 bytes of fs.read_text_file (call 1) go \
+         to memory.create_entities, and there is nobody to ask; allow it under flows"
+    );
+}
+
+#[test]
+fn who_is_asked_sees_the_piece() {
+    let setting = Setting::new(json!({}), flows("ask"));
+    let script = setting.script(
+        "await note(btoa(text)); await note(text, 'second'); console.log('both', 'stored');",
+    );
+    setting.bench.write("script.ts", &script);
+    let mut command = std::process::Command::new(binary("callgate"));
+    command
+        .args(["run", "script.ts"])
+        .current_dir(setting.bench.path());
+    let mut session = spawn_command(command, Some(60_000)).expect("a terminal");
+    session
+        .exp_string(&format!(
+            "(call 1) go to memory.create_entities in base64: {SECRET}"
+        ))
+        .expect("the piece");
+    session.exp_string("[n] no: ").expect("the whole question");
+    // For this run: the second call is not asked about.
+    session.send_line("r").expect("answer");
+    session.exp_string("both stored").expect("both calls");
+    session.exp_eof().expect("the end");
+    assert!(setting.stored().contains(SECRET));
+}
