@@ -1,5 +1,5 @@
 //! What one call costs on each way to a server: by a bare rmcp client, through
-//! the gate without a script, and from a script. Each round takes the ways in
+//! the gate without a script, the same with a ledger on disk, and from a script. Each round takes the ways in
 //! turn, so that what disturbs the machine disturbs them all.
 //!
 //! `cargo xtask bench` builds what this needs and runs it. `CALLGATE_BENCH_ROUNDS`
@@ -23,7 +23,7 @@ const IN_TURN: u32 = 300;
 const AT_ONCE: u32 = 100;
 const BATCHES: u32 = 5;
 
-const WAYS: [Way; 3] = [Way::Bare, Way::Gate, Way::Script];
+const WAYS: [Way; 4] = [Way::Bare, Way::Gate, Way::Ledger, Way::Script];
 
 fn main() -> Result<()> {
     worker_main_if_requested();
@@ -52,6 +52,7 @@ fn main() -> Result<()> {
 enum Way {
     Bare,
     Gate,
+    Ledger,
     Script,
 }
 
@@ -60,6 +61,7 @@ impl Way {
         match self {
             Self::Bare => "bare rmcp client",
             Self::Gate => "gate, no script",
+            Self::Ledger => "and a ledger on disk",
             Self::Script => "from a script",
         }
     }
@@ -69,14 +71,17 @@ async fn compare(name: &str, server: Server, rounds: usize) -> Result<()> {
     // On a task of the runtime: the main thread is not one of its own, and a
     // call from there would wake another thread each time.
     let name = name.to_owned();
+    let folder = tempfile::TempDir::new()?;
     let measured = tokio::spawn(async move {
         let ends = Ends {
             bare: server.bare().await?,
-            gate: server.gate().await?,
+            gate: server.gate(None).await?,
+            ledger: server.gate(Some(folder.path().join("ledger"))).await?,
             server,
         };
         let measured = ends.rounds(rounds).await;
         ends.gate.shutdown().await;
+        ends.ledger.shutdown().await;
         let _ended = ends.bare.cancel().await;
         measured
     });
@@ -91,6 +96,7 @@ struct Ends {
     server: Server,
     bare: Bare,
     gate: Gate,
+    ledger: Gate,
 }
 
 impl Ends {
@@ -150,7 +156,11 @@ impl Ends {
         if way == Way::Bare {
             return call(&self.bare, "echo", arguments).await;
         }
-        self.gate.call("s_echo", to_raw_value(&arguments)?).await?;
+        let gate = match way {
+            Way::Ledger => &self.ledger,
+            _ => &self.gate,
+        };
+        gate.call("s_echo", to_raw_value(&arguments)?).await?;
         Ok(())
     }
 
@@ -170,7 +180,7 @@ impl Ends {
 
 /// The times of one call, by round, for each way.
 #[derive(Default)]
-struct Figures([Vec<f64>; 3]);
+struct Figures([Vec<f64>; 4]);
 
 impl Figures {
     fn push(&mut self, way: Way, time: Duration) {

@@ -102,7 +102,7 @@ async fn calls(name: &str, server: &Server) -> Result<()> {
 }
 
 async fn pairs_of_calls(server: &Server, script: &str, together: bool) -> Result<Pairs> {
-    let gate = server.gate().await?;
+    let gate = server.gate(None).await?;
     let bare = server.bare().await?;
     let mut pairs = Pairs::default();
     for _ in 0..15 {
@@ -129,7 +129,7 @@ async fn pairs_of_calls(server: &Server, script: &str, together: bool) -> Result
 /// the same isolate, and against the same call by a bare rmcp client.
 async fn big_result() -> Result<()> {
     let server = Server::odd("big");
-    let gate = server.gate().await?;
+    let gate = server.gate(None).await?;
     let bare = server.bare().await?;
     let script = format!(
         "const before = performance.now();

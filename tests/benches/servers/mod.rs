@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use callgate::{Gate, Limits, Rules, RunReport, ServerSpec, Status};
+use callgate::{Gate, JournalOptions, Limits, Rules, RunReport, ServerSpec, Status};
 use callgate_tests::{binary, profile_dir};
 use rmcp::ServiceExt as _;
 use rmcp::model::CallToolRequestParams;
@@ -52,8 +52,9 @@ impl Server {
         })
     }
 
-    /// A gate with this server, named `s`, which lets every call through.
-    pub async fn gate(&self) -> Result<Gate> {
+    /// A gate with this server, named `s`, which lets every call through, and
+    /// writes each to a ledger if there is one.
+    pub async fn gate(&self, ledger: Option<PathBuf>) -> Result<Gate> {
         let limits = Limits {
             script_time: Duration::from_secs(60),
             ..Limits::default()
@@ -62,6 +63,7 @@ impl Server {
         let gate = Gate::builder()
             .server(server)
             .rules(Rules::new(["*"], [], [])?)
+            .ledger(ledger.map(|file| (file, JournalOptions::default())))
             .limits(limits);
         Ok(gate.build().await?)
     }
