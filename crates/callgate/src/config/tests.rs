@@ -349,7 +349,7 @@ fn keys_of_other_clients_are_errors_in_our_file_and_warnings_in_a_shared_one() {
         callgate.json:6:7: key "alwaysAllow" in server "git" means nothing here; write the tools under "permissions", "allow"
         callgate.json:6:26: key "envFile" in server "git" means nothing here; write the variables under "env"
         callgate.json:6:45: key "gallery" in server "git" means nothing here; it is a note of VS Code
-        callgate.json:6:62: key "dev" in server "git" means nothing here; Callgate does not restart servers
+        callgate.json:6:62: key "dev" in server "git" means nothing here; Callgate restarts servers that end, not those whose files change
         callgate.json:6:73: key "trust" in server "git" means nothing here; write "trusted"
     "#]],
     );
@@ -387,7 +387,7 @@ fn keys_of_other_clients_are_errors_in_our_file_and_warnings_in_a_shared_one() {
             warning: .mcp.json:6:7: key "alwaysAllow" in server "git" means nothing here; write the tools under "permissions", "allow"
             warning: .mcp.json:6:26: key "envFile" in server "git" means nothing here; write the variables under "env"
             warning: .mcp.json:6:45: key "gallery" in server "git" means nothing here; it is a note of VS Code
-            warning: .mcp.json:6:62: key "dev" in server "git" means nothing here; Callgate does not restart servers
+            warning: .mcp.json:6:62: key "dev" in server "git" means nothing here; Callgate restarts servers that end, not those whose files change
             warning: .mcp.json:6:73: key "trust" in server "git" means nothing here; write "trusted"
         "#]],
     );
