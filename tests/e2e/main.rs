@@ -19,6 +19,7 @@ mod limits;
 mod live;
 mod logins;
 mod odd_servers;
+mod other_sdks;
 mod positions;
 mod questions;
 mod real_servers;
