@@ -4,6 +4,7 @@ mod call_options;
 mod canaries;
 mod check;
 mod cli;
+mod conformance;
 mod data_flow;
 mod demo;
 mod dry_run;

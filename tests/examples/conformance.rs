@@ -1,0 +1,135 @@
+//! The client under test of the official conformance suite: a host program
+//! that connects to the suite's server and calls the tools it finds.
+//!
+//! The suite hands over the server's URL as the last argument, the scenario's
+//! name in `MCP_CONFORMANCE_SCENARIO`, and what else the scenario needs as JSON
+//! in `MCP_CONFORMANCE_CONTEXT`. Which revision to speak is found out, as it is
+//! with any server.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use callgate::auth::{Browser, Grant, OAuth, OpenUrl, TokenPlace};
+use callgate::{CallError, Gate, Http, Rules, ServerSpec, Source, Transport};
+use callgate_broker::{Caller, Elicit, Offers, Refusal};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// A scenario whose server has a list of tools, and none of them.
+const LIST_ONLY: &str = "json-schema-ref-no-deref";
+/// The client that the suite takes for one with a metadata document.
+const CLIENT_METADATA: &str = "https://conformance-test.local/client-metadata.json";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(host())
+}
+
+async fn host() -> Result<(), Box<dyn Error>> {
+    let url = std::env::args().next_back().ok_or("no URL")?;
+    let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO")?;
+    let context = match std::env::var("MCP_CONFORMANCE_CONTEXT") {
+        Ok(text) => serde_json::from_str(&text)?,
+        Err(_) => Value::Null,
+    };
+    let transport = Transport::Http(Http {
+        url,
+        oauth: Some(oauth(&scenario, &context)),
+        ..Http::default()
+    });
+    let mut server = ServerSpec::new("suite", transport);
+    server.caller = Arc::new(Agreeing);
+    let gate = Gate::builder()
+        .server(server)
+        .rules(Rules::new(["suite_*"], [], [])?)
+        .build()
+        .await?;
+    let outcome = call_all(&gate, &scenario, &context).await;
+    gate.shutdown().await;
+    outcome
+}
+
+/// How to log in: as the client that the scenario has registered, if any.
+fn oauth(scenario: &str, context: &Value) -> OAuth {
+    let text = |name: &str| context[name].as_str().map(str::to_owned);
+    OAuth {
+        client_id: text("client_id"),
+        client_secret: text("client_secret").map(Source::text),
+        client_metadata_url: Some(CLIENT_METADATA.to_owned()),
+        grant: if scenario.starts_with("auth/client-credentials") {
+            Grant::ClientCredentials
+        } else {
+            Grant::AuthorizationCode
+        },
+        place: TokenPlace::File,
+        browser: Some(Browser(Arc::new(Follows))),
+        ..OAuth::default()
+    }
+}
+
+/// Calls each tool that is offered: those that must not be called are not.
+async fn call_all(gate: &Gate, scenario: &str, context: &Value) -> Result<(), Box<dyn Error>> {
+    if let Some(server) = gate.unavailable().first() {
+        return Err(server.reason.clone().into());
+    }
+    if scenario == LIST_ONLY {
+        return Ok(());
+    }
+    for tool in gate.tools() {
+        let arguments = arguments(&tool.tool, context).to_string();
+        let called = gate.call(&tool.function, RawValue::from_string(arguments)?);
+        match called.await {
+            Ok(_) => {}
+            // Some scenarios are about tools that fail.
+            Err(CallError::Tool { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// What to call a tool with: what the scenario says, else what fits all others.
+fn arguments(tool: &str, context: &Value) -> Value {
+    let named = context["toolCalls"].as_array().into_iter().flatten();
+    let mut named = named.filter(|call| call["name"] == tool);
+    match (named.next(), tool) {
+        (Some(call), _) => call["arguments"].clone(),
+        (None, "add_numbers") => json!({ "a": 5, "b": 3 }),
+        (None, "valid_tool") => json!({ "region": "us-west1" }),
+        (None, _) => json!({}),
+    }
+}
+
+/// A person who sends every form off as it is.
+struct Agreeing;
+
+impl Caller for Agreeing {
+    fn offers(&self) -> Offers {
+        let mut offers = Offers::default();
+        offers.form = true;
+        offers
+    }
+
+    fn elicit<'a>(&'a self, _request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        std::future::ready(Ok(json!({ "action": "accept", "content": {} }))).boxed()
+    }
+}
+
+/// A person whose browser is logged in at the suite's authorization server,
+/// which sends it back at once.
+struct Follows;
+
+impl OpenUrl for Follows {
+    fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, std::io::Result<()>> {
+        let url = url.to_owned();
+        async move {
+            tokio::spawn(async move { reqwest::Client::new().get(url).send().await.map(drop) });
+            Ok(())
+        }
+        .boxed()
+    }
+}
