@@ -11,14 +11,17 @@ use serde_json::value::RawValue;
 use crate::calls::Call;
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
-use crate::patience::Patience;
+use crate::patience::{Clock, Patience};
 use crate::process::Process;
 use crate::secrets::Secrets;
-use crate::session::{Agreed, Request, Session};
+use crate::session::{Agreed, Changes, Request, Session};
 
 /// How long a lost connection's process has to say how it ended, for the
 /// message.
 const LAST_WORDS: Duration = Duration::from_millis(250);
+
+/// The server's error for headers that are not what its list asks for.
+const HEADER_MISMATCH: i32 = -32020;
 
 /// Bounds on what a server may list.
 const MAX_PAGES: usize = 1_000;
@@ -86,7 +89,20 @@ impl Connection {
 
     /// Calls a tool and returns the `result` member of the answer.
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Box<RawValue>, Failure> {
-        let called = self.session.call(call).await;
+        let clock = Clock::start(call.patience, &self.session.asked);
+        let mut called = self.session.call(call).await;
+        if let Err(Failure::Refused(error)) = &called
+            && error.code.0 == HEADER_MISMATCH
+            && self.mirrors()
+            && self.still_has(call.tool, call.patience.idle).await
+        {
+            // It was refused for its headers, so nothing was done.
+            let again = Call {
+                patience: clock.rest(&self.session.asked),
+                ..call.clone()
+            };
+            called = self.session.call(&again).await;
+        }
         match called {
             Err(Failure::Lost(error)) => Err(Failure::Lost(self.with_last_words(error).await)),
             called => called,
@@ -96,10 +112,27 @@ impl Connection {
     /// Lists every page of tools. Each request may take up to `limit`.
     pub(crate) async fn list_tools(&self, limit: Duration) -> Result<Listing, Failure> {
         let mut listing = self.list_pages(limit).await?;
-        let mirrored = self.process.is_none() && self.session.is_stateless();
+        let mirrored = self.mirrors();
         let dropped = self.session.tools.learn(&mut listing.tools, mirrored);
         listing.warnings.extend(dropped);
         Ok(listing)
+    }
+
+    /// Whether arguments may have to be sent as headers, too.
+    fn mirrors(&self) -> bool {
+        self.process.is_none() && self.session.is_stateless()
+    }
+
+    /// Learns anew how a tool is to be called; whether it still is to be.
+    async fn still_has(&self, tool: &str, limit: Duration) -> bool {
+        let Ok(listing) = self.list_tools(limit).await else {
+            return false;
+        };
+        // Whoever keeps the list has to see the new one.
+        let changed = |changes: &mut Changes| changes.tools += 1;
+        self.session.changes.send_modify(changed);
+        let mut names = listing.tools.iter().filter_map(|tool| tool.get("name"));
+        names.any(|name| name == tool)
     }
 
     async fn list_pages(&self, limit: Duration) -> Result<Listing, Failure> {

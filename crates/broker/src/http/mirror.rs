@@ -44,15 +44,7 @@ impl Mirror {
     /// Why the tool must not be offered over HTTP: one of its annotations is
     /// not what the specification allows.
     pub(crate) fn of(schema: &Value) -> Result<Self, String> {
-        let mut mirror = Self::default();
-        mirror.walk(schema, Some(&mut Vec::new()))?;
-        let mut names = BTreeSet::new();
-        for parameter in &mirror.parameters {
-            if !names.insert(parameter.header.to_ascii_lowercase()) {
-                return Err(format!("{} is the name of two", parameter.header));
-            }
-        }
-        Ok(mirror)
+        Self::read(schema).map_err(|reason| format!("of its {ANNOTATION}, {reason}"))
     }
 
     /// Whether nothing is mirrored.
@@ -78,6 +70,18 @@ impl Mirror {
             Some((parameter.header.clone(), encode(&text)))
         });
         with_value.collect()
+    }
+
+    fn read(schema: &Value) -> Result<Self, String> {
+        let mut mirror = Self::default();
+        mirror.walk(schema, Some(&mut Vec::new()))?;
+        let mut names = BTreeSet::new();
+        for parameter in &mirror.parameters {
+            if !names.insert(parameter.header.to_ascii_lowercase()) {
+                return Err(format!("{} is the name of two", parameter.header));
+            }
+        }
+        Ok(mirror)
     }
 
     /// `path` is the way from the root, while it leads through `properties` alone.
@@ -278,21 +282,21 @@ mod tests {
             Err(reason) => reason + "\n",
         });
         expect![[r#"
-            it is empty
-            it is no string
-            "a b" cannot be in a header's name
-            "a\r\nHost: b" cannot be in a header's name
-            "é" cannot be in a header's name
-            N is not on a string, an integer or a boolean
-            O is not on a string, an integer or a boolean
-            N is not on a string, an integer or a boolean
-            M is not on a string, an integer or a boolean
-            Untyped is not on a string, an integer or a boolean
-            I is not on a property that has a fixed place
-            Any is not on a property that has a fixed place
-            Root is not on a property that has a fixed place
-            Def is not on a property that has a fixed place
-            Mcp-Param-sAME is the name of two
+            of its x-mcp-header, it is empty
+            of its x-mcp-header, it is no string
+            of its x-mcp-header, "a b" cannot be in a header's name
+            of its x-mcp-header, "a\r\nHost: b" cannot be in a header's name
+            of its x-mcp-header, "é" cannot be in a header's name
+            of its x-mcp-header, N is not on a string, an integer or a boolean
+            of its x-mcp-header, O is not on a string, an integer or a boolean
+            of its x-mcp-header, N is not on a string, an integer or a boolean
+            of its x-mcp-header, M is not on a string, an integer or a boolean
+            of its x-mcp-header, Untyped is not on a string, an integer or a boolean
+            of its x-mcp-header, I is not on a property that has a fixed place
+            of its x-mcp-header, Any is not on a property that has a fixed place
+            of its x-mcp-header, Root is not on a property that has a fixed place
+            of its x-mcp-header, Def is not on a property that has a fixed place
+            of its x-mcp-header, Mcp-Param-sAME is the name of two
         "#]]
         .assert_eq(&reasons.concat());
     }

@@ -1,6 +1,7 @@
 //! The link against servers that do as the revisions say, and others.
 
 mod hostile;
+mod mirroring;
 mod server;
 mod sessions;
 mod stateless;

@@ -1,0 +1,158 @@
+//! Arguments in headers, from the list to the call.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use expect_test::expect;
+use futures::FutureExt;
+use rmcp::model::ProtocolVersion;
+use serde_json::{Value, json};
+
+use super::server::{Request, Server};
+use super::{Client, in_time};
+use crate::caller::NoCaller;
+use crate::calls::Call;
+use crate::connection::Connection;
+use crate::handshake::{Opening, shake};
+use crate::patience::Patience;
+use crate::secrets::Secrets;
+use crate::session::Session;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A connection to a server that has these lists, one after the other, and
+/// whose tools want `wanted` in their header `Mcp-Param-Region`.
+async fn connect(lists: Vec<Value>, wanted: &'static str) -> (Server, Connection) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let lists = Arc::new(lists);
+    let server = Server::start(move |mut request| {
+        let (asked, lists) = (Arc::clone(&asked), Arc::clone(&lists));
+        async move {
+            let method = request.method();
+            match method.as_str() {
+                "server/discover" => {
+                    let version = ProtocolVersion::V_2026_07_28;
+                    let result = json!({
+                        "resultType": "complete",
+                        "supportedVersions": [version],
+                        "capabilities": { "tools": {} },
+                        "serverInfo": { "name": "s", "version": "1" },
+                    });
+                    result_of(&mut request, result).await;
+                }
+                "tools/list" => {
+                    let number = asked.fetch_add(1, Ordering::Relaxed).min(lists.len() - 1);
+                    let tools = &lists[number];
+                    let result = json!({ "resultType": "complete", "tools": tools });
+                    result_of(&mut request, result).await;
+                }
+                _ => {
+                    let region = request.header("mcp-param-region").to_owned();
+                    request.log.note(format!("{method} {region}"));
+                    if region == wanted {
+                        let result = json!({ "resultType": "complete", "content": [] });
+                        return result_of(&mut request, result).await;
+                    }
+                    let error = json!({ "code": -32020, "message": "HeaderMismatch" });
+                    let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
+                    let headers = "Content-Type: application/json\r\n";
+                    request
+                        .answer("400 Bad Request", headers, &body.to_string())
+                        .await;
+                }
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let Client { inbox, link } = Client::new(&server);
+    let session = Session::new(
+        "s".into(),
+        inbox,
+        link,
+        Arc::new(NoCaller),
+        Secrets::default(),
+    );
+    in_time(shake(&session, &Opening::Both, LIMIT))
+        .await
+        .expect("they agree");
+    (server, Connection::new(session, None))
+}
+
+async fn result_of(request: &mut Request, result: Value) {
+    let message: Value = serde_json::from_str(&request.body).expect("it is JSON");
+    let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+    request.json(&answer.to_string()).await;
+}
+
+async fn call(connection: &Connection) -> String {
+    let call = Call {
+        tool: "t",
+        arguments: r#"{"region":"us-west1"}"#,
+        caller: Arc::new(NoCaller),
+        patience: Patience::exactly(LIMIT),
+    };
+    match in_time(connection.call(&call)).await {
+        Ok(result) => result.to_string(),
+        Err(failure) => failure.to_string(),
+    }
+}
+
+fn tool(name: &str, header: Option<&str>) -> Value {
+    let mut region = json!({ "type": "string" });
+    if let Some(header) = header {
+        region["x-mcp-header"] = header.into();
+    }
+    json!({ "name": name, "inputSchema": { "type": "object", "properties": { "region": region } } })
+}
+
+#[tokio::test]
+async fn tools_that_cannot_be_called_as_they_say_are_left_out() {
+    let list = json!([tool("bad", Some("a b")), tool("t", Some("Region")), { "name": 1 }]);
+    let (server, connection) = connect(vec![list], "us-west1").await;
+    let listing = in_time(connection.list_tools(LIMIT)).await.expect("a list");
+    let names: Vec<_> = listing.tools.iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, [&json!("t"), &json!(1)]);
+    expect![[
+        r#"its tool "bad" is dropped: of its x-mcp-header, "a b" cannot be in a header's name"#
+    ]]
+    .assert_eq(&listing.warnings.join("\n"));
+    assert_eq!(
+        call(&connection).await,
+        r#"{"resultType":"complete","content":[]}"#
+    );
+    assert_eq!(server.log(), "tools/call us-west1\n");
+}
+
+#[tokio::test]
+async fn a_call_refused_for_its_headers_is_made_again_by_the_new_list() {
+    let lists = vec![json!([tool("t", None)]), json!([tool("t", Some("Region"))])];
+    let (server, connection) = connect(lists, "us-west1").await;
+    in_time(connection.list_tools(LIMIT)).await.expect("a list");
+    let changes = connection.session().watch_changes();
+    assert_eq!(
+        call(&connection).await,
+        r#"{"resultType":"complete","content":[]}"#
+    );
+    assert_eq!(server.log(), "tools/call -\ntools/call us-west1\n");
+    assert_eq!(changes.borrow().tools, 1);
+}
+
+#[tokio::test]
+async fn a_server_that_is_never_content_is_asked_twice() {
+    let lists = vec![json!([tool("t", Some("Region"))])];
+    let (server, connection) = connect(lists, "elsewhere").await;
+    in_time(connection.list_tools(LIMIT)).await.expect("a list");
+    expect!["HeaderMismatch (code -32020)"].assert_eq(&call(&connection).await);
+    assert_eq!(server.log(), "tools/call us-west1\ntools/call us-west1\n");
+}
+
+#[tokio::test]
+async fn a_tool_that_is_no_longer_there_is_not_called_again() {
+    let lists = vec![json!([tool("t", None)]), json!([tool("t", Some(""))])];
+    let (server, connection) = connect(lists, "us-west1").await;
+    in_time(connection.list_tools(LIMIT)).await.expect("a list");
+    expect!["HeaderMismatch (code -32020)"].assert_eq(&call(&connection).await);
+    assert_eq!(server.log(), "tools/call -\n");
+}
