@@ -15,6 +15,7 @@ mod guarded;
 mod hosts;
 mod http;
 mod keyring;
+mod kills;
 mod library;
 mod limits;
 mod live;

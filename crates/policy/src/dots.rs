@@ -5,8 +5,11 @@
 /// resolves such a text arrives elsewhere than its beginning says.
 pub(crate) fn has_dot_segment(text: &str) -> bool {
     let bytes = text.as_bytes();
-    // Most texts have neither.
-    if memchr::memchr2(b'.', b'%', bytes).is_none() {
+    // Most texts have nothing that hides a dot, and no dot that begins a
+    // segment.
+    let hides = memchr::memchr3(b'%', b'\t', b'\n', bytes).is_some()
+        || memchr::memchr(b'\r', bytes).is_some();
+    if !hides && !memchr::memchr_iter(b'.', bytes).any(|at| begins_segment(bytes, at)) {
         return false;
     }
     let mut dots = 0;
@@ -30,6 +33,11 @@ pub(crate) fn has_dot_segment(text: &str) -> bool {
         }
     }
     dotted(dots, only_dots)
+}
+
+fn begins_segment(bytes: &[u8], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+    before.is_none_or(|before| matches!(before, b'/' | b'\\' | b'?' | b'#'))
 }
 
 /// The byte at a place and how many it is written with.
