@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use callgate_tests::{Workbench, binary, fixture};
-use expect_test::expect;
+use callgate_tests::{Workbench, binary, fixture, odd};
+use expect_test::{Expect, expect};
 use rexpect::session::{PtySession, spawn_command};
 use serde_json::json;
 
@@ -101,6 +101,75 @@ fn long_arguments_are_shown_whole_on_demand() {
 }
 
 #[test]
+fn always_is_written_into_the_configuration_and_holds_in_the_next_run() {
+    let bench = Workbench::empty();
+    let server = fixture("callgate-demo-ticketing", &[]);
+    let text = format!(
+        "// ours\n{{\n  \"mcpServers\": {{ \"ticketing\": {server} }}, // one\n  \"permissions\": {{\n    \
+         \"ask\": [\"ticketing_create*\"], // mind\n  }},\n}}\n"
+    );
+    bench.write("callgate.json", &text);
+    bench.write(
+        "script.ts",
+        "return (await ticketing_createIssue({ title: 'x' })).title",
+    );
+    let mut session = at_terminal(&bench, &["run", "script.ts"]);
+    until(&mut session, PROMPT);
+    session.send_line("a").expect("answer");
+    let rest = session.exp_eof().expect("the end");
+    assert!(plain(&rest).ends_with('x'), "{rest}");
+    expect![[r#"
+        // ours
+        {
+          "mcpServers": { "ticketing": SERVER }, // one
+          "permissions": {
+            "ask": ["ticketing_create*"], // mind
+            "allow": [
+              { "tool": "ticketing_createIssue", "definition": "HASH" }
+            ],
+          },
+        }
+    "#]]
+    .assert_eq(&config(&bench).replace(&redacted(&server.to_string()), "SERVER"));
+    // Nobody is there to be asked.
+    let ran = bench.callgate(&["run", "script.ts", "--json"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    expect![[r#"allowed by rule "ticketing_createIssue" (one definition) in permissions.allow"#]]
+        .assert_eq(
+            ran.json()["calls"][0]["decision"]
+                .as_str()
+                .expect("a decision"),
+        );
+}
+
+#[test]
+fn a_grant_is_void_when_the_tool_has_changed() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "allow": [{
+            "tool": "ticketing_createIssue",
+            "definition": format!("sha256:{}", "0".repeat(64)),
+        }] },
+    }));
+    bench.write("script.ts", "await ticketing_createIssue({ title: 'x' })");
+    let ran = bench.callgate(&["run", "script.ts"]);
+    assert_eq!(ran.code, 3, "{ran:#?}");
+    assert!(
+        ran.stderr
+            .contains("the server has changed what the tool is"),
+        "{ran:#?}"
+    );
+    let mut session = at_terminal(&bench, &["run", "script.ts"]);
+    let question = until(&mut session, PROMPT);
+    assert!(
+        question.contains("its definition has changed since it was allowed"),
+        "{question}"
+    );
+    session.send_line("n").expect("answer");
+    session.exp_eof().expect("the end");
+}
+
+#[test]
 fn always_that_cannot_be_written_counts_and_is_told() {
     use std::os::unix::fs::PermissionsExt as _;
     let bench = Workbench::with_config(ticketing());
@@ -153,7 +222,11 @@ fn check_grants_for_good() {
     );
     let ran = bench.callgate(&["check", "script.ts", "--check=off"]);
     let stdout = redacted(&ran.stdout);
-    expect![[""]].assert_eq(&stdout);
+    expect![[r#"
+        ticketing_listIssues (line 1): needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted
+        ticketing_createIssue (line 2): allowed by rule "ticketing_createIssue" (one definition) in permissions.allow
+        to run it unattended: --allow ticketing_listIssues
+    "#]].assert_eq(&stdout);
 }
 
 #[test]
@@ -187,6 +260,126 @@ fn granting_needs_a_terminal() {
             )
         );
     }
+}
+
+/// The server answers once ten calls wait together: with nine it would do so
+/// never, and an eleventh would wait for ever.
+#[test]
+fn a_hundred_calls_at_once_take_ten_uses() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "counter": odd("counter") },
+        "permissions": { "allow": [{ "tool": "counter_wait", "maxCalls": 10 }] },
+    }));
+    let report = bench.report(
+        "const calls = Array.from({ length: 100 }, () => counter_wait({ calls: 10 }));
+         const ends = await Promise.allSettled(calls);
+         const reasons = ends.filter((end) => end.status === 'rejected').map((end) => end.reason);
+         return [reasons.length, reasons.every((reason) => reason instanceof McpDeniedError)]",
+        &[],
+    );
+    assert_eq!(report["value"]["json"], json!([90, true]), "{report:#}");
+    let calls = report["calls"].as_array().expect("calls");
+    let sent = calls.iter().filter(|call| call["tookMs"].is_u64());
+    assert_eq!(sent.count(), 10, "{report:#}");
+    check_denials(
+        &report,
+        expect![[r#"
+        [
+          {
+            "function": "counter_wait",
+            "line": 1,
+            "because": "needs approval: rule \"counter_wait\" (10 calls) in permissions.allow is used up, and there is nobody to ask",
+            "count": 90
+          }
+        ]"#]],
+    );
+}
+
+#[track_caller]
+fn check_denials(report: &serde_json::Value, expected: Expect) {
+    expected.assert_eq(&format!("{:#}", report["denials"]));
+}
+
+#[test]
+fn a_denial_tells_the_script_which_rule_it_was() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": {
+            "ask": [{ "tool": "ticketing_*", "arguments": [{ "at": "/title", "prefix": "a" }] }],
+            "deny": ["ticketing_list*"],
+        },
+    }));
+    let script = "const told = [];
+const denied = async (call) => { try { await call(); } catch (e) {
+  told.push([e.name, e.because, e.rule, e.writtenIn, e.advice]);
+} };
+await denied(() => ticketing_listIssues());
+await denied(() => ticketing_createIssue({ title: 'a' }));
+await denied(() => ticketing_createIssue({ title: 'b' }));
+return told;";
+    let report = bench.report(script, &["--check", "off"]);
+    expect![[r#"
+        [
+          [
+            "McpDeniedError",
+            "denied by rule \"ticketing_list*\" in permissions.deny",
+            "ticketing_list*",
+            "permissions.deny",
+            null
+          ],
+          [
+            "McpDeniedError",
+            "needs approval by rule \"ticketing_*\" (/title begins with \"a\") in permissions.ask, and there is nobody to ask",
+            {
+              "tool": "ticketing_*",
+              "arguments": [
+                {
+                  "at": "/title",
+                  "prefix": "a"
+                }
+              ]
+            },
+            "permissions.ask",
+            "allow it for a run with --allow ticketing_createIssue"
+          ],
+          [
+            "McpDeniedError",
+            "needs approval: no rule matches, and there is nobody to ask",
+            null,
+            null,
+            "allow it with --allow ticketing_createIssue, or under permissions.allow"
+          ]
+        ]"#]].assert_eq(&format!("{:#}", report["value"]["json"]));
+    check_denials(
+        &report,
+        expect![[r#"
+        [
+          {
+            "function": "ticketing_listIssues",
+            "line": 5,
+            "because": "denied by rule \"ticketing_list*\" in permissions.deny",
+            "count": 1
+          },
+          {
+            "function": "ticketing_createIssue",
+            "line": 6,
+            "because": "needs approval by rule \"ticketing_*\" (/title begins with \"a\") in permissions.ask, and there is nobody to ask",
+            "count": 1
+          },
+          {
+            "function": "ticketing_createIssue",
+            "line": 7,
+            "because": "needs approval: no rule matches, and there is nobody to ask",
+            "count": 1
+          }
+        ]"#]],
+    );
+    let ran = bench.run(script, &["--check", "off"]);
+    expect![[r#"
+        denied: ticketing_listIssues (line 5): denied by rule "ticketing_list*" in permissions.deny
+        denied: ticketing_createIssue (line 6): needs approval by rule "ticketing_*" (/title begins with "a") in permissions.ask, and there is nobody to ask
+        denied: ticketing_createIssue (line 7): needs approval: no rule matches, and there is nobody to ask
+    "#]].assert_eq(&ran.stderr);
 }
 
 #[test]
