@@ -137,7 +137,8 @@ mod tests {
     #[track_caller]
     fn check(url: &str, expected: Expect) {
         expected.assert_eq(&match Page::read(url) {
-            Ok(page) => page.shown(),
+            // A first line, because the macro takes away the indentation that all lines have.
+            Ok(page) => format!("{url:?}\n{}", page.shown()),
             Err(fault) => format!("{fault}\n"),
         });
     }
@@ -147,6 +148,7 @@ mod tests {
         check(
             "https://example.com/key?a=b#c",
             expect![[r#"
+                "https://example.com/key?a=b#c"
                   host: example.com
                   page: https://example.com/key?a=b#c
             "#]],
@@ -154,6 +156,7 @@ mod tests {
         check(
             "https://example.com@evil.example/\u{1b}[2K",
             expect![[r#"
+                "https://example.com@evil.example/\u{1b}[2K"
                   host: evil.example
                   page: https://example.com@evil.example/%1B[2K
                   Beware: what stands before the @ is no host.
@@ -162,6 +165,7 @@ mod tests {
         check(
             "http://аpple.com",
             expect![[r#"
+                "http://аpple.com"
                   host: xn--pple-43d.com
                   page: http://xn--pple-43d.com/
                   Beware: the host's name has letters that look like others.
@@ -171,6 +175,7 @@ mod tests {
         check(
             "http://127.0.0.1:8080/",
             expect![[r#"
+                "http://127.0.0.1:8080/"
                   host: 127.0.0.1
                   page: http://127.0.0.1:8080/
             "#]],
