@@ -1,6 +1,7 @@
 //! End-to-end tests: the real binaries, real servers, real processes.
 
 mod call_options;
+mod callers;
 mod canaries;
 mod check;
 mod cli;

@@ -2,6 +2,7 @@
 //! processes and real sockets.
 
 mod authority;
+mod callers;
 mod calls;
 mod changing;
 mod decisions;
