@@ -49,6 +49,7 @@ pub(super) const SERVER: Keys = Keys {
         "protocol",
         "startTimeout",
         "callTimeout",
+        "maxCallTime",
     ],
     others: &[
         (

@@ -56,11 +56,13 @@ pub(super) fn read<'t>(reader: &mut Reader<'_>, property: &ObjectProp<'t>) -> Op
     let era = get("protocol").and_then(|p| reader.parsed(p, &what, str::parse::<EraSetting>));
     let start_timeout = get("startTimeout").and_then(|p| reader.parsed(p, &what, parse_duration));
     let call_timeout = get("callTimeout").and_then(|p| reader.parsed(p, &what, parse_duration));
+    let max_call_time = get("maxCallTime").and_then(|p| reader.parsed(p, &what, parse_duration));
     let mut spec = ServerSpec::new(name, transport?);
     spec.trusted = trusted;
     spec.era = era.unwrap_or_default();
     spec.start_timeout = start_timeout.unwrap_or(spec.start_timeout);
     spec.call_timeout = call_timeout.unwrap_or(spec.call_timeout);
+    spec.max_call_time = max_call_time.unwrap_or(spec.max_call_time);
     (reader.problems.len() == problems_before).then_some(Entry::Enabled(Box::new(spec)))
 }
 

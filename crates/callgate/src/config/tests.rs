@@ -104,7 +104,7 @@ fn a_whole_file() {
     "zeta": {
       "command": "npx", "args": ["-y", "server", "--key=${TOKEN}"],
       "env": { "TOKEN": "${TOKEN}", "MODE": "plain" },
-      "cwd": "sub", "trusted": true, "startTimeout": "1m", "callTimeout": "90s",
+      "cwd": "sub", "trusted": true, "startTimeout": "1m", "callTimeout": "90s", "maxCallTime": "5m",
     },
     "alpha": {
       "type": "streamable-http", "url": "https://${HOST}/mcp?key=${TOKEN}",
@@ -137,7 +137,7 @@ fn a_whole_file() {
                 trusted: true,
                 start_timeout: 60s,
                 call_timeout: 90s,
-                max_call_time: 600s,
+                max_call_time: 300s,
                 max_message_bytes: 67108864,
                 caller: Caller(
                     Offers {
@@ -306,7 +306,7 @@ fn keys_that_mean_nothing() {
         r#""commnad": "git", "colour": "red""#,
         expect![[r#"
             callgate.json:2:9: unknown key "commnad" in server "git"; did you mean "command"?
-            callgate.json:2:27: unknown key "colour" in server "git"; remove it, or use one of type, command, args, env, cwd, url, headers, oauth, disabled, trusted, labels, protocol, startTimeout, callTimeout
+            callgate.json:2:27: unknown key "colour" in server "git"; remove it, or use one of type, command, args, env, cwd, url, headers, oauth, disabled, trusted, labels, protocol, startTimeout, callTimeout, maxCallTime
         "#]],
     );
     check_server(
