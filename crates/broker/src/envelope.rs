@@ -107,13 +107,8 @@ pub(crate) fn capabilities(offers: Offers, version: &ProtocolVersion) -> Value {
         announce("sampling", sampling);
     }
     if offers.roots {
-        // The newest revision has no notification for it.
-        let roots = if version.has_initialize() {
-            json!({ "listChanged": true })
-        } else {
-            json!({})
-        };
-        announce("roots", roots);
+        // Without `listChanged`: no notification says that they have.
+        announce("roots", json!({}));
     }
     if !version.has_initialize() {
         announce("extensions", json!({ TASKS_EXTENSION: {} }));
@@ -216,7 +211,7 @@ mod tests {
                 roots: true,
             },
             expect![[r#"
-                {"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{"listChanged":true}}
+                {"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}
                 {"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#]],
         );
     }

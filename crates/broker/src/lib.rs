@@ -9,11 +9,6 @@
 //! Credentials end here: the values of a server's environment and headers are
 //! in no `Debug` form, no error and no log line of this crate.
 
-#![expect(
-    dead_code,
-    reason = "the new client is built beside the old one, which is still in use"
-)]
-
 mod ask;
 mod asked;
 pub mod auth;

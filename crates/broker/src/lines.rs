@@ -79,11 +79,6 @@ impl<S: AsyncBufRead + Unpin> Lines<S> {
         }
     }
 
-    /// Awaits [`Lines::poll_next`].
-    pub(crate) async fn next(&mut self) -> Option<Line> {
-        std::future::poll_fn(|cx| self.poll_next(cx)).await
-    }
-
     fn take(&mut self) -> Line {
         let line = std::mem::take(&mut self.line);
         match self.tail.take() {

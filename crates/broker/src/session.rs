@@ -251,15 +251,6 @@ impl Session {
         }
     }
 
-    /// Tells the server that the folders have changed, if it was told that it
-    /// would be.
-    pub(crate) fn roots_changed(&self) {
-        if self.offers.roots && self.agreed().is_some() && !self.is_stateless() {
-            let method = "notifications/roots/list_changed";
-            self.link.post(method, envelope::notification(method));
-        }
-    }
-
     /// Ends the connection.
     pub(crate) async fn close(&self) {
         self.asked.end();
