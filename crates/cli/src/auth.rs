@@ -125,6 +125,9 @@ async fn login(server: &ServerSpec, args: LoginArgs) -> anyhow::Result<u8> {
 }
 
 async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
+    if servers.is_empty() {
+        print::err("no server in the configuration has a \"url\": there is nothing to log in to\n");
+    }
     let mut code = 0;
     for server in servers {
         match auth::status(server).await {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::facts::KnownTool;
 use crate::fit::fits_hints;
 use crate::parse::nearest;
+use crate::pattern::Pattern;
 use crate::pointer::Pointer;
 use crate::rule::{Rank, Rule};
 use crate::rules::Rules;
@@ -66,7 +67,12 @@ impl fmt::Display for Unmatched {
             Why::NoTool { nearest: None } => write!(f, "{rule} matches no tool"),
             Why::NoTool {
                 nearest: Some(nearest),
-            } => write!(f, "{rule} matches no tool; did you mean \"{nearest}\"?"),
+            } if rule.pattern.is_a_name() => {
+                write!(f, "{rule} matches no tool; did you mean \"{nearest}\"?")
+            }
+            Why::NoTool {
+                nearest: Some(nearest),
+            } => write!(f, "{rule} matches no tool; the nearest is \"{nearest}\""),
             Why::NoServer => write!(f, "{rule} matches no tool of such a server"),
             Why::Trust => write!(f, "{rule} matches no tool: it is about the servers' trust"),
             Why::Annotations {
@@ -96,6 +102,22 @@ impl fmt::Display for Unmatched {
             }
         }
     }
+}
+
+/// The function that a pattern was most likely meant to match. Of a pattern with
+/// stars, what stands before the first is held against as much of the names.
+fn nearest_tool<'t>(pattern: &Pattern, tools: &[KnownTool<'t>]) -> Option<&'t str> {
+    let functions = || tools.iter().map(|tool| tool.function);
+    let Some((begin, _)) = pattern.as_str().split_once('*') else {
+        return nearest(pattern.as_str(), functions());
+    };
+    // A letter too many or too few moves where the beginning ends.
+    let beginnings = functions().flat_map(|function| {
+        let around = begin.len().saturating_sub(1)..=begin.len() + 1;
+        around.filter_map(|end| function.get(..end))
+    });
+    let near = nearest(begin, beginnings).filter(|near| near.len() > 2)?;
+    functions().find(|function| function.starts_with(near))
 }
 
 impl Rules {
@@ -130,10 +152,7 @@ impl Rules {
             .filter(|tool| rule.pattern.matches(tool.function))
             .collect();
         if left.is_empty() {
-            let functions = tools.iter().map(|tool| tool.function);
-            let nearest = nearest(rule.pattern.as_str(), functions)
-                .filter(|_| rule.pattern.is_a_name())
-                .map(str::to_owned);
+            let nearest = nearest_tool(&rule.pattern, tools).map(str::to_owned);
             return Some(Why::NoTool { nearest });
         }
         left.retain(|tool| rule.server.as_ref().is_none_or(|s| s.matches(tool.server)));

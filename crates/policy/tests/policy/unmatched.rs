@@ -61,7 +61,7 @@ fn rules_that_match_no_tool() {
             { "tool": "logging_*", "trusted": true },
         ] }),
         expect![[r#"
-            rule "ticktng_*" in permissions.allow matches no tool
+            rule "ticktng_*" in permissions.allow matches no tool; the nearest is "ticketing_createIssue"
             rule "logging_getLog" in permissions.allow matches no tool; did you mean "logging_getLogs"?
             rule "nothing_like_it" in permissions.allow matches no tool
             rule "fs_*" (server "file*") in permissions.allow matches no tool of such a server
