@@ -2,38 +2,30 @@
 //! them.
 
 mod authority;
+mod builder;
 mod call;
 mod review;
 
+pub use builder::{BuildError, GateBuilder};
 pub use call::{CallRequest, Called};
 
-use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use callgate_broker::{
-    Asker, Broker, CallError, Caller, Journal, JournalError, JournalOptions, Keep, NobodyToAsk,
-    Reviewer, Root, ServerSpec, ServerState, Status, Transport,
-};
+use callgate_broker::{Asker, Broker, CallError, Journal, Keep, Reviewer, Root};
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::flow::FlowRules;
-use callgate_policy::{Hints, KnownTool, Rules, SessionGrants, Verdict};
+use callgate_policy::{Hints, Rules, SessionGrants, Verdict};
 use callgate_rust_types::RustTypes;
-use callgate_sandbox::{Job, Launcher, LauncherOptions, Stretch, WorkerProgram};
+use callgate_sandbox::{Job, Launcher, Stretch};
 use callgate_script::{Prepared, ScriptError};
-use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::auth::{Browser, OpenUrl};
 use crate::calls::{self, Calls};
-use crate::check::{Check, CheckMode, CheckStatus, Places, TypeCheck};
-use crate::config::Config;
-use crate::keep::KeepInFile;
-use crate::live::{Live, Reading};
+use crate::check::{Check, CheckMode, CheckStatus, TypeCheck};
+use crate::live::Live;
 use crate::report::{self, RunReport, Unavailable};
-use crate::roots::with_roots;
 use crate::{Limits, RunRequest};
 
 /// Connections to MCP servers and the rules over their tools; runs scripts.
@@ -58,261 +50,6 @@ pub struct Gate {
     /// What the names of their tools would begin with, in the same order.
     unavailable_prefixes: Vec<Option<String>>,
     unmatched_rules: Vec<String>,
-}
-
-/// Why a gate could not be built. A server that does not start is no reason:
-/// see [`Gate::unavailable`].
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// Two servers have one name, so their tools could not be told apart.
-    #[error("two servers are named {0:?}; give one of them another name")]
-    DuplicateServer(String),
-    /// The ledger's file cannot be written to, so no call could be made.
-    #[error(transparent)]
-    Ledger(#[from] JournalError),
-}
-
-/// What a [`Gate`] is made of.
-#[must_use]
-pub struct GateBuilder {
-    servers: Vec<ServerSpec>,
-    rules: Rules,
-    limits: Limits,
-    asker: Arc<dyn Asker>,
-    caller: Option<Arc<dyn Caller>>,
-    flows: FlowRules,
-    reviewers: Vec<Arc<dyn Reviewer>>,
-    keep: Option<Arc<dyn Keep>>,
-    browser: Option<Browser>,
-    ledger: Option<(PathBuf, JournalOptions)>,
-    worker: WorkerProgram,
-    spares: usize,
-    check: CheckMode,
-    typescript: Places,
-    roots: Vec<Root>,
-}
-
-impl Default for GateBuilder {
-    fn default() -> Self {
-        Self {
-            servers: Vec::new(),
-            rules: Rules::default(),
-            limits: Limits::default(),
-            asker: Arc::new(NobodyToAsk),
-            caller: None,
-            flows: FlowRules::default(),
-            reviewers: Vec::new(),
-            keep: None,
-            browser: None,
-            ledger: None,
-            worker: WorkerProgram::CurrentExe,
-            spares: 1,
-            check: CheckMode::default(),
-            typescript: Places::default(),
-            roots: Vec::new(),
-        }
-    }
-}
-
-impl GateBuilder {
-    /// Takes servers, rules and limits from a configuration file.
-    pub fn config(mut self, config: &Config) -> Self {
-        for server in &config.servers {
-            let mut server = server.clone();
-            if let Some(result) = config.limits.result {
-                server.max_message_bytes = usize::try_from(result).unwrap_or(usize::MAX);
-            }
-            self.servers.push(server);
-        }
-        self.rules = config.permissions.clone();
-        self.flows = config.flows.clone();
-        self.keep = Some(Arc::new(KeepInFile::new(config.path.clone())));
-        self.ledger = config.ledger.file();
-        self.limits = config.limits.over_defaults();
-        self.roots.clone_from(&config.roots);
-        self.check = config.check.mode.unwrap_or_default();
-        self.typescript = Places {
-            named: config.check.typescript.clone(),
-            project: Some(config.folder.clone()),
-        };
-        self
-    }
-
-    /// Adds a server.
-    pub fn server(mut self, server: ServerSpec) -> Self {
-        self.servers.push(server);
-        self
-    }
-
-    /// The rules over tool calls. Default: none, so every call that is not
-    /// read-only on a trusted server asks.
-    pub fn rules(mut self, rules: Rules) -> Self {
-        self.rules = rules;
-        self
-    }
-
-    /// The limits of each run. Default: [`Limits::default`].
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// What can be done for all servers while they work, in place of what each
-    /// server's own [`ServerSpec::caller`] says. It is announced to them when
-    /// they are connected to, so a run whose [`RunRequest::caller`] can do more
-    /// does that for servers of the newest revision only.
-    pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
-        self.caller = Some(caller);
-        self
-    }
-
-    /// Who is asked where the rules say ask. Default: nobody, and that denies.
-    pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
-        self.asker = asker;
-        self
-    }
-
-    /// Where an answer "always" is kept. Default: the configuration's file, if
-    /// there is one; else nowhere, so that it lasts for the session.
-    pub fn keep(mut self, keep: Arc<dyn Keep>) -> Self {
-        self.keep = Some(keep);
-        self
-    }
-
-    /// Who shows a person the page of a login that a call waits for. Default:
-    /// nobody, and such a call fails and says which login to make. The login
-    /// has five minutes, within the time limit of the call.
-    pub fn browser(mut self, browser: Arc<dyn OpenUrl>) -> Self {
-        self.browser = Some(Browser(browser));
-        self
-    }
-
-    /// The file that every call is written to, before it is sent and when it is
-    /// over. A call that the file does not take is not sent. Default: that of
-    /// the configuration; else none, so that calls are in the report of their
-    /// run alone.
-    pub fn ledger(mut self, file: Option<(PathBuf, JournalOptions)>) -> Self {
-        self.ledger = file;
-        self
-    }
-
-    /// The worker binary. Default: this executable started again, which needs
-    /// [`worker_main_if_requested`](crate::worker_main_if_requested) first
-    /// thing in its `main`.
-    pub fn worker_binary(mut self, path: impl Into<PathBuf>) -> Self {
-        self.worker = WorkerProgram::Path(path.into());
-        self
-    }
-
-    /// How many workers wait, started, for a script. Default: 1. Each costs
-    /// an idle process; without any, a run waits for its worker to start.
-    pub fn spare_workers(mut self, spares: usize) -> Self {
-        self.spares = spares;
-        self
-    }
-
-    /// What the type check of a script decides. Default: [`CheckMode::On`].
-    pub fn check(mut self, mode: CheckMode) -> Self {
-        self.check = mode;
-        self
-    }
-
-    /// The native TypeScript 7 that checks scripts: its program, `lib/tsc` in its
-    /// package, or a folder it was installed in. Default: the one in
-    /// `typescript` beside this executable or one folder above it, else the one
-    /// in `node_modules` of the configuration's folder or the nearest above.
-    pub fn typescript(mut self, path: impl Into<PathBuf>) -> Self {
-        self.typescript.named = Some(path.into());
-        self
-    }
-
-    /// Connects to the servers, side by side, and asks for their tools.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildError`] for settings that cannot work. Servers that do not start
-    /// are not an error: the others go on, and [`Gate::unavailable`] says
-    /// which and why.
-    pub async fn build(mut self) -> Result<Gate, BuildError> {
-        for server in &mut self.servers {
-            let caller = self.caller.as_ref().unwrap_or(&server.caller);
-            server.caller = with_roots(&self.roots, Arc::clone(caller));
-            if let Transport::Http(http) = &mut server.transport
-                && let Some(oauth) = &mut http.oauth
-            {
-                oauth.browser = oauth.browser.take().or_else(|| self.browser.clone());
-            }
-        }
-        let mut names: Vec<&str> = self
-            .servers
-            .iter()
-            .map(|server| server.name.as_str())
-            .collect();
-        names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(BuildError::DuplicateServer(pair[0].to_owned()));
-        }
-        let journal = match self.ledger {
-            Some((path, options)) => Some(Arc::new(Journal::open(&path, options)?)),
-            None => None,
-        };
-        // Before the servers, so that workers start while servers do.
-        let mut options = LauncherOptions::default();
-        options.spares = self.spares;
-        options.heap_bytes = self.limits.heap_bytes;
-        options.jit = self.limits.jit;
-        let launcher = Launcher::new(self.worker, options);
-        let mut places = self.typescript;
-        if places.project.is_none() {
-            places.project = std::env::current_dir().ok();
-        }
-        let check = Check::new(self.check, places);
-        check.start();
-        let reading = Reading::default();
-        let noted = reading.clone();
-        let broker = Broker::start_noting(self.servers, move |state| noted.begin(state)).await;
-        let unavailable = unavailable(&broker);
-        let live = Live::follow(broker.clone(), reading).await;
-        let catalog = live.catalog();
-        let trusted: HashSet<String> = broker
-            .servers()
-            .filter(|server| server.trusted)
-            .map(|server| server.name)
-            .collect();
-        let known = catalog.tools().iter().map(|tool| KnownTool {
-            function: &tool.function,
-            server: &tool.definition.server,
-            hints: hints(&tool.definition),
-            trusted: trusted.contains(&tool.definition.server),
-            definition: Some(tool.definition.identity.hash()),
-            input_schema: Some(&tool.definition.input_schema),
-        });
-        let unmatched = self.rules.unmatched(known, Timestamp::now());
-        let mut unmatched_rules: Vec<String> = unmatched.iter().map(ToString::to_string).collect();
-        unmatched_rules.extend(review::unmatched(&self.flows, &catalog));
-        Ok(Gate {
-            broker,
-            live: Arc::new(live),
-            launcher,
-            rules: Arc::new(self.rules),
-            limits: self.limits,
-            roots: self.roots,
-            asker: self.asker,
-            flows: Arc::new(self.flows),
-            reviewers: self.reviewers,
-            session: Arc::default(),
-            keep: self.keep,
-            journal,
-            check,
-            unavailable_prefixes: unavailable
-                .iter()
-                .map(|server| function_prefix(&server.server))
-                .collect(),
-            unavailable,
-            unmatched_rules,
-        })
-    }
 }
 
 /// A tool as a list shows it.
@@ -594,26 +331,4 @@ pub(crate) async fn prepare(source: Arc<str>) -> Result<Prepared, ScriptError> {
         // task with it.
         Err(_) => std::future::pending().await,
     }
-}
-
-/// What the generated names of a server's tools begin with, though none of its
-/// tools is known.
-fn function_prefix(server: &str) -> Option<String> {
-    let names = callgate_typegen::names::assign([(server, "x")]);
-    names
-        .function(server, "x")?
-        .strip_suffix('x')
-        .map(str::to_owned)
-}
-
-/// The servers that did not start.
-fn unavailable(broker: &Broker) -> Vec<Unavailable> {
-    let reason = |server: ServerState| match server.status {
-        Status::Failed(error) => Some(Unavailable {
-            server: server.name,
-            reason: error.to_string(),
-        }),
-        _ => None,
-    };
-    broker.servers().filter_map(reason).collect()
 }

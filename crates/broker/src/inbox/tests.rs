@@ -1,0 +1,119 @@
+//! What arrives and whom it reaches.
+
+use std::task::Context;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// Opens two flights, delivers, and shows what they got.
+fn check(messages: &[&str], expected: Expect) {
+    let inbox = Inbox::new("s".into(), 100);
+    for _ in 0..2 {
+        inbox.open(None, false).expect("it is not lost");
+    }
+    for message in messages {
+        inbox.deliver(message.as_bytes());
+    }
+    let mut shown = String::new();
+    for id in [1, 2] {
+        let mut cx = Context::from_waker(Waker::noop());
+        let answer = match inbox.poll(id, &mut cx) {
+            Poll::Ready(Ok(result)) => result.get().to_owned(),
+            Poll::Ready(Err(failure)) => format!("{failure:?}"),
+            Poll::Pending => "waits".to_owned(),
+        };
+        shown.push_str(&format!("{id}: {answer}\n"));
+    }
+    shown.push_str(&format!("junk: {}\n", inbox.junk()));
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn answers_go_to_their_flights_as_they_were_written() {
+    check(
+        &[
+            r#"{"jsonrpc":"2.0","id":2,"result":{"a":1.0, "a":2}}"#,
+            r#"{"jsonrpc":"2.0","id":2,"result":"again"}"#,
+            r#"{"jsonrpc":"2.0","id":3,"result":"nobody's"}"#,
+            r#"{"result":null,"id":1}"#,
+        ],
+        expect![[r#"
+            1: null
+            2: {"a":1.0, "a":2}
+            junk: 0
+        "#]],
+    );
+}
+
+#[test]
+fn refusals_and_nonsense() {
+    check(
+        &[
+            r#"{"id":1,"error":{"code":-5,"message":"no"},"result":{}}"#,
+            r#"{"id":2}"#,
+        ],
+        expect![[r#"
+            1: Refused(ErrorData { code: ErrorCode(-5), message: "no", data: None })
+            2: Malformed("it has neither a result nor an error")
+            junk: 0
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_no_message_is_counted() {
+    check(
+        &[
+            "hello",
+            "",
+            " ",
+            "{}",
+            "7",
+            r#"{"id":null}"#,
+            r#"{"id":1,"id":1}"#,
+            "[]",
+            "[1, 2]",
+        ],
+        expect![[r#"
+            1: waits
+            2: waits
+            junk: 7
+        "#]],
+    );
+}
+
+#[test]
+fn a_batch_is_taken_apart() {
+    check(
+        &[r#"[{"id":1,"result":1},{"id":2,"result":2},[]]"#],
+        expect![[r#"
+            1: 1
+            2: 2
+            junk: 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_loss_ends_every_flight_and_says_what_had_left() {
+    let inbox = Inbox::new("s".into(), 100);
+    let first = inbox.open(None, false).expect("it is not lost");
+    inbox.sent(first);
+    let second = inbox.open(None, false).expect("it is not lost");
+    inbox.lost(LinkError::closed("gone", true));
+    inbox.lost(LinkError::closed("gone again", true));
+    let mut cx = Context::from_waker(Waker::noop());
+    for (id, sent) in [(first, true), (second, false)] {
+        match inbox.poll(id, &mut cx) {
+            Poll::Ready(Err(Failure::Lost(error))) => {
+                assert_eq!(error, LinkError::closed("gone", sent));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(
+        inbox.open(None, false).expect_err("it is lost"),
+        LinkError::closed("gone", false)
+    );
+}
