@@ -171,7 +171,7 @@ fn an_allowed_pattern_that_matches_nothing() {
             --- stdout
             1
             --- stderr
-            warning: rule "tickting_*" in --allow matches no tool
+            warning: rule "tickting_*" in --allow matches no tool; the nearest is "ticketing_createIssue"
         "#]],
     );
 }
