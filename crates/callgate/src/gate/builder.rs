@@ -123,7 +123,7 @@ impl GateBuilder {
 
     /// What can be done for all servers while they work, in place of what each
     /// server's own [`ServerSpec::caller`] says. It is announced to them when
-    /// they are connected to, so a run whose [`RunRequest::caller`] can do more
+    /// they are connected to, so a run whose [`RunRequest::caller`](crate::RunRequest::caller) can do more
     /// does that for servers of the newest revision only.
     pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
         self.caller = Some(caller);
