@@ -9,6 +9,7 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_broker::{
     Broker, CallOptions, Journal, JournalOptions, NobodyToAsk, RunSetup, ServerSpec, Stdio, Target,
@@ -38,7 +39,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             env: [("EFFECTS".to_owned(), effects.clone())].into(),
             ..Stdio::default()
         };
-        let spec = ServerSpec::new("effects", Transport::Stdio(stdio));
+        let mut spec = ServerSpec::new("effects", Transport::Stdio(stdio));
+        // A server that is killed time and again is started again later and later.
+        // A call that would have to wait for longer than this fails, and a new
+        // broker starts the server at once.
+        spec.call_timeout = Duration::from_secs(1);
         let broker = Broker::start(vec![spec]).await;
         let mut setup = RunSetup::new(Arc::clone(&rules), Arc::new(NobodyToAsk));
         setup.journal = Some(Arc::clone(&journal));
