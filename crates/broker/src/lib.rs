@@ -3,8 +3,9 @@
 //! [`Broker::start`] starts servers side by side; each is [`Status::Ready`] with
 //! its raw tools or [`Status::Failed`] with a reason, and none takes another one
 //! down. [`Broker::run`] begins the calls of one script. [`Run::call`] is the
-//! only way to a server, and it goes through [`callgate_policy::Rules`], the
-//! [`Asker`] and the ledger, in this order, before anything is sent.
+//! only way to a server, and it goes through the [`Reviewer`]s, the
+//! [`callgate_policy::Authority`], the [`Asker`] and the ledger, in this order,
+//! before anything is sent.
 //!
 //! Credentials end here: the values of a server's environment and headers are
 //! in no `Debug` form, no error and no log line of this crate.
