@@ -33,7 +33,7 @@ use crate::{Limits, RunRequest};
 /// It is made once and used for many runs, side by side if need be. Each run
 /// has a worker process, grants and a ledger of its own.
 pub struct Gate {
-    broker: Broker,
+    pub(crate) broker: Broker,
     live: Arc<Live>,
     launcher: Launcher,
     rules: Arc<Rules>,

@@ -43,6 +43,8 @@ mod question;
 mod report;
 mod request;
 mod roots;
+mod search;
+mod servers;
 
 pub use callgate_broker::{
     Answer, Asker, CallError, Changed, Done, DryRun, EraSetting, Http, JournalError, JournalLine,
@@ -81,3 +83,5 @@ pub use crate::report::{
     RunError, RunReport, Status, Unavailable,
 };
 pub use crate::request::{Event, RunRequest};
+pub use crate::search::{Found, Hit, SearchBy, SearchError, SearchRequest};
+pub use crate::servers::{Server, ServerError, ServerState};
