@@ -26,6 +26,7 @@ use crate::calls::{self, Calls};
 use crate::check::{Check, CheckMode, CheckStatus, TypeCheck};
 use crate::live::Live;
 use crate::report::{self, RunReport, Unavailable};
+use crate::search::Searcher;
 use crate::{Limits, RunRequest};
 
 /// Connections to MCP servers and the rules over their tools; runs scripts.
@@ -35,6 +36,7 @@ use crate::{Limits, RunRequest};
 pub struct Gate {
     pub(crate) broker: Broker,
     live: Arc<Live>,
+    pub(crate) searcher: Arc<Searcher>,
     launcher: Launcher,
     rules: Arc<Rules>,
     limits: Limits,

@@ -1,8 +1,9 @@
 //! Finding tools by what they do.
 
-use callgate_catalog::Catalog;
+use std::sync::Arc;
 
 use crate::Gate;
+use crate::live::Live;
 
 /// What to look for. Begins with the defaults.
 #[derive(Debug, Clone)]
@@ -89,7 +90,24 @@ impl Gate {
     /// [`SearchError`] for a request that means nothing here. Nothing found is
     /// no error.
     pub async fn search(&self, request: &SearchRequest) -> Result<Found, SearchError> {
-        let catalog: std::sync::Arc<Catalog> = self.fresh_catalog().await;
+        self.searcher.search(request).await
+    }
+}
+
+/// The search of one gate, which runs share with it: a script can look for
+/// tools, too.
+pub(crate) struct Searcher {
+    live: Arc<Live>,
+}
+
+impl Searcher {
+    pub(crate) fn new(live: Arc<Live>) -> Self {
+        Self { live }
+    }
+
+    /// As [`Gate::search`].
+    pub(crate) async fn search(&self, request: &SearchRequest) -> Result<Found, SearchError> {
+        let catalog = self.live.fresh().await;
         let query = request.query.to_lowercase();
         let in_scope = |server: &str| request.server.as_deref().is_none_or(|only| only == server);
         let scope = catalog

@@ -22,6 +22,7 @@ use crate::keep::KeepInFile;
 use crate::live::{Live, Reading};
 use crate::report::Unavailable;
 use crate::roots::with_roots;
+use crate::search::Searcher;
 
 /// Why a gate could not be built. A server that does not start is no reason:
 /// see [`Gate::unavailable`].
@@ -254,9 +255,11 @@ impl GateBuilder {
         let unmatched = self.rules.unmatched(known, Timestamp::now());
         let mut unmatched_rules: Vec<String> = unmatched.iter().map(ToString::to_string).collect();
         unmatched_rules.extend(super::review::unmatched(&self.flows, &catalog));
+        let live = Arc::new(live);
         Ok(Gate {
             broker,
-            live: Arc::new(live),
+            searcher: Arc::new(Searcher::new(Arc::clone(&live))),
+            live,
             launcher,
             rules: Arc::new(self.rules),
             limits: self.limits,
