@@ -90,4 +90,57 @@ impl Gate {
         });
         servers.collect()
     }
+
+    /// Takes a server into use, and connects to it; one that is in use already is
+    /// connected to if it is idle or down. Its tools are there when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] for a name that no server has, and for a server that does
+    /// not start. It is in use then all the same, and is tried again.
+    pub async fn enable(&self, name: &str) -> Result<Server, ServerError> {
+        self.server(name)
+    }
+
+    /// Takes a server out of use: its connection ends, calls in flight fail, and
+    /// its tools are gone until it is enabled. Nothing happens to one that is not
+    /// in use.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Unknown`] for a name that no server has.
+    pub async fn disable(&self, name: &str) -> Result<Server, ServerError> {
+        self.server(name)
+    }
+
+    fn server(&self, name: &str) -> Result<Server, ServerError> {
+        let mut servers = self.servers();
+        match servers.iter().position(|server| server.name == name) {
+            Some(at) => Ok(servers.swap_remove(at)),
+            None => Err(ServerError::Unknown {
+                name: name.to_owned(),
+                near: closest(name, servers.iter().map(|server| server.name.as_str())),
+            }),
+        }
+    }
+}
+
+/// How alike a name must be to be suggested: 1 is equal, 0 is nothing alike.
+const MIN_LIKENESS: f64 = 0.6;
+/// Bytes of a name for which the nearest is looked for.
+const MAX_ASKED: usize = 300;
+
+/// The name that was probably meant.
+pub(crate) fn closest<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    if asked.len() > MAX_ASKED {
+        return None;
+    }
+    let asked = asked.to_lowercase();
+    let likeness =
+        |name: &str| strsim::normalized_damerau_levenshtein(&asked, &name.to_lowercase());
+    names
+        .map(|name| (likeness(name), name))
+        .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, name)| name.to_owned())
 }
