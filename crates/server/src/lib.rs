@@ -3,16 +3,11 @@
 //! [`serve_stdio`] answers MCP on standard input and output until the client
 //! goes away. Standard output carries MCP frames only, so nothing here prints.
 
-mod caller;
-mod carry;
-mod client;
 mod description;
-mod desk;
 mod handler;
-mod lot;
 mod options;
-mod question;
-mod roots;
+mod runs;
+mod service;
 
 use std::sync::Arc;
 
@@ -20,10 +15,10 @@ use callgate::Gate;
 use futures::FutureExt as _;
 use rmcp::ServiceExt as _;
 
-pub use crate::caller::AnyClient;
 pub use crate::options::ServeOptions;
+pub use crate::runs::AnyClient;
 
-use crate::handler::RunScript;
+use crate::service::Service;
 
 /// Why serving ended other than by the client going away.
 #[derive(Debug, thiserror::Error)]
@@ -58,15 +53,15 @@ pub async fn serve_stdio(
     gate: impl Future<Output = Arc<Gate>> + Send + 'static,
     options: ServeOptions,
 ) -> Result<(), ServeError> {
-    let handler = RunScript::new(gate.boxed(), options).map_err(ServeError::NoRandomBytes)?;
-    let service = match handler.clone().serve(rmcp::transport::stdio()).await {
-        Ok(service) => service,
+    let service = Service::new(gate.boxed(), options).map_err(ServeError::NoRandomBytes)?;
+    let session = match service.session().serve(rmcp::transport::stdio()).await {
+        Ok(session) => session,
         // A client that goes away before it says anything wanted nothing.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(ServeError::Handshake(error.to_string())),
     };
-    let ended = service.waiting().await;
-    handler.end().await;
+    let ended = session.waiting().await;
+    service.end().await;
     ended.map_err(|error| ServeError::Connection(error.to_string()))?;
     Ok(())
 }

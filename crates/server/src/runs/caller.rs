@@ -6,7 +6,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use crate::desk::{Desk, Unanswered};
+use super::desk::{Desk, Unanswered};
 
 /// What servers are told that can be done for them, where that has to be said
 /// before there is a client: all that a client may be able to do. What the

@@ -11,8 +11,8 @@ use rmcp::service::{Peer, RoleServer, ServiceError};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::client::{Can, Client, Way};
-use crate::question;
+use super::client::{Can, Client, Way};
+use super::question;
 
 /// News of progress that wait to be told. What does not fit is not told: the
 /// next one says more.

@@ -15,8 +15,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::carry::Carried;
-use crate::desk::Wish;
+use super::carry::Carried;
+use super::desk::Wish;
 
 /// The parked runs of one client.
 pub(crate) struct Lot {
@@ -193,8 +193,8 @@ mod tests {
     use tokio::sync::mpsc;
     use tokio_util::sync::CancellationToken;
 
+    use super::super::desk::Drawer;
     use super::*;
-    use crate::desk::Drawer;
 
     const HOUR: Duration = Duration::from_secs(3600);
 

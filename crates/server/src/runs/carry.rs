@@ -7,7 +7,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::{Drawer, Wish};
+use super::desk::{Drawer, Wish};
 
 /// A run under way. Dropping it cancels the run.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use callgate::Root;
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 
-use crate::client::{Client, Way};
+use super::client::{Client, Way};
 
 /// How long a client has to name its folders before a run goes without.
 const PATIENCE: Duration = Duration::from_secs(5);

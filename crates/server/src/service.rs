@@ -1,0 +1,45 @@
+//! Everything behind the face that is one user's.
+
+use std::sync::Arc;
+
+use callgate::Gate;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
+
+use crate::handler::Session;
+use crate::options::ServeOptions;
+use crate::runs::Runs;
+
+/// A gate that may still be in the making.
+pub(crate) type ComingGate = Shared<BoxFuture<'static, Arc<Gate>>>;
+
+/// Everything behind the face that is one user's: the gate, the runs, the
+/// options. One per process over stdio; one per user over HTTP.
+pub(crate) struct Service {
+    pub(crate) gate: ComingGate,
+    pub(crate) runs: Arc<Runs>,
+}
+
+impl Service {
+    /// # Errors
+    ///
+    /// If the system gives no random bytes.
+    pub(crate) fn new(
+        gate: BoxFuture<'static, Arc<Gate>>,
+        options: ServeOptions,
+    ) -> std::io::Result<Arc<Self>> {
+        let gate = gate.shared();
+        let runs = Arc::new(Runs::new(gate.clone(), options)?);
+        Ok(Arc::new(Self { gate, runs }))
+    }
+
+    /// The handler of one MCP session, or of one request where there are none.
+    pub(crate) fn session(self: &Arc<Self>) -> Session {
+        Session::new(Arc::clone(self))
+    }
+
+    /// Ends all runs, and waits a moment for it.
+    pub(crate) async fn end(&self) {
+        self.runs.end().await;
+    }
+}
