@@ -380,6 +380,80 @@ fn the_declarations_of_one_tool() {
 }
 
 #[test]
+fn tools_for_a_provider() {
+    let bench = ticketing();
+    let flags = [
+        "export",
+        "--format",
+        "gemini",
+        "--defer",
+        "*_createIssue",
+        "nothing_*",
+    ];
+    check(
+        &bench,
+        &bench.callgate(&flags),
+        expect![[r#"
+            exit code 0
+            --- stdout
+            [
+              {
+                "functionDeclarations": [
+                  {
+                    "name": "ticketing_createIssue",
+                    "description": "File an issue and get its id.",
+                    "parametersJsonSchema": {
+                      "type": "object",
+                      "properties": {
+                        "title": {
+                          "type": "string",
+                          "minLength": 1,
+                          "description": "One line"
+                        },
+                        "body": {
+                          "type": "string",
+                          "description": "Any text; empty without it"
+                        },
+                        "priority": {
+                          "type": "string",
+                          "enum": [
+                            "low",
+                            "medium",
+                            "high"
+                          ],
+                          "default": "medium"
+                        }
+                      },
+                      "required": [
+                        "title"
+                      ],
+                      "additionalProperties": false
+                    }
+                  }
+                ]
+              }
+            ]
+            --- stderr
+            callgate: no tool is matched by nothing_*
+            callgate: gemini has no search of its own, so every tool is loaded at once
+        "#]],
+    );
+    let ran = bench.callgate(&["export", "--format", "palm"]);
+    check(
+        &bench,
+        &ran,
+        expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        error: invalid value 'palm' for '--format <FORMAT>': no format is named "palm"; there are anthropic, openai and gemini
+
+        For more information, try '--help'.
+    "#]],
+    );
+}
+
+#[test]
 fn what_a_script_would_call() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },

@@ -34,6 +34,7 @@ pub mod auth;
 mod calls;
 mod check;
 pub mod config;
+mod export;
 mod gate;
 mod harmless;
 mod keep;
@@ -74,6 +75,7 @@ pub use callgate_typegen::{Detail, ambient as ambient_declarations};
 pub use tokio_util::sync::CancellationToken;
 
 pub use crate::check::{CheckMode, CheckStatus, TypeCheck, TypeError, UnknownCheckMode};
+pub use crate::export::{ExportFormat, Exported, UnknownFormat};
 pub use crate::gate::{BuildError, CallRequest, Called, Gate, GateBuilder, Tool};
 pub use crate::harmless::harmless;
 pub use crate::preview::{Preview, PreviewedTool};

@@ -81,6 +81,12 @@ pub enum Command {
     /// Serve the one tool run_script as an MCP server over stdio
     Serve(ServeArgs),
 
+    /// Print the tools as the array that a provider's interface takes
+    #[command(
+        after_help = "Example:\n  callgate export --format anthropic --defer --load 'git_*' > tools.json"
+    )]
+    Export(crate::export::ExportArgs),
+
     /// Log in at HTTP servers, and see and end logins
     Auth(crate::auth::AuthArgs),
 

@@ -28,6 +28,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
         Command::Tools(args) => tools(config, args).await,
         Command::Call(args) => call(config, args).await,
         Command::Serve(args) => serve(config, args).await,
+        Command::Export(args) => crate::export::execute(config, args).await,
         Command::Auth(args) => crate::auth::execute(config, args).await,
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -7,6 +7,7 @@ mod auth;
 mod caller;
 mod commands;
 mod elicit;
+mod export;
 mod grants;
 mod print;
 mod progress;

@@ -1,0 +1,81 @@
+//! `callgate export`: the tools as a provider's interface takes them.
+
+use std::path::Path;
+
+use callgate::ExportFormat;
+use callgate::flow::Pattern;
+use clap::Args;
+
+use crate::progress::Progress;
+use crate::session::Setting;
+use crate::{print, session};
+
+/// Flags of `export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Patterns of the tools, by generated name; all if none is given
+    #[arg(value_name = "PATTERN")]
+    pub tools: Vec<Pattern>,
+
+    /// The provider: anthropic (Messages), openai (Responses) or gemini
+    #[arg(long, value_name = "FORMAT")]
+    pub format: ExportFormat,
+
+    /// Leave the tools for the provider's own search to load, where it has one
+    #[arg(long)]
+    pub defer: bool,
+
+    /// With --defer, load tools of this pattern at once all the same; may be
+    /// repeated
+    #[arg(long, value_name = "PATTERN", requires = "defer")]
+    pub load: Vec<Pattern>,
+}
+
+/// Prints the array; what it does not say goes to standard error.
+pub async fn execute(config: Option<&Path>, args: ExportArgs) -> anyhow::Result<u8> {
+    let config = session::required_configuration(config)?;
+    let cancel = session::cancel_on_signal()?;
+    let Some(gate) =
+        session::connect(Some(&config), Setting::default(), &Progress::new(), &cancel).await?
+    else {
+        return Ok(session::INTERRUPTED);
+    };
+    session::tell_problems(&gate);
+    let one_of = |patterns: &[Pattern], function: &str| {
+        patterns.iter().any(|pattern| pattern.matches(function))
+    };
+    for pattern in args.tools.iter().chain(&args.load) {
+        if !gate
+            .tools()
+            .iter()
+            .any(|tool| pattern.matches(&tool.function))
+        {
+            print::error(&format!("no tool is matched by {pattern}"));
+        }
+    }
+    if args.defer && !args.format.defers() {
+        print::error(&format!(
+            "{} has no search of its own, so every tool is loaded at once",
+            args.format
+        ));
+    }
+    let exported = gate.export(
+        args.format,
+        |function| args.tools.is_empty() || one_of(&args.tools, function),
+        |function| args.defer && !one_of(&args.load, function),
+    );
+    gate.shutdown().await;
+    for note in &exported.notes {
+        print::error(note);
+    }
+    for (name, function) in &exported.renamed {
+        print::error(&format!(
+            "{function} is called {name} there: the provider does not take its name"
+        ));
+    }
+    print::out(&format!(
+        "{}\n",
+        serde_json::to_string_pretty(&exported.tools)?
+    ))?;
+    Ok(0)
+}
