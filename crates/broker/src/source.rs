@@ -139,6 +139,15 @@ impl Source {
         }
     }
 
+    /// Looks the value up, for a host that needs it itself.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`], which never holds a value.
+    pub async fn look_up(&self) -> Result<String, SourceError> {
+        self.resolve("", &Secrets::default()).await
+    }
+
     /// Looks the value up and has `secrets` keep it out of messages, under
     /// `name`.
     pub(crate) async fn resolve(

@@ -46,6 +46,7 @@ mod request;
 mod roots;
 mod search;
 mod servers;
+mod workers;
 
 pub use callgate_broker::{
     Answer, Asker, CallError, Changed, Done, DryRun, EraSetting, Http, JournalError, JournalLine,
@@ -87,3 +88,4 @@ pub use crate::report::{
 pub use crate::request::{Event, RunRequest};
 pub use crate::search::{Found, Hit, SearchBy, SearchError, SearchRequest};
 pub use crate::servers::{Server, ServerError, ServerState};
+pub use crate::workers::Workers;

@@ -26,6 +26,9 @@ pub struct OAuth {
     pub client_metadata_url: Option<String>,
     /// The scopes to ask for. Default: those that the server names.
     pub scopes: Vec<String>,
+    /// Whose login it is, where one process serves several users. A login is
+    /// found only by the user it was made for. Default: nobody in particular.
+    pub user: Option<String>,
     /// How a token is had. Default: a person logs in.
     pub grant: Grant,
     /// The port on 127.0.0.1 to which the browser comes back, for clients that
@@ -57,6 +60,9 @@ impl fmt::Debug for OAuth {
         }
         if !self.scopes.is_empty() {
             shown.field("scopes", &self.scopes);
+        }
+        if let Some(user) = &self.user {
+            shown.field("user", user);
         }
         if self.grant != Grant::default() {
             shown.field("grant", &self.grant);

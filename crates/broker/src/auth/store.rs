@@ -113,7 +113,11 @@ impl Store {
                 },
             })?,
         };
-        let digest = Sha256::digest(format!("{server}\0{url}"));
+        // A URL has no NUL, so no user's name can make the key of another's.
+        let digest = match &settings.user {
+            None => Sha256::digest(format!("{server}\0{url}")),
+            Some(user) => Sha256::digest(format!("{server}\0{url}\0{user}")),
+        };
         let key: String = digest.iter().take(16).map(|b| format!("{b:02x}")).collect();
         Ok(Self {
             server: server.to_owned(),

@@ -33,6 +33,9 @@ pub struct JournalOptions {
     /// Whether arguments and results are written too, and not only their hashes
     /// and sizes. Default: false.
     pub bodies: bool,
+    /// Whose calls they are, where one process serves several users: `user` in
+    /// each line. Default: nobody in particular, and there is no such member.
+    pub user: Option<String>,
     /// The size in bytes that the file may reach. Beyond it no call is made.
     /// Default: 1 GiB.
     pub max_bytes: u64,
@@ -42,6 +45,7 @@ impl Default for JournalOptions {
     fn default() -> Self {
         Self {
             bodies: false,
+            user: None,
             max_bytes: DEFAULT_JOURNAL_BYTES,
         }
     }
@@ -139,14 +143,14 @@ impl Journal {
     pub(crate) fn write(&self, record: &Record<'_>) -> Result<(), JournalError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.write_waiting(&mut state)?;
-        self.append(&mut state.open, &record.line())
+        self.append(&mut state.open, &self.line(record))
     }
 
     /// Writes a line about a call that is over. If the file does not take it,
     /// it waits: no further call is made before it is written.
     pub(crate) fn write_or_wait(&self, record: &Record<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = record.line();
+        let line = self.line(record);
         let written = self
             .write_waiting(&mut state)
             .and_then(|()| self.append(&mut state.open, &line));
@@ -156,6 +160,10 @@ impl Journal {
                 state.waiting.push_back(line);
             }
         }
+    }
+
+    fn line(&self, record: &Record<'_>) -> String {
+        record.line(self.options.user.as_deref())
     }
 
     fn write_waiting(&self, state: &mut State) -> Result<(), JournalError> {

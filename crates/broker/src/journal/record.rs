@@ -93,10 +93,20 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The line, with its end.
-    pub(super) fn line(&self) -> String {
+    /// The line, with its end, and with whose call it is.
+    pub(super) fn line(&self, user: Option<&str>) -> String {
+        #[derive(Serialize)]
+        struct Owned<'a> {
+            #[serde(flatten)]
+            record: &'a Record<'a>,
+            user: &'a str,
+        }
         // Everything in a record is a text, a number or JSON.
-        let mut line = serde_json::to_string(self).unwrap_or_default();
+        let line = match user {
+            None => serde_json::to_string(self),
+            Some(user) => serde_json::to_string(&Owned { record: self, user }),
+        };
+        let mut line = line.unwrap_or_default();
         line.push('\n');
         line
     }

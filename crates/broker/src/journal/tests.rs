@@ -45,7 +45,11 @@ fn lines_are_appended_for_the_owner_alone() {
     expect![[r#"
         {"v":1,"event":"before","run":"r","call":1,"time":"2026-06-01T12:00:00.000Z","function":"s_t","server":"","tool":""}
     "#]]
-    .assert_eq(&record(1).line());
+    .assert_eq(&record(1).line(None));
+    expect![[r#"
+        {"v":1,"event":"before","run":"r","call":1,"time":"2026-06-01T12:00:00.000Z","function":"s_t","server":"","tool":"","user":"token \"a\""}
+    "#]]
+    .assert_eq(&record(1).line(Some("token \"a\"")));
     let mode = fs::metadata(journal.path())
         .expect("a file")
         .permissions()
@@ -55,7 +59,7 @@ fn lines_are_appended_for_the_owner_alone() {
 
 #[test]
 fn a_line_that_was_cut_off_costs_no_other_line() {
-    let whole = |call: usize| record(call).line().into_bytes();
+    let whole = |call: usize| record(call).line(None).into_bytes();
     let check = |text: &[u8], expected: Expect| expected.assert_eq(&read(text));
     for cut in 0..whole(1).len() {
         let folder = TempDir::new().expect("a folder");
@@ -100,14 +104,14 @@ fn no_body_can_look_like_a_record() {
         text: Some(&forged),
     });
     record.server = START;
-    assert_eq!(record.line().matches(START).count(), 1);
-    assert_eq!(read(record.line().as_bytes()), "call 1");
+    assert_eq!(record.line(None).matches(START).count(), 1);
+    assert_eq!(read(record.line(None).as_bytes()), "call 1");
 }
 
 #[test]
 fn a_file_that_is_full_takes_nothing_and_the_next_one_does() {
     let folder = TempDir::new().expect("a folder");
-    let bytes = record(1).line().len() as u64;
+    let bytes = record(1).line(None).len() as u64;
     let journal = open_in(&folder, 2 * bytes);
     journal.write(&record(1)).expect("written");
     journal.write(&record(2)).expect("written");

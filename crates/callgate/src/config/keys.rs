@@ -20,6 +20,7 @@ pub(super) const TOP: Keys = Keys {
         "check",
         "ledger",
         "roots",
+        "serve",
         "flows",
         "toolLabels",
     ],

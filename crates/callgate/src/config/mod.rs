@@ -13,6 +13,7 @@ mod error;
 mod expand;
 mod find;
 mod flows;
+mod http;
 mod insert;
 mod keys;
 mod oauth;
@@ -20,11 +21,13 @@ mod permissions;
 mod reader;
 mod roots;
 mod sections;
+mod serve;
 mod server;
 mod source;
 #[cfg(test)]
 mod tests;
 mod units;
+mod users;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,7 +42,9 @@ use crate::CheckMode;
 pub use amend::{AmendError, allow};
 pub use error::{ConfigError, ConfigErrorKind, Problem};
 pub use find::find;
+pub use http::{ALGORITHMS, HttpConfig, RateConfig, ResourceConfig, address, host, origin};
 pub use units::{UnitError, parse_bytes, parse_duration};
+pub use users::{Role, UsersConfig};
 
 /// What one configuration file says.
 #[derive(Debug, Clone)]
@@ -63,6 +68,10 @@ pub struct Config {
     pub check: CheckConfig,
     /// Where calls are written down.
     pub ledger: LedgerConfig,
+    /// `serve`, `http`: how MCP is served over HTTP.
+    pub http: HttpConfig,
+    /// `serve`, `users`: who may use what over HTTP.
+    pub users: UsersConfig,
     /// `roots`: the folders that servers are told to work in, if they ask.
     pub roots: Vec<Root>,
     /// What was read over, such as keys that only other clients know.
@@ -127,6 +136,9 @@ pub struct LedgerConfig {
     pub path: Option<PathBuf>,
     /// `bodies`: whether arguments and results are written too. Default: false.
     pub bodies: bool,
+    /// Whose calls they are: `user` in each line. Not in the file; see
+    /// [`Config::for_user`].
+    pub user: Option<String>,
     /// `maxSize`: the size in bytes from which on the file takes no more
     /// calls, and none is made. `None` leaves the default.
     pub max_bytes: Option<u64>,
@@ -137,6 +149,7 @@ impl LedgerConfig {
     pub fn file(&self) -> Option<(PathBuf, JournalOptions)> {
         let mut options = JournalOptions::default();
         options.bodies = self.bodies;
+        options.user.clone_from(&self.user);
         options.max_bytes = self.max_bytes.unwrap_or(options.max_bytes);
         Some((self.path.clone()?, options))
     }

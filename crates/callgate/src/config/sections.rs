@@ -15,7 +15,10 @@ use super::flows;
 use super::reader::{Reader, name_range};
 use super::server::{self, Entry};
 use super::units::{parse_bytes, parse_duration};
-use super::{CheckConfig, Config, LedgerConfig, LimitsConfig, keys, permissions, roots};
+use super::{
+    CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, UsersConfig, keys, permissions,
+    roots, serve,
+};
 use crate::CheckMode;
 
 /// JSON with comments and trailing commas, and nothing looser.
@@ -63,6 +66,8 @@ pub(super) fn read(
         limits: LimitsConfig::default(),
         check: CheckConfig::default(),
         ledger: LedgerConfig::default(),
+        http: HttpConfig::default(),
+        users: UsersConfig::default(),
         roots: Vec::new(),
         warnings: Vec::new(),
     };
@@ -95,6 +100,7 @@ pub(super) fn read(
 
 fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
     let mut servers_under: Option<&str> = None;
+    let mut serve = None;
     for property in reader.properties(object, "the file", &keys::TOP) {
         let key = property.name.as_str();
         match key {
@@ -114,12 +120,17 @@ fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
             "limits" => limits(reader, property, &mut config.limits),
             "check" => check(reader, property, config),
             "ledger" => ledger(reader, property, config),
+            "serve" => serve = Some(property),
             "roots" => config.roots = roots::read(reader, property),
             "flows" => flows::flows(reader, property, &mut config.flows),
             "toolLabels" => flows::tool_labels(reader, property, &mut config.flows),
             // "$schema" is for editors.
             _ => {}
         }
+    }
+    // Its roles name servers.
+    if let Some(property) = serve {
+        serve::read(reader, property, config);
     }
 }
 

@@ -14,6 +14,7 @@ mod files;
 mod flows;
 mod permissions;
 mod roots;
+mod serve;
 mod servers;
 mod units;
 
@@ -272,7 +273,7 @@ fn keys_that_mean_nothing() {
         expect![[r#"
             callgate.json:1:3: unknown key "mcpservers" in the file; did you mean "mcpServers"?
             callgate.json:1:21: unknown key "limit" in the file; did you mean "limits"?
-            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check, ledger, roots, flows, toolLabels
+            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check, ledger, roots, serve, flows, toolLabels
         "#]],
     );
     check(

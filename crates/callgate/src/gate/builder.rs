@@ -10,7 +10,7 @@ use callgate_broker::{
 };
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{KnownTool, Rules};
-use callgate_sandbox::{Launcher, LauncherOptions, WorkerProgram};
+use callgate_sandbox::WorkerProgram;
 use jiff::Timestamp;
 
 use super::{Gate, hints};
@@ -23,6 +23,7 @@ use crate::live::{Live, Reading};
 use crate::report::Unavailable;
 use crate::roots::with_roots;
 use crate::search::Searcher;
+use crate::workers::Workers;
 
 /// Why a gate could not be built. A server that does not start is no reason:
 /// see [`Gate::unavailable`].
@@ -52,6 +53,7 @@ pub struct GateBuilder {
     pub(super) ledger: Option<(PathBuf, JournalOptions)>,
     pub(super) worker: WorkerProgram,
     pub(super) spares: usize,
+    pub(super) workers: Option<Workers>,
     pub(super) check: CheckMode,
     pub(super) typescript: Places,
     pub(super) roots: Vec<Root>,
@@ -72,6 +74,7 @@ impl Default for GateBuilder {
             ledger: None,
             worker: WorkerProgram::CurrentExe,
             spares: 1,
+            workers: None,
             check: CheckMode::default(),
             typescript: Places::default(),
             roots: Vec::new(),
@@ -144,6 +147,13 @@ impl GateBuilder {
         self
     }
 
+    /// Has an answer "always" last for the session only, whatever the
+    /// configuration: for gates of users who may not write into its file.
+    pub fn keep_nothing(mut self) -> Self {
+        self.keep = None;
+        self
+    }
+
     /// Who shows a person the page of a login that a call waits for. Default:
     /// nobody, and such a call fails and says which login to make. The login
     /// has five minutes, within the time limit of the call.
@@ -173,6 +183,13 @@ impl GateBuilder {
     /// an idle process; without any, a run waits for its worker to start.
     pub fn spare_workers(mut self, spares: usize) -> Self {
         self.spares = spares;
+        self
+    }
+
+    /// Takes workers from these, in place of ones of the gate's own. Default:
+    /// its own.
+    pub fn workers(mut self, workers: Workers) -> Self {
+        self.workers = Some(workers);
         self
     }
 
@@ -222,11 +239,8 @@ impl GateBuilder {
             None => None,
         };
         // Before the servers, so that workers start while servers do.
-        let mut options = LauncherOptions::default();
-        options.spares = self.spares;
-        options.heap_bytes = self.limits.heap_bytes;
-        options.jit = self.limits.jit;
-        let launcher = Launcher::new(self.worker, options);
+        let own = || Workers::of(self.worker, self.spares, &self.limits);
+        let launcher = self.workers.unwrap_or_else(own).launcher;
         let mut places = self.typescript;
         if places.project.is_none() {
             places.project = std::env::current_dir().ok();

@@ -137,6 +137,7 @@ fn the_ledger() {
                     "/project/logs/node.jsonl",
                 ),
                 bodies: true,
+                user: None,
                 max_bytes: Some(
                     10485760,
                 ),
@@ -151,6 +152,7 @@ fn the_ledger() {
                     "/var/log/calls.jsonl",
                 ),
                 bodies: false,
+                user: None,
                 max_bytes: None,
             }
         "#]],

@@ -1,0 +1,447 @@
+//! `http` of `serve`: where MCP is served over HTTP, to whom, and how much of
+//! it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use callgate_broker::Source;
+use jsonc_parser::ast::{Object, ObjectProp};
+use jsonc_parser::common::Ranged as _;
+use url::{Host, Url};
+
+use super::error::ConfigErrorKind;
+use super::keys::{Keys, closest};
+use super::reader::{Reader, name_range};
+use super::server::expanded;
+use super::source::source;
+use super::units::{parse_bytes, parse_duration};
+
+/// Keys of `http`.
+const HTTP: Keys = Keys {
+    ours: &[
+        "address",
+        "allowedHosts",
+        "allowedOrigins",
+        "bearer",
+        "oauth",
+        "maxBody",
+        "rate",
+        "connections",
+        "requests",
+        "sessions",
+        "sessionsPerUser",
+        "sessionIdle",
+        "shutdownTime",
+    ],
+    others: &[
+        ("port", "write \"address\", such as \"127.0.0.1:8080\""),
+        ("tls", "put a proxy with TLS before it; see docs/http.md"),
+    ],
+};
+
+/// Keys of `rate`.
+const RATE: Keys = Keys {
+    ours: &["perSecond", "burst"],
+    others: &[],
+};
+
+/// Keys of `oauth`.
+const OAUTH: Keys = Keys {
+    ours: &["issuer", "resource", "audience", "scopes", "algorithms"],
+    others: &[(
+        "clientId",
+        "clients bring tokens; Callgate logs nobody in here",
+    )],
+};
+
+/// How MCP is served over HTTP. Begins with the defaults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HttpConfig {
+    /// `address`: where to listen; port 0 takes a free one. Default: none, and
+    /// it is served over stdio unless `--http` is given.
+    pub address: Option<SocketAddr>,
+    /// `allowedHosts`: names, or `name:port`, that a request's `Host` may have
+    /// besides the address itself and, on loopback, `localhost`.
+    pub allowed_hosts: Vec<String>,
+    /// `allowedOrigins`: origins (`https://app.example.com`) whose pages may
+    /// send requests, besides our own. Default: none.
+    pub allowed_origins: Vec<String>,
+    /// `bearer`: tokens, each under the name of whoever has it.
+    pub bearer: Vec<(String, Source)>,
+    /// `oauth`: whose access tokens are taken.
+    pub oauth: Option<ResourceConfig>,
+    /// `maxBody`: the largest body of a request, in bytes. Default: 4 MiB.
+    pub max_body: u64,
+    /// `rate`: how many requests one identity may send.
+    pub rate: RateConfig,
+    /// `connections`: how many there may be at a time. Default: 1024. Further
+    /// ones wait.
+    pub connections: usize,
+    /// `requests`: how many of one identity may be under way at a time, streams
+    /// included. Default: 256. Over it: status 429.
+    pub requests: usize,
+    /// `sessions`: how many MCP sessions there may be. Default: 1024. Over it:
+    /// status 503.
+    pub sessions: usize,
+    /// `sessionsPerUser`: how many of them may be one identity's. Default: 128.
+    pub sessions_per_user: usize,
+    /// `sessionIdle`: after how long without a message a session ends. Default:
+    /// 30 minutes. A session in which a run reports progress is not idle.
+    pub session_idle: Duration,
+    /// `shutdownTime`: how long runs may go on when the process is told to end.
+    /// Default: 10 s. After it they are cancelled, and their reports delivered.
+    pub shutdown_time: Duration,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            address: None,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            bearer: Vec::new(),
+            oauth: None,
+            max_body: 4 << 20,
+            rate: RateConfig::default(),
+            connections: 1024,
+            requests: 256,
+            sessions: 1024,
+            sessions_per_user: 128,
+            session_idle: Duration::from_secs(30 * 60),
+            shutdown_time: Duration::from_secs(10),
+        }
+    }
+}
+
+/// How many requests one identity may send; where there is none, one address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RateConfig {
+    /// `perSecond`: requests a second in the long run. Default: 200.
+    pub per_second: u32,
+    /// `burst`: requests at once. Default: 400. Over it: status 429.
+    pub burst: u32,
+}
+
+impl Default for RateConfig {
+    fn default() -> Self {
+        Self {
+            per_second: 200,
+            burst: 400,
+        }
+    }
+}
+
+/// Whose access tokens are taken (MCP 2026-07-28, "Authorization"): JWTs that
+/// one authorization server signs for this resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ResourceConfig {
+    /// `issuer`: the authorization server, as `iss` in its tokens has it.
+    pub issuer: String,
+    /// `resource`: our own URL, which clients ask tokens for. Default: that of
+    /// the address, which does for loopback only.
+    pub resource: Option<String>,
+    /// `audience`: what tokens have in `aud`. Default: the resource.
+    pub audience: Option<String>,
+    /// `scopes`: what a token must all have. Default: none.
+    pub scopes: Vec<String>,
+    /// `algorithms`: with what tokens may be signed. Default: all of
+    /// [`ALGORITHMS`].
+    pub algorithms: Vec<String>,
+}
+
+/// The algorithms that a token may be signed with, all asymmetric.
+pub const ALGORITHMS: [&str; 9] = [
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA",
+];
+
+/// Reads `http`.
+pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, of: &str) -> HttpConfig {
+    let mut http = HttpConfig::default();
+    let Some(object) = reader.object(property, of) else {
+        return http;
+    };
+    let what = format!("\"http\" in {of}");
+    let what = what.as_str();
+    for property in reader.properties(object, what, &HTTP) {
+        match property.name.as_str() {
+            "address" => http.address = reader.parsed(property, what, address),
+            "allowedHosts" => http.allowed_hosts = words(reader, property, what, host),
+            "allowedOrigins" => http.allowed_origins = words(reader, property, what, origin),
+            "bearer" => http.bearer = bearer(reader, property, what),
+            "oauth" => http.oauth = oauth(reader, property, what),
+            "maxBody" => set(
+                &mut http.max_body,
+                reader.parsed(property, what, parse_bytes),
+            ),
+            "rate" => rate(reader, property, what, &mut http.rate),
+            "connections" => set(&mut http.connections, count(reader, property, what)),
+            "requests" => set(&mut http.requests, count(reader, property, what)),
+            "sessions" => set(&mut http.sessions, count(reader, property, what)),
+            "sessionsPerUser" => set(&mut http.sessions_per_user, count(reader, property, what)),
+            "sessionIdle" => {
+                set(
+                    &mut http.session_idle,
+                    reader.parsed(property, what, parse_duration),
+                );
+            }
+            "shutdownTime" => {
+                set(
+                    &mut http.shutdown_time,
+                    reader.parsed(property, what, parse_duration),
+                );
+            }
+            _ => {}
+        }
+    }
+    http
+}
+
+/// An address to listen on.
+///
+/// # Errors
+///
+/// What to write instead.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let named = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    named.parse().map_err(|_| {
+        format!("{text:?} is no address to listen on; write an IP address and a port, such as \"127.0.0.1:8080\"")
+    })
+}
+
+/// A name that `Host` may have, as it is compared: in lower case.
+///
+/// # Errors
+///
+/// What to write instead.
+pub fn host(text: &str) -> Result<String, String> {
+    let fits = Url::parse(&format!("http://{text}/")).is_ok_and(|url| {
+        url.path() == "/"
+            && url.username().is_empty()
+            && url.password().is_none()
+            && matches!(url.host(), Some(Host::Domain(name)) if !name.contains('*'))
+            || matches!(url.host(), Some(Host::Ipv4(_) | Host::Ipv6(_)))
+    });
+    match fits && !text.contains(['/', '@', '?', '#']) {
+        true => Ok(text.to_ascii_lowercase()),
+        false => Err(format!(
+            "{text:?} is no host; write a name, such as \"callgate.example.com\", or one with a port"
+        )),
+    }
+}
+
+/// An origin, as browsers write it.
+///
+/// # Errors
+///
+/// What to write instead.
+pub fn origin(text: &str) -> Result<String, String> {
+    let url = Url::parse(text).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.path() == "/"
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+    });
+    match url {
+        Some(url) => Ok(url.origin().ascii_serialization()),
+        None => Err(format!(
+            "{text:?} is no origin; write scheme and host, such as \"https://app.example.com\""
+        )),
+    }
+}
+
+fn set<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}
+
+fn count(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Option<usize> {
+    let count = reader.count(property, what)?;
+    usize::try_from(count).ok()
+}
+
+/// Texts, each as `parse` has it.
+fn words(
+    reader: &mut Reader<'_>,
+    property: &ObjectProp<'_>,
+    what: &str,
+    parse: impl Fn(&str) -> Result<String, String>,
+) -> Vec<String> {
+    let mut words = Vec::new();
+    let entry = format!("\"{}\" in {what}", property.name.as_str());
+    for (text, range) in reader.strings(property, what) {
+        let Some(text) = reader.expand(text, range, &entry) else {
+            continue;
+        };
+        match parse(&text) {
+            Ok(word) => words.push(word),
+            Err(wrong) => reader.error(range, ConfigErrorKind::Value, format!("{entry}: {wrong}")),
+        }
+    }
+    words
+}
+
+fn rate(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str, rate: &mut RateConfig) {
+    let Some(object) = reader.object(property, what) else {
+        return;
+    };
+    let what = format!("\"rate\" in {what}");
+    for property in reader.properties(object, &what, &RATE) {
+        let Some(count) = reader.count(property, &what) else {
+            continue;
+        };
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        match property.name.as_str() {
+            "perSecond" => rate.per_second = count,
+            _ => rate.burst = count,
+        }
+    }
+}
+
+/// One token, whose owner is named `default`, or several under their names.
+fn bearer(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Vec<(String, Source)> {
+    let is_source = |object: &Object<'_>| {
+        let mut keys = object.properties.iter();
+        keys.any(|property| matches!(property.name.as_str(), "command" | "keyring"))
+    };
+    let object = match property.value.as_object() {
+        Some(object) if !is_source(object) => object,
+        _ => {
+            let token = source(reader, property, what);
+            return token
+                .map(|token| ("default".to_owned(), token))
+                .into_iter()
+                .collect();
+        }
+    };
+    let what = format!("\"bearer\" in {what}");
+    reader.no_duplicates(object, &what);
+    let mut tokens = Vec::new();
+    for property in &object.properties {
+        let name = property.name.as_str();
+        if let Err(wrong) = identity_name(name) {
+            let message = format!("{what}: {wrong}");
+            reader.error(name_range(property), ConfigErrorKind::Key, message);
+            continue;
+        }
+        if let Some(token) = source(reader, property, &what) {
+            tokens.push((name.to_owned(), token));
+        }
+    }
+    tokens
+}
+
+/// Whether somebody can have this name.
+fn identity_name(name: &str) -> Result<(), String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
+    match !name.is_empty() && name.len() <= 64 && name.chars().all(fits) {
+        true => Ok(()),
+        false => Err(format!(
+            "{name:?} is no name for whoever has a token; use up to 64 letters, digits and . _ - @"
+        )),
+    }
+}
+
+fn oauth(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Option<ResourceConfig> {
+    let object = reader.object(property, what)?;
+    let what = format!("\"oauth\" in {what}");
+    let problems = reader.problems.len();
+    let mut oauth = ResourceConfig {
+        issuer: String::new(),
+        resource: None,
+        audience: None,
+        scopes: Vec::new(),
+        algorithms: ALGORITHMS.map(str::to_owned).to_vec(),
+    };
+    for property in reader.properties(object, &what, &OAUTH) {
+        match property.name.as_str() {
+            "issuer" => {
+                let url = secure_url(reader, property, &what);
+                oauth.issuer = url.unwrap_or_default();
+            }
+            "resource" => oauth.resource = secure_url(reader, property, &what),
+            "audience" => oauth.audience = expanded(reader, property, &what),
+            "scopes" => oauth.scopes = words(reader, property, &what, scope),
+            _ => oauth.algorithms = words(reader, property, &what, algorithm),
+        }
+    }
+    if reader.problems.len() > problems {
+        return None;
+    }
+    let missing = match &oauth {
+        oauth if oauth.issuer.is_empty() => Some("has no \"issuer\"; name whose tokens are taken"),
+        oauth if oauth.algorithms.is_empty() => {
+            Some("takes no algorithm; leave \"algorithms\" out")
+        }
+        _ => None,
+    };
+    if let Some(missing) = missing {
+        let message = format!("{what} {missing}");
+        reader.error(property.value.range(), ConfigErrorKind::Value, message);
+        return None;
+    }
+    Some(oauth)
+}
+
+/// A URL that is `https`, or on loopback; without query, fragment or user.
+fn secure_url(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Option<String> {
+    let text = expanded(reader, property, what)?;
+    let secure = |url: &Url| match url.scheme() {
+        "https" => true,
+        "http" => match url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        },
+        _ => false,
+    };
+    let plain =
+        |url: &Url| url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+    let fits = Url::parse(&text).is_ok_and(|url| secure(&url) && plain(&url));
+    if !fits {
+        let message = format!(
+            "\"{}\" in {what} must be an https URL without query or fragment (http on loopback only)",
+            property.name.as_str()
+        );
+        reader.error(property.value.range(), ConfigErrorKind::Value, message);
+        return None;
+    }
+    Some(text)
+}
+
+/// A scope, as it may stand in a header (RFC 6749, section 3.3).
+fn scope(text: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
+    match !text.is_empty() && text.chars().all(fits) {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "{text:?} is no scope; it must be one word of plain letters"
+        )),
+    }
+}
+
+fn algorithm(text: &str) -> Result<String, String> {
+    if ALGORITHMS.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    if text.starts_with("HS") || text == "none" {
+        return Err(format!(
+            "{text:?} is not taken: whoever can check such a token can make one"
+        ));
+    }
+    Err(match closest(text, &ALGORITHMS) {
+        Some(meant) => format!("unknown algorithm {text:?}; did you mean {meant:?}?"),
+        None => format!(
+            "unknown algorithm {text:?}; write one of {}",
+            ALGORITHMS.join(", ")
+        ),
+    })
+}

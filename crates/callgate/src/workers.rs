@@ -1,0 +1,34 @@
+//! Worker processes that several gates take from.
+
+use callgate_sandbox::{Launcher, LauncherOptions, WorkerProgram};
+
+use crate::Limits;
+
+/// Worker processes, started ahead of time, that several gates take from. A
+/// worker runs one script and ends, so nothing of one gate's script meets
+/// another's. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct Workers {
+    pub(crate) launcher: Launcher,
+}
+
+impl Workers {
+    /// So many workers that wait, for runs with these limits. They are this
+    /// executable started again, which needs
+    /// [`worker_main_if_requested`](crate::worker_main_if_requested) first thing
+    /// in its `main`.
+    #[must_use]
+    pub fn new(spares: usize, limits: &Limits) -> Self {
+        Self::of(WorkerProgram::CurrentExe, spares, limits)
+    }
+
+    pub(crate) fn of(program: WorkerProgram, spares: usize, limits: &Limits) -> Self {
+        let mut options = LauncherOptions::default();
+        options.spares = spares;
+        options.heap_bytes = limits.heap_bytes;
+        options.jit = limits.jit;
+        Self {
+            launcher: Launcher::new(program, options),
+        }
+    }
+}
