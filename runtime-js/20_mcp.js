@@ -44,7 +44,15 @@
   class McpTimeoutError extends McpError {}
   class McpDeniedError extends McpError {}
   class McpDryRunError extends McpError {}
-  const classes = [McpToolError, McpProtocolError, McpTimeoutError, McpDeniedError, McpDryRunError];
+  class McpExtractError extends McpError {}
+  const classes = [
+    McpToolError,
+    McpProtocolError,
+    McpTimeoutError,
+    McpDeniedError,
+    McpDryRunError,
+    McpExtractError,
+  ];
   shared.errors = {
     McpError,
     McpToolError,
@@ -52,6 +60,7 @@
     McpTimeoutError,
     McpDeniedError,
     McpDryRunError,
+    McpExtractError,
   };
 
   function hide(object, key, value) {
@@ -173,7 +182,7 @@
 
   // What `deliver` takes for each reply; the same numbers are in src/worker/replies.rs. The numbers
   // between them are those of `classes`, counted from 1.
-  const VALUE = 0, BROKEN = 6;
+  const VALUE = 0, BROKEN = 7;
 
   // Settles the calls of a list with number, kind and value of each reply, one after the other.
   shared.deliver = (list) => {
@@ -259,6 +268,26 @@
         );
       }
       return invoke(name, input, options, mcp.callTool);
+    },
+    searchTools(query, options = undefined) {
+      let input;
+      try {
+        // Read here: an error of a getter is the script's own.
+        const { detail, limit, server, by } = options ?? NONE;
+        input = { __proto__: null, query, detail, limit, server, by };
+      } catch (error) {
+        return PromiseReject(error);
+      }
+      return invoke("mcp.searchTools", input, options, mcp.searchTools);
+    },
+    getToolDetails(names, options = undefined) {
+      return invoke("mcp.getToolDetails", { __proto__: null, names }, options, mcp.getToolDetails);
+    },
+    extract(value, schema, options = undefined) {
+      if (value === undefined) {
+        return PromiseReject(new TypeError("mcp.extract: there is no value to extract from, but undefined"));
+      }
+      return invoke("mcp.extract", { __proto__: null, value, schema }, options, mcp.extract);
     },
   };
   ObjectDefineProperty(mcp, SymbolToStringTag, { __proto__: null, value: "mcp" });

@@ -21,6 +21,7 @@ mod library;
 mod limits;
 mod live;
 mod logins;
+mod lookups;
 mod odd_servers;
 mod other_sdks;
 mod positions;

@@ -7,6 +7,35 @@ declare namespace mcp {
   function text(result: unknown): string;
   /** An `unknown` result as a value: its text parsed, or what is a value already. `T` is taken on trust. */
   function json<T = any>(result: unknown): T;
+  /** A tool that was found. */
+  type FoundTool = { name: string; server: string; summary?: string; declaration?: string };
+  /** A tool and its JSON Schemas. */
+  type ToolDetails = {
+    name: string;
+    server: string;
+    tool: string;
+    description?: string;
+    inputSchema: any;
+    outputSchema?: any;
+  };
+  /** Finds tools by what they do, the best first. Call them by `callTool(tool.name, input)`. */
+  function searchTools(
+    query: string,
+    options?: CallOptions & {
+      /** How much is said of each tool; default: "summaries". */
+      detail?: "names" | "summaries" | "signatures" | "full";
+      limit?: number;
+      server?: string;
+      by?: "auto" | "words" | "regex" | "vectors" | "hybrid" | "model";
+    },
+  ): Promise<{ tools: FoundTool[]; searched: number; notes: string[] }>;
+  /** Declarations and schemas of tools by the names of their functions. */
+  function getToolDetails(
+    names: string | string[],
+    options?: CallOptions,
+  ): Promise<{ declarations: string; tools: ToolDetails[]; unknown: { name: string; near?: string }[] }>;
+  /** Has a small model put a value (an array, for many) into a form: a JSON Schema, or a type as text such as "{ id: number }". */
+  function extract<T = any>(value: unknown, schema: object | string, options?: CallOptions): Promise<T>;
 }
 /** A tool call that did not give a result. */
 declare class McpError extends Error {
@@ -47,4 +76,10 @@ declare class McpDeniedError extends McpError {
 declare class McpDryRunError extends McpError {
   /** What the rules say of the call. */
   readonly decision: string;
+}
+/** `mcp.extract` has no value that fits. */
+declare class McpExtractError extends McpError {
+  readonly reason: "schema" | "value" | "limit" | "loop" | "unavailable" | "invalid" | "timeout";
+  /** For "invalid": what was wrong with the model's last answer. */
+  readonly problems: string[];
 }

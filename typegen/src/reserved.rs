@@ -162,6 +162,7 @@ const GLOBALS: &[&str] = &[
     "McpDeniedError",
     "McpDryRunError",
     "McpError",
+    "McpExtractError",
     "McpProtocolError",
     "McpTimeoutError",
     "McpToolError",

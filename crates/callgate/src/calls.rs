@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use callgate_broker::{CallError, CallOptions, Place, Ruling, Run, Target};
 use callgate_catalog::Catalog;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::gate;
 use crate::live::Live;
+use crate::lookup::{Lookup, Lookups};
 use crate::request::{Event, Observer};
 
 /// JSON-RPC's "invalid params", which MCP servers answer for an unknown tool
@@ -31,6 +33,8 @@ pub(crate) struct Calls {
     /// Those there are now.
     pub(crate) live: Arc<Live>,
     pub(crate) run: Arc<Run>,
+    /// What the script may look up.
+    pub(crate) lookups: Arc<Lookups>,
     pub(crate) observer: Option<Observer>,
     pub(crate) next: Arc<AtomicU64>,
     /// How many names were no tool.
@@ -67,6 +71,11 @@ impl CallHandler for Calls {
         let ScriptCall {
             function, input, ..
         } = call;
+        if let Some(lookup) = Lookup::named(&function) {
+            let lookups = Arc::clone(&self.lookups);
+            let answer = async move { lookups.answer(lookup, &input).await };
+            return within(options.timeout, function, answer).boxed();
+        }
         let begin = Begin {
             run: Arc::clone(&self.run),
             observer: self.observer.clone(),
@@ -96,6 +105,26 @@ impl CallHandler for Calls {
         }
         .boxed()
     }
+}
+
+/// The answer to something that the host does itself, in the time that the
+/// script gives it.
+async fn within(
+    limit: Option<Duration>,
+    function: String,
+    answer: impl Future<Output = Result<Box<RawValue>, Thrown>>,
+) -> Result<Box<RawValue>, Thrown> {
+    let Some(limit) = limit else {
+        return answer.await;
+    };
+    let late = |_late| Thrown {
+        class: ErrorClass::Timeout,
+        message: format!("{function} gave no answer within {} ms", limit.as_millis()).into(),
+        fields: json!({ "tool": function, "retryable": true })
+            .to_string()
+            .into(),
+    };
+    tokio::time::timeout(limit, answer).await.map_err(late)?
 }
 
 /// What it takes to begin a call.

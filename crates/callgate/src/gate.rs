@@ -25,6 +25,7 @@ use serde_json::value::RawValue;
 use crate::calls::{self, Calls};
 use crate::check::{Check, CheckMode, CheckStatus, TypeCheck};
 use crate::live::Live;
+use crate::lookup::Lookups;
 use crate::report::{self, RunReport, Unavailable};
 use crate::search::Searcher;
 use crate::{Limits, RunRequest};
@@ -250,10 +251,13 @@ impl Gate {
         functions.dedup();
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let run = Arc::new(self.broker.run_with(self.setup_of(request)));
+        let searcher = Arc::clone(&self.searcher);
+        let lookups = Arc::new(Lookups::new(Arc::clone(&self.live), searcher));
         let calls = Arc::new(Calls {
             catalog,
             live: Arc::clone(&self.live),
             run: Arc::clone(&run),
+            lookups: Arc::clone(&lookups),
             observer: request.observer.clone(),
             next: Arc::default(),
             unknown: Arc::default(),
@@ -276,6 +280,7 @@ impl Gate {
         let withheld = request.dry_run.is_some().then(|| run.withheld());
         let mut report = report::ended(request, limits, ended, run.ledger(), withheld, self);
         report.run = Some(run.id().to_owned());
+        report.lookups = lookups.count();
         report.check = checked;
         report.unavailable = self.unavailable.clone();
         report

@@ -39,6 +39,7 @@ mod gate;
 mod harmless;
 mod keep;
 mod live;
+mod lookup;
 mod preview;
 mod question;
 mod report;

@@ -52,6 +52,9 @@ pub struct RunReport {
     pub run: Option<String>,
     /// Every call that was decided on, in the order in which it was asked for.
     pub calls: Vec<LedgerLine>,
+    /// How often the script looked tools up, with `mcp.searchTools` and
+    /// `mcp.getToolDetails`: those are no calls.
+    pub lookups: u64,
     /// Those of them that were denied, gathered by function, line and reason.
     pub denials: Vec<Denial>,
     /// The calls that a dry run did not make, in the order in which they were

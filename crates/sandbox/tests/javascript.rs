@@ -35,6 +35,11 @@ async fn errors() {
 }
 
 #[tokio::test]
+async fn lookups() {
+    check("lookups").await;
+}
+
+#[tokio::test]
 async fn results() {
     check("results").await;
 }

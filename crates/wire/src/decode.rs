@@ -157,6 +157,7 @@ impl FromWire for HostFrame {
                             2 => ErrorClass::Timeout,
                             3 => ErrorClass::Denied,
                             4 => ErrorClass::DryRun,
+                            5 => ErrorClass::Extract,
                             other => return Err(bad("class", other)),
                         },
                         message: r.text("message")?,

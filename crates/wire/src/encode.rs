@@ -242,6 +242,7 @@ fn class_to_byte(class: ErrorClass) -> u8 {
         ErrorClass::Timeout => 2,
         ErrorClass::Denied => 3,
         ErrorClass::DryRun => 4,
+        ErrorClass::Extract => 5,
     }
 }
 

@@ -137,6 +137,8 @@ pub enum ErrorClass {
     Denied,
     /// `McpDryRunError`: the call was not made, because this is a dry run.
     DryRun,
+    /// `McpExtractError`: `mcp.extract` has no value that fits the schema.
+    Extract,
 }
 
 /// The level of a console message.

@@ -56,7 +56,8 @@ fn host_frame() -> impl Strategy<Value = HostFrame> {
         Just(ErrorClass::Protocol),
         Just(ErrorClass::Timeout),
         Just(ErrorClass::Denied),
-        Just(ErrorClass::DryRun)
+        Just(ErrorClass::DryRun),
+        Just(ErrorClass::Extract)
     ];
     let thrown = (class, text(), text()).prop_map(|(class, message, fields)| Thrown {
         class,

@@ -164,6 +164,7 @@ fn empty(request: &RunRequest) -> RunReport {
         value: None,
         run: None,
         calls: Vec::new(),
+        lookups: 0,
         denials: Vec::new(),
         dry_run: None,
         check: None,

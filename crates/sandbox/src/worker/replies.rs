@@ -10,7 +10,8 @@ const PROTOCOL: i32 = 2;
 const TIMEOUT: i32 = 3;
 const DENIED: i32 = 4;
 const DRY_RUN: i32 = 5;
-const BROKEN: i32 = 6;
+const EXTRACT: i32 = 6;
+const BROKEN: i32 = 7;
 
 /// Number, kind and value of each reply, one after the other. The value is the result, parsed, or
 /// the error's message and fields, or what is wrong with the reply. `None` if V8 is stopped.
@@ -35,6 +36,7 @@ pub(super) fn to_list<'s>(
                     ErrorClass::Timeout => TIMEOUT,
                     ErrorClass::Denied => DENIED,
                     ErrorClass::DryRun => DRY_RUN,
+                    ErrorClass::Extract => EXTRACT,
                 };
                 match (message, fields) {
                     (Some(message), Some(fields)) => {

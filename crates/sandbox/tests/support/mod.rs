@@ -118,7 +118,7 @@ impl CallHandler for Handler {
             .or_default() += 1;
         let raw = |text: String| RawValue::from_string(text).unwrap();
         match function.as_str() {
-            "echo" => async move { Ok(input) }.boxed(),
+            "echo" | "mcp.searchTools" | "mcp.getToolDetails" => async move { Ok(input) }.boxed(),
             "never" => {
                 let dropped = CountDrop(Arc::clone(&self.dropped));
                 async move {
@@ -175,6 +175,7 @@ impl CallHandler for Handler {
                     text if text.contains("protocol") => ErrorClass::Protocol,
                     text if text.contains("timeout") => ErrorClass::Timeout,
                     text if text.contains("denied") => ErrorClass::Denied,
+                    text if text.contains("extract") => ErrorClass::Extract,
                     _ => ErrorClass::Tool,
                 };
                 let thrown = Thrown {

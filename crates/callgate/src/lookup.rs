@@ -1,0 +1,332 @@
+//! What a script may ask about the tools there are: `mcp.searchTools` and
+//! `mcp.getToolDetails`.
+//!
+//! They come over the same way as calls of tools, under names that no function
+//! has. They reach no server, so no rule is asked and the ledger has no line of
+//! them; they are counted, and a run has so many of them.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callgate_catalog::{Catalog, CatalogTool, Detail};
+use callgate_sandbox::{ErrorClass, Thrown};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use crate::live::Live;
+use crate::search::{SearchBy, SearchRequest, Searcher};
+
+/// The most lookups of one run.
+const MAX_LOOKUPS: u64 = 100;
+/// The most tools that one search finds.
+const MAX_HITS: usize = 100;
+/// The most tools that one call has the details of.
+const MAX_NAMES: usize = 100;
+/// The most bytes of what is looked for.
+const MAX_QUERY: usize = 4 << 10;
+/// The most bytes that a lookup answers with.
+const MAX_ANSWER: usize = 4 << 20;
+
+/// What is thrown for a lookup too many; see `callgate_broker::code` for the
+/// others of this range.
+const TOO_MANY_LOOKUPS: i64 = -32055;
+/// The answer would be longer than it may be.
+const ANSWER_TOO_LARGE: i64 = -32050;
+/// JSON-RPC's "invalid params".
+const INVALID_PARAMS: i64 = -32602;
+
+/// What can be looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    /// Tools, by what they do.
+    Search,
+    /// Tools, by their names.
+    Details,
+}
+
+impl Lookup {
+    /// The lookup that a call of this name is, if it is one.
+    pub(crate) fn named(function: &str) -> Option<Self> {
+        match function {
+            "mcp.searchTools" => Some(Self::Search),
+            "mcp.getToolDetails" => Some(Self::Details),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Search => "mcp.searchTools",
+            Self::Details => "mcp.getToolDetails",
+        }
+    }
+}
+
+/// The lookups of one run.
+pub(crate) struct Lookups {
+    live: Arc<Live>,
+    searcher: Arc<Searcher>,
+    made: AtomicU64,
+}
+
+impl Lookups {
+    pub(crate) fn new(live: Arc<Live>, searcher: Arc<Searcher>) -> Self {
+        Self {
+            live,
+            searcher,
+            made: AtomicU64::new(0),
+        }
+    }
+
+    /// How many there were, those over the limit not counted.
+    pub(crate) fn count(&self) -> u64 {
+        self.made.load(Ordering::Relaxed).min(MAX_LOOKUPS)
+    }
+
+    /// Answers one, with JSON text or with an error to throw.
+    pub(crate) async fn answer(
+        &self,
+        lookup: Lookup,
+        input: &RawValue,
+    ) -> Result<Box<RawValue>, Thrown> {
+        if self.made.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS {
+            let message = format!(
+                "a run may look up {MAX_LOOKUPS} times, and this one has; search for more at once \
+                 and keep what was found"
+            );
+            return Err(Failed(TOO_MANY_LOOKUPS, message).thrown(lookup));
+        }
+        let answered = match lookup {
+            Lookup::Search => self.search(input).await,
+            Lookup::Details => self.details(input).await,
+        };
+        answered.map_err(|failed| failed.thrown(lookup))
+    }
+
+    async fn search(&self, input: &RawValue) -> Result<Box<RawValue>, Failed> {
+        let asked: SearchInput = parse(input)?;
+        if asked.query.len() > MAX_QUERY {
+            return Err(invalid(format!(
+                "the query has {} bytes, over the limit of {MAX_QUERY}",
+                asked.query.len()
+            )));
+        }
+        let level = Level::named(asked.detail.as_deref())?;
+        let mut request = SearchRequest::new(asked.query);
+        request.by = search_by(asked.by.as_deref())?;
+        request.server = asked.server;
+        if let Some(limit) = asked.limit {
+            if !(1..=MAX_HITS).contains(&limit) {
+                return Err(invalid(format!("the limit must be 1 to {MAX_HITS}")));
+            }
+            request.limit = limit;
+        }
+        let found = self.searcher.search(&request).await;
+        let found = found.map_err(|error| invalid(error.to_string()))?;
+        let catalog = self.live.catalog();
+        let shown = move || {
+            let tools = found.hits.iter().filter_map(|hit| {
+                let tool = catalog.get(&hit.function)?;
+                Some(level.shown(&catalog, tool))
+            });
+            json!({
+                "tools": tools.collect::<Vec<_>>(),
+                "searched": found.searched,
+                "notes": found.notes,
+            })
+        };
+        made(shown).await
+    }
+
+    async fn details(&self, input: &RawValue) -> Result<Box<RawValue>, Failed> {
+        let asked: DetailsInput = parse(input)?;
+        let names = match asked.names {
+            Names::One(name) => vec![name],
+            Names::Many(names) => names,
+        };
+        if names.len() > MAX_NAMES {
+            return Err(invalid(format!(
+                "{} names are more than the {MAX_NAMES} of one call",
+                names.len()
+            )));
+        }
+        let catalog = self.live.fresh().await;
+        made(move || details(&catalog, &names)).await
+    }
+}
+
+/// Makes an answer on a thread for such work: the declarations of a large
+/// catalog may have to be made first.
+async fn made(answer: impl FnOnce() -> Value + Send + 'static) -> Result<Box<RawValue>, Failed> {
+    let text = tokio::task::spawn_blocking(move || to_raw_value(&answer())).await;
+    match text {
+        Ok(Ok(text)) if text.get().len() <= MAX_ANSWER => Ok(text),
+        Ok(Ok(text)) => Err(Failed(
+            ANSWER_TOO_LARGE,
+            format!(
+                "the answer would have {} bytes, over the limit of {MAX_ANSWER}; ask for fewer \
+                 tools or less detail",
+                text.get().len()
+            ),
+        )),
+        Ok(Err(_)) | Err(_) => Err(invalid("the answer could not be made".to_owned())),
+    }
+}
+
+/// What is known of these tools, in the order of the names.
+fn details(catalog: &Catalog, names: &[String]) -> Value {
+    let mut seen = HashSet::new();
+    let (mut tools, mut unknown) = (Vec::new(), Vec::new());
+    for name in names.iter().filter(|name| seen.insert(name.as_str())) {
+        match catalog.get(name) {
+            Some(tool) => tools.push(described(tool)),
+            None => {
+                // The name is a script's: what is given back of it is bounded.
+                let shown: String = name.chars().take(80).collect();
+                unknown.push(json!({ "name": shown, "near": catalog.suggest(name) }));
+            }
+        }
+    }
+    json!({
+        "declarations": catalog.declarations(Detail::Full, |function| seen.contains(function)),
+        "tools": tools,
+        "unknown": unknown,
+    })
+}
+
+fn described(tool: &CatalogTool) -> Value {
+    let definition = &tool.definition;
+    let mut members = json!({
+        "name": tool.function,
+        "server": definition.server,
+        "tool": definition.name,
+        "inputSchema": definition.input_schema,
+    });
+    let optional = [
+        (
+            "description",
+            definition.description.as_deref().map(Value::from),
+        ),
+        ("outputSchema", definition.output_schema.clone()),
+    ];
+    for (key, value) in optional {
+        if let Some(value) = value {
+            members[key] = value;
+        }
+    }
+    members
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SearchInput {
+    query: String,
+    detail: Option<String>,
+    limit: Option<usize>,
+    server: Option<String>,
+    by: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DetailsInput {
+    names: Names,
+}
+
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "`names` must be a string or an array of strings"
+)]
+enum Names {
+    One(String),
+    Many(Vec<String>),
+}
+
+fn parse<'a, T: Deserialize<'a>>(input: &'a RawValue) -> Result<T, Failed> {
+    serde_json::from_str(input.get()).map_err(|error| {
+        // Without its place, which is one in a text that nobody has seen.
+        let message = error.to_string();
+        let end = message.rfind(" at line ").unwrap_or(message.len());
+        invalid(message.get(..end).unwrap_or_default().to_owned())
+    })
+}
+
+/// How much is said of a tool that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Level(Detail);
+
+impl Level {
+    fn named(word: Option<&str>) -> Result<Self, Failed> {
+        Ok(Self(match word {
+            Some("names") => Detail::Name,
+            None | Some("summaries") => Detail::Summary,
+            Some("signatures") => Detail::Signature,
+            Some("full") => Detail::Full,
+            Some(_) => {
+                let all = "`detail` must be one of names, summaries, signatures and full";
+                return Err(invalid(all.to_owned()));
+            }
+        }))
+    }
+
+    fn shown(self, catalog: &Catalog, tool: &CatalogTool) -> FoundTool {
+        let function = tool.function.as_str();
+        let declaration = (self.0 >= Detail::Signature)
+            .then(|| catalog.declarations(self.0, |name| name == function));
+        FoundTool {
+            name: tool.function.clone(),
+            server: tool.definition.server.clone(),
+            summary: (self.0 >= Detail::Summary)
+                .then(|| catalog.summary(function).map(str::to_owned))
+                .flatten(),
+            declaration,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct FoundTool {
+    name: String,
+    server: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    declaration: Option<String>,
+}
+
+fn search_by(word: Option<&str>) -> Result<SearchBy, Failed> {
+    Ok(match word {
+        None | Some("auto") => SearchBy::Auto,
+        Some("words") => SearchBy::Words,
+        Some("regex") => SearchBy::Regex,
+        Some(_) => {
+            return Err(invalid(
+                "`by` must be one of auto, words and regex".to_owned(),
+            ));
+        }
+    })
+}
+
+/// Code and message of what is thrown.
+struct Failed(i64, String);
+
+fn invalid(message: String) -> Failed {
+    Failed(INVALID_PARAMS, message)
+}
+
+impl Failed {
+    fn thrown(self, lookup: Lookup) -> Thrown {
+        let Self(code, message) = self;
+        let name = lookup.name();
+        Thrown {
+            class: ErrorClass::Protocol,
+            message: format!("{name}: {message}").into(),
+            fields: json!({ "tool": name, "code": code, "retryable": false })
+                .to_string()
+                .into(),
+        }
+    }
+}
