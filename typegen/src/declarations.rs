@@ -102,11 +102,18 @@ impl Declarations {
     /// A property's comment that stands before in the text is not repeated; the
     /// first line says so where it matters.
     pub fn text(&self, detail: Detail, select: impl Fn(&str) -> bool) -> String {
-        let chosen: Vec<&Function> = self
-            .functions
-            .iter()
-            .filter(|function| select(&function.name))
-            .collect();
+        let taken = |function: &&Function| select(&function.name);
+        self.write(detail, self.functions.iter().filter(taken).collect())
+    }
+
+    /// As [`Declarations::text`], of these functions in this order; names that
+    /// are none are passed over.
+    pub fn text_of(&self, detail: Detail, functions: &[&str]) -> String {
+        let found = |name: &&str| self.functions.get(*self.by_name.get(*name)?);
+        self.write(detail, functions.iter().filter_map(found).collect())
+    }
+
+    fn write(&self, detail: Detail, chosen: Vec<&Function>) -> String {
         let mut text = String::new();
         let mut comments = match detail {
             Detail::Name | Detail::Summary => {

@@ -5,6 +5,7 @@ mod authority;
 mod builder;
 mod call;
 mod review;
+mod tools;
 
 pub use builder::{BuildError, GateBuilder};
 pub use call::{CallRequest, Called};
@@ -28,7 +29,7 @@ use crate::live::Live;
 use crate::lookup::Lookups;
 use crate::report::{self, RunReport, Unavailable};
 use crate::search::Searcher;
-use crate::{Limits, RunRequest};
+use crate::{Limits, RunRequest, ToolSettings};
 
 /// Connections to MCP servers and the rules over their tools; runs scripts.
 ///
@@ -53,6 +54,7 @@ pub struct Gate {
     /// What the names of their tools would begin with, in the same order.
     unavailable_prefixes: Vec<Option<String>>,
     unmatched_rules: Vec<String>,
+    tool_settings: Arc<ToolSettings>,
 }
 
 /// A tool as a list shows it.

@@ -47,6 +47,7 @@ mod request;
 mod roots;
 mod search;
 mod servers;
+mod tool_settings;
 mod workers;
 
 pub use callgate_broker::{
@@ -89,4 +90,5 @@ pub use crate::report::{
 pub use crate::request::{Event, RunRequest};
 pub use crate::search::{Found, Hit, SearchBy, SearchError, SearchRequest};
 pub use crate::servers::{Server, ServerError, ServerState};
+pub use crate::tool_settings::{ToolSetting, ToolSettings, UnknownVisibility, Visibility};
 pub use crate::workers::Workers;

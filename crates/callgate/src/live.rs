@@ -12,6 +12,8 @@ use callgate_broker::{Broker, Ready, ServerState, Status};
 use callgate_catalog::{Catalog, ToolDefinition};
 use tokio::task::JoinHandle;
 
+use crate::ToolSettings;
+
 /// How long something waits for lists that are being asked for anew, at most;
 /// after that, what is known serves.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -26,9 +28,14 @@ pub(crate) struct Live {
 impl Live {
     /// Reads what the servers list, and follows their changes from now on.
     /// `reading` has what was read of them while others still started.
-    pub(crate) async fn follow(broker: Broker, reading: Reading) -> Self {
+    pub(crate) async fn follow(
+        broker: Broker,
+        reading: Reading,
+        settings: Arc<ToolSettings>,
+    ) -> Self {
         let shared = Arc::new(Shared {
             reading,
+            settings,
             known: RwLock::default(),
             updating: Mutex::default(),
         });
@@ -108,6 +115,7 @@ struct Known {
 
 struct Shared {
     reading: Reading,
+    settings: Arc<ToolSettings>,
     known: RwLock<Arc<Known>>,
     updating: Mutex<()>,
 }
@@ -146,7 +154,11 @@ impl Shared {
                 warnings.extend(read.warnings.iter().cloned());
             }
         }
-        let catalog = Arc::new(Catalog::build_after(before.catalog.names(), definitions));
+        let catalog = Arc::new(Catalog::build_without(
+            before.catalog.names(),
+            definitions,
+            |function| self.settings.hides(function),
+        ));
         let known = Known {
             catalog: Arc::clone(&catalog),
             warnings,

@@ -22,6 +22,8 @@ pub struct Catalog {
     tools: Vec<CatalogTool>,
     by_function: HashMap<String, usize>,
     names: Names,
+    /// Functions that are left out.
+    hidden: Vec<String>,
     warnings: Vec<Warning>,
     declarations: OnceLock<Declarations>,
 }
@@ -46,6 +48,17 @@ impl Catalog {
 
     /// As [`Catalog::build`], with the names that tools had before.
     pub fn build_after(before: &Names, definitions: Vec<Arc<ToolDefinition>>) -> Self {
+        Self::build_without(before, definitions, |_| false)
+    }
+
+    /// As [`Catalog::build_after`], without the functions that `hides` takes:
+    /// they have names, so that those of others do not depend on it, and nothing
+    /// else.
+    pub fn build_without(
+        before: &Names,
+        definitions: Vec<Arc<ToolDefinition>>,
+        hides: impl Fn(&str) -> bool,
+    ) -> Self {
         let mut warnings = Vec::new();
         let definitions = without_duplicates(definitions, &mut warnings);
         let names = names::assign_after(
@@ -54,10 +67,15 @@ impl Catalog {
                 .iter()
                 .map(|tool| (tool.server.as_str(), tool.name.as_str())),
         );
+        let mut hidden = Vec::new();
         let tools: Vec<CatalogTool> = definitions
             .into_iter()
             .filter_map(|definition| {
                 let function = names.function(&definition.server, &definition.name)?;
+                if hides(function) {
+                    hidden.push(function.to_owned());
+                    return None;
+                }
                 Some(CatalogTool {
                     function: function.to_owned(),
                     definition,
@@ -77,6 +95,7 @@ impl Catalog {
             tools,
             by_function,
             names,
+            hidden,
             warnings,
             declarations: OnceLock::new(),
         }
@@ -95,6 +114,13 @@ impl Catalog {
     /// The tool behind a function.
     pub fn get(&self, function: &str) -> Option<&CatalogTool> {
         self.tools.get(*self.by_function.get(function)?)
+    }
+
+    /// Every function, those too that were left out of
+    /// [`Catalog::build_without`].
+    pub fn functions(&self) -> impl Iterator<Item = &str> + Clone {
+        let shown = self.tools.iter().map(|tool| tool.function.as_str());
+        shown.chain(self.hidden.iter().map(String::as_str))
     }
 
     /// The map between tools and functions.
@@ -148,6 +174,12 @@ impl Catalog {
     /// these, as [`Declarations::for_script`] gives them.
     pub fn declarations_for(&self, names: Option<&HashSet<&str>>) -> String {
         self.declared().for_script(names)
+    }
+
+    /// As [`Catalog::declarations`], of these functions in this order; names that
+    /// are none are passed over.
+    pub fn declarations_of(&self, detail: Detail, functions: &[&str]) -> String {
+        self.declared().text_of(detail, functions)
     }
 
     /// The first line of what a function's tool does, if its server says so.

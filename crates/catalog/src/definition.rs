@@ -36,6 +36,8 @@ pub struct ToolDefinition {
     pub output_schema: Option<Value>,
     /// What the server says about the tool's effects.
     pub annotations: Annotations,
+    /// `_meta`: what the server says of it to clients that know the keys.
+    pub meta: Option<Map<String, Value>>,
     /// What grants are bound to: the definition as the server wrote it.
     pub identity: Arc<Definition>,
     /// Whether it is for the server's own views and not for models
@@ -121,6 +123,7 @@ impl ToolDefinition {
             input_schema,
             output_schema,
             annotations,
+            meta: meta(entry),
             identity: Arc::new(Definition::of(raw)),
             hidden: is_hidden(entry),
             warnings: reader.warnings,
@@ -140,6 +143,14 @@ fn is_hidden(entry: &Map<String, Value>) -> bool {
         // What is not understood is not shown.
         Some(_) => true,
     }
+}
+
+/// What a tool's `_meta` says, if it can be passed on.
+fn meta(entry: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let meta = entry
+        .get("_meta")
+        .filter(|meta| schema_fault(meta).is_none());
+    meta.and_then(Value::as_object).cloned()
 }
 
 /// An entry that is no tool.

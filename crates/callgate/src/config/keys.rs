@@ -23,6 +23,7 @@ pub(super) const TOP: Keys = Keys {
         "serve",
         "flows",
         "toolLabels",
+        "tools",
     ],
     others: &[
         (
@@ -125,6 +126,24 @@ pub(super) const PERMISSIONS: Keys = Keys {
 /// Keys of a rule in `flows`.
 pub(super) const FLOW: Keys = Keys {
     ours: &["from", "to", "minBytes", "action"],
+    others: &[],
+};
+
+/// Keys of `serve`.
+pub(super) const SERVE: Keys = Keys {
+    ours: &["mode", "context", "toolsTtl", "http", "users"],
+    others: &[],
+};
+
+/// Keys of `context` in `serve`.
+pub(super) const CONTEXT: Keys = Keys {
+    ours: &["window", "share"],
+    others: &[],
+};
+
+/// Keys of a pattern in `tools`.
+pub(super) const TOOL: Keys = Keys {
+    ours: &["visibility", "keywords", "alwaysOn"],
     others: &[],
 };
 

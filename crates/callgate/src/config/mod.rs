@@ -26,6 +26,7 @@ mod server;
 mod source;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod units;
 mod users;
 
@@ -37,12 +38,13 @@ use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
 use callgate_sandbox::Limits;
 
-use crate::CheckMode;
+use crate::{CheckMode, ToolSettings};
 
 pub use amend::{AmendError, allow};
 pub use error::{ConfigError, ConfigErrorKind, Problem};
 pub use find::find;
 pub use http::{ALGORITHMS, HttpConfig, RateConfig, ResourceConfig, address, host, origin};
+pub use serve::{NoShare, ServeConfig, ToolMode, UnknownToolMode, parse_share};
 pub use units::{UnitError, parse_bytes, parse_duration};
 pub use users::{Role, UsersConfig};
 
@@ -74,6 +76,10 @@ pub struct Config {
     pub users: UsersConfig,
     /// `roots`: the folders that servers are told to work in, if they ask.
     pub roots: Vec<Root>,
+    /// What the clients of `callgate serve` see.
+    pub serve: ServeConfig,
+    /// What is set for tools one by one.
+    pub tools: ToolSettings,
     /// What was read over, such as keys that only other clients know.
     pub warnings: Vec<Problem>,
 }

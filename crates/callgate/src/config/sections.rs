@@ -14,12 +14,13 @@ use super::expand::Variables;
 use super::flows;
 use super::reader::{Reader, name_range};
 use super::server::{self, Entry};
+use super::tools;
 use super::units::{parse_bytes, parse_duration};
 use super::{
-    CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, UsersConfig, keys, permissions,
-    roots, serve,
+    CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, ServeConfig, UsersConfig, keys,
+    permissions, roots, serve,
 };
-use crate::CheckMode;
+use crate::{CheckMode, ToolSettings};
 
 /// JSON with comments and trailing commas, and nothing looser.
 pub(super) const SYNTAX: ParseOptions = ParseOptions {
@@ -69,6 +70,8 @@ pub(super) fn read(
         http: HttpConfig::default(),
         users: UsersConfig::default(),
         roots: Vec::new(),
+        serve: ServeConfig::default(),
+        tools: ToolSettings::default(),
         warnings: Vec::new(),
     };
     match parse_to_ast(text, &CollectOptions::default(), &SYNTAX) {
@@ -124,6 +127,7 @@ fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
             "roots" => config.roots = roots::read(reader, property),
             "flows" => flows::flows(reader, property, &mut config.flows),
             "toolLabels" => flows::tool_labels(reader, property, &mut config.flows),
+            "tools" => tools::read(reader, property, &mut config.tools),
             // "$schema" is for editors.
             _ => {}
         }

@@ -16,6 +16,7 @@ mod permissions;
 mod roots;
 mod serve;
 mod servers;
+mod tools;
 mod units;
 
 const SECRET: &str = "hunter2";
@@ -70,6 +71,12 @@ fn check_as(name: &str, text: &str, expected: Expect) {
             }
             if config.ledger != LedgerConfig::default() {
                 writeln!(out, "{:#?}", config.ledger).unwrap();
+            }
+            if config.serve != ServeConfig::default() {
+                writeln!(out, "{:#?}", config.serve).unwrap();
+            }
+            if config.tools != ToolSettings::default() {
+                writeln!(out, "{:#?}", config.tools).unwrap();
             }
             for warning in &config.warnings {
                 writeln!(out, "warning: {warning}").unwrap();
@@ -273,7 +280,7 @@ fn keys_that_mean_nothing() {
         expect![[r#"
             callgate.json:1:3: unknown key "mcpservers" in the file; did you mean "mcpServers"?
             callgate.json:1:21: unknown key "limit" in the file; did you mean "limits"?
-            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check, ledger, roots, serve, flows, toolLabels
+            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check, ledger, roots, serve, flows, toolLabels, tools
         "#]],
     );
     check(

@@ -14,7 +14,6 @@ use callgate_sandbox::WorkerProgram;
 use jiff::Timestamp;
 
 use super::{Gate, hints};
-use crate::Limits;
 use crate::auth::{Browser, OpenUrl};
 use crate::check::{Check, CheckMode, Places};
 use crate::config::Config;
@@ -24,6 +23,7 @@ use crate::report::Unavailable;
 use crate::roots::with_roots;
 use crate::search::Searcher;
 use crate::workers::Workers;
+use crate::{Limits, ToolSettings};
 
 /// Why a gate could not be built. A server that does not start is no reason:
 /// see [`Gate::unavailable`].
@@ -57,6 +57,7 @@ pub struct GateBuilder {
     pub(super) check: CheckMode,
     pub(super) typescript: Places,
     pub(super) roots: Vec<Root>,
+    pub(super) tool_settings: ToolSettings,
 }
 
 impl Default for GateBuilder {
@@ -78,6 +79,7 @@ impl Default for GateBuilder {
             check: CheckMode::default(),
             typescript: Places::default(),
             roots: Vec::new(),
+            tool_settings: ToolSettings::default(),
         }
     }
 }
@@ -98,6 +100,7 @@ impl GateBuilder {
         self.ledger = config.ledger.file();
         self.limits = config.limits.over_defaults();
         self.roots.clone_from(&config.roots);
+        self.tool_settings = config.tools.clone();
         self.check = config.check.mode.unwrap_or_default();
         self.typescript = Places {
             named: config.check.typescript.clone(),
@@ -247,11 +250,12 @@ impl GateBuilder {
         }
         let check = Check::new(self.check, places);
         check.start();
+        let tool_settings = Arc::new(self.tool_settings);
         let reading = Reading::default();
         let noted = reading.clone();
         let broker = Broker::start_noting(self.servers, move |state| noted.begin(state)).await;
         let unavailable = unavailable(&broker);
-        let live = Live::follow(broker.clone(), reading).await;
+        let live = Live::follow(broker.clone(), reading, Arc::clone(&tool_settings)).await;
         let catalog = live.catalog();
         let trusted: HashSet<String> = broker
             .servers()
@@ -270,6 +274,7 @@ impl GateBuilder {
         let mut unmatched_rules: Vec<String> = unmatched.iter().map(ToString::to_string).collect();
         unmatched_rules.extend(super::review::unmatched(&self.flows, &catalog));
         let live = Arc::new(live);
+        unmatched_rules.extend(tool_settings.unmatched(catalog.functions()));
         Ok(Gate {
             broker,
             searcher: Arc::new(Searcher::new(Arc::clone(&live))),
@@ -291,6 +296,7 @@ impl GateBuilder {
                 .collect(),
             unavailable,
             unmatched_rules,
+            tool_settings,
         })
     }
 }

@@ -1,0 +1,73 @@
+//! What can be asked about the tools themselves, besides what declarations say.
+
+use callgate_catalog::Detail;
+use serde_json::{Map, Value, json};
+
+use super::{Gate, GateBuilder};
+use crate::ToolSettings;
+
+impl GateBuilder {
+    /// What is set for tools one by one. Default: that of the configuration;
+    /// else nothing.
+    pub fn tool_settings(mut self, settings: ToolSettings) -> Self {
+        self.tool_settings = settings;
+        self
+    }
+}
+
+impl Gate {
+    /// What is set for tools one by one.
+    pub fn tool_settings(&self) -> &ToolSettings {
+        &self.tool_settings
+    }
+
+    /// As [`Gate::declarations`], of these functions in this order; names that
+    /// are none are passed over.
+    pub fn declarations_of(&self, detail: Detail, functions: &[&str]) -> String {
+        self.catalog().declarations_of(detail, functions)
+    }
+
+    /// The nearest tool to a name that is none.
+    pub fn nearest_tool(&self, function: &str) -> Option<String> {
+        self.catalog().suggest(function).map(str::to_owned)
+    }
+
+    /// A tool as its server lists it (MCP 2026-07-28, server/tools, "Tool"), but
+    /// for its name, which is the generated one: schemas, title, description,
+    /// annotations and `_meta` are the server's own words. `None` for a name that
+    /// is no tool.
+    pub fn tool_entry(&self, function: &str) -> Option<Map<String, Value>> {
+        let catalog = self.catalog();
+        let tool = catalog.get(function)?;
+        let definition = &tool.definition;
+        let mut entry = Map::new();
+        let mut put = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                entry.insert(key.to_owned(), value);
+            }
+        };
+        put("name", Some(tool.function.as_str().into()));
+        put("title", definition.title.clone().map(Value::from));
+        put(
+            "description",
+            definition.description.clone().map(Value::from),
+        );
+        put("inputSchema", Some(definition.input_schema.clone()));
+        put("outputSchema", definition.output_schema.clone());
+        let said = &definition.annotations;
+        let mut annotations = json!({
+            "title": said.title,
+            "readOnlyHint": said.read_only_hint,
+            "destructiveHint": said.destructive_hint,
+            "idempotentHint": said.idempotent_hint,
+            "openWorldHint": said.open_world_hint,
+        });
+        if let Value::Object(annotations) = &mut annotations {
+            annotations.retain(|_, value| !value.is_null());
+        }
+        let any = annotations != json!({});
+        put("annotations", any.then_some(annotations));
+        put("_meta", definition.meta.clone().map(Value::from));
+        Some(entry)
+    }
+}
