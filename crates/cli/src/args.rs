@@ -1,5 +1,6 @@
 //! The command line: commands, flags, and the help text.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -274,6 +275,9 @@ pub struct CallArgs {
 /// Flags of `serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
+    #[command(flatten)]
+    pub http: HttpArgs,
+
     /// How long a question to the client's user waits for its answer
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     pub answer_time: Duration,
@@ -289,6 +293,31 @@ pub struct ServeArgs {
 
     #[command(flatten)]
     pub check: CheckModeArgs,
+}
+
+/// Serving over HTTP.
+#[derive(Debug, Args)]
+pub struct HttpArgs {
+    /// Serve over HTTP at this address, such as 127.0.0.1:8080, instead of standard
+    /// input and output; port 0 takes a free one [default: the configuration's]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, value_parser = callgate::config::address)]
+    pub http: Option<Option<SocketAddr>>,
+
+    /// Take requests whose Host header names this host, besides the address itself;
+    /// may be repeated
+    #[arg(long = "allowed-host", value_name = "HOST", requires = "http",
+          value_parser = callgate::config::host)]
+    pub hosts: Vec<String>,
+
+    /// Take requests from pages of this origin, such as https://app.example.com; may
+    /// be repeated
+    #[arg(long = "allowed-origin", value_name = "ORIGIN", requires = "http",
+          value_parser = callgate::config::origin)]
+    pub origins: Vec<String>,
+
+    /// Take requests with the bearer token that is in this environment variable
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub bearer_env: Option<String>,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -288,6 +288,9 @@ async fn call(config: Option<&Path>, args: CallArgs) -> anyhow::Result<u8> {
 
 async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
     let config = session::required_configuration(config)?;
+    if args.http.http.is_some() {
+        return crate::serve_http::serve(config, args).await;
+    }
     let cancel = session::cancel_on_signal()?;
     let setting = Setting {
         allow: &args.permissions.allow,

@@ -83,11 +83,10 @@ impl Default for Setting<'_> {
 /// A gate with the configuration and the flags, still to be built.
 pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result<GateBuilder> {
     let mut builder = Gate::builder();
-    let mut limits = Limits::default();
+    let limits = limits(config, setting.limits);
     let mut rules = Rules::default();
     if let Some(config) = config {
         builder = builder.config(config);
-        limits = config.limits.over_defaults();
         rules = config.permissions.clone();
     }
     if let Some(mode) = setting.check {
@@ -95,7 +94,18 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
     }
     let granted = setting.allow.iter().map(String::as_str);
     rules = rules.with_grants(granted, "--allow").context("--allow")?;
-    if let Some(flags) = setting.limits {
+    Ok(builder
+        .ledger(ledger(config, setting.ledger)?)
+        .rules(rules)
+        .limits(limits)
+        .asker(Arc::clone(&setting.asker))
+        .caller(Arc::clone(&setting.caller)))
+}
+
+/// The limits of a run: the flags win over the configuration.
+pub fn limits(config: Option<&Config>, flags: Option<&LimitArgs>) -> Limits {
+    let mut limits = config.map_or_else(Limits::default, |config| config.limits.over_defaults());
+    if let Some(flags) = flags {
         limits.script_time = flags.timeout.unwrap_or(limits.script_time);
         limits.heap_bytes = flags.memory.unwrap_or(limits.heap_bytes);
         limits.buffer_bytes = flags.memory.unwrap_or(limits.buffer_bytes);
@@ -103,12 +113,7 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
             limits.keep_output(output);
         }
     }
-    Ok(builder
-        .ledger(ledger(config, setting.ledger)?)
-        .rules(rules)
-        .limits(limits)
-        .asker(Arc::clone(&setting.asker))
-        .caller(Arc::clone(&setting.caller)))
+    limits
 }
 
 /// Where calls are written down: the flags win over the configuration.

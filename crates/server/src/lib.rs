@@ -1,10 +1,11 @@
-//! Internal crate of Callgate: the MCP face, one tool `run_script` over stdio.
+//! Internal crate of Callgate: the MCP face, `run_script` over stdio and HTTP.
 //!
 //! [`serve_stdio`] answers MCP on standard input and output until the client
 //! goes away. Standard output carries MCP frames only, so nothing here prints.
 
 mod description;
 mod handler;
+mod http;
 mod options;
 mod runs;
 mod service;
@@ -15,6 +16,7 @@ use callgate::Gate;
 use futures::FutureExt as _;
 use rmcp::ServiceExt as _;
 
+pub use crate::http::{HttpError, Identity, MakeGate, serve_http};
 pub use crate::options::ServeOptions;
 pub use crate::runs::AnyClient;
 

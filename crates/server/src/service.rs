@@ -38,6 +38,11 @@ impl Service {
         Session::new(Arc::clone(self))
     }
 
+    /// Whether a run goes on.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.runs.is_busy()
+    }
+
     /// Ends all runs, and waits a moment for it.
     pub(crate) async fn end(&self) {
         self.runs.end().await;

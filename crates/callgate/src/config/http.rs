@@ -58,8 +58,8 @@ const OAUTH: Keys = Keys {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpConfig {
-    /// `address`: where to listen; port 0 takes a free one. Default: none, and
-    /// it is served over stdio unless `--http` is given.
+    /// `address`: where `--http` listens if it is given no address; port 0
+    /// takes a free one. Default: none.
     pub address: Option<SocketAddr>,
     /// `allowedHosts`: names, or `name:port`, that a request's `Host` may have
     /// besides the address itself and, on loopback, `localhost`.

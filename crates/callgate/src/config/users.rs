@@ -82,13 +82,14 @@ pub struct Role {
 impl Config {
     /// The configuration of one user: the servers and rules of these roles, and
     /// logins, kept definitions and ledger lines under the user's name, so that
-    /// no other user's are used. `None` if the roles give no server. Roles that
+    /// no other user's are used; without a name where there is but one user.
+    /// `None` if the roles give no server. Roles that
     /// the file does not have give nothing; without any in the file, all users
     /// have all servers.
     #[must_use]
     pub fn for_user<'a>(
         &self,
-        user: &str,
+        user: Option<&str>,
         roles: impl IntoIterator<Item = &'a str>,
     ) -> Option<Self> {
         let mut config = self.clone();
@@ -113,10 +114,10 @@ impl Config {
             if let Transport::Http(http) = &mut server.transport
                 && let Some(oauth) = &mut http.oauth
             {
-                oauth.user = Some(user.to_owned());
+                oauth.user = user.map(str::to_owned);
             }
         }
-        config.ledger.user = Some(user.to_owned());
+        config.ledger.user = user.map(str::to_owned);
         Some(config)
     }
 }

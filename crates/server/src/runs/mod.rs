@@ -108,6 +108,11 @@ impl Runs {
         self.carry(carried, code, context).await
     }
 
+    /// Whether a run goes on, be it parked.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
     /// Ends all runs, those that are parked too, and waits a moment for it.
     pub(crate) async fn end(&self) {
         self.lot.clear();

@@ -309,7 +309,7 @@ fn check_user(roles: &[&str], expected: Expect) {
     );
     let config = config.expect("a configuration");
     let mut out = String::new();
-    match config.for_user("token alice", roles.iter().copied()) {
+    match config.for_user(Some("token alice"), roles.iter().copied()) {
         None => out.push_str("nothing\n"),
         Some(config) => {
             for server in &config.servers {

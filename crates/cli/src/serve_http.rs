@@ -1,0 +1,113 @@
+//! `callgate serve --http`: a gate for each user, and what is told to whoever
+//! runs it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use callgate::config::{Config, HttpConfig};
+use callgate::{Gate, GateBuilder, NoCaller, Source, Workers};
+use callgate_server::{AnyClient, Identity, MakeGate, ServeOptions};
+use futures::FutureExt as _;
+
+use crate::args::{HttpArgs, ServeArgs};
+use crate::print;
+use crate::session::{self, Setting};
+
+/// Workers that wait for the scripts of all users.
+const SPARES: usize = 2;
+
+/// Serves over HTTP until it is told to end.
+pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
+    let stop = session::cancel_on_signal()?;
+    let address = args.http.http.flatten().or(config.http.address);
+    let Some(address) = address else {
+        bail!(
+            "--http needs an address, such as 127.0.0.1:8080, here or as \"address\" in \"serve\", \
+             \"http\" of the configuration"
+        );
+    };
+    let http = with_flags(config.http.clone(), &args.http)?;
+    let users = config.users.clone();
+    let mut options = ServeOptions::default();
+    options.asks = !args.permissions.yes;
+    options.answer_time = args.answer_time;
+    // What is wrong with the flags is wrong for all users.
+    drop(builder(&config, &args)?);
+    let workers = Workers::new(SPARES, &session::limits(Some(&config), Some(&args.limits)));
+    let make = make_gates(config, args, workers);
+    let listening = |bound: SocketAddr| {
+        if !bound.ip().is_loopback() {
+            print::err(
+                "warning: tokens and results travel unencrypted; put a proxy with TLS before it\n",
+            );
+        }
+        print::err(&format!("serving MCP at http://{bound}/mcp\n"));
+    };
+    let served =
+        callgate_server::serve_http(make, address, http, users, options, stop, listening).await;
+    match served {
+        Ok(()) => Ok(0),
+        Err(error) => bail!("{error}"),
+    }
+}
+
+/// The configuration with what the flags add.
+fn with_flags(mut http: HttpConfig, flags: &HttpArgs) -> anyhow::Result<HttpConfig> {
+    http.allowed_hosts.extend(flags.hosts.iter().cloned());
+    http.allowed_origins.extend(flags.origins.iter().cloned());
+    if let Some(name) = &flags.bearer_env {
+        let token = std::env::var(name);
+        let token = token.with_context(|| format!("--bearer-env {name}"))?;
+        if http.bearer.iter().any(|(known, _)| known == "default") {
+            bail!(
+                "--bearer-env and \"bearer\" in the configuration both have the token \"default\""
+            );
+        }
+        http.bearer
+            .push(("default".to_owned(), Source::text(token)));
+    }
+    Ok(http)
+}
+
+fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {
+    Box::new(move |identity: &Identity| {
+        let roles = identity.roles.iter().map(String::as_str);
+        let own = config.for_user(identity.user.as_deref(), roles)?;
+        let builder = builder(&own, &args).map(|builder| {
+            let builder = builder.workers(workers.clone());
+            match identity.user {
+                // The configuration's file is not theirs to write into.
+                Some(_) => builder.keep_nothing(),
+                None => builder,
+            }
+        });
+        let built = async move {
+            let built = builder.map_err(|error| format!("{error:#}"))?.build().await;
+            let gate: Gate = built.map_err(|error| error.to_string())?;
+            session::tell_problems(&gate);
+            Ok(Arc::new(gate))
+        };
+        let told = async move {
+            let built: Result<Arc<Gate>, String> = built.await;
+            if let Err(error) = &built {
+                print::error(error);
+            }
+            built
+        };
+        Some(told.boxed())
+    })
+}
+
+fn builder(config: &Config, args: &ServeArgs) -> anyhow::Result<GateBuilder> {
+    let setting = Setting {
+        allow: &args.permissions.allow,
+        limits: Some(&args.limits),
+        ledger: Some(&args.ledger),
+        asker: session::unattended_asker(&args.permissions),
+        caller: Arc::new(NoCaller),
+        check: args.check.check,
+    };
+    let builder = session::builder(Some(config), &setting)?;
+    Ok(builder.caller(Arc::new(AnyClient)))
+}

@@ -1,0 +1,127 @@
+//! Bearer tokens that are configured, each with the name of whoever has it.
+
+use std::fmt;
+
+use callgate::Source;
+use sha2::{Digest as _, Sha256};
+use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
+
+/// The fewest characters of a token: what is shorter can be guessed.
+const MIN_TOKEN: usize = 16;
+
+/// The tokens, by their hashes.
+pub(crate) struct Tokens {
+    tokens: Vec<(String, [u8; 32])>,
+}
+
+impl Tokens {
+    /// Looks the tokens up.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, or why one cannot be used; never a token.
+    pub(crate) async fn look_up(sources: &[(String, Source)]) -> Result<Self, String> {
+        let mut tokens: Vec<(String, [u8; 32])> = Vec::new();
+        for (name, source) in sources {
+            let token = source.look_up().await;
+            let token = token.map_err(|error| format!("the token of {name:?}: {error}"))?;
+            if token.len() < MIN_TOKEN {
+                return Err(format!(
+                    "the token of {name:?} has fewer than {MIN_TOKEN} characters and could be \
+                     guessed; take one such as `openssl rand -hex 32` gives"
+                ));
+            }
+            if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err(format!(
+                    "the token of {name:?} has characters that cannot stand in a header; use \
+                     letters and digits"
+                ));
+            }
+            let hash = hash(&token);
+            if let Some((other, _)) = tokens.iter().find(|(_, known)| *known == hash) {
+                return Err(format!(
+                    "{other:?} and {name:?} have the same token; give each their own"
+                ));
+            }
+            tokens.push((name.clone(), hash));
+        }
+        Ok(Self { tokens })
+    }
+
+    /// Whose token this is. How long it takes tells nothing of the tokens.
+    pub(crate) fn owner(&self, token: &str) -> Option<&str> {
+        let given = hash(token);
+        let mut found = u32::MAX;
+        for (index, (_, known)) in (0..).zip(&self.tokens) {
+            let same: Choice = known.as_slice().ct_eq(&given);
+            found.conditional_assign(&index, same);
+        }
+        let index = usize::try_from(found).ok()?;
+        self.tokens.get(index).map(|(name, _)| name.as_str())
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.tokens.iter().map(|(name, _)| name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+fn hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn tokens(given: &[(&str, &str)]) -> Result<Tokens, String> {
+        let sources = given.iter();
+        let sources: Vec<_> = sources
+            .map(|(name, token)| ((*name).to_owned(), Source::text(*token)))
+            .collect();
+        Tokens::look_up(&sources).await
+    }
+
+    #[tokio::test]
+    async fn each_token_has_its_owner() {
+        let (a, b) = ("a-token-of-16-ch", "b-token-of-16-ch");
+        let tokens = tokens(&[("alice", a), ("bob", b)]).await.expect("tokens");
+        assert_eq!(tokens.owner(a), Some("alice"));
+        assert_eq!(tokens.owner(b), Some("bob"));
+        for wrong in [
+            "",
+            "a",
+            "a-token-of-16-c",
+            "A-token-of-16-ch",
+            "a-token-of-16-chh",
+        ] {
+            assert_eq!(tokens.owner(wrong), None, "{wrong}");
+        }
+        assert!(!format!("{tokens:?}").contains("token-of"));
+    }
+
+    #[tokio::test]
+    async fn what_is_no_token() {
+        let refused = |given: &'static [(&str, &str)]| async move {
+            tokens(given).await.expect_err("it is refused")
+        };
+        assert_eq!(
+            refused(&[("alice", "hunter2")]).await,
+            "the token of \"alice\" has fewer than 16 characters and could be guessed; take one \
+             such as `openssl rand -hex 32` gives"
+        );
+        assert_eq!(
+            refused(&[("alice", "a token of 16 characters")]).await,
+            "the token of \"alice\" has characters that cannot stand in a header; use letters \
+             and digits"
+        );
+        let same = "a-token-of-16-ch";
+        assert_eq!(
+            refused(&[("alice", "a-token-of-16-ch"), ("bob", "a-token-of-16-ch")]).await,
+            "\"alice\" and \"bob\" have the same token; give each their own"
+        );
+        assert_eq!(same.len(), MIN_TOKEN);
+    }
+}

@@ -1,0 +1,205 @@
+//! `/mcp`: MCP's streamable HTTP, of both eras.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::Response;
+use serde_json::Value;
+
+use super::body::{self, Envelope};
+use super::door::{Admitted, Door};
+use super::refusal::Refusal;
+use super::users::User;
+
+const MODE_HEADER: &str = "x-mcp-tool-mode";
+const MODE_QUERY: &str = "tool_mode";
+const SESSION_HEADER: &str = "mcp-session-id";
+/// From this revision on there are no sessions.
+const STATELESS: &str = "2026-07-28";
+/// The most of rmcp's own refusal that is read.
+const MAX_REFUSAL: usize = 4096;
+
+/// Answers one request.
+pub(crate) async fn answer(
+    State(door): State<Arc<Door>>,
+    Extension(Admitted(lease)): Extension<Admitted>,
+    request: Request,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let user = &lease.user;
+    match handle(&door, user, parts, body).await {
+        Ok(response) => response,
+        Err(refused) => refused.response(),
+    }
+}
+
+async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Response, Refusal> {
+    known_mode(&parts)?;
+    let session = session(&parts)?;
+    let mut id = Value::Null;
+    let body = match parts.method {
+        Method::POST => {
+            json_wanted(&parts.headers)?;
+            let bytes = body::read(&parts.headers, body, door.config.max_body).await?;
+            let envelope = body::envelope(&bytes)?;
+            id = envelope.id.clone().unwrap_or_default();
+            fitting(user, &envelope, session).map_err(|refused| refused.to(id.clone()))?;
+            Body::from(bytes)
+        }
+        Method::DELETE if session.is_some_and(|session| !user.sessions.has(session)) => {
+            return Err(no_session());
+        }
+        _ => Body::empty(),
+    };
+    let answered = user.mcp.handle(Request::from_parts(parts, body));
+    let response = tokio::select! {
+        response = answered => response.map(Body::new),
+        () = user.ended() => return Err(ended(user).to(id)),
+    };
+    // A stream of a session begins before there is an answer.
+    if user.failed() {
+        return Err(ended(user).to(id));
+    }
+    in_our_words(response, id).await
+}
+
+/// Refuses a word that is no mode before anything is begun for it.
+fn known_mode(parts: &Parts) -> Result<(), Refusal> {
+    let mut words = Vec::new();
+    for value in parts.headers.get_all(MODE_HEADER) {
+        words.push(value.to_str().unwrap_or("?").to_owned());
+    }
+    if words.len() > 1 {
+        return Err(Refusal::bad("the request has two X-MCP-Tool-Mode headers"));
+    }
+    let query = parts.uri.query().unwrap_or_default();
+    let query = url::form_urlencoded::parse(query.as_bytes());
+    let query: Vec<String> = query
+        .filter(|(name, _)| name == MODE_QUERY)
+        .map(|(_, value)| value.into_owned())
+        .collect();
+    if query.len() > 1 {
+        return Err(Refusal::bad("the request has tool_mode twice"));
+    }
+    words.extend(query);
+    for word in words {
+        if !["code", "discovery", "native"].contains(&word.as_str()) {
+            return Err(Refusal::bad("no such mode"));
+        }
+    }
+    Ok(())
+}
+
+/// The session that a request names, if it is of a revision that has sessions.
+fn session(parts: &Parts) -> Result<Option<&str>, Refusal> {
+    let stateless = parts
+        .headers
+        .get("mcp-protocol-version")
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|version| version >= STATELESS);
+    if stateless {
+        return Ok(None);
+    }
+    let mut named = parts.headers.get_all(SESSION_HEADER).iter();
+    let session = named.next().map(|value| value.to_str().ok());
+    match (session, named.next()) {
+        (None, _) => Ok(None),
+        (Some(Some(session)), None) => Ok(Some(session)),
+        _ => Err(Refusal::bad(
+            "the Mcp-Session-Id header is not one session's id",
+        )),
+    }
+}
+
+fn json_wanted(headers: &HeaderMap) -> Result<(), Refusal> {
+    let content = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let kind = content
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default();
+    match kind.trim().eq_ignore_ascii_case("application/json") {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the body must have the Content-Type application/json",
+        )),
+    }
+}
+
+/// Whether there is a session for the message, or room for a new one.
+fn fitting(user: &User, envelope: &Envelope, session: Option<&str>) -> Result<(), Refusal> {
+    match session {
+        Some(session) if !user.sessions.has(session) => Err(no_session()),
+        None if envelope.method.as_deref() == Some("initialize") && !user.sessions.has_room() => {
+            Err(Refusal::unavailable(
+                "there are as many sessions as there may be; end one, or come again later",
+                30,
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn no_session() -> Refusal {
+    Refusal::new(
+        StatusCode::NOT_FOUND,
+        "there is no such session, or it has ended; begin one with initialize",
+    )
+}
+
+fn ended(user: &User) -> Refusal {
+    match user.failed() {
+        true => Refusal::unavailable(
+            "this server could not be made ready for you; whoever runs it can read why",
+            10,
+        ),
+        false => Refusal::unavailable("this server is about to end", 5),
+    }
+}
+
+/// The transport's own refusals, as JSON-RPC errors; what went wrong inside is
+/// for the log.
+async fn in_our_words(response: Response, id: Value) -> Result<Response, Refusal> {
+    let status = response.status();
+    let is_json = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    if is_json || !(status.is_client_error() || status.is_server_error()) {
+        return Ok(response);
+    }
+    let allow = response.headers().get(ALLOW).cloned();
+    let text = to_bytes(response.into_body(), MAX_REFUSAL)
+        .await
+        .unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let refused = match status {
+        StatusCode::NOT_FOUND => no_session(),
+        // The Content-Type was looked at before.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            Refusal::bad("the message does not have the form of its method")
+        }
+        status if status.is_server_error() => {
+            tracing::error!(
+                status = status.as_u16(),
+                text,
+                "a request could not be answered"
+            );
+            Refusal::new(status, "this server could not answer")
+        }
+        status => Refusal::new(status, text),
+    };
+    let refused = refused.to(id);
+    Err(match allow {
+        Some(allow) => refused.with(ALLOW, allow),
+        None => refused,
+    })
+}

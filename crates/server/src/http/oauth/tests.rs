@@ -1,0 +1,520 @@
+//! Tokens that are good, tokens that only look so, and an issuer that is away.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+use callgate::config::HttpConfig;
+use futures::future::join_all;
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, get_current_timestamp};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::*;
+
+/// Keys for these tests and nothing else.
+const OURS: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgjERCJqfqEi774ugHVyEipPgnwiC1aAXkkP/isQbQbOOhRANCAATUc3GL7jmkwn1ALLDAohv2F4O6vAiue/1DrYOJpfcaCEXJkRsulRASoWNdawYoj/F19E5fGxoq2q+scTubqBDG";
+const ANOTHER: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgX4SGuNhB+NyTe5mz9actjk8l32mqaYYrcI+S3d1a9nehRANCAATcTHQslosGFH6fQ8IdKh0FWn7JEC5yB/cLNV7pHg1X3aAUzzh5I7VDouNyvRXlIMq2f7BCNPoZ1BivsdQC7+nm";
+const AUDIENCE: &str = "https://callgate.example/mcp";
+
+fn key(text: &str) -> EncodingKey {
+    EncodingKey::from_ec_der(&BASE64_STANDARD.decode(text).expect("base64"))
+}
+
+fn jwk(text: &str, kid: &str) -> Value {
+    let jwk = Jwk::from_encoding_key(&key(text), Algorithm::ES256).expect("a key");
+    let mut jwk = serde_json::to_value(jwk).expect("JSON");
+    jwk["kid"] = kid.into();
+    jwk
+}
+
+/// An authorization server.
+struct Server {
+    url: String,
+    seen: Arc<Seen>,
+    _serving: AbortOnDropHandle<()>,
+}
+
+struct Seen {
+    url: String,
+    keys: Mutex<Value>,
+    metadata: Mutex<Value>,
+    away: AtomicBool,
+    asked: AtomicUsize,
+}
+
+impl Server {
+    async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
+        let url = format!(
+            "http://{}/realm",
+            listener.local_addr().expect("an address")
+        );
+        let seen = Arc::new(Seen {
+            url: url.clone(),
+            keys: Mutex::new(json!({ "keys": [jwk(OURS, "one")] })),
+            metadata: Mutex::new(json!({})),
+            away: AtomicBool::new(false),
+            asked: AtomicUsize::new(0),
+        });
+        let router = Router::new()
+            .route(
+                "/.well-known/oauth-authorization-server/realm",
+                get(metadata),
+            )
+            .route("/realm/keys", get(keys))
+            .with_state(Arc::clone(&seen));
+        let serving = async move {
+            axum::serve(listener, router).await.expect("it serves");
+        };
+        Self {
+            url,
+            seen,
+            _serving: AbortOnDropHandle::new(tokio::spawn(serving)),
+        }
+    }
+
+    /// What takes its tokens.
+    fn resource(&self) -> Resource {
+        let text = json!({ "serve": { "http": { "oauth": {
+            "issuer": self.url, "resource": AUDIENCE, "scopes": ["use"]
+        } } } });
+        Resource::new(&config(&text).oauth.expect("oauth"), "").expect("a resource")
+    }
+}
+
+fn config(file: &Value) -> HttpConfig {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("callgate.json");
+    std::fs::write(&path, file.to_string()).expect("a file");
+    callgate::config::Config::load(&path)
+        .expect("a configuration")
+        .http
+}
+
+async fn metadata(State(seen): State<Arc<Seen>>) -> Response {
+    if seen.away.load(Ordering::Relaxed) {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    }
+    let mut right = json!({ "issuer": seen.url, "jwks_uri": format!("{}/keys", seen.url) });
+    for (name, value) in seen
+        .metadata
+        .lock()
+        .expect("a lock")
+        .as_object()
+        .expect("an object")
+    {
+        right[name] = value.clone();
+    }
+    Json(right).into_response()
+}
+
+async fn keys(State(seen): State<Arc<Seen>>) -> Response {
+    seen.asked.fetch_add(1, Ordering::Relaxed);
+    Json(seen.keys.lock().expect("a lock").clone()).into_response()
+}
+
+fn header(algorithm: Algorithm, kid: Option<&str>) -> Header {
+    let mut header = Header::new(algorithm);
+    header.kid = kid.map(str::to_owned);
+    header
+}
+
+/// A good token's claims, but for these.
+fn claims(server: &Server, changed: Value) -> Value {
+    let now = get_current_timestamp();
+    let mut claims = json!({
+        "iss": server.url, "aud": AUDIENCE, "sub": "u-1", "scope": "use more",
+        "exp": now + 600, "nbf": now - 1, "iat": now,
+    });
+    for (name, value) in changed.as_object().expect("an object") {
+        match value {
+            Value::Null => drop(claims.as_object_mut().expect("an object").remove(name)),
+            value => claims[name] = value.clone(),
+        }
+    }
+    claims
+}
+
+fn signed(header: &Header, claims: &Value, with: &str) -> String {
+    jsonwebtoken::encode(header, claims, &key(with)).expect("a token")
+}
+
+fn by_hand(header: &Value, claims: &Value, signature: &[u8]) -> String {
+    let part = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+    let (header, claims) = (header.to_string(), claims.to_string());
+    format!(
+        "{}.{}.{}",
+        part(header.as_bytes()),
+        part(claims.as_bytes()),
+        part(signature)
+    )
+}
+
+/// Why a token is not taken.
+async fn rejected(resource: &Resource, token: &str) -> String {
+    match resource.check(token).await {
+        Ok(claims) => format!("taken: {}", claims.subject),
+        Err(Rejected::Invalid(why)) => why,
+        Err(Rejected::Scope(scope)) => format!("scope {scope}"),
+        Err(Rejected::Away(why)) => format!("away: {why}"),
+    }
+}
+
+#[tokio::test]
+async fn claims_of_tokens() {
+    let server = Server::start().await;
+    let resource = server.resource();
+    let now = get_current_timestamp();
+    for (changed, expected) in [
+        (json!({}), "taken: u-1"),
+        (json!({ "aud": ["x", AUDIENCE] }), "taken: u-1"),
+        (json!({ "scope": null, "scp": ["use"] }), "taken: u-1"),
+        // Within the leeway.
+        (json!({ "exp": now - 30 }), "taken: u-1"),
+        (json!({ "nbf": now + 30 }), "taken: u-1"),
+        (json!({ "exp": now - 90 }), "the token has expired"),
+        (json!({ "nbf": now + 90 }), "the token is not valid yet"),
+        (json!({ "exp": null }), "the token has no \"exp\""),
+        (json!({ "exp": "later" }), "the token has no \"exp\""),
+        (json!({ "exp": -1 }), "the token has no \"exp\""),
+        (json!({ "nbf": "x" }), "the token cannot be read"),
+        (
+            json!({ "aud": "https://other.example/mcp" }),
+            "the token is for another audience",
+        ),
+        (
+            json!({ "aud": format!("{AUDIENCE}/") }),
+            "the token is for another audience",
+        ),
+        (json!({ "aud": [] }), "the token is for another audience"),
+        (json!({ "aud": null }), "the token has no \"aud\""),
+        (
+            json!({ "iss": "https://evil.example" }),
+            "the token is not from the issuer that is trusted",
+        ),
+        (
+            json!({ "iss": [server.url, "https://evil.example"] }),
+            "the token is not from the issuer that is trusted",
+        ),
+        (json!({ "iss": null }), "the token has no \"iss\""),
+        (
+            json!({ "sub": null }),
+            "the token names no owner (\"sub\"), or one that cannot be used",
+        ),
+        (
+            json!({ "sub": "a\u{0}b" }),
+            "the token names no owner (\"sub\"), or one that cannot be used",
+        ),
+        (
+            json!({ "sub": 7 }),
+            "the token names no owner (\"sub\"), or one that cannot be used",
+        ),
+        (json!({ "scope": "more" }), "scope use"),
+        (json!({ "scope": "useless" }), "scope use"),
+        (json!({ "scope": null }), "scope use"),
+    ] {
+        let token = signed(
+            &header(Algorithm::ES256, Some("one")),
+            &claims(&server, changed.clone()),
+            OURS,
+        );
+        assert_eq!(rejected(&resource, &token).await, expected, "{changed}");
+    }
+    assert_eq!(server.seen.asked.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn hostile_headers_and_signatures() {
+    let server = Server::start().await;
+    let resource = server.resource();
+    let good = claims(&server, json!({}));
+    let es256 = |kid| header(Algorithm::ES256, kid);
+    let unread = "the token's header cannot be read, or its algorithm is not taken";
+    let unknown = "the token is signed with a key that its issuer does not have";
+
+    let none = by_hand(&json!({ "alg": "none" }), &good, b"");
+    assert_eq!(rejected(&resource, &none).await, unread);
+    let none = by_hand(&json!({ "alg": "nOnE", "kid": "one" }), &good, b"");
+    assert_eq!(rejected(&resource, &none).await, unread);
+
+    // The public key as the secret of a code.
+    let public = serde_json::to_vec(&jwk(OURS, "one")).expect("JSON");
+    let secret = EncodingKey::from_secret(&public);
+    let forged = jsonwebtoken::encode(&header(Algorithm::HS256, Some("one")), &good, &secret);
+    let forged = forged.expect("a token");
+    assert_eq!(
+        rejected(&resource, &forged).await,
+        "the token's algorithm is not taken"
+    );
+
+    let forged = signed(&es256(Some("one")), &good, ANOTHER);
+    assert_eq!(
+        rejected(&resource, &forged).await,
+        "the token's signature is wrong"
+    );
+    let forged = signed(&es256(None), &good, ANOTHER);
+    assert_eq!(
+        rejected(&resource, &forged).await,
+        "the token's signature is wrong"
+    );
+    // One that needs no name is taken.
+    assert_eq!(
+        rejected(&resource, &signed(&es256(None), &good, OURS)).await,
+        "taken: u-1"
+    );
+
+    // A key that the token brings along.
+    let mut with_key = es256(Some("two"));
+    with_key.jwk = Some(Jwk::from_encoding_key(&key(ANOTHER), Algorithm::ES256).expect("a key"));
+    with_key.jku = Some(format!("{}/keys", server.url));
+    assert_eq!(
+        rejected(&resource, &signed(&with_key, &good, ANOTHER)).await,
+        unknown
+    );
+
+    for kid in [
+        "../../dev/null",
+        "one\u{0}",
+        "' OR 1=1 --",
+        "/etc/passwd",
+        "ONE",
+        "",
+    ] {
+        let forged = signed(&es256(Some(kid)), &good, OURS);
+        assert_eq!(rejected(&resource, &forged).await, unknown, "{kid}");
+    }
+    let long = "k".repeat(300);
+    let forged = signed(&es256(Some(&long)), &good, OURS);
+    assert_eq!(
+        rejected(&resource, &forged).await,
+        "the token's key has too long a name"
+    );
+
+    let mut demanding = es256(Some("one"));
+    demanding.crit = Some(vec!["exp".to_owned()]);
+    assert_eq!(
+        rejected(&resource, &signed(&demanding, &good, OURS)).await,
+        "the token's header has demands that are not understood"
+    );
+    let mut of_type = es256(Some("one"));
+    of_type.typ = Some("at+JWT".to_owned());
+    assert_eq!(
+        rejected(&resource, &signed(&of_type, &good, OURS)).await,
+        "taken: u-1"
+    );
+    of_type.typ = Some("dpop+jwt".to_owned());
+    assert_eq!(
+        rejected(&resource, &signed(&of_type, &good, OURS)).await,
+        "the token is of a type that is no access token"
+    );
+
+    // The claims of one token with the signature of another.
+    let token = signed(&es256(Some("one")), &good, OURS);
+    let other = signed(
+        &es256(Some("one")),
+        &claims(&server, json!({ "sub": "root" })),
+        OURS,
+    );
+    let (head, signature) = (token.split('.').next(), token.rsplit('.').next());
+    let body = other.split('.').nth(1);
+    let mixed = [head, body, signature]
+        .map(|part| part.expect("a part"))
+        .join(".");
+    assert_eq!(
+        rejected(&resource, &mixed).await,
+        "the token's signature is wrong"
+    );
+
+    for wrong in [
+        "",
+        ".",
+        "..",
+        "a.b",
+        "a.b.c",
+        "a.b.c.d",
+        &format!("{token}.x"),
+        &"x".repeat(1 << 20),
+    ] {
+        let why = rejected(&resource, wrong).await;
+        assert!(!why.starts_with("taken"), "{why}");
+    }
+    let duplicate = by_hand(&json!({ "alg": "ES256", "kid": "one" }), &good, b"x");
+    assert_eq!(
+        rejected(&resource, &duplicate).await,
+        "the token's signature is wrong"
+    );
+}
+
+#[tokio::test]
+async fn names_that_are_made_up_cost_the_issuer_nothing() {
+    let server = Server::start().await;
+    let resource = server.resource();
+    let good = claims(&server, json!({}));
+    let tokens: Vec<String> = (0..100)
+        .map(|n| {
+            signed(
+                &header(Algorithm::ES256, Some(&format!("made-up-{n}"))),
+                &good,
+                ANOTHER,
+            )
+        })
+        .collect();
+    let all = join_all(tokens.iter().map(|token| resource.check(token))).await;
+    assert!(all.iter().all(Result::is_err));
+    // Those that go away before there is an answer, too.
+    for token in &tokens {
+        let _gone = tokio::time::timeout(Duration::ZERO, resource.check(token)).await;
+    }
+    let good = signed(&header(Algorithm::ES256, Some("one")), &good, OURS);
+    assert_eq!(rejected(&resource, &good).await, "taken: u-1");
+    assert_eq!(server.seen.asked.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn new_keys_are_asked_for() {
+    let server = Server::start().await;
+    let mut resource = server.resource();
+    Arc::get_mut(&mut resource.issuer)
+        .expect("the only one")
+        .pause = Duration::ZERO;
+    let good = claims(&server, json!({}));
+    let old = signed(&header(Algorithm::ES256, Some("one")), &good, OURS);
+    let new = signed(&header(Algorithm::ES256, Some("two")), &good, ANOTHER);
+    assert_eq!(rejected(&resource, &old).await, "taken: u-1");
+    *server.seen.keys.lock().expect("a lock") = json!({ "keys": [jwk(ANOTHER, "two")] });
+    assert_eq!(rejected(&resource, &new).await, "taken: u-1");
+    // Taken back.
+    assert_eq!(
+        rejected(&resource, &old).await,
+        "the token is signed with a key that its issuer does not have"
+    );
+    assert_eq!(server.seen.asked.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_away_lets_nobody_in() {
+    let server = Server::start().await;
+    server.seen.away.store(true, Ordering::Relaxed);
+    let good = claims(&server, json!({}));
+    let token = signed(&header(Algorithm::ES256, Some("one")), &good, OURS);
+    let resource = server.resource();
+    // Of the last place that was tried.
+    assert_eq!(
+        rejected(&resource, &token).await,
+        "away: it answers with status 404"
+    );
+    server.seen.away.store(false, Ordering::Relaxed);
+    // Not asked again at once.
+    assert_eq!(
+        rejected(&resource, &token).await,
+        "away: it answers with status 404"
+    );
+    assert_eq!(rejected(&server.resource(), &token).await, "taken: u-1");
+
+    // Keys that are known serve while it is away, and names that are not wait.
+    let mut resource = server.resource();
+    Arc::get_mut(&mut resource.issuer)
+        .expect("the only one")
+        .pause = Duration::ZERO;
+    assert_eq!(rejected(&resource, &token).await, "taken: u-1");
+    server.seen.away.store(true, Ordering::Relaxed);
+    assert_eq!(rejected(&resource, &token).await, "taken: u-1");
+    let unknown = signed(&header(Algorithm::ES256, Some("two")), &good, OURS);
+    assert_eq!(
+        rejected(&resource, &unknown).await,
+        "away: it answers with status 404"
+    );
+}
+
+#[tokio::test]
+async fn documents_that_cannot_be_trusted() {
+    let check = |metadata: Value, keys: Value| async move {
+        let server = Server::start().await;
+        *server.seen.metadata.lock().expect("a lock") = metadata;
+        *server.seen.keys.lock().expect("a lock") = keys;
+        let good = claims(&server, json!({}));
+        let token = signed(&header(Algorithm::ES256, Some("one")), &good, OURS);
+        rejected(&server.resource(), &token).await
+    };
+    let right = || json!({ "keys": [jwk(OURS, "one")] });
+    assert_eq!(check(json!({}), right()).await, "taken: u-1");
+    assert_eq!(
+        check(json!({ "issuer": "https://evil.example" }), right()).await,
+        "away: it answers with status 404"
+    );
+    assert_eq!(
+        check(json!({ "jwks_uri": "http://evil.example/keys" }), right()).await,
+        "away: its keys are at no https URL"
+    );
+    assert_eq!(
+        check(json!({ "jwks_uri": "file:///etc/passwd" }), right()).await,
+        "away: its keys are at no https URL"
+    );
+    assert_eq!(
+        check(json!({}), json!([])).await,
+        "away: its keys are no JWK set"
+    );
+    let unusable = json!({ "keys": [
+        { "kty": "oct", "k": "c2VjcmV0", "kid": "one" }, { "kty": "RSA" }, 7, null,
+    ] });
+    assert_eq!(
+        check(json!({}), unusable).await,
+        "away: none of its keys can sign tokens that are taken"
+    );
+    // For another use.
+    for (name, value) in [
+        ("use", json!("enc")),
+        ("key_ops", json!(["encrypt"])),
+        ("alg", json!("ES384")),
+        ("alg", json!("ECDH-ES")),
+    ] {
+        let mut other = jwk(OURS, "one");
+        other[name] = value;
+        assert_eq!(
+            check(json!({}), json!({ "keys": [other] })).await,
+            "away: none of its keys can sign tokens that are taken",
+            "{name}"
+        );
+    }
+    // One bad key takes no other one down.
+    let some = json!({ "keys": [{ "kty": "x" }, jwk(ANOTHER, "three"), jwk(OURS, "one")] });
+    assert_eq!(check(json!({}), some).await, "taken: u-1");
+    let large = json!({ "keys": [jwk(OURS, "one")], "filling": "x".repeat(1 << 20) });
+    assert_eq!(
+        check(json!({}), large).await,
+        "away: it answers with more than 262144 bytes"
+    );
+}
+
+#[test]
+fn metadata_of_the_resource() {
+    let check = |resource: &str, expected: &str| {
+        let text = json!({ "serve": { "http": { "oauth": {
+            "issuer": "https://login.example", "resource": resource
+        } } } });
+        let resource = Resource::new(&config(&text).oauth.expect("oauth"), "");
+        assert_eq!(resource.expect("a resource").metadata_url(), expected);
+    };
+    check(
+        "https://a.example/mcp",
+        "https://a.example/.well-known/oauth-protected-resource/mcp",
+    );
+    check(
+        "https://a.example:8443/x/mcp/",
+        "https://a.example:8443/.well-known/oauth-protected-resource/x/mcp",
+    );
+    check(
+        "https://a.example",
+        "https://a.example/.well-known/oauth-protected-resource",
+    );
+}

@@ -1,0 +1,124 @@
+//! A JWT, as an access token (RFC 9068; RFC 8725 for what to beware of).
+
+use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
+use serde_json::{Map, Value};
+
+use super::keys::Key;
+
+/// The longest token, in bytes.
+const MAX_TOKEN: usize = 16 << 10;
+/// The longest name of a key, in bytes.
+const MAX_KID: usize = 256;
+/// The longest name of an owner, in bytes.
+const MAX_SUBJECT: usize = 255;
+/// By how much clocks may differ, in seconds.
+const LEEWAY: u64 = 60;
+
+/// What a token says of how it is signed. Nobody has vouched for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Read {
+    pub(super) kid: Option<String>,
+    pub(super) algorithm: Algorithm,
+}
+
+/// Reads how a token is signed. Its own keys, and places of keys, mean nothing.
+pub(super) fn read(token: &str, allowed: &[Algorithm]) -> Result<Read, String> {
+    if token.len() > MAX_TOKEN {
+        return Err(format!("the token has more than {MAX_TOKEN} bytes"));
+    }
+    if token.split('.').count() != 3 {
+        return Err("the token is no signed JWT".to_owned());
+    }
+    // Algorithms that it does not know, such as "none", fail here.
+    let header = decode_header(token).map_err(|_| {
+        "the token's header cannot be read, or its algorithm is not taken".to_owned()
+    })?;
+    if !allowed.contains(&header.alg) {
+        return Err("the token's algorithm is not taken".to_owned());
+    }
+    if header.crit.is_some() || header.enc.is_some() || header.zip.is_some() {
+        return Err("the token's header has demands that are not understood".to_owned());
+    }
+    let is_access_token = header.typ.as_deref().is_none_or(|typ| {
+        let typ = typ.to_ascii_lowercase();
+        matches!(typ.as_str(), "jwt" | "at+jwt" | "application/at+jwt")
+    });
+    if !is_access_token {
+        return Err("the token is of a type that is no access token".to_owned());
+    }
+    if header.kid.as_ref().is_some_and(|kid| kid.len() > MAX_KID) {
+        return Err("the token's key has too long a name".to_owned());
+    }
+    Ok(Read {
+        kid: header.kid,
+        algorithm: header.alg,
+    })
+}
+
+/// The claims of a token that one of the keys has signed, that is for the
+/// audience, from the issuer, and valid now.
+pub(super) fn verify(
+    token: &str,
+    read: &Read,
+    keys: &[Key],
+    issuer: &str,
+    audience: &str,
+) -> Result<Map<String, Value>, String> {
+    let mut validation = Validation::new(read.algorithm);
+    validation.leeway = LEEWAY;
+    validation.validate_nbf = true;
+    validation.set_issuer(&[issuer]);
+    validation.set_audience(&[audience]);
+    validation.set_required_spec_claims(&["exp", "iss", "aud"]);
+    let mut why = "the token is signed with a key that its issuer does not have".to_owned();
+    for key in keys {
+        let claims = match decode::<Map<String, Value>>(token, key.decoding(), &validation) {
+            Ok(token) => token.claims,
+            Err(error) => {
+                why = explain(error.kind());
+                continue;
+            }
+        };
+        // A list of issuers of which one fits would have passed.
+        if claims.get("iss").and_then(Value::as_str) != Some(issuer) {
+            return Err("the token is not from the issuer that is trusted".to_owned());
+        }
+        return Ok(claims);
+    }
+    Err(why)
+}
+
+/// Whose token it is.
+pub(super) fn subject(claims: &Map<String, Value>) -> Result<String, String> {
+    let subject = claims
+        .get("sub")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    if subject.is_empty() || subject.len() > MAX_SUBJECT || subject.contains(char::is_control) {
+        return Err("the token names no owner (\"sub\"), or one that cannot be used".to_owned());
+    }
+    Ok(subject.to_owned())
+}
+
+/// What the token is good for: `scope` (RFC 8693, section 4.2), or `scp`, which
+/// some servers write.
+pub(super) fn scopes(claims: &Map<String, Value>) -> Vec<&str> {
+    match claims.get("scope").or_else(|| claims.get("scp")) {
+        Some(Value::String(text)) => text.split(' ').filter(|word| !word.is_empty()).collect(),
+        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn explain(kind: &jsonwebtoken::errors::ErrorKind) -> String {
+    use jsonwebtoken::errors::ErrorKind;
+    match kind {
+        ErrorKind::ExpiredSignature => "the token has expired".to_owned(),
+        ErrorKind::ImmatureSignature => "the token is not valid yet".to_owned(),
+        ErrorKind::InvalidIssuer => "the token is not from the issuer that is trusted".to_owned(),
+        ErrorKind::InvalidAudience => "the token is for another audience".to_owned(),
+        ErrorKind::InvalidSignature => "the token's signature is wrong".to_owned(),
+        ErrorKind::MissingRequiredClaim(claim) => format!("the token has no {claim:?}"),
+        _ => "the token cannot be read".to_owned(),
+    }
+}

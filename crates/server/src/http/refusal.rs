@@ -1,0 +1,106 @@
+//! Answers to requests that are not served.
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+use serde_json::{Value, json};
+
+/// Why a request is not served: a status, and a JSON-RPC error without an
+/// answer's `id` where the request's could not be read. It tells nothing that
+/// whoever asked does not know or may not know.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    /// In a box: errors are moved around a lot.
+    inner: Box<Inner>,
+}
+
+#[derive(Debug, Clone)]
+struct Inner {
+    status: StatusCode,
+    code: i32,
+    message: String,
+    id: Value,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// JSON-RPC 2.0, section 5.1.
+const PARSE_ERROR: i32 = -32700;
+const INVALID_REQUEST: i32 = -32600;
+const INTERNAL_ERROR: i32 = -32603;
+
+impl Refusal {
+    /// A request that is wrong in itself.
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        let inner = Inner {
+            status,
+            code: match status.is_server_error() {
+                true => INTERNAL_ERROR,
+                false => INVALID_REQUEST,
+            },
+            message: message.into(),
+            id: Value::Null,
+            headers: Vec::new(),
+        };
+        Self {
+            inner: Box::new(inner),
+        }
+    }
+
+    /// A body that is no JSON.
+    pub(crate) fn unreadable(message: impl Into<String>) -> Self {
+        let mut refusal = Self::bad(message);
+        refusal.inner.code = PARSE_ERROR;
+        refusal
+    }
+
+    /// A malformed request.
+    pub(crate) fn bad(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// Something on this side does not work, and may later.
+    pub(crate) fn unavailable(message: impl Into<String>, seconds: u64) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message)
+            .with(RETRY_AFTER, HeaderValue::from(seconds))
+    }
+
+    /// The answer is to the request with this `id`.
+    pub(crate) fn to(mut self, id: Value) -> Self {
+        self.inner.id = id;
+        self
+    }
+
+    /// The answer has this header, too.
+    pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.inner.headers.push((name, value));
+        self
+    }
+
+    /// The status of the answer.
+    #[cfg(test)]
+    pub(crate) fn status(&self) -> StatusCode {
+        self.inner.status
+    }
+
+    /// The answer.
+    pub(crate) fn response(self) -> Response<Body> {
+        let Inner {
+            status,
+            code,
+            message,
+            id,
+            headers: more,
+        } = *self.inner;
+        let body = json!({
+            "jsonrpc": "2.0",
+            "id": id,
+            "error": { "code": code, "message": message },
+        });
+        let mut response = Response::new(Body::from(body.to_string()));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.extend(more);
+        response
+    }
+}

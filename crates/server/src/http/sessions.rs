@@ -1,0 +1,133 @@
+//! The MCP sessions of one user (2025-11-25 and before): as many as may be, and
+//! known to that user alone.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::Stream;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::common::server_side_http::{ServerSseMessage, SessionId};
+use rmcp::transport::streamable_http_server::session::SessionManager;
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError, SessionTransport,
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The sessions of one user.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    inner: LocalSessionManager,
+    /// How many there may be: of this user, and of all.
+    bounds: [Arc<Semaphore>; 2],
+    taken: Mutex<HashMap<SessionId, [OwnedSemaphorePermit; 2]>>,
+}
+
+/// Why there is no session.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SessionsError {
+    #[error("there are as many sessions as there may be")]
+    Full,
+    #[error(transparent)]
+    Inner(#[from] LocalSessionManagerError),
+}
+
+impl Sessions {
+    /// So many for one user, who shares `all` with the others; each ends when
+    /// nothing is said in it for so long.
+    pub(crate) fn new(most: usize, all: &Arc<Semaphore>, idle: Duration) -> Self {
+        let mut inner = LocalSessionManager::default();
+        inner.session_config.keep_alive = Some(idle);
+        let own = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        Self {
+            inner,
+            bounds: [own, Arc::clone(all)],
+            taken: Mutex::default(),
+        }
+    }
+
+    /// Whether another one could be begun.
+    pub(crate) fn has_room(&self) -> bool {
+        self.bounds
+            .iter()
+            .all(|bound| bound.available_permits() > 0)
+    }
+
+    /// Whether there are any.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.taken().is_empty()
+    }
+
+    /// Whether there is one with this id.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.taken().contains_key(id)
+    }
+
+    fn taken(&self) -> MutexGuard<'_, HashMap<SessionId, [OwnedSemaphorePermit; 2]>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = SessionsError;
+    type Transport = SessionTransport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        let permit = |bound: &Arc<Semaphore>| Arc::clone(bound).try_acquire_owned();
+        let [own, all] = &self.bounds;
+        let (Ok(own), Ok(all)) = (permit(own), permit(all)) else {
+            return Err(SessionsError::Full);
+        };
+        let (id, transport) = self.inner.create_session().await?;
+        self.taken().insert(Arc::clone(&id), [own, all]);
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        Ok(self.inner.initialize_session(id, message).await?)
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        Ok(self.inner.has_session(id).await?)
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        drop(self.taken().remove(id));
+        Ok(self.inner.close_session(id).await?)
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        Ok(self.inner.create_stream(id, message).await?)
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), Self::Error> {
+        Ok(self.inner.accept_message(id, message).await?)
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        Ok(self.inner.create_standalone_stream(id).await?)
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        Ok(self.inner.resume(id, last_event_id).await?)
+    }
+}

@@ -1,0 +1,329 @@
+//! The users who are served, each with a gate, runs and sessions of their own.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use callgate::Gate;
+use callgate::config::{HttpConfig, UsersConfig};
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, join_all};
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use super::auth::Identity;
+use super::refusal::Refusal;
+use super::sessions::Sessions;
+use crate::handler::Session;
+use crate::options::ServeOptions;
+use crate::service::Service;
+
+/// How often users who have been idle are looked for.
+const SWEEP: Duration = Duration::from_secs(10);
+/// The longest time that the servers of a user have to end.
+const SERVERS_END: Duration = Duration::from_secs(10);
+
+/// Makes the gate of a user, or gives nothing if the user's roles give nothing.
+/// An error is told to whoever serves, and to nobody else.
+pub type MakeGate =
+    Box<dyn Fn(&Identity) -> Option<BoxFuture<'static, Result<Arc<Gate>, String>>> + Send + Sync>;
+
+/// The users.
+pub(crate) struct Users {
+    make: MakeGate,
+    options: ServeOptions,
+    config: HttpConfig,
+    most: usize,
+    idle: Duration,
+    known: Mutex<HashMap<Identity, Arc<User>>>,
+    /// The sessions of all.
+    sessions: Arc<Semaphore>,
+    /// Requests that are answered now, streams of sessions not counted.
+    answering: TaskTracker,
+    /// Users who are ending.
+    ending: TaskTracker,
+}
+
+/// One user.
+pub(crate) struct User {
+    pub(crate) service: Arc<Service>,
+    pub(crate) mcp: StreamableHttpService<Session, Sessions>,
+    pub(crate) sessions: Arc<Sessions>,
+    /// Ends sessions and streams. Also when there is no gate.
+    stop: CancellationToken,
+    gate: watch::Receiver<Making>,
+    /// Makes the gate.
+    _making: AbortOnDropHandle<()>,
+    requests: Arc<Semaphore>,
+    under_way: AtomicUsize,
+    last: Mutex<Instant>,
+}
+
+/// How far a gate is.
+#[derive(Clone)]
+enum Making {
+    Begun,
+    Made(Arc<Gate>),
+    Failed,
+}
+
+/// A user, for the time of a request.
+pub(crate) struct Lease {
+    pub(crate) user: Arc<User>,
+    place: Option<OwnedSemaphorePermit>,
+}
+
+impl Users {
+    pub(crate) fn new(
+        make: MakeGate,
+        options: ServeOptions,
+        config: HttpConfig,
+        users: &UsersConfig,
+    ) -> Arc<Self> {
+        let sessions = config.sessions.min(Semaphore::MAX_PERMITS);
+        Arc::new(Self {
+            make,
+            options,
+            config,
+            most: users.most,
+            idle: users.idle,
+            known: Mutex::default(),
+            sessions: Arc::new(Semaphore::new(sessions)),
+            answering: TaskTracker::new(),
+            ending: TaskTracker::new(),
+        })
+    }
+
+    /// The user of a request. The first one has a gate begun.
+    pub(crate) fn lease(&self, identity: &Identity) -> Result<Lease, Refusal> {
+        let user = self.user(identity)?;
+        // From here on it counts, whatever comes of it.
+        let mut lease = Lease { user, place: None };
+        let place = Arc::clone(&lease.user.requests).try_acquire_owned();
+        lease.place = Some(place.map_err(|_| {
+            Refusal::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                format!(
+                    "there are {} requests and streams of yours already; end some first",
+                    self.config.requests
+                ),
+            )
+        })?);
+        Ok(lease)
+    }
+
+    /// What is held while a request is answered.
+    pub(crate) fn answering(&self) -> &TaskTracker {
+        &self.answering
+    }
+
+    /// Ends users who have been idle, for ever.
+    pub(crate) async fn sweep(self: Arc<Self>) {
+        let mut ticks = tokio::time::interval(SWEEP.min(self.idle));
+        loop {
+            ticks.tick().await;
+            let mut known = self.known();
+            let idle: Vec<Identity> = known
+                .iter()
+                .filter(|(_, user)| user.idle().is_some_and(|idle| idle >= self.idle))
+                .map(|(identity, _)| identity.clone())
+                .collect();
+            for identity in idle {
+                if let Some(user) = known.remove(&identity) {
+                    tracing::info!(user = identity.user, "a user was idle, and has ended");
+                    self.end_later(user);
+                }
+            }
+        }
+    }
+
+    /// Ends the runs of all users. Their reports are still delivered.
+    pub(crate) async fn end_runs(&self) {
+        let users: Vec<_> = self.known().values().cloned().collect();
+        join_all(users.iter().map(|user| user.service.end())).await;
+    }
+
+    /// Whether a run of any user goes on.
+    pub(crate) fn has_runs(&self) -> bool {
+        self.known().values().any(|user| user.service.is_busy())
+    }
+
+    /// Ends all users, and waits for it.
+    pub(crate) async fn end(&self) {
+        let users = std::mem::take(&mut *self.known());
+        for user in users.into_values() {
+            self.end_later(user);
+        }
+        self.ending.close();
+        let _late = tokio::time::timeout(2 * SERVERS_END, self.ending.wait()).await;
+    }
+
+    /// The user, as busy with one more request.
+    fn user(&self, identity: &Identity) -> Result<Arc<User>, Refusal> {
+        let mut known = self.known();
+        if let Some(user) = known.get(identity) {
+            if !user.failed() {
+                user.under_way.fetch_add(1, Ordering::AcqRel);
+                return Ok(Arc::clone(user));
+            }
+            // Made anew below.
+            if let Some(user) = known.remove(identity) {
+                self.end_later(user);
+            }
+        }
+        let Some(gate) = (self.make)(identity) else {
+            return Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                "you have no role here that gives you anything; ask whoever runs this server",
+            ));
+        };
+        if known.len() >= self.most {
+            let idle = known
+                .iter()
+                .filter_map(|(identity, user)| Some((user.idle()?, identity)));
+            let Some((_, longest)) = idle.max_by_key(|(idle, _)| *idle) else {
+                return Err(Refusal::unavailable(
+                    "there are as many users as there may be; come again later",
+                    30,
+                ));
+            };
+            let longest = longest.clone();
+            if let Some(user) = known.remove(&longest) {
+                self.end_later(user);
+            }
+        }
+        let user = self.new_user(identity, gate).map_err(|error| {
+            tracing::error!(%error, "a user could not be served");
+            Refusal::unavailable("this server cannot serve you at the moment", 10)
+        })?;
+        known.insert(identity.clone(), Arc::clone(&user));
+        Ok(user)
+    }
+
+    fn new_user(
+        &self,
+        identity: &Identity,
+        gate: BoxFuture<'static, Result<Arc<Gate>, String>>,
+    ) -> std::io::Result<Arc<User>> {
+        let stop = CancellationToken::new();
+        let (made, making) = watch::channel(Making::Begun);
+        let task = {
+            let (stop, who) = (stop.clone(), identity.user.clone());
+            async move {
+                match gate.await {
+                    Ok(gate) => drop(made.send(Making::Made(gate))),
+                    Err(error) => {
+                        tracing::error!(user = who, error, "there is no gate for a user");
+                        drop(made.send(Making::Failed));
+                        stop.cancel();
+                    }
+                }
+            }
+        };
+        let coming = {
+            let mut making = making.clone();
+            async move {
+                loop {
+                    if let Making::Made(gate) = &*making.borrow_and_update() {
+                        return Arc::clone(gate);
+                    }
+                    if making.changed().await.is_err() {
+                        // Whoever waits is about to end.
+                        std::future::pending::<()>().await;
+                    }
+                }
+            }
+        };
+        let service = Service::new(coming.boxed(), self.options.clone())?;
+        let sessions = Arc::new(Sessions::new(
+            self.config.sessions_per_user,
+            &self.sessions,
+            self.config.session_idle,
+        ));
+        let mcp = StreamableHttpService::new(
+            {
+                let service = Arc::clone(&service);
+                move || Ok(service.session())
+            },
+            Arc::clone(&sessions),
+            transport(&self.config, stop.clone()),
+        );
+        Ok(Arc::new(User {
+            service,
+            mcp,
+            sessions,
+            stop,
+            gate: making,
+            _making: AbortOnDropHandle::new(tokio::spawn(task)),
+            requests: Arc::new(Semaphore::new(
+                self.config.requests.min(Semaphore::MAX_PERMITS),
+            )),
+            under_way: AtomicUsize::new(1),
+            last: Mutex::new(Instant::now()),
+        }))
+    }
+
+    fn end_later(&self, user: Arc<User>) {
+        self.ending.spawn(async move { user.end().await });
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Identity, Arc<User>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl User {
+    /// Resolves when the user ends, or has no gate.
+    pub(crate) async fn ended(&self) {
+        self.stop.cancelled().await;
+    }
+
+    /// Whether the gate could not be made.
+    pub(crate) fn failed(&self) -> bool {
+        matches!(&*self.gate.borrow(), Making::Failed)
+    }
+
+    /// Since when nothing has been done for the user, unless something is.
+    fn idle(&self) -> Option<Duration> {
+        let busy = self.under_way.load(Ordering::Acquire) > 0
+            || !self.sessions.is_empty()
+            || self.service.is_busy();
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        (!busy).then(|| last.elapsed())
+    }
+
+    fn touch(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    async fn end(&self) {
+        self.service.end().await;
+        self.stop.cancel();
+        let made = match &*self.gate.borrow() {
+            Making::Made(gate) => Some(Arc::clone(gate)),
+            _ => None,
+        };
+        if let Some(gate) = made {
+            let _late = tokio::time::timeout(SERVERS_END, gate.shutdown()).await;
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.user.touch();
+        self.user.under_way.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// How rmcp's transport is set: what guards it stands before it.
+fn transport(config: &HttpConfig, stop: CancellationToken) -> StreamableHttpServerConfig {
+    let mut transport = StreamableHttpServerConfig::default().disable_allowed_hosts();
+    transport.cancellation_token = stop;
+    transport.max_request_body_bytes = usize::try_from(config.max_body).unwrap_or(usize::MAX);
+    transport
+}
