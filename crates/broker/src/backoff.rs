@@ -5,8 +5,11 @@ use std::time::Duration;
 
 /// The wait after the first failure; it doubles with each that follows.
 const FIRST: Duration = Duration::from_millis(200);
-/// The longest wait.
+/// The longest wait for a server whose tools are known: a call can want it.
 const LONGEST: Duration = Duration::from_secs(30);
+/// The longest for one of which nothing is known: nobody can call it, and it is
+/// tried again for ever.
+const LONGEST_UNKNOWN: Duration = Duration::from_secs(300);
 /// A server that has been up for so long has no failures behind it.
 const STABLE: Duration = Duration::from_secs(60);
 /// Failures in a row after which a server is started again only for a call.
@@ -28,10 +31,17 @@ impl Backoff {
 
     /// Notes a failure, and says how long to wait: between half and the whole
     /// of a time that grows, so that servers which ended together do not come
-    /// back together.
-    pub(crate) fn wait(&mut self) -> Duration {
+    /// back together. It may grow for longer where the server's tools are not
+    /// `known`.
+    pub(crate) fn wait(&mut self, known: bool) -> Duration {
         self.failures = self.failures.saturating_add(1);
-        longest_wait(self.failures).mul_f64(0.5 + random() / 2.0)
+        let longest = match known {
+            true => LONGEST,
+            false => LONGEST_UNKNOWN,
+        };
+        longest_wait(self.failures)
+            .min(longest)
+            .mul_f64(0.5 + random() / 2.0)
     }
 
     /// Failures in a row.
@@ -42,7 +52,7 @@ impl Backoff {
 
 fn longest_wait(failures: u32) -> Duration {
     let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
-    FIRST.saturating_mul(doubled).min(LONGEST)
+    FIRST.saturating_mul(doubled).min(LONGEST_UNKNOWN)
 }
 
 /// From 0 to 1.
@@ -60,14 +70,14 @@ mod tests {
         let mut backoff = Backoff::default();
         let mut waits = Vec::new();
         for failure in 1..100 {
-            let wait = backoff.wait();
-            let most = longest_wait(failure);
+            let wait = backoff.wait(true);
+            let most = longest_wait(failure).min(LONGEST);
             assert!(wait <= most && wait >= most / 2, "{failure}: {wait:?}");
             waits.push(wait);
         }
         assert_eq!(longest_wait(1), FIRST);
         assert_eq!(longest_wait(2), FIRST * 2);
-        assert_eq!(longest_wait(u32::MAX), LONGEST);
+        assert_eq!(longest_wait(u32::MAX), LONGEST_UNKNOWN);
         let last = &waits[50..];
         assert!(last.iter().any(|wait| *wait != last[0]), "{last:?}");
     }
@@ -75,12 +85,12 @@ mod tests {
     #[test]
     fn a_stable_time_forgives() {
         let mut backoff = Backoff::default();
-        backoff.wait();
-        backoff.wait();
+        backoff.wait(true);
+        backoff.wait(true);
         backoff.ended_after(STABLE - Duration::from_millis(1));
         assert_eq!(backoff.failures(), 2);
         backoff.ended_after(STABLE);
         assert_eq!(backoff.failures(), 0);
-        assert!(backoff.wait() <= FIRST);
+        assert!(backoff.wait(true) <= FIRST);
     }
 }

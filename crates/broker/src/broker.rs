@@ -41,21 +41,59 @@ struct Inner {
 pub struct ServerState {
     /// The server's name.
     pub name: String,
+    /// What it is for, as the host says it.
+    pub description: Option<String>,
     /// Whether its hints count in decisions.
     pub trusted: bool,
-    /// Whether it is there.
+    /// What is known of its tools.
     pub status: Status,
+    /// Why it did not start, as long as it never has; what is known of its tools
+    /// is then from an earlier time.
+    pub failed: Option<StartError>,
+    /// Whether there is a connection.
+    pub phase: Phase,
+    /// Whether the list of its tools is one that this broker asked for.
+    pub heard: bool,
+    /// Whether the server said that its list has changed, and there is no new one
+    /// yet.
+    pub changed: bool,
+    /// How old the list of its tools is; `None` if there is none, or for longer
+    /// than can be said.
+    pub age: Option<Duration>,
+    /// Whether the list may not be what the server would say now: it is down, the
+    /// list is older than it holds, or the last attempt at a new one failed.
+    pub stale: bool,
 }
 
-/// Whether a server is there.
+/// What is known of a server's tools.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Status {
-    /// It is, or was at the end of its start. Another list of tools is another
+    /// It listed them, now or at an earlier time. Another list is another
     /// [`Ready`].
     Ready(Arc<Ready>),
-    /// It did not start.
+    /// Nothing: it did not start.
     Failed(StartError),
+    /// Nothing: it was never connected to.
+    Unknown,
+}
+
+/// Whether there is a connection to a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// There is.
+    Up,
+    /// It is being connected to.
+    Starting,
+    /// It is connected to when it is called.
+    Idle,
+    /// It ended or did not start, and is started again; why, without secrets.
+    Down(String),
+    /// It is not in use: calls of it fail until it is enabled.
+    Disabled,
+    /// The broker was shut down.
+    Closed,
 }
 
 /// What a server said of itself.
@@ -76,6 +114,9 @@ pub struct Ready {
     /// How long the list of tools holds before it is to be asked for again;
     /// `None` if the server tells of changes, or does not say.
     pub fresh_for: Option<Duration>,
+    /// How long the list holds by the server's own word (`ttlMs`), within 5 s and
+    /// a day; `None` if it does not say.
+    pub ttl: Option<Duration>,
 }
 
 /// A server's program.
@@ -91,8 +132,8 @@ pub struct ServerInfo {
 }
 
 impl Broker {
-    /// Starts all servers side by side and returns when each is ready or has
-    /// failed. Never fails as a whole: see [`Broker::servers`].
+    /// Starts all servers that are to be connected to at the start, side by side,
+    /// and returns when each is ready or has failed. Never fails as a whole: see [`Broker::servers`].
     ///
     /// Dropping the future ends what has been started.
     pub async fn start(specs: Vec<ServerSpec>) -> Self {
@@ -150,6 +191,44 @@ impl Broker {
         }
     }
 
+    /// Whether a call of this server has to wait for it to be connected to, since
+    /// it is idle or being started; `false` for a name that no server has.
+    pub fn is_resting(&self, server: &str) -> bool {
+        self.find(server).is_some_and(Server::is_resting)
+    }
+
+    /// Has a server in use connected to, unless it is, and waits for that within
+    /// its time limit for starting.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not, without secrets.
+    pub async fn connect(&self, server: &str) -> Result<(), String> {
+        self.known(server)?.connect().await
+    }
+
+    /// Takes a server into use, connects to it at once unless it is connected to,
+    /// and waits for that within its time limit for starting.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not start, without secrets. It is in use then all the same,
+    /// and started again as any server is that fails.
+    pub async fn enable(&self, server: &str) -> Result<(), String> {
+        self.known(server)?.enable().await
+    }
+
+    /// Takes a server out of use. Its connection and its process are ended, and
+    /// calls in flight fail.
+    ///
+    /// # Errors
+    ///
+    /// That no server has this name.
+    pub async fn disable(&self, server: &str) -> Result<(), String> {
+        self.known(server)?.disable().await;
+        Ok(())
+    }
+
     /// The same broker, not kept alive.
     pub fn downgrade(&self) -> WeakBroker {
         WeakBroker {
@@ -172,6 +251,11 @@ impl Broker {
     /// still in flight fail. A later call fails too.
     pub async fn shutdown(&self) {
         join_all(self.inner.servers.iter().map(Server::shut_down)).await;
+    }
+
+    fn known(&self, name: &str) -> Result<&Server, String> {
+        let found = self.find(name);
+        found.ok_or_else(|| format!("there is no server `{name}`"))
     }
 
     /// The server of this name; the first, should there be two.

@@ -313,6 +313,13 @@ impl Connection {
 }
 
 impl Listing {
+    /// How long it holds by the server's own word; `None` if it says nothing of
+    /// that, or no time.
+    pub(crate) fn ttl(&self) -> Option<Duration> {
+        let ttl = self.ttl.filter(|ttl| !ttl.is_zero());
+        ttl.map(|ttl| ttl.clamp(LEAST_FRESH, MOST_FRESH))
+    }
+
     /// Takes a page's tools and returns the cursor of the next one.
     fn take_page(&mut self, page: &RawValue) -> Result<Option<String>, String> {
         #[derive(Deserialize)]

@@ -2,7 +2,8 @@
 //!
 //! [`Broker::start`] starts servers side by side; each is [`Status::Ready`] with
 //! its raw tools or [`Status::Failed`] with a reason, and none takes another one
-//! down. [`Broker::run`] begins the calls of one script. [`Run::call`] is the
+//! down. Where [`ServerSpec::connect`] says so, one is connected to only when it is
+//! called. [`Broker::run`] begins the calls of one script. [`Run::call`] is the
 //! only way to a server, and it goes through the [`Reviewer`]s, the
 //! [`callgate_policy::Authority`], the [`Asker`] and the ledger, in this order,
 //! before anything is sent.
@@ -39,6 +40,7 @@ mod keyring;
 mod ledger;
 mod lines;
 mod link;
+mod listed;
 mod logging;
 mod options;
 mod patience;
@@ -55,16 +57,18 @@ mod shape;
 mod source;
 mod spec;
 mod start;
+mod state;
 mod stderr;
 mod stdio;
 mod supervise;
 mod target;
 mod tasks;
 mod tools;
+mod usage;
 mod writer;
 
 pub use ask::{Answer, Asker, Changed, Done, NobodyToAsk, Question, ScriptLine, ask_with};
-pub use broker::{Broker, Ready, ServerInfo, ServerState, Status, WeakBroker};
+pub use broker::{Broker, Phase, Ready, ServerInfo, ServerState, Status, WeakBroker};
 pub use caller::{Caller, Elicit, NoCaller, Offers, Progress, Refusal, Root, Sample};
 pub use dry_run::{DryRun, Withheld};
 pub use error::{CallError, StartError, StartErrorKind, code};
@@ -79,5 +83,7 @@ pub use ruling::Ruling;
 pub use run::Run;
 pub use setup::{LineText, RunSetup};
 pub use source::{Origin, Source, SourceError};
-pub use spec::{EraSetting, Http, Revision, ServerSpec, Stdio, Transport, UnknownRevision};
+pub use spec::{
+    Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdio, Transport, UnknownRevision,
+};
 pub use target::Target;

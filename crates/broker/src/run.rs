@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use callgate_policy::Verdict;
+use callgate_policy::{Definition, Verdict};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -19,6 +19,7 @@ use crate::ledger::{Entry, Ledger, LedgerLine, MAX_LINES, Outcome};
 use crate::options::CallOptions;
 use crate::review::Reviews;
 use crate::ruling::Ruling;
+use crate::server::Decided;
 use crate::setup::RunSetup;
 use crate::shape::{Shaped, shape};
 use crate::target::Target;
@@ -120,6 +121,7 @@ impl Run {
             return fail(entry, code::CONNECTION_CLOSED, &message, false);
         };
 
+        let epoch = server.epoch();
         let findings = self.inner.reviews.arguments(&target, &text).await;
         entry.reviewed(&text, findings.records());
         let case = Case {
@@ -161,7 +163,11 @@ impl Run {
             caller: self.inner.caller.clone().unwrap_or_else(|| server.caller()),
             patience: options.patience(server.patience()),
         };
-        let result = match server.call(&call).await {
+        let decided = Decided {
+            epoch,
+            definition: target.definition.as_deref().map(Definition::hash),
+        };
+        let result = match server.call(&call, decided).await {
             Ok(result) => result,
             Err((Failure::Timeout(limit), _)) => {
                 let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);

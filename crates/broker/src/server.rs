@@ -1,25 +1,29 @@
 //! One server of a broker, whatever becomes of its connection.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use callgate_policy::{Definition, DefinitionHash};
 use serde_json::value::RawValue;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::backoff::MANY;
-use crate::broker::{Ready, ServerState, Status};
+use crate::backoff::Backoff;
+use crate::broker::{Phase, Ready, ServerState, Status};
 use crate::caller::Caller;
 use crate::calls::Call;
 use crate::connection::Connection;
 use crate::error::{StartError, StartErrorKind};
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
+use crate::listed::{Covered, Listed};
 use crate::patience::Patience;
-use crate::spec::ServerSpec;
+use crate::spec::{Connect, ServerSpec};
 use crate::start::start;
+use crate::state::{Down, Stand, State};
 use crate::supervise::supervise;
+use crate::usage::Usage;
 
 /// A server. When it is dropped, its process is gone.
 #[derive(Debug)]
@@ -32,97 +36,73 @@ pub(crate) struct Server {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) spec: ServerSpec,
-    status: RwLock<Status>,
-    pub(crate) state: watch::Sender<State>,
-    /// A call waits for a server that is left down.
-    pub(crate) wanted: Notify,
-    /// How often somebody wished for a new list, and what the last one covers.
+    pub(crate) stand: Stand,
+    pub(crate) usage: Usage,
+    pub(crate) listed: Listed,
+    /// How often somebody wished for a new list.
     pub(crate) wishes: watch::Sender<u64>,
-    lists: Mutex<Lists>,
     /// The broker's.
     changes: Arc<watch::Sender<u64>>,
 }
 
-/// Whether there is a connection.
-#[derive(Debug)]
-pub(crate) enum State {
-    Up(Arc<Connection>),
-    Down(Down),
-    /// It never was.
-    Failed(StartError),
-    /// It was ended from this side.
-    Closed,
-}
-
-/// A server that ended and is to be started again.
-#[derive(Debug, Clone)]
-pub(crate) struct Down {
-    /// How it ended, without secrets.
-    pub(crate) reason: String,
-    pub(crate) failures: u32,
-    pub(crate) retry_at: Instant,
-}
-
-/// What the last list of tools covers.
-#[derive(Debug)]
-struct Lists {
-    at: Instant,
-    fresh_for: Option<Duration>,
-    covered: Covered,
-}
-
-/// Reasons for a new list, counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Covered {
-    pub(crate) told: u64,
-    pub(crate) wishes: u64,
+/// What was decided about before a call is made: on which connection, and what
+/// the tool was.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Decided<'a> {
+    pub(crate) epoch: u64,
+    pub(crate) definition: Option<&'a DefinitionHash>,
 }
 
 impl Server {
-    /// Starts a server, and keeps it up from then on. `changes` counts what
-    /// changes about it.
+    /// Starts a server, where it is to be started now, and keeps it as it is to
+    /// be from then on. `changes` counts what changes about it.
     pub(crate) async fn start(
         spec: ServerSpec,
         unique: bool,
         changes: &Arc<watch::Sender<u64>>,
     ) -> Self {
-        let started = if unique {
-            start(&spec).await
-        } else {
-            Err(StartError {
+        let listed = Listed::new(spec.remembered.as_ref());
+        let mut backoff = Backoff::default();
+        let state = if !unique {
+            listed.fail(StartError {
                 server: spec.name.clone(),
                 kind: StartErrorKind::DuplicateName,
                 stderr: String::new(),
-            })
-        };
-        let (state, status, fresh_for) = match started {
-            Ok((connection, ready)) => {
-                let fresh_for = ready.fresh_for;
-                let state = State::Up(Arc::new(connection));
-                (state, Status::Ready(Arc::new(ready)), fresh_for)
+            });
+            State::Closed
+        } else if spec.starts_disabled() {
+            State::Disabled
+        } else if spec.starts_idle() {
+            State::Idle
+        } else {
+            match start(&spec).await {
+                Ok((connection, ready)) => {
+                    listed.take(ready, Covered::default());
+                    State::Up(Arc::new(connection))
+                }
+                Err(error) => {
+                    tracing::debug!(server = spec.name, %error, "a server did not start");
+                    let reason = error.to_string();
+                    listed.fail(error);
+                    State::Down(Down {
+                        reason,
+                        retry_at: Instant::now() + backoff.wait(listed.is_known()),
+                        failures: backoff.failures(),
+                    })
+                }
             }
-            Err(error) => {
-                tracing::debug!(server = spec.name, %error, "a server did not start");
-                (State::Failed(error.clone()), Status::Failed(error), None)
-            }
         };
-        let is_up = matches!(state, State::Up(_));
         let shared = Arc::new(Shared {
             spec,
-            status: RwLock::new(status),
-            state: watch::Sender::new(state),
-            wanted: Notify::new(),
+            stand: Stand::new(state),
+            usage: Usage::default(),
+            listed,
             wishes: watch::Sender::default(),
-            lists: Mutex::new(Lists {
-                at: Instant::now(),
-                fresh_for,
-                covered: Covered::default(),
-            }),
             changes: Arc::clone(changes),
         });
         let stop = CancellationToken::new();
-        if is_up {
-            tokio::spawn(supervise(Arc::clone(&shared), stop.clone()));
+        if unique {
+            tokio::spawn(supervise(Arc::clone(&shared), backoff, stop.clone()));
         }
         Self { shared, stop }
     }
@@ -148,27 +128,47 @@ impl Server {
 
     /// What there is of it now.
     pub(crate) fn state(&self) -> ServerState {
-        ServerState {
-            name: self.shared.spec.name.clone(),
-            trusted: self.shared.spec.trusted,
-            status: self.shared.status(),
-        }
+        self.shared.state()
+    }
+
+    /// Whether a call has to wait for it to be connected to.
+    pub(crate) fn is_resting(&self) -> bool {
+        let standing = self.shared.stand.now();
+        matches!(standing.state, State::Idle | State::Starting)
+    }
+
+    /// The number of the connection there is; 0 without one.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.shared.stand.epoch()
     }
 
     /// Calls a tool. A server that is down is waited for as long as the call may
     /// take without a sign of work, and a call that certainly did not reach a
-    /// connection is made on the next one; no other is made twice.
+    /// connection is made on the next one; no other is made twice. On another
+    /// connection than the one that was there when it was decided about, the tool
+    /// has to be what it was then.
     ///
     /// # Errors
     ///
     /// The failure, and one clause about it without secrets.
-    pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Box<RawValue>, (Failure, String)> {
+    pub(crate) async fn call(
+        &self,
+        call: &Call<'_>,
+        decided: Decided<'_>,
+    ) -> Result<Box<RawValue>, (Failure, String)> {
+        let _used = self.shared.usage.begin();
         let patience = call.patience.idle.min(call.patience.most);
-        let deadline = Instant::now().checked_add(patience);
-        let deadline = deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
+        let deadline = soon(patience);
         let mut tried = None;
         loop {
-            let connection = match self.connection(tried.as_ref(), deadline).await {
+            let found = self.connection(tried.as_ref(), deadline).await;
+            let found = found.and_then(|(connection, epoch)| {
+                if epoch != decided.epoch {
+                    self.shared.still_is(call.tool, decided.definition)?;
+                }
+                Ok(connection)
+            });
+            let connection = match found {
                 Ok(connection) => connection,
                 Err(reason) => {
                     let failure = Failure::Lost(LinkError::closed(reason.clone(), false));
@@ -183,10 +183,60 @@ impl Server {
                     tried = Some(connection);
                 }
                 Err(failure) => {
-                    let said = connection.describe(&failure);
+                    let mut said = connection.describe(&failure);
+                    if matches!(failure, Failure::Lost(_)) && self.is_disabled() {
+                        said = format!("{DISABLED} during the call");
+                    }
                     return Err((failure, said));
                 }
             }
+        }
+    }
+
+    /// Has a server in use connected to, unless it is, and waits for that.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not, without secrets.
+    pub(crate) async fn connect(&self) -> Result<(), String> {
+        let _used = self.shared.usage.begin();
+        let deadline = soon(self.shared.spec.start_timeout);
+        self.connection(None, deadline).await.map(drop)
+    }
+
+    /// Takes a server into use, and connects to it at once, unless it is
+    /// connected to; waits for that.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not start, without secrets. It is tried again.
+    pub(crate) async fn enable(&self) -> Result<(), String> {
+        let _used = self.shared.usage.begin();
+        let mut standing = self.shared.stand.watch();
+        if self.shared.stand.turn_on() {
+            self.shared.changed();
+        }
+        // Its start has a time limit of its own.
+        loop {
+            match &standing.borrow_and_update().state {
+                State::Up(_) => return Ok(()),
+                State::Down(down) => return Err(down.reason.clone()),
+                State::Disabled => return Err("it was disabled meanwhile".to_owned()),
+                State::Closed => return Err("it was shut down".to_owned()),
+                State::Starting | State::Idle => {}
+            }
+            if standing.changed().await.is_err() {
+                return Err("it was shut down".to_owned());
+            }
+        }
+    }
+
+    /// Takes a server out of use: ends its connection and its process.
+    pub(crate) async fn disable(&self) {
+        let ended = self.shared.stand.turn_off();
+        self.shared.changed();
+        if let Some(connection) = ended {
+            connection.shut_down().await;
         }
     }
 
@@ -195,70 +245,81 @@ impl Server {
         self.shared.is_settled()
     }
 
-    /// Asks for its list anew if that is out of date by the server's own word.
+    /// Asks for its list anew if that is out of date by the server's own word; a
+    /// server that is idle is connected to for that.
     pub(crate) fn refresh_if_stale(&self) {
-        let is_stale = {
-            let lists = self.shared.lists();
-            let expires = lists
-                .fresh_for
-                .and_then(|fresh| lists.at.checked_add(fresh));
-            expires.is_some_and(|expires| expires <= Instant::now())
+        let Some(ready) = self.shared.listed.ready() else {
+            return;
         };
-        if is_stale && self.shared.is_settled() && self.shared.connection().is_some() {
+        let age = self.shared.listed.freshness().age;
+        let over = |limit: Duration| age.is_none_or(|age| age >= limit);
+        if self.is_idle() {
+            if over(self.shared.spec.lists_hold(&ready)) {
+                self.shared.usage.send_for();
+            }
+        } else if ready.fresh_for.is_some_and(over)
+            && self.shared.is_settled()
+            && self.shared.stand.connection().is_some()
+        {
             self.shared.wishes.send_modify(|wishes| *wishes += 1);
         }
     }
 
     /// Ends the connection and the process.
     pub(crate) async fn shut_down(&self) {
-        let connection = self.shared.connection();
-        self.close();
-        if let Some(connection) = connection {
+        self.stop.cancel();
+        if let Some(connection) = self.shared.stand.close() {
             connection.shut_down().await;
         }
     }
 
-    fn close(&self) {
-        self.stop.cancel();
-        self.shared.state.send_if_modified(|state| {
-            let closes = !matches!(state, State::Failed(_));
-            if closes {
-                *state = State::Closed;
-            }
-            closes
-        });
+    fn is_idle(&self) -> bool {
+        matches!(self.shared.stand.now().state, State::Idle)
     }
 
-    /// A connection that is up, and another than `tried`; or why there is none.
+    fn is_disabled(&self) -> bool {
+        matches!(self.shared.stand.now().state, State::Disabled)
+    }
+
+    /// A connection that is up, and another than `tried`, with its number; or why
+    /// there is none. Only to be called while the server is in use.
     async fn connection(
         &self,
         tried: Option<&Arc<Connection>>,
         deadline: Instant,
-    ) -> Result<Arc<Connection>, String> {
-        let mut state = self.shared.state.subscribe();
+    ) -> Result<(Arc<Connection>, u64), String> {
+        let mut standing = self.shared.stand.watch();
         loop {
-            let reason = match &*state.borrow_and_update() {
-                State::Up(connection) => {
-                    let is_tried = tried.is_some_and(|tried| Arc::ptr_eq(tried, connection));
-                    if !is_tried && !connection.is_lost() {
-                        return Ok(Arc::clone(connection));
+            let (reason, wants) = {
+                let standing = standing.borrow_and_update();
+                match &standing.state {
+                    State::Up(connection) => {
+                        let is_tried = tried.is_some_and(|tried| Arc::ptr_eq(tried, connection));
+                        if !is_tried && !connection.is_lost() {
+                            return Ok((Arc::clone(connection), standing.epoch));
+                        }
+                        // Whoever keeps it up is about to hear of it.
+                        let reason = "the server closed the connection before the call";
+                        (reason.to_owned(), false)
                     }
-                    // Whoever keeps it up is about to hear of it.
-                    "the server closed the connection before the call".to_owned()
-                }
-                State::Failed(error) => return Err(error.to_string()),
-                State::Closed => {
-                    return Err("the connection was closed before the call".to_owned());
-                }
-                State::Down(down) => {
-                    if down.retry_at > deadline {
-                        return Err(down.to_string());
+                    State::Idle | State::Starting => {
+                        ("the server is being started".to_owned(), true)
                     }
-                    self.shared.wanted.notify_one();
-                    down.to_string()
+                    State::Down(down) if down.retry_at > deadline => return Err(down.to_string()),
+                    State::Down(down) => (down.to_string(), true),
+                    State::Disabled => return Err(format!("{DISABLED}; enable it to call it")),
+                    State::Closed => {
+                        return Err(match self.shared.listed.failed() {
+                            Some(error) => error.to_string(),
+                            None => "the connection was closed before the call".to_owned(),
+                        });
+                    }
                 }
             };
-            match timeout_at(deadline, state.changed()).await {
+            if wants {
+                self.shared.usage.want();
+            }
+            match timeout_at(deadline, standing.changed()).await {
                 Ok(Ok(())) => {}
                 _ => return Err(reason),
             }
@@ -266,67 +327,46 @@ impl Server {
     }
 }
 
+const DISABLED: &str = "the server is disabled";
+
 impl Drop for Server {
     fn drop(&mut self) {
-        self.close();
+        self.stop.cancel();
+        drop(self.shared.stand.close());
     }
 }
 
-impl std::fmt::Display for Down {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let wait = self.retry_at.saturating_duration_since(Instant::now());
-        write!(f, "{}; ", self.reason)?;
-        match (wait.is_zero(), self.failures >= MANY) {
-            (true, _) => f.write_str("it is being started again"),
-            (false, false) => write!(f, "it is started again in {} ms", wait.as_millis()),
-            (false, true) => write!(
-                f,
-                "it ended {} times in a row and is started again by a call that waits {} ms",
-                self.failures,
-                wait.as_millis()
-            ),
-        }
-    }
+/// That time from now, or as good as never.
+fn soon(after: Duration) -> Instant {
+    let now = Instant::now();
+    let day = Duration::from_secs(86_400);
+    now.checked_add(after).unwrap_or_else(|| now + day)
 }
 
 impl Shared {
-    pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
-        match &*self.state.borrow() {
-            State::Up(connection) => Some(Arc::clone(connection)),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn status(&self) -> Status {
-        let status = self.status.read();
-        status.unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Takes a list that covers these reasons. One that says the same as the
-    /// last is no change.
+    /// Takes a list that covers these reasons.
     pub(crate) fn listed(&self, ready: Ready, covered: Covered) {
-        {
-            let mut lists = self.lists();
-            *lists = Lists {
-                at: Instant::now(),
-                fresh_for: ready.fresh_for,
-                covered,
-            };
-        }
-        let same = match &self.status() {
-            Status::Ready(before) => **before == ready,
-            _ => false,
-        };
-        if !same {
-            let mut status = self.status.write().unwrap_or_else(PoisonError::into_inner);
-            *status = Status::Ready(Arc::new(ready));
-        }
-        self.changes.send_modify(|changes| *changes += 1);
+        self.listed.take(ready, covered);
+        self.changed();
     }
 
     /// There is no list for these reasons: nobody is to wait for it.
     pub(crate) fn not_listed(&self, covered: Covered) {
-        self.lists().covered = covered;
+        self.listed.miss(covered);
+        self.changed();
+    }
+
+    /// Takes a step in a turn, if that still lasts.
+    pub(crate) fn step(&self, turn: u64, next: State) -> bool {
+        let taken = self.stand.step(turn, next);
+        if taken {
+            self.changed();
+        }
+        taken
+    }
+
+    /// Tells those who watch the broker.
+    pub(crate) fn changed(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
@@ -340,14 +380,75 @@ impl Shared {
 
     /// Whether the last list covers all the reasons there are for one.
     pub(crate) fn is_settled(&self) -> bool {
-        match self.connection() {
-            Some(connection) => self.reasons(&connection) == self.lists().covered,
+        match self.stand.connection() {
+            Some(connection) => self.reasons(&connection) == self.listed.covered(),
             // Its tools are what they were; a new connection lists them anew.
             None => true,
         }
     }
 
-    fn lists(&self) -> MutexGuard<'_, Lists> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether the server has said that its list is another than the last one.
+    pub(crate) fn is_told_of_changes(&self) -> bool {
+        let connection = self.stand.connection();
+        connection.is_some_and(|it| it.list_changes() != self.listed.covered().told)
+    }
+
+    /// How long nobody uses it before it is disconnected; `None` for ever.
+    pub(crate) fn rests_after(&self) -> Option<Duration> {
+        match self.spec.connect {
+            Connect::Always => None,
+            Connect::Lazy | Connect::Manual => self.spec.idle,
+        }
+    }
+
+    fn state(&self) -> ServerState {
+        let freshness = self.listed.freshness();
+        let status = self.listed.status();
+        let (phase, is_down) = match &self.stand.now().state {
+            State::Up(_) => (Phase::Up, false),
+            State::Starting => (Phase::Starting, false),
+            State::Idle => (Phase::Idle, false),
+            State::Down(down) => (Phase::Down(down.reason.clone()), true),
+            State::Disabled => (Phase::Disabled, false),
+            State::Closed => (Phase::Closed, false),
+        };
+        let is_over = match &status {
+            Status::Ready(ready) if phase != Phase::Up => {
+                let holds = self.spec.lists_hold(ready);
+                freshness.age.is_none_or(|age| age >= holds)
+            }
+            _ => false,
+        };
+        ServerState {
+            name: self.spec.name.clone(),
+            description: self.spec.description.clone(),
+            trusted: self.spec.trusted,
+            failed: self.listed.failed(),
+            status,
+            phase,
+            heard: freshness.heard,
+            changed: freshness.changed,
+            age: freshness.age,
+            stale: is_down || is_over || freshness.missed,
+        }
+    }
+
+    /// That a tool of the connection there is now is what was decided about.
+    fn still_is(&self, tool: &str, decided: Option<&DefinitionHash>) -> Result<(), String> {
+        let (Some(decided), Some(ready)) = (decided, self.listed.ready()) else {
+            return Ok(());
+        };
+        let found = ready.tools.iter().find(|listed| listed["name"] == tool);
+        match found.map(Definition::of) {
+            Some(now) if now.hash() == decided => Ok(()),
+            Some(_) => Err(
+                "the server was started meanwhile, and the tool is another than the one that was \
+                 decided about; call it again"
+                    .to_owned(),
+            ),
+            None => {
+                Err("the server was started meanwhile, and no longer lists the tool".to_owned())
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rmcp::model::ProtocolVersion;
 
 use crate::auth::OAuth;
+use crate::broker::Ready;
 use crate::caller::{Caller, NoCaller};
 use crate::source::Source;
 
@@ -48,6 +49,44 @@ pub struct ServerSpec {
     /// What can be done for the server while it works: what this offers is
     /// announced to it. Default: nothing.
     pub caller: Arc<dyn Caller>,
+    /// What it is for, in one line. Default: nothing is said of that.
+    pub description: Option<String>,
+    /// When it is connected to. Default: [`Connect::Always`].
+    pub connect: Connect,
+    /// How long nobody calls a server that is connected to when it is needed,
+    /// until it is disconnected and its process ends; the next call connects
+    /// anew. `None` for never. Default: 5 minutes. Calls in flight keep it.
+    /// Without effect with [`Connect::Always`].
+    pub idle: Option<Duration>,
+    /// What it listed at an earlier time, for as long as nothing newer is known.
+    /// Default: nothing.
+    pub remembered: Option<Remembered>,
+    /// How long a list of tools holds for which the server itself says nothing:
+    /// one that is older is asked for anew where the server is not connected to.
+    /// Default: 1 h.
+    pub lists_hold: Duration,
+}
+
+/// When a server is connected to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Connect {
+    /// At the start, and for as long as it is in use.
+    #[default]
+    Always,
+    /// When it is called. At the start only where its tools are not known from
+    /// [`ServerSpec::remembered`], or that is older than it holds.
+    Lazy,
+    /// Not before it is enabled; then as with [`Connect::Lazy`].
+    Manual,
+}
+
+/// What a server listed at an earlier time.
+#[derive(Debug, Clone)]
+pub struct Remembered {
+    /// What it said.
+    pub ready: Arc<Ready>,
+    /// How long ago.
+    pub age: Duration,
 }
 
 impl ServerSpec {
@@ -93,7 +132,28 @@ impl ServerSpec {
             max_call_time: Duration::from_secs(600),
             max_message_bytes: 64 << 20,
             caller: Arc::new(NoCaller),
+            description: None,
+            connect: Connect::default(),
+            idle: Some(Duration::from_secs(300)),
+            remembered: None,
+            lists_hold: Duration::from_secs(3_600),
         }
+    }
+
+    /// How long this list holds where the server is not connected to.
+    pub fn lists_hold(&self, ready: &Ready) -> Duration {
+        ready.ttl.unwrap_or(self.lists_hold)
+    }
+
+    /// Whether it is not in use before it is enabled.
+    pub(crate) fn starts_disabled(&self) -> bool {
+        self.connect == Connect::Manual
+    }
+
+    /// Whether it need not be connected to before it is called.
+    pub(crate) fn starts_idle(&self) -> bool {
+        let holds = |it: &Remembered| it.age < self.lists_hold(&it.ready);
+        self.connect == Connect::Lazy && self.remembered.as_ref().is_some_and(holds)
     }
 }
 

@@ -243,6 +243,7 @@ impl Attempt<'_> {
             }
         };
         let fresh_for = connection.fresh_for(&listing);
+        let ttl = listing.ttl();
         let mut warnings = listing.warnings;
         let junk = connection.junk();
         if junk > 0 {
@@ -262,6 +263,7 @@ impl Attempt<'_> {
             instructions: agreed.and_then(|agreed| agreed.instructions),
             warnings,
             fresh_for,
+            ttl,
         })
     }
 

@@ -1,8 +1,11 @@
-//! Keeping a server up, and its list of tools up to date.
+//! Keeping a server as it is to be, and its list of tools up to date.
 //!
-//! A server whose process or connection ends is started again after a while that
-//! grows with its failures. One that fails time and again is left down until a
-//! call wants it. Nothing that was sent is sent again.
+//! A server whose process or connection ends, or that did not start, is started
+//! again after a while that grows with its failures. One that fails time and again
+//! is left down until a call wants it, if its tools are known; else it is tried
+//! again and again, ever more seldom. One that is to be connected to only when it
+//! is called is idle when nobody has called it for a while. Nothing that was sent
+//! is sent again.
 //!
 //! A server may say that its list has changed (all revisions but the newest in a
 //! notification, the newest to those who listen), or for how long it holds. Then
@@ -16,12 +19,15 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::{Backoff, MANY};
-use crate::broker::{Ready, Status};
+use crate::broker::Ready;
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::server::{Covered, Down, Shared, State};
+use crate::listed::Covered;
+use crate::server::Shared;
 use crate::session::{Request, Session};
+use crate::spec::Connect;
 use crate::start::start;
+use crate::state::{Down, State};
 
 /// How long other changes are waited for before a list is asked for.
 const TOGETHER: Duration = Duration::from_millis(20);
@@ -31,59 +37,118 @@ const PAUSE: Duration = Duration::from_secs(1);
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 const LISTEN_AGAIN_AT_MOST: Duration = Duration::from_secs(60);
 
-/// Keeps a server that is up so until it is stopped.
-pub(crate) async fn supervise(shared: Arc<Shared>, stop: CancellationToken) {
+/// Keeps a server as it is to be until it is stopped. `backoff` has the failures
+/// there were before.
+pub(crate) async fn supervise(shared: Arc<Shared>, backoff: Backoff, stop: CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
-        () = keep_up(&shared) => {}
+        () = keep(&shared, backoff) => {}
     }
 }
 
-async fn keep_up(shared: &Shared) {
-    let mut backoff = Backoff::default();
-    while let Some(connection) = shared.connection() {
-        let since = Instant::now();
-        let reason = follow(shared, connection).await;
-        backoff.ended_after(since.elapsed());
-        tracing::warn!(server = shared.spec.name, reason, "a server is gone");
-        restart(shared, &mut backoff, reason).await;
-    }
-}
-
-/// Starts the server again, however often that takes.
-async fn restart(shared: &Shared, backoff: &mut Backoff, mut reason: String) {
+/// Goes through the turns, which others begin.
+async fn keep(shared: &Shared, mut backoff: Backoff) {
+    let mut standing = shared.stand.watch();
     loop {
-        let retry_at = Instant::now() + backoff.wait();
-        let failures = backoff.failures();
-        shared.state.send_replace(State::Down(Down {
+        let turn = standing.borrow_and_update().turn;
+        tokio::select! {
+            biased;
+            turned = standing.wait_for(|standing| standing.turn != turn) => {
+                if turned.is_err() {
+                    return;
+                }
+            }
+            () = keep_in_turn(shared, turn, &mut backoff) => {}
+        }
+        backoff = Backoff::default();
+    }
+}
+
+/// Goes from state to state in one turn, for as long as that lasts.
+async fn keep_in_turn(shared: &Shared, turn: u64, backoff: &mut Backoff) {
+    /// What to do next, with what the state says.
+    enum Next {
+        Follow(Arc<Connection>),
+        Start,
+        AwaitUse,
+        Await(Instant),
+        Nothing,
+    }
+    loop {
+        let next = match &shared.stand.now().state {
+            State::Up(connection) => Next::Follow(Arc::clone(connection)),
+            State::Starting => Next::Start,
+            State::Idle => Next::AwaitUse,
+            State::Down(down) => Next::Await(down.retry_at),
+            State::Disabled | State::Closed => Next::Nothing,
+        };
+        match next {
+            Next::Follow(connection) => {
+                let since = Instant::now();
+                let Some(reason) = follow(shared, turn, connection).await else {
+                    // It is idle.
+                    continue;
+                };
+                backoff.ended_after(since.elapsed());
+                tracing::warn!(server = shared.spec.name, reason, "a server is gone");
+                down(shared, turn, backoff, reason);
+            }
+            Next::AwaitUse => {
+                shared.usage.wanted().await;
+                shared.step(turn, State::Starting);
+            }
+            Next::Start => start_once(shared, turn, backoff).await,
+            Next::Await(retry_at) => {
+                sleep_until(retry_at).await;
+                let is_patient =
+                    backoff.failures() >= MANY || shared.spec.connect != Connect::Always;
+                if is_patient && shared.listed.is_known() {
+                    shared.usage.wanted().await;
+                }
+                start_once(shared, turn, backoff).await;
+            }
+            Next::Nothing => return std::future::pending().await,
+        }
+    }
+}
+
+/// Starts the server, once.
+async fn start_once(shared: &Shared, turn: u64, backoff: &mut Backoff) {
+    match start(&shared.spec).await {
+        Ok((connection, ready)) => {
+            tracing::info!(server = shared.spec.name, "a server was started");
+            // Its notifications are counted from 0; wishes go on.
+            let wishes = *shared.wishes.borrow();
+            shared.listed(ready, Covered { told: 0, wishes });
+            shared.usage.touch();
+            shared.step(turn, State::Up(Arc::new(connection)));
+        }
+        Err(error) => {
+            tracing::warn!(server = shared.spec.name, %error, "a server does not start");
+            let reason = error.to_string();
+            shared.listed.fail(error);
+            down(shared, turn, backoff, reason);
+        }
+    }
+}
+
+/// Leaves a server down until it is time to start it again.
+fn down(shared: &Shared, turn: u64, backoff: &mut Backoff, reason: String) {
+    let retry_at = Instant::now() + backoff.wait(shared.listed.is_known());
+    let failures = backoff.failures();
+    shared.step(
+        turn,
+        State::Down(Down {
             reason,
             failures,
             retry_at,
-        }));
-        sleep_until(retry_at).await;
-        if failures >= MANY {
-            shared.wanted.notified().await;
-        }
-        match start(&shared.spec).await {
-            Ok((connection, ready)) => {
-                tracing::info!(server = shared.spec.name, "a server was started again");
-                // Its notifications are counted from 0; wishes go on.
-                let wishes = *shared.wishes.borrow();
-                shared.listed(ready, Covered { told: 0, wishes });
-                shared.state.send_replace(State::Up(Arc::new(connection)));
-                return;
-            }
-            Err(error) => {
-                tracing::warn!(server = shared.spec.name, %error, "a server does not come back");
-                reason = error.to_string();
-            }
-        }
-    }
+        }),
+    );
 }
 
-/// Keeps the list of a connection's tools up to date until it ends; says how it
-/// ended.
-async fn follow(shared: &Shared, connection: Arc<Connection>) -> String {
+/// Keeps the list of a connection's tools up to date until it ends, and says how
+/// it ended; or until nobody has used it for a while, and ends it.
+async fn follow(shared: &Shared, turn: u64, connection: Arc<Connection>) -> Option<String> {
     let session = Arc::clone(connection.session());
     let ended = {
         let (mut lost, exited) = (session.watch_lost(), connection.exited());
@@ -102,12 +167,38 @@ async fn follow(shared: &Shared, connection: Arc<Connection>) -> String {
     tokio::select! {
         biased;
         () = ended => {}
+        idle = unused(shared, turn) => {
+            tracing::info!(server = shared.spec.name, "a server is idle");
+            shared.changed();
+            // Before it may be started again: two of it could be in each other's way.
+            idle.shut_down().await;
+            return None;
+        }
         () = keep_listed(shared, &session) => {}
         () = listen(shared, &session) => {}
     }
     match weak.upgrade() {
-        Some(connection) => connection.epitaph().await,
-        None => "the connection was closed".to_owned(),
+        Some(connection) => Some(connection.epitaph().await),
+        None => Some("the connection was closed".to_owned()),
+    }
+}
+
+/// Waits until nobody has used the server for as long as it may be unused; it is
+/// idle then, and the connection that it had is to be ended.
+async fn unused(shared: &Shared, turn: u64) -> Arc<Connection> {
+    let Some(limit) = shared.rests_after() else {
+        return std::future::pending().await;
+    };
+    loop {
+        match shared.usage.last().checked_add(limit) {
+            Some(due) if due > Instant::now() => sleep_until(due).await,
+            Some(_) => match shared.stand.rest(turn, &shared.usage) {
+                Some(connection) => return connection,
+                // Somebody has just come.
+                None => tokio::task::yield_now().await,
+            },
+            None => std::future::pending().await,
+        }
     }
 }
 
@@ -117,16 +208,15 @@ async fn keep_listed(shared: &Shared, session: &Session) {
     let mut wishes = shared.wishes.subscribe();
     let mut next = Instant::now();
     loop {
-        let covered = match shared.connection() {
-            Some(connection) if !shared.is_settled() => Some(shared.reasons(&connection)),
-            _ => None,
-        };
-        if covered.is_none() {
+        if shared.is_settled() {
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return std::future::pending().await; },
                 _ = wishes.changed() => {}
             }
             continue;
+        }
+        if shared.is_told_of_changes() && shared.listed.outdate() {
+            shared.changed();
         }
         sleep_until(next.max(Instant::now() + TOGETHER)).await;
         list(shared).await;
@@ -136,7 +226,8 @@ async fn keep_listed(shared: &Shared, session: &Session) {
 
 /// Asks for the list of tools once. What is there stays if it does not come.
 async fn list(shared: &Shared) {
-    let (Some(connection), Status::Ready(before)) = (shared.connection(), shared.status()) else {
+    let (Some(connection), Some(before)) = (shared.stand.connection(), shared.listed.ready())
+    else {
         return;
     };
     // Before the request: what changes while it is answered is another reason.
@@ -146,6 +237,7 @@ async fn list(shared: &Shared) {
         Ok(Ok(listing)) if listing.whole => {
             let ready = Ready {
                 fresh_for: connection.fresh_for(&listing),
+                ttl: listing.ttl(),
                 tools: listing.tools,
                 warnings: listing.warnings,
                 ..(*before).clone()

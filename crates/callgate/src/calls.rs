@@ -81,21 +81,24 @@ impl CallHandler for Calls {
             observer: self.observer.clone(),
             next: Arc::clone(&self.next),
         };
-        if let Some(target) = target(&self.live.catalog(), &function) {
+        if let Some(target) = target(&self.live.catalog(), &function)
+            && !self.live.is_resting(&target)
+        {
             return begin.call(target, input, options).boxed();
         }
         let (at_start, live) = (Arc::clone(&self.catalog), Arc::clone(&self.live));
         let unknown = Arc::clone(&self.unknown);
         async move {
             // Its server may just have said that there are other tools.
-            let now = live.settled().await;
-            if let Some(target) = target(&now, &function) {
+            let (now, found) = live.target(&function).await;
+            if let Some(target) = found {
                 return begin.call(target, input, options).await;
             }
             // A name that is no tool reaches no server, so it is not a call: it
             // has no number and no ledger line.
             if let Some(target) = target(&at_start, &function) {
-                return Err(thrown(&function, gone(target)));
+                let disabled = live.is_disabled(&target.server);
+                return Err(thrown(&function, gone(target, disabled)));
             }
             let told = unknown.fetch_add(1, Ordering::Relaxed);
             let near = (told < SUGGESTIONS)
@@ -217,14 +220,22 @@ pub(crate) fn unknown_tool_message(function: &str, near: Option<&str>) -> String
     }
 }
 
-/// The error for a tool that its server no longer lists.
-fn gone(target: Target) -> CallError {
+/// The error for a tool that its server no longer lists, or whose server is no
+/// longer in use.
+fn gone(target: Target, disabled: bool) -> CallError {
+    let Target {
+        function,
+        server,
+        tool,
+        ..
+    } = &target;
+    let message = match disabled {
+        true => format!("{function} is gone: server {server:?} is disabled"),
+        false => format!("{function} is gone: its server no longer lists the tool {tool:?}"),
+    };
     CallError::Protocol {
         code: UNKNOWN_TOOL,
-        message: format!(
-            "{} is gone: its server no longer lists the tool {:?}",
-            target.function, target.tool
-        ),
+        message,
         server: target.server,
         tool: target.tool,
         data: None,

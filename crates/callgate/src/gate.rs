@@ -27,7 +27,7 @@ use crate::calls::{self, Calls};
 use crate::check::{Check, CheckMode, CheckStatus, TypeCheck};
 use crate::live::Live;
 use crate::lookup::Lookups;
-use crate::report::{self, RunReport, Unavailable};
+use crate::report::{self, RunReport};
 use crate::search::Searcher;
 use crate::{Limits, RunRequest, ToolSettings};
 
@@ -37,7 +37,7 @@ use crate::{Limits, RunRequest, ToolSettings};
 /// has a worker process, grants and a ledger of its own.
 pub struct Gate {
     pub(crate) broker: Broker,
-    live: Arc<Live>,
+    pub(crate) live: Arc<Live>,
     pub(crate) searcher: Arc<Searcher>,
     launcher: Launcher,
     rules: Arc<Rules>,
@@ -50,9 +50,8 @@ pub struct Gate {
     keep: Option<Arc<dyn Keep>>,
     journal: Option<Arc<Journal>>,
     check: Check,
-    unavailable: Vec<Unavailable>,
-    /// What the names of their tools would begin with, in the same order.
-    unavailable_prefixes: Vec<Option<String>>,
+    /// What the names of each server's tools begin with.
+    pub(crate) prefixes: Vec<(String, Option<String>)>,
     unmatched_rules: Vec<String>,
     tool_settings: Arc<ToolSettings>,
 }
@@ -160,22 +159,6 @@ impl Gate {
         callgate_rust_types::generate(&tools)
     }
 
-    /// Servers that did not start, and why.
-    pub fn unavailable(&self) -> &[Unavailable] {
-        &self.unavailable
-    }
-
-    /// The server that did not start and to which this name would belong.
-    pub fn unavailable_server_of(&self, function: &str) -> Option<&Unavailable> {
-        if self.has_tool(function) {
-            return None;
-        }
-        let mut servers = self.unavailable.iter().zip(&self.unavailable_prefixes);
-        let belongs = |prefix: &str| function.starts_with(prefix);
-        let found = servers.find(|(_, prefix)| prefix.as_deref().is_some_and(belongs));
-        found.map(|(server, _)| server)
-    }
-
     /// What is wrong with servers, tools and schemas without stopping anything.
     pub fn warnings(&self) -> Vec<String> {
         self.live.warnings()
@@ -213,6 +196,11 @@ impl Gate {
         if let Some(server) = self.unavailable_server_of(name) {
             return Some(format!("{name} is not available: {}", server.reason));
         }
+        if let Some(server) = self.disabled_server_of(name) {
+            return Some(format!(
+                "{name} is not available: server {server:?} is disabled"
+            ));
+        }
         let catalog = self.catalog();
         if catalog.tools().is_empty() && name.contains('_') {
             return Some(format!(
@@ -237,7 +225,7 @@ impl Gate {
         if let Some(mention) = missing {
             let mut report =
                 report::missing_server(request, &mention.name, mention.line, mention.column);
-            report.unavailable = self.unavailable.clone();
+            report.unavailable = self.unavailable();
             return report;
         }
         let checked = match self.type_check(request, &prepared, &catalog).await {
@@ -284,7 +272,7 @@ impl Gate {
         report.run = Some(run.id().to_owned());
         report.lookups = lookups.count();
         report.check = checked;
-        report.unavailable = self.unavailable.clone();
+        report.unavailable = self.unavailable();
         report
     }
 
@@ -316,7 +304,7 @@ impl Gate {
             return Ok(Some(checked));
         }
         let mut report = report::unfit(request, checked);
-        report.unavailable = self.unavailable.clone();
+        report.unavailable = self.unavailable();
         Err(Box::new(report))
     }
 }

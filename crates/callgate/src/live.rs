@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use callgate_broker::{Broker, Ready, ServerState, Status};
+use callgate_broker::{Broker, Phase, Ready, ServerState, Status, Target};
 use callgate_catalog::{Catalog, ToolDefinition};
 use tokio::task::JoinHandle;
 
 use crate::ToolSettings;
+use crate::calls;
 
 /// How long something waits for lists that are being asked for anew, at most;
 /// after that, what is known serves.
@@ -90,6 +91,41 @@ impl Live {
             self.shared.update(&self.broker).await;
         }
         self.catalog()
+    }
+
+    /// The tool that a call of this function means, on a server that is connected
+    /// to if it can be: one that is idle may have other tools by now. And the
+    /// tools there are then.
+    pub(crate) async fn target(&self, function: &str) -> (Arc<Catalog>, Option<Target>) {
+        let catalog = self.settled().await;
+        let target = calls::target(&catalog, function);
+        match target {
+            Some(target) if self.is_resting(&target) => {
+                // Where it does not start, the call says why.
+                let _failed = self.broker.connect(&target.server).await;
+                self.update().await;
+                let catalog = self.catalog();
+                let target = calls::target(&catalog, function);
+                (catalog, target)
+            }
+            target => (catalog, target),
+        }
+    }
+
+    /// Whether a call has to wait for its server to be connected to.
+    pub(crate) fn is_resting(&self, target: &Target) -> bool {
+        self.broker.is_resting(&target.server)
+    }
+
+    /// Whether a server is not in use.
+    pub(crate) fn is_disabled(&self, server: &str) -> bool {
+        let mut servers = self.broker.servers();
+        servers.any(|state| state.name == server && state.phase == Phase::Disabled)
+    }
+
+    /// Brings the catalog up to what the servers list now.
+    pub(crate) async fn update(&self) {
+        self.shared.update(&self.broker).await;
     }
 
     fn known(&self) -> Arc<Known> {
@@ -172,7 +208,7 @@ impl Shared {
 
 fn ready(state: &ServerState) -> Option<&Arc<Ready>> {
     match &state.status {
-        Status::Ready(ready) => Some(ready),
+        Status::Ready(ready) if state.phase != Phase::Disabled => Some(ready),
         // It has no tools.
         _ => None,
     }

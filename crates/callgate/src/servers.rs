@@ -1,9 +1,13 @@
 //! The servers of a gate, and which of them are in use.
 
-use callgate_broker::Status;
+use std::collections::HashMap;
+
+use callgate_broker::{Phase, Ready, Status};
 use serde::Serialize;
 
 use crate::Gate;
+use crate::harmless::one_line;
+use crate::report::Unavailable;
 
 /// A server as a list shows it.
 #[derive(Debug, Clone, Serialize)]
@@ -72,21 +76,13 @@ impl Gate {
     /// The servers, in the order of the configuration.
     pub fn servers(&self) -> Vec<Server> {
         let catalog = self.catalog();
-        let count = |name: &str| {
-            let of = |tool: &&callgate_catalog::CatalogTool| tool.definition.server == name;
-            catalog.tools().iter().filter(of).count()
-        };
-        let servers = self.broker.servers().map(|server| Server {
-            tools: count(&server.name),
-            description: None,
-            state: match server.status {
-                Status::Failed(error) => ServerState::Down {
-                    reason: error.to_string(),
-                },
-                _ => ServerState::Connected,
-            },
-            name: server.name,
-            stale: false,
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for tool in catalog.tools() {
+            *counts.entry(&tool.definition.server).or_default() += 1;
+        }
+        let servers = self.broker.servers().map(|server| {
+            let counted = counts.get(server.name.as_str()).copied();
+            Server::of(server, counted.unwrap_or_default())
         });
         servers.collect()
     }
@@ -99,7 +95,16 @@ impl Gate {
     /// [`ServerError`] for a name that no server has, and for a server that does
     /// not start. It is in use then all the same, and is tried again.
     pub async fn enable(&self, name: &str) -> Result<Server, ServerError> {
-        self.server(name)
+        self.server(name)?;
+        let enabled = self.broker.enable(name).await;
+        self.live.update().await;
+        match enabled {
+            Ok(()) => self.server(name),
+            Err(reason) => Err(ServerError::Down {
+                name: name.to_owned(),
+                reason,
+            }),
+        }
     }
 
     /// Takes a server out of use: its connection ends, calls in flight fail, and
@@ -110,7 +115,48 @@ impl Gate {
     ///
     /// [`ServerError::Unknown`] for a name that no server has.
     pub async fn disable(&self, name: &str) -> Result<Server, ServerError> {
+        self.server(name)?;
+        // It is there: it was just looked up, and none ever goes.
+        let _known = self.broker.disable(name).await;
+        self.live.update().await;
         self.server(name)
+    }
+
+    /// Servers in use that have not been connected to though they should be, and
+    /// why. They are tried again.
+    pub fn unavailable(&self) -> Vec<Unavailable> {
+        let servers = self.broker.servers();
+        servers.filter_map(|server| unavailable(&server)).collect()
+    }
+
+    /// The server that could not be connected to and to which this name belongs,
+    /// or would if its tools were known.
+    pub fn unavailable_server_of(&self, function: &str) -> Option<Unavailable> {
+        let catalog = self.catalog();
+        let tool = catalog.get(function);
+        let owns = |name: &str| match tool {
+            Some(tool) => tool.definition.server == name,
+            None => self.has_prefix_of(name, function),
+        };
+        let mut servers = self.broker.servers().filter(|server| owns(&server.name));
+        servers.find_map(|server| unavailable(&server))
+    }
+
+    /// The server that is not in use and to which this name would belong.
+    pub(crate) fn disabled_server_of(&self, function: &str) -> Option<String> {
+        let mut servers = self.broker.servers();
+        let found = servers.find(|server| {
+            server.phase == Phase::Disabled && self.has_prefix_of(&server.name, function)
+        });
+        found.map(|server| server.name)
+    }
+
+    /// Whether a name begins as those of a server's tools do.
+    fn has_prefix_of(&self, server: &str, function: &str) -> bool {
+        let mut prefixes = self.prefixes.iter();
+        let prefix = prefixes.find(|(name, _)| name == server);
+        let prefix = prefix.and_then(|(_, prefix)| prefix.as_deref());
+        prefix.is_some_and(|prefix| function.starts_with(prefix))
     }
 
     fn server(&self, name: &str) -> Result<Server, ServerError> {
@@ -123,6 +169,66 @@ impl Gate {
             }),
         }
     }
+}
+
+impl Server {
+    fn of(state: callgate_broker::ServerState, counted: usize) -> Self {
+        let ready = match &state.status {
+            Status::Ready(ready) => Some(ready),
+            _ => None,
+        };
+        let is_disabled = state.phase == Phase::Disabled;
+        Self {
+            description: state.description.or_else(|| own_words(ready?)),
+            tools: match ready {
+                // It is in no catalog, and may be of interest all the same.
+                Some(ready) if is_disabled => ready.tools.len(),
+                _ => counted,
+            },
+            stale: ready.is_some() && state.stale,
+            state: match state.phase {
+                Phase::Up => ServerState::Connected,
+                Phase::Idle | Phase::Starting => ServerState::Idle,
+                Phase::Down(reason) => ServerState::Down { reason },
+                Phase::Disabled => ServerState::Disabled,
+                _ => ServerState::Down {
+                    reason: "it was shut down".to_owned(),
+                },
+            },
+            name: state.name,
+        }
+    }
+}
+
+/// The longest description that is taken from a server, in characters.
+const MAX_DESCRIPTION: usize = 200;
+
+/// What a server says of itself, as one line that can be shown.
+fn own_words(ready: &Ready) -> Option<String> {
+    let instructions = ready.instructions.as_deref().unwrap_or_default();
+    let mut lines = instructions.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty());
+    let title = || ready.server_info.as_ref()?.title.as_deref();
+    Some(one_line(first.or_else(title)?, MAX_DESCRIPTION))
+}
+
+/// What to say of a server that should be connected to and never was.
+fn unavailable(server: &callgate_broker::ServerState) -> Option<Unavailable> {
+    if server.phase == Phase::Disabled {
+        return None;
+    }
+    let mut reason = server.failed.as_ref()?.to_string();
+    if matches!(server.status, Status::Ready(_)) {
+        reason.push_str("\n  its tools are listed as they were ");
+        match server.age {
+            Some(age) => reason.push_str(&format!("{} minutes ago", age.as_secs() / 60)),
+            None => reason.push_str("at an earlier time"),
+        }
+    }
+    Some(Unavailable {
+        server: server.name.clone(),
+        reason,
+    })
 }
 
 /// How alike a name must be to be suggested: 1 is equal, 0 is nothing alike.

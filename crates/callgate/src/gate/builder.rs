@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use callgate_broker::{
     Asker, Broker, Caller, Journal, JournalError, JournalOptions, Keep, NobodyToAsk, Reviewer,
-    Root, ServerSpec, ServerState, Status, Transport,
+    Root, ServerSpec, Transport,
 };
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{KnownTool, Rules};
@@ -19,7 +19,6 @@ use crate::check::{Check, CheckMode, Places};
 use crate::config::Config;
 use crate::keep::KeepInFile;
 use crate::live::{Live, Reading};
-use crate::report::Unavailable;
 use crate::roots::with_roots;
 use crate::search::Searcher;
 use crate::workers::Workers;
@@ -254,7 +253,9 @@ impl GateBuilder {
         let reading = Reading::default();
         let noted = reading.clone();
         let broker = Broker::start_noting(self.servers, move |state| noted.begin(state)).await;
-        let unavailable = unavailable(&broker);
+        let servers = broker.servers();
+        let prefixes = servers.map(|server| (function_prefix(&server.name), server.name));
+        let prefixes = prefixes.map(|(prefix, name)| (name, prefix)).collect();
         let live = Live::follow(broker.clone(), reading, Arc::clone(&tool_settings)).await;
         let catalog = live.catalog();
         let trusted: HashSet<String> = broker
@@ -290,35 +291,19 @@ impl GateBuilder {
             keep: self.keep,
             journal,
             check,
-            unavailable_prefixes: unavailable
-                .iter()
-                .map(|server| function_prefix(&server.server))
-                .collect(),
-            unavailable,
+            prefixes,
             unmatched_rules,
             tool_settings,
         })
     }
 }
 
+/// What the generated names of a server's tools begin with, though none of its
+/// tools is known.
 fn function_prefix(server: &str) -> Option<String> {
     let names = callgate_typegen::names::assign([(server, "x")]);
     names
         .function(server, "x")?
         .strip_suffix('x')
         .map(str::to_owned)
-}
-
-/// What the generated names of a server's tools begin with, though none of its
-/// tools is known.
-/// The servers that did not start.
-fn unavailable(broker: &Broker) -> Vec<Unavailable> {
-    let reason = |server: ServerState| match server.status {
-        Status::Failed(error) => Some(Unavailable {
-            server: server.name,
-            reason: error.to_string(),
-        }),
-        _ => None,
-    };
-    broker.servers().filter_map(reason).collect()
 }

@@ -100,8 +100,9 @@ impl Called {
 impl Gate {
     /// Calls one tool without a script, through the same rules and ledger.
     pub async fn call_with(&self, request: CallRequest) -> Called {
-        let catalog = self.fresh_catalog().await;
-        let Some(target) = calls::target(&catalog, &request.function) else {
+        self.fresh_catalog().await;
+        let (catalog, target) = self.live.target(&request.function).await;
+        let Some(target) = target else {
             let near = catalog.suggest(&request.function);
             return Called {
                 result: Err(calls::unknown_tool(&request.function, near)),

@@ -1,0 +1,144 @@
+//! What is known of a server's tools, since when, and what has changed since.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::broker::{Ready, Status};
+use crate::error::StartError;
+use crate::spec::Remembered;
+
+/// What is known of one server.
+#[derive(Debug)]
+pub(crate) struct Listed(Mutex<Lists>);
+
+/// Reasons for a new list, counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Covered {
+    pub(crate) told: u64,
+    pub(crate) wishes: u64,
+}
+
+#[derive(Debug)]
+struct Lists {
+    ready: Option<Arc<Ready>>,
+    /// Why it did not start, as long as it never has.
+    failed: Option<StartError>,
+    /// When the list came; `None` for longer ago than this system has run.
+    at: Option<Instant>,
+    covered: Covered,
+    /// The server said that its list has changed, and there is no new one.
+    changed: bool,
+    /// The last attempt at a new list failed.
+    missed: bool,
+    /// The list is of this process's own asking.
+    heard: bool,
+}
+
+/// How much the list counts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Freshness {
+    /// It is of this process's own asking.
+    pub(crate) heard: bool,
+    pub(crate) changed: bool,
+    pub(crate) missed: bool,
+    /// How old it is; `None` for older than can be said.
+    pub(crate) age: Option<Duration>,
+}
+
+impl Listed {
+    /// Nothing but what an earlier time left.
+    pub(crate) fn new(remembered: Option<&Remembered>) -> Self {
+        Self(Mutex::new(Lists {
+            ready: remembered.map(|remembered| Arc::clone(&remembered.ready)),
+            failed: None,
+            at: remembered.and_then(|remembered| Instant::now().checked_sub(remembered.age)),
+            covered: Covered::default(),
+            changed: false,
+            missed: false,
+            heard: false,
+        }))
+    }
+
+    /// Takes a list that covers these reasons. One that says the same as the
+    /// last is no change.
+    pub(crate) fn take(&self, ready: Ready, covered: Covered) {
+        let mut lists = self.lists();
+        let same = lists.ready.as_deref() == Some(&ready);
+        if !same {
+            lists.ready = Some(Arc::new(ready));
+        }
+        lists.failed = None;
+        lists.at = Some(Instant::now());
+        lists.covered = covered;
+        lists.changed = false;
+        lists.missed = false;
+        lists.heard = true;
+    }
+
+    /// There is no list for these reasons: nobody is to wait for it.
+    pub(crate) fn miss(&self, covered: Covered) {
+        let mut lists = self.lists();
+        lists.covered = covered;
+        lists.missed = true;
+    }
+
+    /// It did not start. What was known of it stays.
+    pub(crate) fn fail(&self, error: StartError) {
+        let mut lists = self.lists();
+        if !lists.heard {
+            lists.failed = Some(error);
+        }
+    }
+
+    /// The server said that its list is another; whether that is news.
+    pub(crate) fn outdate(&self) -> bool {
+        let mut lists = self.lists();
+        let news = !lists.changed;
+        lists.changed = true;
+        news
+    }
+
+    /// Whether something about its tools is known.
+    pub(crate) fn is_known(&self) -> bool {
+        self.lists().ready.is_some()
+    }
+
+    /// What is known of its tools.
+    pub(crate) fn ready(&self) -> Option<Arc<Ready>> {
+        self.lists().ready.clone()
+    }
+
+    /// Why it did not start, as long as it never has.
+    pub(crate) fn failed(&self) -> Option<StartError> {
+        self.lists().failed.clone()
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        let lists = self.lists();
+        match (&lists.ready, &lists.failed) {
+            (Some(ready), _) => Status::Ready(Arc::clone(ready)),
+            (None, Some(error)) => Status::Failed(error.clone()),
+            (None, None) => Status::Unknown,
+        }
+    }
+
+    pub(crate) fn covered(&self) -> Covered {
+        self.lists().covered
+    }
+
+    pub(crate) fn freshness(&self) -> Freshness {
+        let lists = self.lists();
+        Freshness {
+            heard: lists.heard,
+            changed: lists.changed,
+            missed: lists.missed,
+            age: lists.at.map(|at| at.elapsed()),
+        }
+    }
+
+    fn lists(&self) -> MutexGuard<'_, Lists> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,192 @@
+//! Whether there is a connection to a server, and the one place where that
+//! changes.
+//!
+//! The task that keeps a server up changes it step by step; enabling, disabling
+//! and closing change it from outside, and begin a new *turn*: a step that was
+//! begun in an older one changes nothing any more.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::backoff::MANY;
+use crate::connection::Connection;
+use crate::usage::Usage;
+
+/// Whether there is a connection.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// There is.
+    Up(Arc<Connection>),
+    /// It is being started, after it was idle or disabled.
+    Starting,
+    /// There is none until somebody wants it.
+    Idle,
+    /// It ended or did not start, and is to be started again.
+    Down(Down),
+    /// It is not in use.
+    Disabled,
+    /// It was ended from this side, for good.
+    Closed,
+}
+
+/// A server that is to be started again.
+#[derive(Debug, Clone)]
+pub(crate) struct Down {
+    /// How it ended, or why it did not start, without secrets.
+    pub(crate) reason: String,
+    pub(crate) failures: u32,
+    pub(crate) retry_at: Instant,
+}
+
+/// The state, and how it came to it.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    pub(crate) state: State,
+    /// How often it was changed from outside.
+    pub(crate) turn: u64,
+    /// How many connections there have been.
+    pub(crate) epoch: u64,
+}
+
+/// The standing of one server, for those who change it and those who wait.
+#[derive(Debug)]
+pub(crate) struct Stand(watch::Sender<Standing>);
+
+impl Stand {
+    pub(crate) fn new(state: State) -> Self {
+        let epoch = u64::from(matches!(state, State::Up(_)));
+        Self(watch::Sender::new(Standing {
+            state,
+            turn: 0,
+            epoch,
+        }))
+    }
+
+    /// What it is, for as long as the answer is held; it must not be held long.
+    pub(crate) fn now(&self) -> watch::Ref<'_, Standing> {
+        self.0.borrow()
+    }
+
+    pub(crate) fn watch(&self) -> watch::Receiver<Standing> {
+        self.0.subscribe()
+    }
+
+    pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
+        match &self.now().state {
+            State::Up(connection) => Some(Arc::clone(connection)),
+            _ => None,
+        }
+    }
+
+    /// The connection's number; 0 without one.
+    pub(crate) fn epoch(&self) -> u64 {
+        let standing = self.now();
+        match standing.state {
+            State::Up(_) => standing.epoch,
+            _ => 0,
+        }
+    }
+
+    /// Takes a step in a turn. One of an older turn is not taken; whether it was.
+    pub(crate) fn step(&self, turn: u64, next: State) -> bool {
+        self.0.send_if_modified(move |standing| {
+            let current = standing.turn == turn;
+            if current {
+                standing.epoch += u64::from(matches!(next, State::Up(_)));
+                standing.state = next;
+            }
+            current
+        })
+    }
+
+    /// Makes a server idle that nobody uses, and hands out its connection to be
+    /// ended. A call that begins now sees that it is idle; one that has begun
+    /// keeps it up.
+    pub(crate) fn rest(&self, turn: u64, usage: &Usage) -> Option<Arc<Connection>> {
+        let mut ended = None;
+        self.0.send_if_modified(|standing| {
+            if standing.turn != turn || usage.is_wanted() {
+                return false;
+            }
+            ended = standing.replace_up(State::Idle);
+            ended.is_some()
+        });
+        ended
+    }
+
+    /// Has a server that is not up started at once, whatever became of it
+    /// before; `false` for one that is closed.
+    pub(crate) fn turn_on(&self) -> bool {
+        let mut open = true;
+        self.0.send_if_modified(|standing| match standing.state {
+            State::Up(_) | State::Starting => false,
+            State::Idle | State::Down(_) | State::Disabled => {
+                standing.turn += 1;
+                standing.state = State::Starting;
+                true
+            }
+            State::Closed => {
+                open = false;
+                false
+            }
+        });
+        open
+    }
+
+    /// Takes a server out of use, and hands out its connection to be ended.
+    pub(crate) fn turn_off(&self) -> Option<Arc<Connection>> {
+        self.end(State::Disabled)
+    }
+
+    /// Ends everything for good, and hands out the connection to be ended.
+    pub(crate) fn close(&self) -> Option<Arc<Connection>> {
+        self.end(State::Closed)
+    }
+
+    fn end(&self, last: State) -> Option<Arc<Connection>> {
+        let mut ended = None;
+        self.0.send_if_modified(|standing| {
+            let is_closed = matches!(standing.state, State::Closed);
+            if is_closed {
+                return false;
+            }
+            standing.turn += 1;
+            if let State::Up(connection) = std::mem::replace(&mut standing.state, last) {
+                ended = Some(connection);
+            }
+            true
+        });
+        ended
+    }
+}
+
+impl Standing {
+    /// Puts another state in place of a connection, if there is one.
+    fn replace_up(&mut self, next: State) -> Option<Arc<Connection>> {
+        let State::Up(connection) = &self.state else {
+            return None;
+        };
+        let connection = Arc::clone(connection);
+        self.state = next;
+        Some(connection)
+    }
+}
+
+impl std::fmt::Display for Down {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let wait = self.retry_at.saturating_duration_since(Instant::now());
+        write!(f, "{}; ", self.reason)?;
+        match (wait.is_zero(), self.failures >= MANY) {
+            (true, _) => f.write_str("it is being started again"),
+            (false, false) => write!(f, "it is started again in {} ms", wait.as_millis()),
+            (false, true) => write!(
+                f,
+                "it ended {} times in a row and is started again by a call that waits {} ms",
+                self.failures,
+                wait.as_millis()
+            ),
+        }
+    }
+}
