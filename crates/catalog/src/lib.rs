@@ -7,6 +7,7 @@
 
 mod catalog;
 mod definition;
+pub mod search;
 mod warning;
 
 pub use callgate_typegen::Detail;

@@ -1,0 +1,254 @@
+//! What of a tool can be found, and how much each place counts.
+//!
+//! A tool's weights follow from its own definition alone: lengths are compared
+//! with constants, not with the average of the catalog, so that no server can
+//! change how another's tools are weighed, and a tool is read once however often
+//! others change.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::Entry;
+use super::text::{Term, words};
+use crate::ToolDefinition;
+
+/// How a place of a definition is weighed.
+struct Field {
+    /// What a word in it counts.
+    weight: f32,
+    /// The words that such a place usually has.
+    usual: f32,
+    /// How much longer ones count less: 0 for not at all, 1 in full.
+    by_length: f32,
+    /// The words that are read of it.
+    max: usize,
+}
+
+const NAME: Field = field(3.0, 3.0, 0.5, 32);
+const JOINED: Field = field(1.0, 2.0, 0.0, 32);
+const TITLE: Field = field(1.5, 4.0, 0.5, 32);
+const KEYWORDS: Field = field(2.5, 4.0, 0.3, 64);
+const SUMMARY: Field = field(1.2, 10.0, 0.6, 48);
+const DESCRIPTION: Field = field(0.6, 40.0, 0.75, 400);
+const PARAMETERS: Field = field(0.5, 8.0, 0.75, 256);
+const ABOUT_PARAMETERS: Field = field(0.15, 50.0, 0.75, 400);
+const SERVER: Field = field(1.5, 1.0, 0.0, 8);
+const ABOUT_SERVER: Field = field(0.3, 15.0, 0.75, 48);
+
+const fn field(weight: f32, usual: f32, by_length: f32, max: usize) -> Field {
+    Field { weight, usual, by_length, max }
+}
+
+/// How soon a word that comes again adds little.
+const SATURATION: f32 = 1.2;
+/// How often a word counts in one place.
+const MAX_TIMES: u16 = 3;
+/// Bytes of a description that are read.
+pub(super) const MAX_DESCRIPTION: usize = 4096;
+/// Bytes of what says what a parameter is that are read.
+const MAX_ABOUT_PARAMETER: usize = 300;
+/// Parameters, and members of those, that are read.
+const MAX_PARAMETERS: usize = 128;
+/// Values of a parameter that has a list of them.
+const MAX_VALUES: usize = 64;
+
+/// A tool as the index knows it.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub(super) function: Box<str>,
+    pub(super) definition: Arc<ToolDefinition>,
+    /// What the entry said besides.
+    keywords: Box<[String]>,
+    about: Option<Box<str>>,
+    /// Each term once, in order, with what it counts: from 0 to 1.
+    pub(super) terms: Box<[(Term, f32)]>,
+    /// The words of the name, title and keywords, which a typo may be meant for.
+    pub(super) spelled: Box<[Box<str>]>,
+}
+
+impl Document {
+    pub(super) fn read(entry: &Entry<'_>) -> Self {
+        let definition = entry.definition;
+        let mut terms = Terms::default();
+        let name = words(&definition.name, NAME.max);
+        terms.add(&NAME, &name);
+        terms.add(&JOINED, &joined(&name));
+        let title = definition.title.as_deref();
+        let title = title.or(definition.annotations.title.as_deref());
+        let title = words(title.unwrap_or_default(), TITLE.max);
+        terms.add(&TITLE, &title);
+        let keywords = words(&entry.keywords.join(" "), KEYWORDS.max);
+        terms.add(&KEYWORDS, &keywords);
+        let description = beginning(
+            definition.description.as_deref().unwrap_or_default(),
+            MAX_DESCRIPTION,
+        );
+        let (summary, rest) = description.split_at(first_sentence(description));
+        terms.add(&SUMMARY, &words(summary, SUMMARY.max));
+        terms.add(&DESCRIPTION, &words(rest, DESCRIPTION.max));
+        let parameters = Parameters::of(&definition.input_schema);
+        terms.add(&PARAMETERS, &parameters.names);
+        terms.add(&ABOUT_PARAMETERS, &parameters.about);
+        let server = words(&definition.server, SERVER.max);
+        terms.add(&SERVER, &server);
+        let about = words(entry.about.unwrap_or_default(), ABOUT_SERVER.max);
+        terms.add(&ABOUT_SERVER, &about);
+        let mut spelled: Vec<Box<str>> = [name, title, keywords, server]
+            .into_iter()
+            .flatten()
+            .map(String::into_boxed_str)
+            .collect();
+        spelled.sort_unstable();
+        spelled.dedup();
+        Self {
+            function: entry.function.into(),
+            definition: Arc::clone(definition),
+            keywords: entry.keywords.into(),
+            about: entry.about.map(Into::into),
+            terms: terms.summed(),
+            spelled: spelled.into_boxed_slice(),
+        }
+    }
+
+    /// Whether reading the entry would make the same.
+    pub(super) fn is_of(&self, entry: &Entry<'_>) -> bool {
+        Arc::ptr_eq(&self.definition, entry.definition)
+            && *self.function == *entry.function
+            && *self.keywords == *entry.keywords
+            && self.about.as_deref() == entry.about
+    }
+
+    /// Bytes it takes besides the definition, which the catalog has anyway.
+    pub(super) fn bytes(&self) -> usize {
+        let spelled: usize = self.spelled.iter().map(|word| word.len()).sum();
+        let keywords: usize = self.keywords.iter().map(String::len).sum();
+        size_of::<Self>()
+            + size_of_val(&*self.terms)
+            + size_of_val(&*self.spelled)
+            + spelled
+            + size_of_val(&*self.keywords)
+            + keywords
+            + self.function.len()
+            + self.about.as_deref().map_or(0, str::len)
+    }
+}
+
+/// Neighbours written as one word: `pull_request` is found as `pullrequest`, and
+/// the two words as a phrase.
+pub(super) fn joined(words: &[String]) -> Vec<String> {
+    words.windows(2).map(|pair| pair.concat()).collect()
+}
+
+/// Where the first sentence ends: at a full stop with a space after it, or with
+/// the line.
+fn first_sentence(text: &str) -> usize {
+    let leading = text.len() - text.trim_start().len();
+    let body = text.get(leading..).unwrap_or_default();
+    let line = body.find('\n').unwrap_or(body.len());
+    let sentence = body.find(". ").unwrap_or(body.len());
+    leading + line.min(sentence)
+}
+
+/// As much of the beginning as `max` bytes hold.
+pub(super) fn beginning(text: &str, max: usize) -> &str {
+    let mut end = max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+/// The terms of all places, each with what it counts there.
+#[derive(Default)]
+struct Terms {
+    all: Vec<(Term, f32)>,
+    of_field: Vec<Term>,
+}
+
+impl Terms {
+    fn add(&mut self, field: &Field, words: &[String]) {
+        self.of_field.clear();
+        self.of_field
+            .extend(words.iter().take(field.max).map(|word| Term::of(word)));
+        let length = self.of_field.len() as f32 / field.usual;
+        let by_length = 1.0 - field.by_length + field.by_length * length;
+        self.of_field.sort_unstable();
+        for same in self.of_field.chunk_by(|a, b| a == b) {
+            let times = u16::try_from(same.len()).unwrap_or(u16::MAX).min(MAX_TIMES);
+            if let Some(term) = same.first() {
+                self.all
+                    .push((*term, field.weight * f32::from(times) / by_length));
+            }
+        }
+    }
+
+    fn summed(mut self) -> Box<[(Term, f32)]> {
+        self.all.sort_by_key(|(term, _)| *term);
+        let summed = self.all.chunk_by(|(a, _), (b, _)| a == b);
+        summed
+            .filter_map(|same| {
+                let sum: f32 = same.iter().map(|(_, weight)| weight).sum();
+                Some((same.first()?.0, sum / (SATURATION + sum)))
+            })
+            .collect()
+    }
+}
+
+/// What a schema says of the arguments.
+#[derive(Default)]
+struct Parameters {
+    /// Names, and the values of those that have a list of values.
+    names: Vec<String>,
+    about: Vec<String>,
+    read: usize,
+}
+
+impl Parameters {
+    fn of(schema: &Value) -> Self {
+        let mut parameters = Self::default();
+        if let Some(members) = properties(schema) {
+            parameters.read_properties(members, true);
+        }
+        parameters
+    }
+
+    fn read_properties(&mut self, members: &Map<String, Value>, are_outer: bool) {
+        for (name, schema) in members {
+            if self.read == MAX_PARAMETERS || self.is_full() {
+                return;
+            }
+            self.read += 1;
+            self.add_name(name);
+            let values = schema.get("enum").and_then(Value::as_array);
+            for value in values.into_iter().flatten().take(MAX_VALUES) {
+                self.add_name(value.as_str().unwrap_or_default());
+            }
+            if !are_outer {
+                continue;
+            }
+            if let Some(about) = schema.get("description").and_then(Value::as_str) {
+                let room = ABOUT_PARAMETERS.max - self.about.len();
+                let about = beginning(about, MAX_ABOUT_PARAMETER);
+                self.about.extend(words(about, room));
+            }
+            let inner = properties(schema).or_else(|| properties(schema.get("items")?));
+            if let Some(inner) = inner {
+                self.read_properties(inner, false);
+            }
+        }
+    }
+
+    fn add_name(&mut self, name: &str) {
+        let room = PARAMETERS.max - self.names.len();
+        self.names.extend(words(name, room));
+    }
+
+    fn is_full(&self) -> bool {
+        self.names.len() == PARAMETERS.max
+    }
+}
+
+fn properties(schema: &Value) -> Option<&Map<String, Value>> {
+    schema.get("properties")?.as_object()
+}

@@ -1,0 +1,50 @@
+//! One ranking of several.
+
+use std::collections::HashMap;
+
+use super::Ranked;
+
+/// How little the first places count more than those after them, as is usual for
+/// reciprocal rank fusion.
+const EVENNESS: f64 = 60.0;
+
+/// One ranking of several, by reciprocal rank fusion: scores of different kinds
+/// are not compared, only places are. At most `limit` tools.
+pub fn fuse<'a>(rankings: &[Vec<Ranked<'a>>], limit: usize) -> Vec<Ranked<'a>> {
+    let mut fused: HashMap<&str, Ranked<'a>> = HashMap::new();
+    for ranking in rankings {
+        for (place, ranked) in ranking.iter().enumerate() {
+            let score = 1.0 / (EVENNESS + place as f64 + 1.0);
+            let known = fused.entry(ranked.function);
+            let known = known.or_insert(Ranked { score: 0.0, ..*ranked });
+            known.score += score;
+        }
+    }
+    let mut fused: Vec<Ranked<'a>> = fused.into_values().collect();
+    fused.sort_unstable_by(Ranked::order);
+    fused.truncate(limit);
+    fused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_several_rankings_have_comes_first() {
+        let ranking = |functions: &[&'static str]| -> Vec<Ranked<'static>> {
+            let ranked = |function: &&'static str| Ranked { function, server: "s", score: 1.0 };
+            functions.iter().map(ranked).collect()
+        };
+        let check = |rankings: &[&[&'static str]], expected: &[&str]| {
+            let rankings: Vec<_> = rankings.iter().map(|functions| ranking(functions)).collect();
+            let fused = fuse(&rankings, 3);
+            let fused: Vec<&str> = fused.iter().map(|ranked| ranked.function).collect();
+            assert_eq!(fused, expected);
+        };
+        check(&[&["a", "b", "c"], &["d", "b", "e"]], &["b", "a", "d"]);
+        check(&[&["z", "y"], &["y", "z"]], &["y", "z"]);
+        check(&[&["a", "b"], &[]], &["a", "b"]);
+        check(&[], &[]);
+    }
+}

@@ -1,0 +1,129 @@
+//! Looking for a regular expression.
+
+use regex::{Regex, RegexBuilder};
+
+use super::document::{Document, MAX_DESCRIPTION, beginning};
+use super::{Ranked, SearchIndex};
+
+/// Bytes of an expression.
+const MAX_PATTERN: usize = 1_000;
+/// Bytes that an expression may take once it is compiled, and as many again for
+/// what is kept while it runs.
+const MAX_COMPILED: usize = 256 * 1024;
+/// Groups in groups.
+const MAX_NESTING: u32 = 50;
+
+/// Where an expression fits, and what that counts.
+const IN_NAME: f64 = 3.0;
+const IN_TITLE: f64 = 2.0;
+const IN_DESCRIPTION: f64 = 1.0;
+
+/// What an expression fits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matched<'a> {
+    /// The tools, the best first: those with it in their name, then in their
+    /// title, then in their description; each of these by name.
+    pub ranked: Vec<Ranked<'a>>,
+    /// Whether all tools were looked at.
+    pub is_complete: bool,
+}
+
+/// Why an expression is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatternFault {
+    /// It is too long.
+    #[error("it has {bytes} bytes; the limit is {limit}")]
+    TooLong {
+        /// Its length, in bytes.
+        bytes: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// It would take too much memory: large counts, or many classes.
+    #[error("it is too large once compiled; use smaller counts")]
+    TooLarge,
+    /// It does not parse.
+    #[error("{0}")]
+    Syntax(String),
+}
+
+impl SearchIndex {
+    /// The tools whose function, name, title or description an expression fits,
+    /// whatever the case, of the servers that `accepts` takes; at most `limit`.
+    ///
+    /// It takes time linear in the texts and in the expression, which may be too
+    /// long all the same: `go_on` is asked before each tool.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternFault`] for what is no expression, or one that is too large.
+    pub fn by_pattern(
+        &self,
+        pattern: &str,
+        accepts: impl Fn(&str) -> bool,
+        limit: usize,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<Matched<'_>, PatternFault> {
+        let regex = compiled(pattern)?;
+        let accepted = self.accepted(accepts);
+        let mut found = Vec::new();
+        let mut is_complete = true;
+        for (index, (document, server)) in self.documents.iter().zip(&self.server_of).enumerate() {
+            if accepted.get(*server as usize) != Some(&true) {
+                continue;
+            }
+            if !go_on() {
+                is_complete = false;
+                break;
+            }
+            if let Some(score) = place(&regex, document) {
+                found.push((index, score));
+            }
+        }
+        Ok(Matched {
+            ranked: self.best(found, limit),
+            is_complete,
+        })
+    }
+}
+
+fn compiled(pattern: &str) -> Result<Regex, PatternFault> {
+    if pattern.len() > MAX_PATTERN {
+        return Err(PatternFault::TooLong {
+            bytes: pattern.len(),
+            limit: MAX_PATTERN,
+        });
+    }
+    let mut builder = RegexBuilder::new(pattern);
+    builder
+        .case_insensitive(true)
+        .size_limit(MAX_COMPILED)
+        .dfa_size_limit(MAX_COMPILED)
+        .nest_limit(MAX_NESTING);
+    builder.build().map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => PatternFault::TooLarge,
+        // It draws the place on lines of its own; the last one says what is wrong.
+        other => {
+            let text = other.to_string();
+            let last = text.lines().last().unwrap_or_default();
+            PatternFault::Syntax(last.trim_start_matches("error: ").to_owned())
+        }
+    })
+}
+
+fn place(regex: &Regex, document: &Document) -> Option<f64> {
+    let definition = &document.definition;
+    if regex.is_match(&document.function) || regex.is_match(&definition.name) {
+        return Some(IN_NAME);
+    }
+    let title = definition.title.as_deref();
+    let title = title.or(definition.annotations.title.as_deref());
+    let fits = |text: Option<&str>| {
+        text.is_some_and(|text| regex.is_match(beginning(text, MAX_DESCRIPTION)))
+    };
+    if fits(title) {
+        return Some(IN_TITLE);
+    }
+    fits(definition.description.as_deref()).then_some(IN_DESCRIPTION)
+}

@@ -1,0 +1,151 @@
+//! What was asked for, as groups of terms of which any will do.
+
+use super::document::{beginning, joined};
+use super::text::{Term, words};
+
+/// Bytes of a query that are read.
+pub(super) const MAX_QUERY: usize = 2_000;
+/// Words of a query that are looked for.
+pub(super) const MAX_WORDS: usize = 32;
+
+/// What a word that means the same counts, where the word itself counts 1.
+const SYNONYM: f32 = 0.6;
+/// What a word counts that may have been meant by one that no tool has.
+const MEANT: f32 = 0.8;
+/// What two neighbours count that are one word in a name.
+const PHRASE: f32 = 0.5;
+
+/// Terms of which any will do.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// Each with what it counts.
+    pub(super) terms: Vec<(Term, f32)>,
+    /// Whether it is a word of the query, and not two that may be one.
+    pub(super) is_word: bool,
+}
+
+/// What the query parser asks of the index.
+pub(super) trait Vocabulary {
+    /// Whether some tool has this term.
+    fn has(&self, term: Term) -> bool;
+    /// The words of names that are a letter away.
+    fn near(&self, word: &str) -> Vec<&str>;
+}
+
+/// The groups of a query, none twice.
+pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
+    let all = words(beginning(query, MAX_QUERY), MAX_WORDS * 2);
+    let telling: Vec<String> = all.iter().filter(|word| !is_filler(word)).cloned().collect();
+    // Whoever asks for "it" alone means it.
+    let mut words = if telling.is_empty() { all } else { telling };
+    words.truncate(MAX_WORDS);
+    let mut groups: Vec<Group> = Vec::new();
+    for word in &words {
+        let group = group_of(word, vocabulary);
+        if groups.iter().all(|other| other.terms != group.terms) {
+            groups.push(group);
+        }
+    }
+    for pair in joined(&words) {
+        let term = Term::of(&pair);
+        let is_new = groups.iter().all(|group| !group.terms.contains(&(term, PHRASE)));
+        if vocabulary.has(term) && is_new {
+            groups.push(Group {
+                terms: vec![(term, PHRASE)],
+                is_word: false,
+            });
+        }
+    }
+    groups
+}
+
+fn group_of(word: &str, vocabulary: &impl Vocabulary) -> Group {
+    let own = Term::of(word);
+    let mut terms = vec![(own, 1.0)];
+    for synonym in SYNONYMS.iter().filter(|same| same.split(' ').any(|other| Term::of(other) == own)) {
+        let others = synonym.split(' ').map(Term::of).filter(|term| *term != own);
+        terms.extend(others.map(|term| (term, SYNONYM)));
+    }
+    if !vocabulary.has(own) && terms.len() == 1 {
+        let near = vocabulary.near(word);
+        terms.extend(near.into_iter().map(|word| (Term::of(word), MEANT)));
+    }
+    Group { terms, is_word: true }
+}
+
+/// Words that say nothing about a tool.
+fn is_filler(word: &str) -> bool {
+    FILLERS.binary_search(&word).is_ok()
+}
+
+/// In alphabetical order.
+const FILLERS: &[&str] = &[
+    "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could",
+    "do", "does", "every", "for", "from", "has", "have", "how", "i", "in", "into", "is", "it",
+    "its", "let", "me", "my", "need", "of", "on", "one", "or", "our", "out", "please", "so",
+    "some", "that", "the", "their", "them", "there", "these", "they", "this", "those", "to", "up",
+    "want", "was", "we", "were", "what", "when", "where", "which", "who", "will", "with", "would",
+    "you", "your",
+];
+
+/// Words that mean the same in names of tools. Each line is here because it
+/// helped on the queries that ranking is tuned on; see `docs/search.md`.
+const SYNONYMS: &[&str] = &[
+    "get list read fetch show retrieve view",
+    "create add new make insert",
+    "delete remove drop",
+    "update edit change modify set",
+    "search find query",
+    "send post",
+    "run execute trigger",
+    "stop cancel abort",
+    "repo repository",
+    "pr pull",
+    "directory folder",
+    "database db",
+    "documentation docs document",
+    "picture image photo",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Known<'a>(&'a [&'static str]);
+
+    impl Vocabulary for Known<'_> {
+        fn has(&self, term: Term) -> bool {
+            self.0.iter().any(|word| Term::of(word) == term)
+        }
+
+        fn near(&self, word: &str) -> Vec<&str> {
+            let near = |known: &&&'static str| strsim::osa_distance(known, word) == 1;
+            self.0.iter().filter(near).copied().collect()
+        }
+    }
+
+    #[test]
+    fn fillers_are_in_order() {
+        assert!(FILLERS.is_sorted());
+    }
+
+    #[test]
+    fn a_query_is_read_into_groups() {
+        let known = Known(&["issue", "pullrequest", "label"]);
+        let check = |query: &str, expected: &[usize]| {
+            let groups = groups(query, &known);
+            let sizes: Vec<usize> = groups.iter().map(|group| group.terms.len()).collect();
+            assert_eq!(sizes, expected, "{query}");
+        };
+        check("the issue", &[1]);
+        check("issue issues ISSUE", &[1]);
+        check("isue", &[2]);
+        check("request pull request", &[1, 2, 1]);
+        check("what is it", &[1, 1, 1]);
+        check("", &[]);
+        check("!?", &[]);
+        assert!(groups(&"word1 ".repeat(10_000), &known).len() <= 2);
+        let many: String = (0..10_000).map(|n| format!("w{n} ")).collect();
+        assert_eq!(groups(&many, &known).len(), MAX_WORDS);
+    }
+}

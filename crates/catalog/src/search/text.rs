@@ -1,0 +1,216 @@
+//! From text to terms: words split where people and programs divide names, then
+//! brought to a common form.
+
+use std::hash::Hasher as _;
+
+use rustc_hash::FxHasher;
+
+/// Bytes of a word that count; the rest of a longer one is passed over.
+const MAX_WORD: usize = 48;
+
+/// A word in its common form, as a hash of it. A definition that brings two
+/// words to one hash gains no more than by having both words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Term(u64);
+
+impl Term {
+    /// The term of a word that is in lower case.
+    pub(super) fn of(word: &str) -> Self {
+        let mut hasher = FxHasher::default();
+        hasher.write(stem(word).as_bytes());
+        Self(hasher.finish())
+    }
+}
+
+/// The words of a text in lower case, at most `max` of them: split at what is no
+/// letter or digit and where case changes (`getHTTPUrl` has three). A word with
+/// digits in it stays whole (`s3`), and its longer runs of letters follow it
+/// (`base64`, `base`). Scripts without spaces come in pairs of characters.
+pub(super) fn words(text: &str, max: usize) -> Vec<String> {
+    let mut words = Vec::new();
+    for run in text.split(|c: char| !c.is_alphanumeric()) {
+        if words.len() >= max {
+            break;
+        }
+        if run.is_empty() {
+            continue;
+        }
+        if run.is_ascii() {
+            ascii_words(run, &mut words);
+        } else {
+            other_words(run, max, &mut words);
+        }
+    }
+    words.truncate(max);
+    words
+}
+
+fn ascii_words(run: &str, words: &mut Vec<String>) {
+    let bytes = run.as_bytes();
+    let mut start = 0;
+    for at in 1..=bytes.len() {
+        if at < bytes.len() && !is_boundary(bytes, at) {
+            continue;
+        }
+        let end = at.min(start + MAX_WORD);
+        let word = run.get(start..end).unwrap_or_default().to_ascii_lowercase();
+        start = at;
+        let letters = word.split(|c: char| c.is_ascii_digit());
+        let letters: Vec<String> = letters
+            .filter(|part| part.len() >= 3 && part.len() < word.len())
+            .map(str::to_owned)
+            .collect();
+        words.push(word);
+        words.extend(letters);
+    }
+}
+
+/// Whether case says that a word begins at `at`, which is neither end.
+fn is_boundary(bytes: &[u8], at: usize) -> bool {
+    let is = |at: usize, what: fn(&u8) -> bool| bytes.get(at).is_some_and(what);
+    let upper = u8::is_ascii_uppercase;
+    if !is(at, upper) {
+        return false;
+    }
+    // `listIssues`, and `HTTPServer`, where the last capital begins the next.
+    !is(at - 1, upper) || is(at + 1, u8::is_ascii_lowercase)
+}
+
+fn other_words(run: &str, max: usize, words: &mut Vec<String>) {
+    let mut word = String::new();
+    let mut before: Option<char> = None;
+    for c in run.chars() {
+        if words.len() >= max {
+            return;
+        }
+        if is_unspaced(c) {
+            end_word(&mut word, words);
+            if let Some(before) = before {
+                words.push(String::from_iter([before, c]));
+            }
+            before = Some(c);
+        } else {
+            before = None;
+            if word.len() < MAX_WORD {
+                word.extend(c.to_lowercase());
+            }
+        }
+    }
+    end_word(&mut word, words);
+}
+
+fn end_word(word: &mut String, words: &mut Vec<String>) {
+    if !word.is_empty() {
+        words.push(std::mem::take(word));
+    }
+}
+
+/// Whether a character is of a script that puts no spaces between words: kana
+/// and Han.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
+}
+
+/// What the forms of an English word have in common: `issues`, `creating`,
+/// `deletion` and what they are forms of. It errs towards leaving words apart.
+pub(super) fn stem(word: &str) -> &str {
+    if word.len() < 4 || !word.is_ascii() {
+        return word;
+    }
+    let word = singular(word);
+    let word = without_ending(word);
+    // `create` and `creat(ing)`, `reply` and `repli(es)`.
+    match word.strip_suffix(['e', 'y', 'i']) {
+        Some(shorter) if shorter.len() >= 3 => shorter,
+        _ => word,
+    }
+}
+
+fn singular(word: &str) -> &str {
+    for (ending, taken) in [("sses", 2), ("xes", 2), ("ches", 2), ("shes", 2), ("ies", 2)] {
+        if word.len() > ending.len() + 1 && word.ends_with(ending) {
+            return word.get(..word.len() - taken).unwrap_or(word);
+        }
+    }
+    let kept = ["ss", "us", "is"];
+    match word.strip_suffix('s') {
+        Some(shorter) if shorter.len() >= 3 && !kept.iter().any(|end| word.ends_with(end)) => {
+            shorter
+        }
+        _ => word,
+    }
+}
+
+fn without_ending(word: &str) -> &str {
+    // The least that is left of the word.
+    let endings = [("ment", 5), ("ing", 3), ("ed", 3), ("ion", 4)];
+    for (ending, least) in endings {
+        let Some(rest) = word.strip_suffix(ending) else {
+            continue;
+        };
+        let has_vowel = rest.contains(['a', 'e', 'i', 'o', 'u', 'y']);
+        let is_form = ending != "ion" || rest.ends_with(['t', 's']);
+        if rest.len() < least || !has_vowel || !is_form {
+            return word;
+        }
+        // `running`, but `calling`, `pressing`.
+        let doubled = rest.as_bytes().last_chunk::<2>();
+        return match doubled {
+            Some([a, b]) if a == b && !b"lsz".contains(b) && ending != "ment" => {
+                rest.get(..rest.len() - 1).unwrap_or(rest)
+            }
+            _ => rest,
+        };
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_texts_are_split_into_words() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(words(text, 100).join(" "), expected, "{text}");
+        };
+        check("list_pull_requests", "list pull requests");
+        check("getHTTPServerUrl", "get http server url");
+        check("notion.API-post-search", "notion api post search");
+        check("s3_getObject", "s3 get object");
+        check("decodeBase64", "decode base64 base");
+        check("K8s ec2", "k8s ec2");
+        check("Größe_ändern", "größe ändern");
+        check("列出仓库 issues", "列出 出仓 仓库 issues");
+        check("", "");
+        check("--- !!", "");
+        assert_eq!(words("a b c d", 2), ["a", "b"]);
+        let long = "x".repeat(1000);
+        assert_eq!(words(&long, 10).concat().len(), MAX_WORD);
+    }
+
+    #[test]
+    fn forms_of_a_word_are_one_term() {
+        let same = |forms: &str| {
+            let stems: Vec<&str> = forms.split(' ').map(stem).collect();
+            assert!(stems.windows(2).all(|pair| pair[0] == pair[1]), "{forms}: {stems:?}");
+        };
+        same("issue issues");
+        same("create creates creating created creation");
+        same("delete deleting deleted deletion");
+        same("repository repositories");
+        same("branch branches");
+        same("run runs running");
+        same("reply replies replied");
+        same("assign assignment assigned");
+        let apart = |a: &str, b: &str| assert_ne!(stem(a), stem(b));
+        apart("status", "state");
+        apart("comment", "come");
+        apart("string", "str");
+        apart("class", "clas");
+        apart("union", "unit");
+        for odd in ["", "s", "ing", "ssss", "eeee", "iyey", "größen"] {
+            stem(odd);
+        }
+    }
+}
