@@ -67,6 +67,11 @@ impl Live {
         Arc::clone(&self.known().catalog)
     }
 
+    /// The servers, in the order of the configuration.
+    pub(crate) fn servers(&self) -> Vec<ServerState> {
+        self.broker.servers().collect()
+    }
+
     /// What is wrong with servers, tools and schemas without stopping anything.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let known = self.known();

@@ -1,22 +1,45 @@
 //! Finding tools by what they do.
 
+mod index;
+
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use callgate_broker::{ServerState, Status};
+use callgate_catalog::Catalog;
+use callgate_catalog::search::{PatternFault, Ranked, SearchIndex};
+use serde::Serialize;
 
 use crate::Gate;
 use crate::live::Live;
+use index::Indexes;
+
+/// The most hits, whatever a request says.
+const MAX_LIMIT: usize = 200;
+/// Bytes of words that are read.
+const MAX_WORDS_BYTES: usize = 2_000;
+/// How long a regular expression is looked for.
+const PATTERN_TIME: Duration = Duration::from_millis(500);
+/// How alike the name of a server must be to be suggested.
+const MIN_LIKENESS: f64 = 0.6;
+/// Bytes of a server's name that an error repeats.
+const MAX_QUOTED: usize = 80;
 
 /// What to look for. Begins with the defaults.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 #[must_use]
 pub struct SearchRequest {
-    /// Words, or what [`SearchBy`] says.
+    /// Words, or what [`SearchBy`] says; of words, the first 2,000 bytes count.
+    /// Nothing at all finds every tool, in the order of the configuration.
     pub query: String,
     /// How it is looked for. Default: [`SearchBy::Auto`].
     pub by: SearchBy,
     /// Only tools of this server, by its name in the configuration. Default: all.
     pub server: Option<String>,
-    /// The most hits. Default: 10.
+    /// Only tools of these servers, and no word of others. Default: all.
+    pub among: Option<Vec<String>>,
+    /// The most hits; over 200 is 200. Default: 10.
     pub limit: usize,
 }
 
@@ -29,12 +52,14 @@ pub enum SearchBy {
     Auto,
     /// By the words of names, titles, descriptions, parameters and keywords.
     Words,
-    /// By a regular expression over the same texts.
+    /// By a regular expression over names, titles and descriptions, whatever
+    /// their case.
     Regex,
 }
 
 /// A tool that was found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Hit {
     /// The name of its function in a script.
@@ -51,7 +76,7 @@ pub struct Hit {
 pub struct Found {
     /// The tools, at most as many as were asked for.
     pub hits: Vec<Hit>,
-    /// How many tools were looked through.
+    /// How many tools there were to look through.
     pub searched: usize,
     /// What whoever asked should know, such as that a way of searching was not
     /// to be had; sentences.
@@ -63,8 +88,13 @@ pub struct Found {
 #[non_exhaustive]
 pub enum SearchError {
     /// No server has this name.
-    #[error("no server is named {0:?}")]
-    UnknownServer(String),
+    #[error("no server is named {name:?}{}", did_you_mean(near.as_deref()))]
+    UnknownServer {
+        /// The name; its beginning, if it is long.
+        name: String,
+        /// The nearest that is one.
+        near: Option<String>,
+    },
     /// The query is no regular expression.
     #[error("the query is no regular expression: {0}")]
     Regex(String),
@@ -77,8 +107,15 @@ impl SearchRequest {
             query: query.into(),
             by: SearchBy::default(),
             server: None,
+            among: None,
             limit: 10,
         }
+    }
+
+    fn is_of(&self, server: &str) -> bool {
+        let is_one = |among: &Vec<String>| among.iter().any(|one| one == server);
+        self.server.as_deref().is_none_or(|only| only == server)
+            && self.among.as_ref().is_none_or(is_one)
     }
 }
 
@@ -98,34 +135,142 @@ impl Gate {
 /// tools, too.
 pub(crate) struct Searcher {
     live: Arc<Live>,
+    indexes: Arc<Indexes>,
 }
 
 impl Searcher {
     pub(crate) fn new(live: Arc<Live>) -> Self {
-        Self { live }
+        Self {
+            live,
+            indexes: Arc::default(),
+        }
     }
 
     /// As [`Gate::search`].
     pub(crate) async fn search(&self, request: &SearchRequest) -> Result<Found, SearchError> {
         let catalog = self.live.fresh().await;
-        let query = request.query.to_lowercase();
-        let in_scope = |server: &str| request.server.as_deref().is_none_or(|only| only == server);
-        let scope = catalog
-            .tools()
-            .iter()
-            .filter(|tool| in_scope(&tool.definition.server));
-        let found = scope
-            .clone()
-            .filter(|tool| tool.function.to_lowercase().contains(&query));
-        let hits = found.take(request.limit).map(|tool| Hit {
-            function: tool.function.clone(),
-            server: tool.definition.server.clone(),
-            score: 1.0,
-        });
-        Ok(Found {
-            hits: hits.collect(),
-            searched: scope.count(),
-            notes: Vec::new(),
-        })
+        let servers = self.live.servers();
+        known_server(request, &servers)?;
+        let limit = request.limit.min(MAX_LIMIT);
+        let mut found = Found {
+            notes: missing(request, &servers, &catalog),
+            ..Found::default()
+        };
+        let in_scope = catalog.tools().iter();
+        let in_scope = in_scope.filter(|tool| request.is_of(&tool.definition.server));
+        found.searched = in_scope.clone().count();
+        if request.query.trim().is_empty() {
+            let hits = in_scope.take(limit).map(|tool| Hit {
+                function: tool.function.clone(),
+                server: tool.definition.server.clone(),
+                score: 0.0,
+            });
+            found.hits = hits.collect();
+            return Ok(found);
+        }
+        let index = self.indexes.of(catalog).await;
+        // Each way of searching is a ranking; `callgate_catalog::search::fuse`
+        // makes one of several.
+        match request.by {
+            SearchBy::Auto | SearchBy::Words => {
+                if request.query.len() > MAX_WORDS_BYTES {
+                    let note = format!("only the first {MAX_WORDS_BYTES} bytes of the query count");
+                    found.notes.push(note);
+                }
+                found.hits = hits(&index.by_words(&request.query, |one| request.is_of(one), limit));
+            }
+            SearchBy::Regex => by_pattern(index, request, limit, &mut found).await?,
+        }
+        Ok(found)
     }
+}
+
+/// Whatever its author thought of, it does not hold up the others' thread.
+async fn by_pattern(
+    index: Arc<SearchIndex>,
+    request: &SearchRequest,
+    limit: usize,
+    found: &mut Found,
+) -> Result<(), SearchError> {
+    let request = request.clone();
+    let matching = tokio::task::spawn_blocking(move || {
+        let until = Instant::now() + PATTERN_TIME;
+        let go_on = || Instant::now() < until;
+        let is_of = |server: &str| request.is_of(server);
+        let matched = index.by_pattern(&request.query, is_of, limit, go_on)?;
+        Ok((hits(&matched.ranked), matched.is_complete))
+    });
+    let matched: Result<_, PatternFault> = match matching.await {
+        Ok(matched) => matched,
+        // `by_pattern` does not panic, so the runtime is shutting down.
+        Err(_) => std::future::pending().await,
+    };
+    let (hits, is_complete) = matched.map_err(|fault| SearchError::Regex(fault.to_string()))?;
+    found.hits = hits;
+    if !is_complete {
+        let note = "the expression takes long, so not all tools were looked at; use a simpler one";
+        found.notes.push(note.to_owned());
+    }
+    Ok(())
+}
+
+fn hits(ranked: &[Ranked<'_>]) -> Vec<Hit> {
+    let hit = |ranked: &Ranked<'_>| Hit {
+        function: ranked.function.to_owned(),
+        server: ranked.server.to_owned(),
+        score: ranked.score,
+    };
+    ranked.iter().map(hit).collect()
+}
+
+/// An error if the request asks for a server that there is not.
+fn known_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), SearchError> {
+    let Some(asked) = &request.server else {
+        return Ok(());
+    };
+    let visible = |name: &&str| {
+        let is_one = |among: &Vec<String>| among.iter().any(|one| one == name);
+        request.among.as_ref().is_none_or(is_one)
+    };
+    let names = servers.iter().map(|server| server.name.as_str());
+    let names: Vec<&str> = names.filter(visible).collect();
+    if names.contains(&asked.as_str()) {
+        return Ok(());
+    }
+    let name: String = asked.chars().take(MAX_QUOTED).collect();
+    let alike = |known: &str| {
+        strsim::normalized_damerau_levenshtein(&name.to_lowercase(), &known.to_lowercase())
+    };
+    let near = names.into_iter().map(|known| (alike(known), known));
+    let near = near.filter(|(likeness, _)| *likeness >= MIN_LIKENESS);
+    // Of equals, the first by name.
+    let near = near.max_by(|(a, first), (b, second)| a.total_cmp(b).then(second.cmp(first)));
+    Err(SearchError::UnknownServer {
+        near: near.map(|(_, known)| known.to_owned()),
+        name,
+    })
+}
+
+/// Of the servers that were to be looked through, those whose tools cannot be
+/// among those found, each in a sentence.
+fn missing(request: &SearchRequest, servers: &[ServerState], catalog: &Catalog) -> Vec<String> {
+    let is_listed = |name: &str| {
+        let mut tools = catalog.tools().iter();
+        tools.any(|tool| tool.definition.server == name)
+    };
+    let missing = servers.iter().filter_map(|server| match &server.status {
+        Status::Failed(error) if request.is_of(&server.name) && !is_listed(&server.name) => {
+            let name = &server.name;
+            Some(format!(
+                "the tools of server {name:?} are not among these: {error}"
+            ))
+        }
+        _ => None,
+    });
+    missing.collect()
+}
+
+fn did_you_mean(near: Option<&str>) -> String {
+    near.map(|near| format!("; did you mean {near:?}?"))
+        .unwrap_or_default()
 }

@@ -31,14 +31,14 @@ const NAME_BONUS: f32 = 6.0;
 const COVERAGE: f32 = 0.5;
 
 /// A tool as it is put into an index.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Entry<'a> {
     /// The name of its function in a script.
     pub function: &'a str,
     /// The tool as its server lists it.
     pub definition: &'a Arc<ToolDefinition>,
     /// Words it is to be found by besides its own.
-    pub keywords: &'a [String],
+    pub keywords: Vec<&'a str>,
     /// What its server is for.
     pub about: Option<&'a str>,
 }
@@ -83,10 +83,7 @@ impl SearchIndex {
 
     /// As [`SearchIndex::build`], without reading again those tools that are as
     /// they were `before`: the same definition, not an equal one.
-    pub fn build_after<'a>(
-        before: &Self,
-        entries: impl IntoIterator<Item = Entry<'a>>,
-    ) -> Self {
+    pub fn build_after<'a>(before: &Self, entries: impl IntoIterator<Item = Entry<'a>>) -> Self {
         let known = before.documents.iter();
         let known: FxHashMap<_, _> = known
             .map(|document| (Arc::as_ptr(&document.definition), document))

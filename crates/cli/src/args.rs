@@ -73,6 +73,12 @@ pub enum Command {
     /// List the tools, grouped by server
     Tools(ToolsArgs),
 
+    /// Find tools by what they do, the best first
+    #[command(
+        after_help = "Examples:\n  callgate search 'close a pull request'\n  callgate search createIsue --detail signature\n  callgate search '^git_.*(log|diff)' --by regex\n\nExit codes: 0 found, 1 nothing found, 2 usage or configuration error"
+    )]
+    Search(crate::search::SearchArgs),
+
     /// Call one tool and print its result as JSON
     #[command(
         after_help = "Example:\n  callgate call fs_read_file '{\"path\": \"README.md\"}'\n  callgate call fs_write_file - < arguments.json\n\nExit codes: 0 a result, 1 the call failed, 2 usage or configuration error,\n3 denied, 5 the server did not start, 130 interrupted"

@@ -26,6 +26,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
         Command::Check(args) => check(config, args).await,
         Command::Types(args) => types(config, args).await,
         Command::Tools(args) => tools(config, args).await,
+        Command::Search(args) => crate::search::execute(config, args).await,
         Command::Call(args) => call(config, args).await,
         Command::Serve(args) => serve(config, args).await,
         Command::Export(args) => crate::export::execute(config, args).await,

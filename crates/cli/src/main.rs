@@ -11,6 +11,7 @@ mod export;
 mod grants;
 mod print;
 mod progress;
+mod search;
 mod serve_http;
 mod session;
 mod terminal;

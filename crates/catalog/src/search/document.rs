@@ -37,7 +37,12 @@ const SERVER: Field = field(1.5, 1.0, 0.0, 8);
 const ABOUT_SERVER: Field = field(0.3, 15.0, 0.75, 48);
 
 const fn field(weight: f32, usual: f32, by_length: f32, max: usize) -> Field {
-    Field { weight, usual, by_length, max }
+    Field {
+        weight,
+        usual,
+        by_length,
+        max,
+    }
 }
 
 /// How soon a word that comes again adds little.
@@ -59,7 +64,7 @@ pub(super) struct Document {
     pub(super) function: Box<str>,
     pub(super) definition: Arc<ToolDefinition>,
     /// What the entry said besides.
-    keywords: Box<[String]>,
+    keywords: Box<[Box<str>]>,
     about: Option<Box<str>>,
     /// Each term once, in order, with what it counts: from 0 to 1.
     pub(super) terms: Box<[(Term, f32)]>,
@@ -104,7 +109,7 @@ impl Document {
         Self {
             function: entry.function.into(),
             definition: Arc::clone(definition),
-            keywords: entry.keywords.into(),
+            keywords: entry.keywords.iter().map(|word| (*word).into()).collect(),
             about: entry.about.map(Into::into),
             terms: terms.summed(),
             spelled: spelled.into_boxed_slice(),
@@ -115,14 +120,18 @@ impl Document {
     pub(super) fn is_of(&self, entry: &Entry<'_>) -> bool {
         Arc::ptr_eq(&self.definition, entry.definition)
             && *self.function == *entry.function
-            && *self.keywords == *entry.keywords
+            && self
+                .keywords
+                .iter()
+                .map(|word| &**word)
+                .eq(entry.keywords.iter().copied())
             && self.about.as_deref() == entry.about
     }
 
     /// Bytes it takes besides the definition, which the catalog has anyway.
     pub(super) fn bytes(&self) -> usize {
         let spelled: usize = self.spelled.iter().map(|word| word.len()).sum();
-        let keywords: usize = self.keywords.iter().map(String::len).sum();
+        let keywords: usize = self.keywords.iter().map(|word| word.len()).sum();
         size_of::<Self>()
             + size_of_val(&*self.terms)
             + size_of_val(&*self.spelled)

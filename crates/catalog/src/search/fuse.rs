@@ -16,7 +16,10 @@ pub fn fuse<'a>(rankings: &[Vec<Ranked<'a>>], limit: usize) -> Vec<Ranked<'a>> {
         for (place, ranked) in ranking.iter().enumerate() {
             let score = 1.0 / (EVENNESS + place as f64 + 1.0);
             let known = fused.entry(ranked.function);
-            let known = known.or_insert(Ranked { score: 0.0, ..*ranked });
+            let known = known.or_insert(Ranked {
+                score: 0.0,
+                ..*ranked
+            });
             known.score += score;
         }
     }
@@ -33,11 +36,18 @@ mod tests {
     #[test]
     fn what_several_rankings_have_comes_first() {
         let ranking = |functions: &[&'static str]| -> Vec<Ranked<'static>> {
-            let ranked = |function: &&'static str| Ranked { function, server: "s", score: 1.0 };
+            let ranked = |function: &&'static str| Ranked {
+                function,
+                server: "s",
+                score: 1.0,
+            };
             functions.iter().map(ranked).collect()
         };
         let check = |rankings: &[&[&'static str]], expected: &[&str]| {
-            let rankings: Vec<_> = rankings.iter().map(|functions| ranking(functions)).collect();
+            let rankings: Vec<_> = rankings
+                .iter()
+                .map(|functions| ranking(functions))
+                .collect();
             let fused = fuse(&rankings, 3);
             let fused: Vec<&str> = fused.iter().map(|ranked| ranked.function).collect();
             assert_eq!(fused, expected);

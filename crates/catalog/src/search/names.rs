@@ -39,7 +39,11 @@ impl Names {
             .map(|(function, own)| {
                 let function = plain(function);
                 let own = plain(own);
-                let bare = if function.ends_with(&own) { own.len() } else { 0 };
+                let bare = if function.ends_with(&own) {
+                    own.len()
+                } else {
+                    0
+                };
                 (function.into_boxed_str(), bare as u32)
             })
             .collect();
@@ -68,7 +72,11 @@ impl Names {
                 }
             }
         }
-        Self { plain, begins, holders }
+        Self {
+            plain,
+            begins,
+            holders,
+        }
     }
 
     /// The names like the one asked for, with or without their server, and how
@@ -129,10 +137,7 @@ impl Names {
 
     pub(super) fn bytes(&self) -> usize {
         let names: usize = self.plain.iter().map(|(name, _)| name.len()).sum();
-        size_of_val(&*self.plain)
-            + names
-            + size_of_val(&*self.begins)
-            + size_of_val(&*self.holders)
+        size_of_val(&*self.plain) + names + size_of_val(&*self.begins) + size_of_val(&*self.holders)
     }
 }
 
@@ -153,7 +158,11 @@ fn trigrams(plain: &str) -> Vec<usize> {
     let mut numbers: Vec<usize> = plain
         .as_bytes()
         .windows(3)
-        .map(|three| three.iter().fold(0, |sum, byte| sum * LETTERS + number(byte)))
+        .map(|three| {
+            three
+                .iter()
+                .fold(0, |sum, byte| sum * LETTERS + number(byte))
+        })
         .collect();
     numbers.sort_unstable();
     numbers.dedup();

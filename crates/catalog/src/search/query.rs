@@ -35,7 +35,11 @@ pub(super) trait Vocabulary {
 /// The groups of a query, none twice.
 pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
     let all = words(beginning(query, MAX_QUERY), MAX_WORDS * 2);
-    let telling: Vec<String> = all.iter().filter(|word| !is_filler(word)).cloned().collect();
+    let telling: Vec<String> = all
+        .iter()
+        .filter(|word| !is_filler(word))
+        .cloned()
+        .collect();
     // Whoever asks for "it" alone means it.
     let mut words = if telling.is_empty() { all } else { telling };
     words.truncate(MAX_WORDS);
@@ -48,7 +52,9 @@ pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
     }
     for pair in joined(&words) {
         let term = Term::of(&pair);
-        let is_new = groups.iter().all(|group| !group.terms.contains(&(term, PHRASE)));
+        let is_new = groups
+            .iter()
+            .all(|group| !group.terms.contains(&(term, PHRASE)));
         if vocabulary.has(term) && is_new {
             groups.push(Group {
                 terms: vec![(term, PHRASE)],
@@ -62,7 +68,10 @@ pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
 fn group_of(word: &str, vocabulary: &impl Vocabulary) -> Group {
     let own = Term::of(word);
     let mut terms = vec![(own, 1.0)];
-    for synonym in SYNONYMS.iter().filter(|same| same.split(' ').any(|other| Term::of(other) == own)) {
+    for synonym in SYNONYMS
+        .iter()
+        .filter(|same| same.split(' ').any(|other| Term::of(other) == own))
+    {
         let others = synonym.split(' ').map(Term::of).filter(|term| *term != own);
         terms.extend(others.map(|term| (term, SYNONYM)));
     }
@@ -70,7 +79,10 @@ fn group_of(word: &str, vocabulary: &impl Vocabulary) -> Group {
         let near = vocabulary.near(word);
         terms.extend(near.into_iter().map(|word| (Term::of(word), MEANT)));
     }
-    Group { terms, is_word: true }
+    Group {
+        terms,
+        is_word: true,
+    }
 }
 
 /// Words that say nothing about a tool.

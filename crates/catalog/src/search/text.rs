@@ -127,7 +127,13 @@ pub(super) fn stem(word: &str) -> &str {
 }
 
 fn singular(word: &str) -> &str {
-    for (ending, taken) in [("sses", 2), ("xes", 2), ("ches", 2), ("shes", 2), ("ies", 2)] {
+    for (ending, taken) in [
+        ("sses", 2),
+        ("xes", 2),
+        ("ches", 2),
+        ("shes", 2),
+        ("ies", 2),
+    ] {
         if word.len() > ending.len() + 1 && word.ends_with(ending) {
             return word.get(..word.len() - taken).unwrap_or(word);
         }
@@ -193,7 +199,10 @@ mod tests {
     fn forms_of_a_word_are_one_term() {
         let same = |forms: &str| {
             let stems: Vec<&str> = forms.split(' ').map(stem).collect();
-            assert!(stems.windows(2).all(|pair| pair[0] == pair[1]), "{forms}: {stems:?}");
+            assert!(
+                stems.windows(2).all(|pair| pair[0] == pair[1]),
+                "{forms}: {stems:?}"
+            );
         };
         same("issue issues");
         same("create creates creating created creation");

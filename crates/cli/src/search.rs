@@ -1,0 +1,118 @@
+//! `callgate search`: tools by what they do.
+
+use std::path::Path;
+
+use callgate::{Detail, Found, Gate, Hit, SearchBy, SearchRequest};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::progress::Progress;
+use crate::session::Setting;
+use crate::{print, session};
+
+/// Flags of `search`.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    /// What the tool is to do, in words; a part of its name; or, with --by regex,
+    /// a regular expression
+    pub query: String,
+
+    /// How to look for it [default: the best way that is configured]
+    #[arg(long, value_name = "WAY")]
+    pub by: Option<Way>,
+
+    /// Only tools of this server
+    #[arg(long, value_name = "SERVER")]
+    pub server: Option<String>,
+
+    /// The most tools to print
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub limit: usize,
+
+    /// How much of each tool: name, summary (name and first line), signature
+    /// (declarations without comments) or full
+    #[arg(long, value_name = "LEVEL", default_value_t = Detail::Summary)]
+    pub detail: Detail,
+
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How to look for tools.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Way {
+    /// By the words of names, descriptions, parameters and keywords
+    Words,
+    /// By a regular expression over names, titles and descriptions
+    Regex,
+}
+
+/// Prints the tools, the best first; 1 if there are none.
+pub async fn execute(config: Option<&Path>, args: SearchArgs) -> anyhow::Result<u8> {
+    let config = session::required_configuration(config)?;
+    let cancel = session::cancel_on_signal()?;
+    let Some(gate) =
+        session::connect(Some(&config), Setting::default(), &Progress::new(), &cancel).await?
+    else {
+        return Ok(session::INTERRUPTED);
+    };
+    session::tell_problems(&gate);
+    let mut request = SearchRequest::new(args.query.as_str());
+    request.by = match args.by {
+        None => SearchBy::Auto,
+        Some(Way::Words) => SearchBy::Words,
+        Some(Way::Regex) => SearchBy::Regex,
+    };
+    request.server.clone_from(&args.server);
+    request.limit = args.limit;
+    let searched = gate.search(&request).await;
+    let code = match searched {
+        Ok(found) => print_found(&gate, &found, &args),
+        Err(error) => {
+            print::error(&error.to_string());
+            Ok(crate::USAGE)
+        }
+    };
+    gate.shutdown().await;
+    code
+}
+
+fn print_found(gate: &Gate, found: &Found, args: &SearchArgs) -> anyhow::Result<u8> {
+    if args.json {
+        let hits = found.hits.iter().map(|hit| as_json(gate, hit, args.detail));
+        let printed = json!({
+            "hits": hits.collect::<Vec<Value>>(),
+            "searched": found.searched,
+            "notes": found.notes,
+        });
+        print::out(&format!("{}\n", serde_json::to_string_pretty(&printed)?))?;
+    } else {
+        for note in &found.notes {
+            print::err(&format!("note: {note}\n"));
+        }
+        let texts = found.hits.iter().map(|hit| text(gate, hit, args.detail));
+        print::out(&texts.collect::<String>())?;
+    }
+    if !found.hits.is_empty() {
+        return Ok(0);
+    }
+    let searched = found.searched;
+    print::err(&format!("none of {searched} tools fits\n"));
+    Ok(1)
+}
+
+fn as_json(gate: &Gate, hit: &Hit, detail: Detail) -> Value {
+    let mut printed = json!({
+        "function": hit.function, "server": hit.server, "score": hit.score,
+    });
+    if detail != Detail::Name {
+        printed["text"] = json!(text(gate, hit, detail));
+    }
+    printed
+}
+
+/// What there is to say of one tool, in whole lines.
+fn text(gate: &Gate, hit: &Hit, detail: Detail) -> String {
+    gate.declarations(detail, |function| function == hit.function)
+}
