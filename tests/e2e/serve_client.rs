@@ -187,26 +187,31 @@ impl Session {
 
     /// The ends of the workers there are.
     pub fn workers(&self) -> Vec<AsyncFd<OwnedFd>> {
-        let children = format!("/proc/{0}/task", self.pid);
-        let tasks = std::fs::read_dir(children).expect("it runs").flatten();
-        let pids: Vec<String> = tasks
-            .flat_map(|task| {
-                let children = std::fs::read_to_string(task.path().join("children"));
-                let children = children.unwrap_or_default();
-                children
-                    .split_whitespace()
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>()
-            })
-            .filter(|pid| {
-                let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-                line.starts_with(b"callgate-worker\0")
-            })
-            .collect();
-        pids.iter()
-            .filter_map(|pid| end_of(pid.parse().ok()?))
-            .collect()
+        workers_of(self.pid)
     }
+}
+
+/// The ends of the workers that this process has.
+pub fn workers_of(pid: u32) -> Vec<AsyncFd<OwnedFd>> {
+    let children = format!("/proc/{pid}/task");
+    let tasks = std::fs::read_dir(children).expect("it runs").flatten();
+    let pids: Vec<String> = tasks
+        .flat_map(|task| {
+            let children = std::fs::read_to_string(task.path().join("children"));
+            let children = children.unwrap_or_default();
+            children
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .filter(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.starts_with(b"callgate-worker\0")
+        })
+        .collect();
+    pids.iter()
+        .filter_map(|pid| end_of(pid.parse().ok()?))
+        .collect()
 }
 
 pub fn request(code: &str) -> CallToolRequestParams {

@@ -73,6 +73,11 @@ impl FromStr for Visibility {
 pub struct UnknownVisibility(String);
 
 impl ToolSettings {
+    /// Sets what these set, too.
+    pub fn add(&mut self, more: &Self) {
+        self.entries.extend(more.entries.iter().cloned());
+    }
+
     /// Sets something for the tools of a pattern.
     pub fn set(&mut self, pattern: Pattern, setting: ToolSetting) {
         self.entries.push((pattern, setting));

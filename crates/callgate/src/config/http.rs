@@ -26,6 +26,7 @@ const HTTP: Keys = Keys {
         "oauth",
         "maxBody",
         "rate",
+        "requestTime",
         "connections",
         "requests",
         "sessions",
@@ -73,6 +74,9 @@ pub struct HttpConfig {
     pub oauth: Option<ResourceConfig>,
     /// `maxBody`: the largest body of a request, in bytes. Default: 4 MiB.
     pub max_body: u64,
+    /// `requestTime`: how long a request's head, and then its body, may take to
+    /// come, and a connection may wait for a request. Default: 30 s.
+    pub request_time: Duration,
     /// `rate`: how many requests one identity may send.
     pub rate: RateConfig,
     /// `connections`: how many there may be at a time. Default: 1024. Further
@@ -103,6 +107,7 @@ impl Default for HttpConfig {
             bearer: Vec::new(),
             oauth: None,
             max_body: 4 << 20,
+            request_time: Duration::from_secs(30),
             rate: RateConfig::default(),
             connections: 1024,
             requests: 256,
@@ -175,6 +180,10 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, of: &str)
             "maxBody" => set(
                 &mut http.max_body,
                 reader.parsed(property, what, parse_bytes),
+            ),
+            "requestTime" => set(
+                &mut http.request_time,
+                reader.parsed(property, what, parse_duration),
             ),
             "rate" => rate(reader, property, what, &mut http.rate),
             "connections" => set(&mut http.connections, count(reader, property, what)),

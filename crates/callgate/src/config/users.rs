@@ -12,7 +12,8 @@ use super::error::ConfigErrorKind;
 use super::keys::Keys;
 use super::reader::Reader;
 use super::units::parse_duration;
-use super::{Config, permissions};
+use super::{Config, permissions, tools};
+use crate::tool_settings::ToolSettings;
 
 /// Keys of `users`.
 const USERS: Keys = Keys {
@@ -24,7 +25,7 @@ const USERS: Keys = Keys {
 
 /// Keys of a role.
 const ROLE: Keys = Keys {
-    ours: &["servers", "permissions"],
+    ours: &["servers", "permissions", "tools"],
     others: &[],
 };
 
@@ -77,6 +78,9 @@ pub struct Role {
     /// `permissions`: rules besides those of the file. One that denies wins over
     /// every role's that allows.
     pub permissions: Rules,
+    /// `tools`: settings besides those of the file. What one of them hides is
+    /// hidden, whatever another says.
+    pub tools: ToolSettings,
 }
 
 impl Config {
@@ -108,6 +112,7 @@ impl Config {
                 for rule in role.permissions.iter() {
                     config.permissions.push(rule.clone());
                 }
+                config.tools.add(&role.tools);
             }
         }
         for server in &mut config.servers {
@@ -210,7 +215,8 @@ fn roles(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> BTre
                     let servers = reader.strings(property, &what).into_iter();
                     role.servers = servers.map(|(text, _)| text.to_owned()).collect();
                 }
-                _ => permissions::read(reader, property, &mut role.permissions),
+                "permissions" => permissions::read(reader, property, &mut role.permissions),
+                _ => tools::read(reader, property, &mut role.tools),
             }
         }
         roles.insert(name.to_owned(), role);

@@ -7,14 +7,12 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use futures::StreamExt as _;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::refusal::Refusal;
 
-/// How long a body may take to come.
-const BODY_TIME: Duration = Duration::from_secs(30);
 /// How deep objects and arrays may be in one another.
 const MAX_DEPTH: usize = 100;
 
@@ -26,8 +24,13 @@ pub(crate) struct Envelope {
     pub(crate) method: Option<String>,
 }
 
-/// Reads a body of so many bytes at most.
-pub(crate) async fn read(headers: &HeaderMap, body: Body, max: u64) -> Result<Bytes, Refusal> {
+/// Reads a body of so many bytes at most, that may take so long to come.
+pub(crate) async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    max: u64,
+    time: Duration,
+) -> Result<Bytes, Refusal> {
     let max = usize::try_from(max).unwrap_or(usize::MAX);
     let too_large = || {
         Refusal::new(
@@ -56,12 +59,12 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, max: u64) -> Result<By
         }
         Ok(())
     };
-    match tokio::time::timeout(BODY_TIME, collect).await {
+    match tokio::time::timeout(time, collect).await {
         Ok(collected) => collected?,
         Err(_) => {
             return Err(Refusal::new(
                 StatusCode::REQUEST_TIMEOUT,
-                format!("the body did not come within {} s", BODY_TIME.as_secs()),
+                format!("the body did not come within {} s", time.as_secs_f32()),
             ));
         }
     }
@@ -74,7 +77,7 @@ pub(crate) fn envelope(bytes: &[u8]) -> Result<Envelope, Refusal> {
     struct Message<'a> {
         #[serde(borrow)]
         jsonrpc: Option<Cow<'a, str>>,
-        #[serde(borrow, default)]
+        #[serde(borrow, default, deserialize_with = "present")]
         id: Option<&'a RawValue>,
         #[serde(borrow)]
         method: Option<Cow<'a, str>>,
@@ -136,6 +139,11 @@ pub(crate) fn envelope(bytes: &[u8]) -> Result<Envelope, Refusal> {
         id,
         method: message.method.map(Cow::into_owned),
     })
+}
+
+/// A member that is there, be it null.
+fn present<'de, D: Deserializer<'de>>(member: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(member).map(Some)
 }
 
 /// Whether brackets are too deep in one another; a text that is no JSON may be
@@ -253,7 +261,7 @@ mod tests {
     #[tokio::test]
     async fn sizes() {
         let headers = HeaderMap::new();
-        let read = |bytes: usize| read(&headers, Body::from(vec![b'x'; bytes]), 10);
+        let read = |bytes: usize| read(&headers, Body::from(vec![b'x'; bytes]), 10, Duration::MAX);
         assert_eq!(read(10).await.expect("it fits").len(), 10);
         let refused = read(11).await.expect_err("it does not");
         assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);

@@ -1,5 +1,6 @@
 //! `/mcp`: MCP's streamable HTTP, of both eras.
 
+use std::str::FromStr as _;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -9,6 +10,7 @@ use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
+use callgate::config::ToolMode;
 use serde_json::Value;
 
 use super::body::{self, Envelope};
@@ -45,7 +47,13 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
     let body = match parts.method {
         Method::POST => {
             json_wanted(&parts.headers)?;
-            let bytes = body::read(&parts.headers, body, door.config.max_body).await?;
+            let bytes = body::read(
+                &parts.headers,
+                body,
+                door.config.max_body,
+                door.config.request_time,
+            )
+            .await?;
             let envelope = body::envelope(&bytes)?;
             id = envelope.id.clone().unwrap_or_default();
             fitting(user, &envelope, session).map_err(|refused| refused.to(id.clone()))?;
@@ -88,9 +96,7 @@ fn known_mode(parts: &Parts) -> Result<(), Refusal> {
     }
     words.extend(query);
     for word in words {
-        if !["code", "discovery", "native"].contains(&word.as_str()) {
-            return Err(Refusal::bad("no such mode"));
-        }
+        ToolMode::from_str(&word).map_err(|unknown| Refusal::bad(unknown.to_string()))?;
     }
     Ok(())
 }

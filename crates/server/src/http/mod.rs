@@ -45,9 +45,6 @@ use users::Users;
 
 use crate::options::ServeOptions;
 
-/// How long the head of a request may take to come, and a connection may wait
-/// for one.
-const HEAD_TIME: Duration = Duration::from_secs(30);
 /// The largest head of a request, in bytes; over it: status 431.
 const MAX_HEAD: usize = 64 << 10;
 /// The most headers of a request.
@@ -174,7 +171,10 @@ async fn accept(
                 return;
             };
             match listener.accept().await {
-                Ok((stream, peer)) => serve(stream, peer, &router, connections, place),
+                Ok((stream, peer)) => {
+                    let time = door.config.request_time;
+                    serve(stream, peer, &router, time, connections, place);
+                }
                 // Such as no file descriptors being left: some may be soon.
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -193,6 +193,7 @@ fn serve(
     stream: TcpStream,
     peer: SocketAddr,
     router: &Router,
+    head_time: Duration,
     connections: &GracefulShutdown,
     place: OwnedSemaphorePermit,
 ) {
@@ -205,7 +206,7 @@ fn serve(
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
+        .header_read_timeout(head_time)
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_HEAD);
     let connection = builder

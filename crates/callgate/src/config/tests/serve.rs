@@ -81,6 +81,7 @@ fn all_of_http() {
                     },
                 ),
                 max_body: 1048576,
+                request_time: 30s,
                 rate: RateConfig {
                     per_second: 5,
                     burst: 10,
@@ -97,30 +98,31 @@ fn all_of_http() {
     check_serve(
         r#"{ "http": { "bearer": "${TOKEN}" } }"#,
         expect![[r#"
-        HttpConfig {
-            address: None,
-            allowed_hosts: [],
-            allowed_origins: [],
-            bearer: [
-                (
-                    "default",
-                    the configuration,
-                ),
-            ],
-            oauth: None,
-            max_body: 4194304,
-            rate: RateConfig {
-                per_second: 200,
-                burst: 400,
-            },
-            connections: 1024,
-            requests: 256,
-            sessions: 1024,
-            sessions_per_user: 128,
-            session_idle: 1800s,
-            shutdown_time: 10s,
-        }
-    "#]],
+            HttpConfig {
+                address: None,
+                allowed_hosts: [],
+                allowed_origins: [],
+                bearer: [
+                    (
+                        "default",
+                        the configuration,
+                    ),
+                ],
+                oauth: None,
+                max_body: 4194304,
+                request_time: 30s,
+                rate: RateConfig {
+                    per_second: 200,
+                    burst: 400,
+                },
+                connections: 1024,
+                requests: 256,
+                sessions: 1024,
+                sessions_per_user: 128,
+                session_idle: 1800s,
+                shutdown_time: 10s,
+            }
+        "#]],
     );
     check_serve(
         r#"{ "http": { "bearer": { "keyring": { "service": "s", "account": "a" } } } }"#,
@@ -137,6 +139,7 @@ fn all_of_http() {
                 ],
                 oauth: None,
                 max_body: 4194304,
+                request_time: 30s,
                 rate: RateConfig {
                     per_second: 200,
                     burst: 400,
@@ -229,6 +232,9 @@ fn roles() {
                                 "*",
                             ],
                             permissions: [],
+                            tools: ToolSettings {
+                                entries: [],
+                            },
                         },
                         "analyst": Role {
                             servers: [
@@ -255,6 +261,9 @@ fn roles() {
                                     written_in: "permissions.allow",
                                 },
                             ],
+                            tools: ToolSettings {
+                                entries: [],
+                            },
                         },
                     },
                 ),
@@ -302,7 +311,8 @@ fn check_user(roles: &[&str], expected: Expect) {
             "ledger": { "path": "calls.jsonl" },
             "serve": { "users": { "roles": {
                 "analyst": { "servers": ["crm"], "permissions": { "allow": ["crm_*"] } },
-                "writer": { "servers": ["wiki"], "permissions": { "ask": ["wiki_*"] } },
+                "writer": { "servers": ["wiki"], "permissions": { "ask": ["wiki_*"] },
+                    "tools": { "wiki_purge": { "visibility": "hidden" } } },
                 "nothing": {}
             } } }
         }"#,
@@ -324,6 +334,10 @@ fn check_user(roles: &[&str], expected: Expect) {
             for rule in config.permissions.iter() {
                 writeln!(out, "{:?} {rule}", rule.effect).unwrap();
             }
+            for function in ["wiki_purge", "wiki_read"] {
+                let visibility = config.tools.visibility(function);
+                writeln!(out, "{function} {visibility:?}").unwrap();
+            }
             writeln!(out, "ledger of {:?}", config.ledger.user).unwrap();
         }
     }
@@ -335,22 +349,26 @@ fn a_users_configuration() {
     check_user(
         &["analyst"],
         expect![[r#"
-        crm None
-        Deny rule "*_delete" in permissions.deny
-        Allow rule "crm_*" in permissions.allow
-        ledger of Some("token alice")
-    "#]],
+            crm None
+            Deny rule "*_delete" in permissions.deny
+            Allow rule "crm_*" in permissions.allow
+            wiki_purge Native
+            wiki_read Native
+            ledger of Some("token alice")
+        "#]],
     );
     check_user(
         &["analyst", "writer"],
         expect![[r#"
-        crm None
-        wiki Some("token alice")
-        Deny rule "*_delete" in permissions.deny
-        Allow rule "crm_*" in permissions.allow
-        Ask rule "wiki_*" in permissions.ask
-        ledger of Some("token alice")
-    "#]],
+            crm None
+            wiki Some("token alice")
+            Deny rule "*_delete" in permissions.deny
+            Allow rule "crm_*" in permissions.allow
+            Ask rule "wiki_*" in permissions.ask
+            wiki_purge Hidden
+            wiki_read Native
+            ledger of Some("token alice")
+        "#]],
     );
     check_user(
         &["unknown", "nothing"],

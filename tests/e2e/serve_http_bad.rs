@@ -1,0 +1,372 @@
+//! Requests to `callgate serve --http` that should not be there.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use callgate_tests::Workbench;
+use serde_json::{Value, json};
+
+use crate::served::{Served, hello, http, said};
+
+/// What is answered to these bytes, until the other end closes.
+fn raw(served: &Served, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(served.authority()).expect("a connection");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .expect("a limit");
+    // What is refused early may be closed before it was all sent.
+    let _closed = stream.write_all(bytes);
+    let mut answer = Vec::new();
+    let _reset = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// The status of an answer.
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or("none")
+}
+
+#[tokio::test]
+async fn messages_that_are_none() {
+    let bench = Workbench::new(json!({}));
+    let served = Served::start(&bench, &[]);
+    let session = served.session(None).await;
+    let post = async |body: &str| {
+        let request = served
+            .post_text(body.to_owned())
+            .header("Mcp-Session-Id", &session);
+        said(request.send().await.expect("an answer")).await
+    };
+    for (body, expected) in [
+        (
+            "",
+            "400 -32700 to null: the body is not JSON (line 1, column 0)",
+        ),
+        (
+            "{\"jsonrpc\"",
+            "400 -32700 to null: the body is not JSON (line 1, column 10)",
+        ),
+        (
+            "\"hello\"",
+            "400 -32600 to null: a JSON-RPC message is an object",
+        ),
+        (
+            "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
+            "400 -32600 to null: batches are not part of MCP since 2025-06-18; send one message \
+             in a request",
+        ),
+        ("{}", "400 -32600 to null: \"jsonrpc\" must be \"2.0\""),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":5}",
+            "400 -32600 to 5: a message has one of \"method\", \"result\" and \"error\"",
+        ),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}",
+            "400 -32600 to null: \"id\" must be a string or a whole number",
+        ),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":7}",
+            "400 -32600 to 5: \"params\" must be an object",
+        ),
+    ] {
+        assert_eq!(post(body).await, expected, "{body}");
+    }
+    let deep = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":{{\"a\":{}}}}}",
+        "[".repeat(100_000)
+    );
+    assert_eq!(
+        post(&deep).await,
+        "400 -32600 to null: the message is nested deeper than 100 levels"
+    );
+    // The session is none the worse.
+    let list = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
+    let answer = post(list).await;
+    assert!(
+        answer.starts_with("200 ") && answer.contains("\"id\":9"),
+        "{answer}"
+    );
+    let unknown = post(r#"{"jsonrpc":"2.0","id":9,"method":"no/such"}"#).await;
+    assert!(unknown.contains("-32601"), "{unknown}");
+    let wrong = post(r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}"#).await;
+    assert!(wrong.contains("-3260"), "{wrong}");
+}
+
+#[tokio::test]
+async fn headers_that_are_wrong() {
+    let bench = Workbench::new(json!({}));
+    let served = Served::start(&bench, &[]);
+    let at = |path: &str| served.url.replace("/mcp", path);
+    let send = async |request: reqwest::RequestBuilder| {
+        said(request.send().await.expect("an answer")).await
+    };
+    let post = || http().post(&served.url).body(hello().to_string());
+    let json = "application/json";
+    assert_eq!(
+        send(post().header("Accept", json)).await,
+        "415 -32600 to null: the body must have the Content-Type application/json"
+    );
+    assert_eq!(
+        send(
+            post()
+                .header("Content-Type", "text/plain")
+                .header("Accept", json)
+        )
+        .await,
+        "415 -32600 to null: the body must have the Content-Type application/json"
+    );
+    assert_eq!(
+        send(post().header("Content-Type", json).header("Accept", json)).await,
+        "406 -32600 to 1: Not Acceptable: Client must accept both application/json and \
+         text/event-stream"
+    );
+    let list = json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/list" });
+    assert_eq!(
+        send(served.post(&list)).await,
+        "400 -32600 to \"a\": Bad Request: Session ID is required"
+    );
+    for session in ["no-such", "../../etc/passwd", ""] {
+        let gone = "there is no such session, or it has ended; begin one with initialize";
+        let request = served.post(&list).header("Mcp-Session-Id", session);
+        assert_eq!(
+            send(request).await,
+            format!("404 -32600 to \"a\": {gone}"),
+            "{session}"
+        );
+        let request = http().delete(&served.url).header("Mcp-Session-Id", session);
+        assert_eq!(
+            send(request).await,
+            format!("404 -32600 to null: {gone}"),
+            "{session}"
+        );
+        let request = http().get(&served.url).header("Mcp-Session-Id", session);
+        let request = request.header("Accept", "text/event-stream");
+        assert_eq!(
+            send(request).await,
+            format!("404 -32600 to null: {gone}"),
+            "{session}"
+        );
+    }
+    let version = served
+        .post(&hello())
+        .header("MCP-Protocol-Version", "1999-01-01");
+    let answer = send(version).await;
+    assert!(answer.starts_with("400 -32600 to 1: "), "{answer}");
+    let put = send(http().put(&served.url)).await;
+    assert!(put.starts_with("405 "), "{put}");
+    assert_eq!(
+        send(http().get(at("/"))).await,
+        "404 -32600 to null: there is nothing at this path; MCP is at /mcp"
+    );
+    assert_eq!(
+        send(http().get(at("/.well-known/oauth-protected-resource/mcp"))).await,
+        "404 -32600 to null: there is nothing at this path; MCP is at /mcp"
+    );
+}
+
+/// A page whose name leads to loopback, and pages of others.
+#[tokio::test]
+async fn names_of_others() {
+    let bench = Workbench::new(json!({}));
+    let served = Served::start(&bench, &["--allowed-host", "callgate.test"]);
+    let with = async |name: &str, value: &str| {
+        let request = served.post(&hello()).header(name, value);
+        said(request.send().await.expect("an answer")).await
+    };
+    for host in [
+        "evil.example",
+        "evil.example:80",
+        "127.0.0.1.evil.example",
+        "169.254.169.254",
+    ] {
+        let answer = with("Host", host).await;
+        assert!(
+            answer.starts_with("403 -32600 to null: the Host header names"),
+            "{answer}"
+        );
+    }
+    for origin in ["https://evil.example", "null", "http://localhost:1"] {
+        let answer = with("Origin", origin).await;
+        assert!(
+            answer.starts_with("403 -32600 to null: pages of this Origin"),
+            "{answer}"
+        );
+    }
+    assert!(with("Host", "callgate.test").await.starts_with("200 "));
+    assert!(with("Host", "localhost").await.starts_with("200 "));
+    let own = format!("http://{}", served.authority());
+    assert!(with("Origin", &own).await.starts_with("200 "));
+    // Nothing but the names is looked at before them.
+    let elsewhere = served.url.replace("/mcp", "/v1/tools");
+    let answer = http()
+        .get(elsewhere)
+        .header("Host", "evil.example")
+        .send()
+        .await;
+    assert_eq!(answer.expect("an answer").status(), 403);
+    let two = raw(
+        &served,
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+    );
+    assert_eq!(status(&two), "400", "{two}");
+    let none = raw(&served, b"POST /mcp HTTP/1.1\r\nConnection: close\r\n\r\n");
+    assert_eq!(status(&none), "400", "{none}");
+    let target = raw(
+        &served,
+        b"POST http://evil.example/mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    );
+    assert!(matches!(status(&target), "400" | "403"), "{target}");
+}
+
+#[tokio::test]
+async fn what_is_too_large() {
+    let bench = Workbench::with_config(json!({ "serve": { "http": { "maxBody": "1KiB" } } }));
+    let served = Served::start(&bench, &[]);
+    let large = format!("{{\"a\":\"{}\"}}", "x".repeat(2000));
+    let answer = said(
+        served
+            .post_text(large.clone())
+            .send()
+            .await
+            .expect("an answer"),
+    )
+    .await;
+    assert_eq!(
+        answer,
+        "413 -32600 to null: the body has more than 1024 bytes; \"maxBody\" is the limit"
+    );
+    // Without a length, and with one that is not true.
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+                Accept: application/json, text/event-stream\r\nConnection: close\r\n";
+    let chunked = format!(
+        "{head}Transfer-Encoding: chunked\r\n\r\n800\r\n{}\r\n0\r\n\r\n",
+        "x".repeat(2048)
+    );
+    assert_eq!(status(&raw(&served, chunked.as_bytes())), "413");
+    let announced = format!("{head}Content-Length: 99999999999\r\n\r\n");
+    assert_eq!(status(&raw(&served, announced.as_bytes())), "413");
+    let both = format!("{head}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+    assert!(status(&raw(&served, both.as_bytes())).starts_with('4'));
+    let header = format!("{head}X-Filling: {}\r\n\r\n", "x".repeat(1 << 17));
+    assert_eq!(status(&raw(&served, header.as_bytes())), "431");
+    let many: String = (0..200).map(|n| format!("X-{n}: 1\r\n")).collect();
+    assert_eq!(
+        status(&raw(&served, format!("{head}{many}\r\n").as_bytes())),
+        "431"
+    );
+    for nonsense in [
+        "\0\0\0\0",
+        "GET",
+        "\x16\x03\x01\x02\x00",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ] {
+        let answer = raw(&served, format!("{nonsense}\r\n\r\n").as_bytes());
+        assert!(
+            matches!(status(&answer), "400" | "none"),
+            "{nonsense:?}: {answer}"
+        );
+    }
+    served.session(None).await;
+}
+
+/// Who sends a head or a body drop by drop is not waited for.
+#[tokio::test]
+async fn what_is_too_slow() {
+    let bench = Workbench::with_config(json!({ "serve": { "http": { "requestTime": "200ms" } } }));
+    let served = Served::start(&bench, &[]);
+    let begun = Instant::now();
+    let head = raw(&served, b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n");
+    assert!(matches!(status(&head), "408" | "none"), "{head}");
+    let body = raw(
+        &served,
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+          Accept: application/json, text/event-stream\r\nContent-Length: 100\r\n\r\n{",
+    );
+    assert_eq!(status(&body), "408", "{body}");
+    let idle = raw(&served, b"");
+    assert_eq!(idle, "");
+    assert!(begun.elapsed() < Duration::from_secs(30));
+}
+
+#[tokio::test]
+async fn what_is_too_often() {
+    let bench = Workbench::with_config(json!({
+        "serve": { "http": {
+            "rate": { "perSecond": 1, "burst": 3 },
+            "bearer": { "alice": "alice-0123456789abcdef", "bob": "bob-0123456789abcdef" },
+        } },
+    }));
+    let served = Served::start(&bench, &[]);
+    let send = async |token: &str| {
+        let request = served.post(&hello()).bearer_auth(token);
+        request.send().await.expect("an answer")
+    };
+    let mut statuses = Vec::new();
+    for _ in 0..5 {
+        statuses.push(send("alice-0123456789abcdef").await.status().as_u16());
+    }
+    assert_eq!(statuses[..3], [200, 200, 200]);
+    assert!(statuses.contains(&429), "{statuses:?}");
+    let refused = send("alice-0123456789abcdef").await;
+    if refused.status() == 429 {
+        assert_eq!(refused.headers()["retry-after"], "1");
+    }
+    // Nobody else's are counted with hers.
+    assert_eq!(send("bob-0123456789abcdef").await.status(), 200);
+    // Who guesses is counted by address, and holds nobody up who knows.
+    let mut guesses = Vec::new();
+    for _ in 0..5 {
+        guesses.push(send("a-guess-0123456789").await.status().as_u16());
+    }
+    assert_eq!(guesses[..3], [401, 401, 401]);
+    assert!(guesses.contains(&429), "{guesses:?}");
+    assert_eq!(send("bob-0123456789abcdef").await.status(), 200);
+}
+
+/// More requests and streams of one user than there may be.
+#[tokio::test]
+async fn what_is_too_many() {
+    let bench = Workbench::with_config(json!({ "serve": { "http": { "requests": 2 } } }));
+    let served = Served::start(&bench, &[]);
+    let session = served.session(None).await;
+    let stream = async || {
+        let request = http()
+            .get(&served.url)
+            .header("Accept", "text/event-stream");
+        let request = request.header("Mcp-Session-Id", &session);
+        request.send().await.expect("a stream")
+    };
+    let streams = [stream().await, stream().await];
+    assert!(streams.iter().all(|stream| stream.status() == 200));
+    assert_eq!(
+        said(stream().await).await,
+        "429 -32600 to null: there are 2 requests and streams of yours already; end some first"
+    );
+}
+
+/// A state that is forged, in a request that is otherwise good.
+#[tokio::test]
+async fn a_forged_state() {
+    let bench = Workbench::new(json!({}));
+    let served = Served::start(&bench, &[]);
+    let call = |state: &str| -> Value {
+        json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+            "name": "run_script", "arguments": { "code": "return 1" }, "requestState": state,
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            } } })
+    };
+    for state in ["", "forged", "eyJydW4iOjB9.AAAA"] {
+        let request = served
+            .post(&call(state))
+            .header("MCP-Protocol-Version", "2026-07-28")
+            .header("Mcp-Method", "tools/call")
+            .header("Mcp-Name", "run_script");
+        let answer = said(request.send().await.expect("an answer")).await;
+        assert!(answer.contains("-32602"), "{answer}");
+        assert!(answer.contains("not one that this server gave"), "{answer}");
+    }
+}

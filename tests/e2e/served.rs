@@ -1,0 +1,186 @@
+//! `callgate serve --http` on loopback, and clients of it.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use callgate_tests::Workbench;
+use reqwest::{Client, RequestBuilder, Response};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::{Value, json};
+
+use crate::serve_client::{NEWEST, User};
+
+/// A server, ended with this.
+pub struct Served {
+    process: Child,
+    /// Where MCP is.
+    pub url: String,
+    told: Arc<Mutex<String>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    /// Starts one on a free port of loopback.
+    pub fn start(bench: &Workbench, flags: &[&str]) -> Self {
+        let arguments: Vec<&str> = ["serve", "--http", "127.0.0.1:0"]
+            .iter()
+            .chain(flags)
+            .copied()
+            .collect();
+        let mut process = bench
+            .command(&arguments)
+            .env("XDG_STATE_HOME", bench.path().join("state"))
+            .env_remove("DBUS_SESSION_BUS_ADDRESS")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("start callgate serve");
+        let mut lines = BufReader::new(process.stderr.take().expect("a piped stderr")).lines();
+        let mut before = String::new();
+        let url = loop {
+            let Some(line) = lines.next() else {
+                panic!("it does not serve: {before}");
+            };
+            let line = line.expect("UTF-8");
+            if let Some(url) = line.strip_prefix("serving MCP at ") {
+                break url.to_owned();
+            }
+            before += &line;
+        };
+        let told = Arc::new(Mutex::new(before));
+        let reader = {
+            let told = Arc::clone(&told);
+            std::thread::spawn(move || {
+                for line in lines.map_while(Result::ok) {
+                    *told.lock().expect("no panic") += &format!("{line}\n");
+                }
+            })
+        };
+        Self {
+            process,
+            url,
+            told,
+            reader: Some(reader),
+        }
+    }
+
+    /// The address, without the scheme and the path.
+    pub fn authority(&self) -> &str {
+        let rest = self.url.strip_prefix("http://").expect("an http URL");
+        rest.strip_suffix("/mcp").expect("the path")
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Asks it to end, as a service manager does.
+    pub fn terminate(&self) {
+        let pid = i32::try_from(self.process.id()).expect("a process id");
+        // SAFETY: a system call with numbers; the process is ours and not waited for.
+        assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0);
+    }
+
+    /// Waits for its end: the exit code, and what it said.
+    pub fn wait(&mut self) -> (Option<i32>, String) {
+        let status = self.process.wait().expect("an end");
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("no panic");
+        }
+        let told = self.told.lock().expect("no panic").clone();
+        (status.code(), told)
+    }
+
+    /// A POST to it as a client of this revision sends it.
+    pub fn post(&self, message: &Value) -> RequestBuilder {
+        self.post_text(message.to_string())
+    }
+
+    pub fn post_text(&self, text: String) -> RequestBuilder {
+        http()
+            .post(&self.url)
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json, text/event-stream")
+            .body(text)
+    }
+
+    /// An MCP client, with this token.
+    pub async fn connect(
+        &self,
+        user: User,
+        token: Option<&str>,
+    ) -> RunningService<RoleClient, User> {
+        self.try_connect(user, token).await.expect("a handshake")
+    }
+
+    pub async fn try_connect(
+        &self,
+        user: User,
+        token: Option<&str>,
+    ) -> Result<RunningService<RoleClient, User>, String> {
+        let mut config = StreamableHttpClientTransportConfig::with_uri(self.url.clone());
+        if let Some(token) = token {
+            config = config.auth_header(token);
+        }
+        let transport = StreamableHttpClientTransport::with_client(http(), config);
+        let lifecycle = match user.version == NEWEST {
+            true => ClientLifecycleMode::Discover {
+                preferred_versions: vec![NEWEST],
+            },
+            false => ClientLifecycleMode::Initialize,
+        };
+        let client = user.serve_with_lifecycle(transport, lifecycle).await;
+        client.map_err(|error| error.to_string())
+    }
+
+    /// Begins a session, and gives its id.
+    pub async fn session(&self, token: Option<&str>) -> String {
+        let mut request = self.post(&hello());
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        let answer = request.send().await.expect("an answer");
+        assert_eq!(answer.status(), 200);
+        let session = answer.headers().get("mcp-session-id").expect("a session");
+        session.to_str().expect("text").to_owned()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+/// What begins a session.
+pub fn hello() -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } } })
+}
+
+/// A client that goes nowhere else.
+pub fn http() -> Client {
+    let client = Client::builder().no_proxy();
+    let client = client.redirect(reqwest::redirect::Policy::none());
+    client.build().expect("a client")
+}
+
+/// Status and text of an answer.
+pub async fn said(response: Response) -> String {
+    let status = response.status().as_u16();
+    let text = response.text().await.expect("a text");
+    match serde_json::from_str::<Value>(&text) {
+        Ok(body) if body["error"].is_object() => {
+            let (id, error) = (&body["id"], &body["error"]);
+            let message = error["message"].as_str().unwrap_or_default();
+            format!("{status} {} to {id}: {message}", error["code"])
+        }
+        _ => format!("{status} {text}"),
+    }
+}
