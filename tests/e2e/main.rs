@@ -36,6 +36,7 @@ mod serve_http;
 mod serve_http_bad;
 mod serve_http_users;
 mod serve_passes;
+mod serve_runs;
 mod served;
 mod terminal;
 mod tokens;

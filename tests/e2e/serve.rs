@@ -44,7 +44,7 @@ async fn a_client_runs_a_script() {
     let client = connect(&bench).await;
     let tools = client.list_all_tools().await.expect("a list");
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
-    assert_eq!(names, ["run_script"]);
+    assert_eq!(names, ["run_script", "wait"]);
     let description = tools[0].description.as_deref().unwrap_or_default();
     for declared in [
         "logging_getLogs(",
@@ -90,7 +90,8 @@ async fn wrong_arguments_come_back_as_a_result() {
     assert_eq!(result.is_error, Some(true));
     assert_eq!(
         text(&result),
-        "run_script has no argument \"script\"; it takes \"code\" alone"
+        "run_script needs an argument \"code\": the script's text\n\
+         run_script has no argument \"script\"; it takes code, limits, servers"
     );
     client.cancel().await.expect("a clean end");
 }

@@ -17,6 +17,7 @@ use crate::gate;
 use crate::live::Live;
 use crate::lookup::{Lookup, Lookups};
 use crate::request::{Event, Observer};
+use crate::scope::Scope;
 
 /// JSON-RPC's "invalid params", which MCP servers answer for an unknown tool
 /// (MCP 2025-11-25, server/tools, "Error Handling").
@@ -33,6 +34,8 @@ pub(crate) struct Calls {
     /// Those there are now.
     pub(crate) live: Arc<Live>,
     pub(crate) run: Arc<Run>,
+    /// The servers whose tools it may use.
+    pub(crate) scope: Scope,
     /// What the script may look up.
     pub(crate) lookups: Arc<Lookups>,
     pub(crate) observer: Option<Observer>,
@@ -78,6 +81,7 @@ impl CallHandler for Calls {
         }
         let begin = Begin {
             run: Arc::clone(&self.run),
+            scope: self.scope.clone(),
             observer: self.observer.clone(),
             next: Arc::clone(&self.next),
         };
@@ -133,6 +137,7 @@ async fn within(
 /// What it takes to begin a call.
 struct Begin {
     run: Arc<Run>,
+    scope: Scope,
     observer: Option<Observer>,
     next: Arc<AtomicU64>,
 }
@@ -145,8 +150,17 @@ impl Begin {
         input: Box<RawValue>,
         options: CallOptions,
     ) -> impl Future<Output = Result<Box<RawValue>, Thrown>> {
-        let call = self.next.fetch_add(1, Ordering::Relaxed);
+        // What is out of the run's scope is as if it were no tool: it has no
+        // number either.
+        let refusal = self.scope.refusal(&target);
+        let call = match refusal {
+            None => self.next.fetch_add(1, Ordering::Relaxed),
+            Some(_) => 0,
+        };
         async move {
+            if let Some(refusal) = refusal {
+                return Err(refusal);
+            }
             let mut watched = Watched::start(self.observer, call, &target);
             let result = self.run.call(target, input, options).await;
             watched.ok = result.is_ok();

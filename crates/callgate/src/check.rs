@@ -13,6 +13,7 @@ use callgate_script::Checkable;
 use serde::Serialize;
 
 use crate::report::{self, Position};
+use crate::scope::Scope;
 
 /// What a type check decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -170,6 +171,7 @@ impl Check {
         source: &str,
         checkable: &Checkable,
         catalog: &Catalog,
+        scope: &Scope,
     ) -> TypeCheck {
         let checker = match self.checker() {
             Ok(checker) => checker,
@@ -179,7 +181,11 @@ impl Check {
             text: checkable.text.clone(),
             line_offset: checkable.line_offset,
             declarations: catalog
-                .declarations_for(callgate_check::words(&checkable.text).as_ref())
+                .declarations_for(
+                    scope
+                        .words(catalog, callgate_check::words(&checkable.text))
+                        .as_ref(),
+                )
                 .into(),
         };
         let checked = match checker.check(script).await {
@@ -190,7 +196,7 @@ impl Check {
             .diagnostics
             .into_iter()
             .map(|found| TypeError {
-                message: suggested(found.unknown_name.as_deref(), catalog)
+                message: suggested(found.unknown_name.as_deref(), catalog, scope)
                     .filter(|_| !found.message.contains("did you mean"))
                     .unwrap_or(found.message),
                 code: found.code,
@@ -254,8 +260,11 @@ impl fmt::Debug for Check {
 /// The message for a name that nothing has, where a tool's is like it:
 /// TypeScript compares spellings, and does not know that a server's name is
 /// left out easily.
-fn suggested(name: Option<&str>, catalog: &Catalog) -> Option<String> {
+fn suggested(name: Option<&str>, catalog: &Catalog, scope: &Scope) -> Option<String> {
     let name = name?;
+    if let Some(tool) = catalog.get(name).filter(|_| scope.excludes(catalog, name)) {
+        return Some(scope.why_not(name, &tool.definition.server));
+    }
     let near = catalog.suggest(name)?;
     Some(format!("cannot find name `{name}`; did you mean `{near}`?"))
 }

@@ -242,11 +242,16 @@ impl Gate {
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let run = Arc::new(self.broker.run_with(self.setup_of(request)));
         let searcher = Arc::clone(&self.searcher);
-        let lookups = Arc::new(Lookups::new(Arc::clone(&self.live), searcher));
+        let lookups = Arc::new(Lookups::new(
+            Arc::clone(&self.live),
+            searcher,
+            request.scope.clone(),
+        ));
         let calls = Arc::new(Calls {
             catalog,
             live: Arc::clone(&self.live),
             run: Arc::clone(&run),
+            scope: request.scope.clone(),
             lookups: Arc::clone(&lookups),
             observer: request.observer.clone(),
             next: Arc::default(),
@@ -288,9 +293,12 @@ impl Gate {
         if mode == CheckMode::Off {
             return Ok(None);
         }
-        let checking = self
-            .check
-            .run(&request.source, &prepared.checkable, catalog);
+        let checking = self.check.run(
+            &request.source,
+            &prepared.checkable,
+            catalog,
+            &request.scope,
+        );
         let checked = tokio::select! {
             checked = checking => checked,
             () = request.cancel.cancelled() => return Err(Box::new(report::cancelled(request))),

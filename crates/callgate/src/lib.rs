@@ -45,6 +45,7 @@ mod question;
 mod report;
 mod request;
 mod roots;
+mod scope;
 mod search;
 mod servers;
 mod tool_settings;

@@ -16,6 +16,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::live::Live;
+use crate::scope::Scope;
 use crate::search::{SearchBy, SearchRequest, Searcher};
 
 /// The most lookups of one run.
@@ -68,14 +69,17 @@ impl Lookup {
 pub(crate) struct Lookups {
     live: Arc<Live>,
     searcher: Arc<Searcher>,
+    /// The servers whose tools the run may use: it finds no others.
+    scope: Scope,
     made: AtomicU64,
 }
 
 impl Lookups {
-    pub(crate) fn new(live: Arc<Live>, searcher: Arc<Searcher>) -> Self {
+    pub(crate) fn new(live: Arc<Live>, searcher: Arc<Searcher>, scope: Scope) -> Self {
         Self {
             live,
             searcher,
+            scope,
             made: AtomicU64::new(0),
         }
     }
@@ -123,11 +127,18 @@ impl Lookups {
             }
             request.limit = limit;
         }
+        let limit = request.limit;
+        if !self.scope.is_whole() {
+            // Some of what is found falls away.
+            request.limit = MAX_HITS;
+        }
+        let scope = self.scope.clone();
         let found = self.searcher.search(&request).await;
         let found = found.map_err(|error| invalid(error.to_string()))?;
         let catalog = self.live.catalog();
         let shown = move || {
-            let tools = found.hits.iter().filter_map(|hit| {
+            let hits = found.hits.iter().filter(|hit| scope.has(&hit.server));
+            let tools = hits.take(limit).filter_map(|hit| {
                 let tool = catalog.get(&hit.function)?;
                 Some(level.shown(&catalog, tool))
             });
@@ -153,7 +164,8 @@ impl Lookups {
             )));
         }
         let catalog = self.live.fresh().await;
-        made(move || details(&catalog, &names)).await
+        let scope = self.scope.clone();
+        made(move || details(&catalog, &names, &scope)).await
     }
 }
 
@@ -176,11 +188,12 @@ async fn made(answer: impl FnOnce() -> Value + Send + 'static) -> Result<Box<Raw
 }
 
 /// What is known of these tools, in the order of the names.
-fn details(catalog: &Catalog, names: &[String]) -> Value {
+fn details(catalog: &Catalog, names: &[String], scope: &Scope) -> Value {
     let mut seen = HashSet::new();
     let (mut tools, mut unknown) = (Vec::new(), Vec::new());
     for name in names.iter().filter(|name| seen.insert(name.as_str())) {
-        match catalog.get(name) {
+        let tool = catalog.get(name);
+        match tool.filter(|tool| scope.has(&tool.definition.server)) {
             Some(tool) => tools.push(described(tool)),
             None => {
                 // The name is a script's: what is given back of it is bounded.
@@ -190,7 +203,9 @@ fn details(catalog: &Catalog, names: &[String]) -> Value {
         }
     }
     json!({
-        "declarations": catalog.declarations(Detail::Full, |function| seen.contains(function)),
+        "declarations": catalog.declarations(Detail::Full, |function| {
+            seen.contains(function) && !scope.excludes(catalog, function)
+        }),
         "tools": tools,
         "unknown": unknown,
     })

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::gate::prepare;
 use crate::report::{self, RunReport};
+use crate::scope::Scope;
 use crate::{CheckMode, Limits};
 
 /// A script to run, and what is different in this run.
@@ -28,6 +29,7 @@ pub struct RunRequest {
     pub(crate) dry_run: Option<Arc<DryRun>>,
     pub(crate) observer: Option<Observer>,
     pub(crate) check: Option<CheckMode>,
+    pub(crate) scope: Scope,
     pub(crate) cancel: CancellationToken,
 }
 
@@ -74,6 +76,7 @@ impl RunRequest {
             dry_run: None,
             observer: None,
             check: None,
+            scope: Scope::default(),
             cancel: CancellationToken::new(),
         }
     }
@@ -151,6 +154,16 @@ impl RunRequest {
     #[must_use]
     pub fn check(mut self, mode: CheckMode) -> Self {
         self.check = Some(mode);
+        self
+    }
+
+    /// Restricts this run to the tools of these servers, by their names in the
+    /// configuration: the type check knows no others, and a call of another one
+    /// throws `McpDeniedError` and is in no ledger. A name that no server has is
+    /// nothing. Default: all servers.
+    #[must_use]
+    pub fn servers(mut self, servers: Vec<String>) -> Self {
+        self.scope = Scope::of(servers);
         self
     }
 

@@ -159,7 +159,12 @@ impl Gate {
         prefix.is_some_and(|prefix| function.starts_with(prefix))
     }
 
-    fn server(&self, name: &str) -> Result<Server, ServerError> {
+    /// The server of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Unknown`], with the nearest name there is.
+    pub fn server(&self, name: &str) -> Result<Server, ServerError> {
         let mut servers = self.servers();
         match servers.iter().position(|server| server.name == name) {
             Some(at) => Ok(servers.swap_remove(at)),

@@ -288,6 +288,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     pub answer_time: Duration,
 
+    /// How long a call waits for its script before it is answered that the script
+    /// goes on
+    #[arg(long, value_name = "TIME", default_value = "45s", value_parser = duration)]
+    pub wait: Duration,
+
     #[command(flatten)]
     pub permissions: PermissionArgs,
 

@@ -322,6 +322,7 @@ async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
     let mut options = callgate_server::ServeOptions::default();
     options.asks = !args.permissions.yes;
     options.answer_time = args.answer_time;
+    options.wait = args.wait;
     let ready = async move {
         match ready.await {
             Some(gate) => gate,

@@ -18,6 +18,22 @@ pub struct ServeOptions {
     /// 16. With so many parked, the questions of a further one have nobody to
     /// answer them.
     pub parked_runs: usize,
+    /// How long a call of `run_script` or `wait` waits for its run, unless it
+    /// says otherwise, before it is answered that the run goes on. Default: 45 s,
+    /// since clients commonly give up after 60.
+    pub wait: Duration,
+    /// Runs that may be under way at a time, parked ones and those that were left
+    /// among them, each of which has a process. Default: 64. A further one is
+    /// refused.
+    pub runs: usize,
+    /// How long a run can still be asked for when it has ended, if it was left or
+    /// its output was cut. Default: 10 minutes.
+    pub kept_time: Duration,
+    /// How many such runs are kept. Default: 64. The oldest go first.
+    pub kept_runs: usize,
+    /// Bytes of them all. Default: 64 MiB. The oldest go first; the last one that
+    /// ended stays, whatever it has.
+    pub kept_bytes: usize,
 }
 
 impl Default for ServeOptions {
@@ -26,6 +42,11 @@ impl Default for ServeOptions {
             asks: true,
             answer_time: Duration::from_secs(600),
             parked_runs: 16,
+            wait: Duration::from_secs(45),
+            runs: 64,
+            kept_time: Duration::from_secs(600),
+            kept_runs: 64,
+            kept_bytes: 64 << 20,
         }
     }
 }

@@ -1,37 +1,188 @@
-//! What `run_script` takes.
+//! What `run_script` and `wait` take, and what is wrong with what they got: all
+//! of it at once, for the model to mend.
+
+mod limits;
+mod reading;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use callgate::{Gate, Limits};
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
+use limits::MOST_WAIT_MS;
+use reading::Reading;
+
+pub(crate) use reading::Wrong;
+
+/// Servers that a run can be restricted to.
+const MOST_SERVERS: usize = 1_000;
+
+/// The arguments of `run_script`, found good.
+#[derive(Debug)]
+pub(crate) struct ScriptArguments<'a> {
+    pub(crate) code: &'a str,
+    /// The gate's, tightened.
+    pub(crate) limits: Limits,
+    /// The servers whose tools alone the run may use.
+    pub(crate) servers: Option<Vec<String>>,
+    /// How long the answer may take before the run is left.
+    pub(crate) wait: Option<Duration>,
+}
+
+/// The arguments of `wait`, found good.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct WaitArguments<'a> {
+    pub(crate) run: &'a str,
+    pub(crate) wait: Option<Duration>,
+    pub(crate) cancel: bool,
+    /// The part of the output that is wanted in place of the report.
+    pub(crate) part: Option<Part>,
+}
+
+/// A part of a run's whole output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The byte that it begins at.
+    pub(crate) offset: usize,
+    /// How many bytes it has at most.
+    pub(crate) bytes: usize,
+}
+
+/// Bytes of a part for which nobody says how long it is to be.
+pub(crate) const PART_BYTES: usize = 16 << 10;
+
 /// The input schema of `run_script`.
-pub(crate) fn run_script_schema() -> Arc<JsonObject> {
-    let schema = json!({
+pub(crate) fn run_script_schema(limits: &Limits) -> Arc<JsonObject> {
+    object(json!({
         "type": "object",
         "properties": {
-            "code": { "type": "string", "description": "the TypeScript script" }
+            "code": { "type": "string", "description": "the TypeScript script" },
+            "limits": limits::schema(limits),
+            "servers": {
+                "type": "array",
+                "items": { "type": "string" },
+                "description": "use the tools of these servers alone"
+            }
         },
         "required": ["code"],
         "additionalProperties": false
-    });
+    }))
+}
+
+/// The input schema of `wait`.
+pub(crate) fn wait_schema() -> Arc<JsonObject> {
+    object(json!({
+        "type": "object",
+        "properties": {
+            "run": { "type": "string", "description": "the run's id, such as r-0123…" },
+            "waitMs": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": MOST_WAIT_MS,
+                "description": "how long to wait, in ms"
+            },
+            "cancel": { "type": "boolean", "description": "end the run" },
+            "offset": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "get the whole output from this byte on, once the run has ended"
+            },
+            "bytes": {
+                "type": "integer",
+                "minimum": 1,
+                "description": format!("how much of it at most; default {PART_BYTES}")
+            }
+        },
+        "required": ["run"],
+        "additionalProperties": false
+    }))
+}
+
+/// The arguments of a call of `run_script`.
+///
+/// # Errors
+///
+/// All that is wrong with them.
+pub(crate) fn run_script<'a>(
+    arguments: Option<&'a JsonObject>,
+    gate: &Gate,
+) -> Result<ScriptArguments<'a>, Wrong> {
+    let server = |name: &str| gate.server(name).map(|_| ()).map_err(|e| e.to_string());
+    read_script(arguments, gate.limits(), &server)
+}
+
+/// The arguments of a call of `wait`.
+///
+/// # Errors
+///
+/// All that is wrong with them.
+pub(crate) fn wait(arguments: Option<&JsonObject>) -> Result<WaitArguments<'_>, Wrong> {
+    let mut reading = Reading::of("wait", arguments);
+    let run = reading.text("run", "the id that run_script gave");
+    let wait = reading.number("waitMs", 0, MOST_WAIT_MS, "milliseconds");
+    let cancel = reading.flag("cancel");
+    let offset = reading.number("offset", 0, u64::MAX, "bytes");
+    let bytes = reading.number("bytes", 1, u64::MAX, "bytes");
+    let as_size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    reading.end(&["run", "waitMs", "cancel", "offset", "bytes"])?;
+    Ok(WaitArguments {
+        run: run.unwrap_or_default(),
+        wait: wait.map(Duration::from_millis),
+        cancel: cancel.unwrap_or_default(),
+        part: (offset.is_some() || bytes.is_some()).then(|| Part {
+            offset: as_size(offset.unwrap_or_default()),
+            bytes: bytes.map_or(PART_BYTES, as_size),
+        }),
+    })
+}
+
+fn read_script<'a>(
+    arguments: Option<&'a JsonObject>,
+    limits: &Limits,
+    server: &dyn Fn(&str) -> Result<(), String>,
+) -> Result<ScriptArguments<'a>, Wrong> {
+    let mut reading = Reading::of("run_script", arguments);
+    let code = reading.text("code", "the script's text");
+    let tightened = match reading.object("limits") {
+        Some(given) => limits::tighten(limits, given, &mut reading),
+        None => limits::Tightened::none(limits),
+    };
+    let servers = servers(&mut reading, server);
+    reading.end(&["code", "limits", "servers"])?;
+    Ok(ScriptArguments {
+        code: code.unwrap_or_default(),
+        limits: tightened.limits,
+        servers,
+        wait: tightened.wait,
+    })
+}
+
+fn servers(
+    reading: &mut Reading<'_>,
+    server: &dyn Fn(&str) -> Result<(), String>,
+) -> Option<Vec<String>> {
+    let list = reading.list("servers", MOST_SERVERS)?;
+    let mut names = Vec::with_capacity(list.len());
+    for (index, name) in list.iter().enumerate() {
+        match name.as_str().map(|name| (name, server(name))) {
+            Some((name, Ok(()))) => names.push(name.to_owned()),
+            Some((_, Err(why))) => reading.wrong(format!("servers[{index}]: {why}")),
+            None => reading.wrong(format!(
+                "servers[{index}] must be a string, a server's name"
+            )),
+        }
+    }
+    Some(names)
+}
+
+fn object(schema: Value) -> Arc<JsonObject> {
     match schema {
         Value::Object(object) => Arc::new(object),
         _ => Arc::default(),
     }
 }
 
-/// The script's text, or what is wrong with the arguments.
-pub(crate) fn code(arguments: Option<&JsonObject>) -> Result<&str, String> {
-    let arguments = arguments.ok_or("run_script needs an argument \"code\": the script's text")?;
-    if let Some(unknown) = arguments.keys().find(|key| *key != "code") {
-        return Err(format!(
-            "run_script has no argument {unknown:?}; it takes \"code\" alone"
-        ));
-    }
-    match arguments.get("code") {
-        Some(Value::String(code)) => Ok(code),
-        Some(_) => Err("\"code\" must be a string: the script's text".to_owned()),
-        None => Err("run_script needs an argument \"code\": the script's text".to_owned()),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,8 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::desk::{Desk, Unanswered};
+use super::board::Unanswered;
+use super::desk::Desk;
 
 /// What servers are told that can be done for them, where that has to be said
 /// before there is a client: all that a client may be able to do. What the
@@ -84,7 +85,7 @@ impl Caller for Desk {
         if let Some(message) = progress.message {
             line.push_str(&format!(" {message}"));
         }
-        self.tell(line);
+        self.run.news.tell(line);
     }
 }
 
@@ -97,7 +98,7 @@ impl Desk {
         self.wish(request)
             .await
             .map_err(|unanswered| match unanswered {
-                Unanswered::Nobody => Refusal::Cancelled,
+                Unanswered::Nobody | Unanswered::Late => Refusal::Cancelled,
                 Unanswered::Failed(reason) => Refusal::Failed(reason),
             })
     }

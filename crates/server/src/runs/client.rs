@@ -1,6 +1,6 @@
 //! What the client of a request can do for a run, and how it is reached.
 
-use rmcp::model::{ClientCapabilities, ProtocolVersion};
+use rmcp::model::{ClientCapabilities, ElicitRequestParams, InputRequest, ProtocolVersion};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 
 /// The client of one request.
@@ -9,6 +9,9 @@ pub(crate) struct Client {
     pub(crate) peer: Peer<RoleServer>,
     pub(crate) can: Can,
     pub(crate) way: Way,
+    /// Whether it takes a task for an answer (the extension
+    /// `io.modelcontextprotocol/tasks`).
+    pub(crate) tasks: bool,
 }
 
 /// How a client is asked for something.
@@ -36,18 +39,39 @@ impl Client {
         let newest = context
             .protocol_version()
             .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        let capabilities = context.client_capabilities().unwrap_or_default();
         Self {
             peer: context.peer.clone(),
-            can: context
-                .client_capabilities()
-                .map(|capabilities| Can::of(&capabilities))
-                .unwrap_or_default(),
+            can: Can::of(&capabilities),
             way: if newest { Way::Rounds } else { Way::Requests },
+            tasks: newest && capabilities.supports_tasks(),
         }
     }
 }
 
 impl Can {
+    /// Whether a client that can do this can answer the request.
+    #[expect(
+        deprecated,
+        reason = "sampling and roots are, and clients have them all the same"
+    )]
+    pub(crate) fn answer(self, request: &InputRequest) -> bool {
+        match request {
+            InputRequest::Elicitation(request) => match request.params {
+                ElicitRequestParams::UrlElicitationParams { .. } => self.url,
+                _ => self.form,
+            },
+            InputRequest::CreateMessage(request) => {
+                let params = &request.params;
+                let has_tools = params.tools.is_some() || params.tool_choice.is_some();
+                self.sampling && (self.sampling_tools || !has_tools)
+            }
+            InputRequest::ListRoots(_) => self.roots,
+            // A kind that is added later.
+            _ => false,
+        }
+    }
+
     fn of(capabilities: &ClientCapabilities) -> Self {
         let elicitation = capabilities.elicitation.as_ref();
         let url = elicitation.is_some_and(|elicitation| elicitation.url.is_some());

@@ -1,25 +1,33 @@
-//! The runs of one user: begun, parked with a question, carried to their
-//! report.
+//! The runs of one user: begun, left, parked with a question, waited for, and
+//! kept for a while when they have ended.
 
 mod arguments;
+mod attend;
+mod board;
 mod caller;
-mod carry;
 mod client;
 mod desk;
-mod lot;
+mod news;
+mod outcome;
 mod question;
+mod resources;
 mod roots;
+mod run;
+mod seal;
+mod store;
+mod tasks;
 
 pub use caller::AnyClient;
 pub(crate) use roots::Roots;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use callgate::{RunReport, RunRequest, Status};
+use callgate::{Gate, Limits, RunRequest};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, JsonObject,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
+    InputRequiredResult, JsonObject, ReadResourceRequestParams, ReadResourceResult, Resource,
+    ResourceTemplate,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use tokio_util::sync::CancellationToken;
@@ -28,10 +36,15 @@ use tokio_util::task::TaskTracker;
 use crate::options::ServeOptions;
 use crate::service::ComingGate;
 
-use carry::{Carried, Carry};
+use arguments::{ScriptArguments, WaitArguments};
+use attend::{Attendant, Until};
+use board::Unfit;
 use client::{Client, Way};
 use desk::Desk;
-use lot::Lot;
+use outcome::Outcome;
+use run::Run;
+use seal::{For, Refused, Seal, Ticket};
+use store::{Keep, Store};
 
 /// How long runs have to end when there is nobody any more.
 const ENDING: Duration = Duration::from_secs(5);
@@ -40,9 +53,8 @@ const ENDING: Duration = Duration::from_secs(5);
 pub(crate) struct Runs {
     gate: ComingGate,
     options: ServeOptions,
-    lot: Arc<Lot>,
-    /// Runs so far.
-    count: AtomicU64,
+    store: Arc<Store>,
+    seal: Seal,
     /// The tasks of the runs, and what ends them all.
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -53,20 +65,35 @@ impl Runs {
     ///
     /// If the system gives no random bytes.
     pub(crate) fn new(gate: ComingGate, options: ServeOptions) -> std::io::Result<Self> {
-        let lot = Arc::new(Lot::new(options.parked_runs, options.answer_time)?);
+        let keep = Keep {
+            time: options.kept_time,
+            runs: options.kept_runs,
+            bytes: options.kept_bytes,
+        };
         Ok(Self {
             gate,
+            store: Arc::new(Store::new(options.runs, keep)),
+            seal: Seal::new(options.answer_time)?,
             options,
-            lot,
-            count: AtomicU64::new(0),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         })
     }
 
-    /// The input schema of `run_script`.
-    pub(crate) fn run_script_schema() -> Arc<JsonObject> {
-        arguments::run_script_schema()
+    /// The input schema of `run_script`, where these are the limits.
+    pub(crate) fn run_script_schema(limits: &Limits) -> Arc<JsonObject> {
+        arguments::run_script_schema(limits)
+    }
+
+    /// The input schema of `wait`.
+    pub(crate) fn wait_schema() -> Arc<JsonObject> {
+        arguments::wait_schema()
+    }
+
+    /// What `wait` is for.
+    pub(crate) fn wait_description() -> &'static str {
+        "Wait for a run that run_script left to go on, and get its result; cancel it; or read the \
+         whole output of one that has ended, in parts."
     }
 
     /// Answers a call of `run_script`: begins a run, or goes on with a parked
@@ -83,91 +110,297 @@ impl Runs {
         context: &RequestContext<RoleServer>,
         roots: &Roots,
     ) -> Result<CallToolResponse, ErrorData> {
+        let gate = tokio::select! {
+            gate = self.gate.clone() => gate,
+            () = context.ct.cancelled() => {
+                return Err(ErrorData::internal_error("the request was cancelled", None));
+            }
+        };
         // Wrong arguments are the model's to mend, so they come back as a
         // result it sees, not as a protocol error that its client swallows
         // (MCP 2025-11-25, server/tools, "Error Handling").
-        let code = match arguments::code(request.arguments.as_ref()) {
-            Ok(code) => code,
-            Err(message) => {
-                return Ok(CallToolResult::error(vec![ContentBlock::text(message)]).into());
-            }
+        let given = match arguments::run_script(request.arguments.as_ref(), &gate) {
+            Ok(given) => given,
+            Err(wrong) => return Ok(mistake(wrong.to_string())),
         };
         let client = Client::of(context);
-        let carried = match request.request_state.as_deref() {
-            None => self.begin(code, &client, roots).await,
-            Some(state) if client.way == Way::Rounds => {
-                let responses = request.input_responses.clone().unwrap_or_default();
-                let fetched = self.lot.fetch(state, code, responses);
-                fetched.map_err(|refused| ErrorData::invalid_params(refused.to_string(), None))?
+        let (wait, code) = (given.wait, given.code);
+        let for_it = For::Script(code);
+        let again = self.again(request, &client, for_it)?;
+        let (run, lines) = match again {
+            Some(run) => {
+                let lines = run.news.follow();
+                (run, lines)
             }
-            Some(_) => {
-                let message = "a requestState comes with protocol 2026-07-28 or later";
-                return Err(ErrorData::invalid_params(message, None));
+            None => {
+                let roots = roots.of(&client).await;
+                let run = match self.new_run(&given) {
+                    Ok(run) => run,
+                    Err(refused) => return Ok(mistake(refused)),
+                };
+                let lines = run.news.follow();
+                self.begin(gate, &run, given, &client, roots);
+                (run, lines)
             }
         };
-        self.carry(carried, code, context).await
+        let attendant = Attendant {
+            client: &client,
+            context,
+            wait: wait.unwrap_or(self.options.wait),
+            carries: true,
+            lines,
+        };
+        self.carry(&run, for_it, attendant).await
     }
 
-    /// Whether a run goes on, be it parked.
+    /// Whether a run goes on, be it parked, or can still be asked for.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.tasks.is_empty()
+        !self.tasks.is_empty() || !self.store.is_empty()
     }
 
-    /// Ends all runs, those that are parked too, and waits a moment for it.
+    /// Answers a call of `wait`: waits for a run that was left, until there is
+    /// something to answer.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_script`](Self::run_script).
+    pub(crate) async fn wait(
+        &self,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let given = match arguments::wait(request.arguments.as_ref()) {
+            Ok(given) => given,
+            Err(wrong) => return Ok(mistake(wrong.to_string())),
+        };
+        let client = Client::of(context);
+        let for_it = For::Wait(given.run);
+        let run = match self.again(request, &client, for_it)? {
+            Some(run) => run,
+            None => match self.store.get(given.run) {
+                Some(run) => run,
+                None => return Ok(mistake(self.no_run(given.run))),
+            },
+        };
+        if given.cancel {
+            run.cancel();
+        }
+        let attendant = Attendant {
+            client: &client,
+            context,
+            wait: given.wait.unwrap_or(self.options.wait),
+            carries: false,
+            lines: run.news.follow(),
+        };
+        let response = self.carry(&run, for_it, attendant).await?;
+        match (given.part, run.outcome()) {
+            (Some(_), Some(outcome)) => Ok(part(&given, &outcome)),
+            _ => Ok(response),
+        }
+    }
+
+    /// The whole outputs there are.
+    pub(crate) fn list_resources(&self) -> Vec<Resource> {
+        resources::list(&self.store)
+    }
+
+    /// The form of their addresses.
+    pub(crate) fn resource_templates() -> Vec<ResourceTemplate> {
+        resources::templates()
+    }
+
+    /// The whole output of a run, or a part of it.
+    ///
+    /// # Errors
+    ///
+    /// That there is none at this address.
+    pub(crate) fn read_resource(
+        &self,
+        request: &ReadResourceRequestParams,
+    ) -> Result<ReadResourceResult, ErrorData> {
+        resources::read(&self.store, &request.uri)
+    }
+
+    /// Ends all runs, and waits a moment for it.
     pub(crate) async fn end(&self) {
-        self.lot.clear();
         self.stop.cancel();
         self.tasks.close();
         let _late = tokio::time::timeout(ENDING, self.tasks.wait()).await;
+        self.store.clear();
+    }
+
+    /// The run that a client comes for again, with the answers handed over.
+    fn again(
+        &self,
+        request: &CallToolRequestParams,
+        client: &Client,
+        for_it: For<'_>,
+    ) -> Result<Option<Arc<Run>>, ErrorData> {
+        let Some(state) = request.request_state.as_deref() else {
+            return Ok(None);
+        };
+        if client.way != Way::Rounds {
+            let message = "a requestState comes with protocol 2026-07-28 or later";
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let fetch = || {
+            let ticket = self.seal.open(state, for_it)?;
+            let run = self.store.get(&ticket.run).ok_or(Refused::Used)?;
+            let responses = request.input_responses.clone().unwrap_or_default();
+            match run
+                .board
+                .answer_shown(ticket.question, client.can, responses)
+            {
+                Ok(()) => Ok(run),
+                Err(Unfit::Over) => Err(Refused::Used),
+                Err(Unfit::Missing(key)) => Err(Refused::NoAnswer(key)),
+            }
+        };
+        fetch()
+            .map(Some)
+            .map_err(|refused: Refused| ErrorData::invalid_params(refused.to_string(), None))
+    }
+
+    fn new_run(&self, given: &ScriptArguments<'_>) -> Result<Arc<Run>, String> {
+        let cancel = self.stop.child_token();
+        let run = Run::new(self.options.answer_time, given.limits.run_time, cancel);
+        let run = Arc::new(run.map_err(|error| format!("no random bytes can be had: {error}"))?);
+        self.store.begin(&run).map_err(|full| full.to_string())?;
+        Ok(run)
     }
 
     /// Begins a run, in a task of its own: it may outlive the request.
-    async fn begin(&self, code: &str, client: &Client, roots: &Roots) -> Carried {
-        let roots = roots.of(client).await;
-        let (desk, drawer) = Desk::new(client, roots, self.options.answer_time);
-        let desk = Arc::new(desk);
-        let cancel = self.stop.child_token();
-        let mut request = RunRequest::new(code)
-            .cancel_on(cancel.clone())
-            .caller(Arc::<Desk>::clone(&desk));
+    fn begin(
+        &self,
+        gate: Arc<Gate>,
+        run: &Arc<Run>,
+        given: ScriptArguments<'_>,
+        client: &Client,
+        roots: Vec<callgate::Root>,
+    ) {
+        let desk = Arc::new(Desk {
+            can: client.can,
+            roots,
+            run: Arc::clone(run),
+        });
+        let watched = Arc::clone(run);
+        let mut request = RunRequest::new(given.code)
+            .limits(given.limits)
+            .cancel_on(run.token())
+            .caller(Arc::<Desk>::clone(&desk))
+            .on_event(move |event| watched.news.note(event));
+        if let Some(servers) = given.servers {
+            request = request.servers(servers);
+        }
         if self.options.asks {
             request = request.asker(desk);
         }
-        let gate = self.gate.clone();
-        let report = self
-            .tasks
-            .spawn(async move { gate.await.run(request).await });
-        let id = self.count.fetch_add(1, Ordering::Relaxed);
-        Carried::new(id, report, drawer, cancel)
+        let ending = Ending {
+            run: Arc::clone(run),
+            store: Arc::clone(&self.store),
+        };
+        self.tasks.spawn(async move {
+            let report = gate.run(request).await;
+            ending.run.end(Outcome::of(&report, &ending.run.id));
+            drop(ending);
+        });
     }
 
     /// Waits with a run until there is something to answer.
     async fn carry(
         &self,
-        mut carried: Carried,
-        code: &str,
-        context: &RequestContext<RoleServer>,
+        run: &Arc<Run>,
+        for_it: For<'_>,
+        mut attendant: Attendant<'_>,
     ) -> Result<CallToolResponse, ErrorData> {
         loop {
-            match carried.carry(context).await {
-                Carry::Ended(report) => return Ok(result(&report).into()),
-                Carry::Lost => {
-                    let message = "the task of the run ended abnormally";
-                    return Err(ErrorData::internal_error(message, None));
+            match attendant.attend(run).await {
+                Until::Ended(outcome) => return outcome.answer().map(Into::into),
+                Until::Waited => {
+                    return match run.leave() {
+                        Some(outcome) => outcome.answer().map(Into::into),
+                        None if attendant.carries && attendant.client.tasks => {
+                            Ok(self.new_task(run).into())
+                        }
+                        None => Ok(goes_on(run)),
+                    };
                 }
-                Carry::Wants(wishes) => match self.lot.park(carried, wishes, code) {
-                    Ok(required) => return Ok(required.into()),
-                    Err(again) => carried = *again,
-                },
+                Until::Wants(question, requests) => {
+                    let ticket = Ticket {
+                        run: run.id.clone(),
+                        question,
+                    };
+                    // It is parked itself by now.
+                    let has_room = self.store.parked() <= self.options.parked_runs;
+                    let state = self.seal.close(&ticket, for_it).filter(|_| has_room);
+                    if let Some(state) = state {
+                        return Ok(InputRequiredResult::new(Some(requests), Some(state)).into());
+                    }
+                    run.board.refuse(attendant.client.can);
+                }
             }
         }
     }
+
+    fn no_run(&self, id: &str) -> String {
+        let shown: String = id.chars().take(80).collect();
+        format!(
+            "there is no run {shown:?} to wait for: it never was, it ended with its first answer, \
+             or it ended more than {} s ago",
+            self.options.kept_time.as_secs()
+        )
+    }
 }
 
-fn result(report: &RunReport) -> CallToolResult {
-    let content = vec![ContentBlock::text(report.to_string())];
-    match report.status {
-        Status::Completed => CallToolResult::success(content),
-        _ => CallToolResult::error(content),
+/// Sees to it that a run has an outcome, whatever becomes of its task.
+struct Ending {
+    run: Arc<Run>,
+    store: Arc<Store>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let is_needed = self.run.end(Outcome::lost());
+        self.store.end(&self.run, is_needed);
     }
+}
+
+/// The answer while a run goes on.
+fn goes_on(run: &Run) -> CallToolResponse {
+    let text = format!(
+        "The script goes on as run {:?}, for {} s so far ({}).\n\
+         Call the tool wait with {{ \"run\": {:?} }} for its result; add \"cancel\": true to end it.\n",
+        run.id,
+        run.age().as_secs(),
+        run.news.so_far(),
+        run.id,
+    );
+    CallToolResult::success(vec![ContentBlock::text(text)]).into()
+}
+
+/// The part of an output that `wait` is asked for.
+fn part(given: &WaitArguments<'_>, outcome: &Outcome) -> CallToolResponse {
+    let (Some(whole), Some(part)) = (&outcome.whole, given.part) else {
+        return mistake(
+            "the output of this run was not cut: all of it is in its result, which wait gives \
+             without \"offset\" and \"bytes\""
+                .to_owned(),
+        );
+    };
+    match resources::part(whole, part) {
+        Some((text, said)) => {
+            let content = vec![ContentBlock::text(text), ContentBlock::text(said)];
+            CallToolResult::success(content).into()
+        }
+        None => mistake(format!(
+            "the output has {} bytes, and no offset {}",
+            whole.len(),
+            part.offset
+        )),
+    }
+}
+
+/// What is wrong with a call, for the model to see.
+fn mistake(message: String) -> CallToolResponse {
+    CallToolResult::error(vec![ContentBlock::text(message)]).into()
 }

@@ -1,0 +1,102 @@
+//! The servers whose tools a run may use.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use callgate_broker::Target;
+use callgate_catalog::Catalog;
+use callgate_sandbox::{ErrorClass, Thrown};
+use serde_json::json;
+
+/// Names of servers that are said in a message.
+const SAID: usize = 8;
+
+/// The servers whose tools a run may use: all, or these alone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scope(Option<Arc<[String]>>);
+
+impl Scope {
+    /// These servers alone.
+    pub(crate) fn of(servers: Vec<String>) -> Self {
+        Self(Some(servers.into()))
+    }
+
+    /// Whether all servers are in it.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether this server is in it.
+    pub(crate) fn has(&self, server: &str) -> bool {
+        let servers = self.0.as_deref();
+        servers.is_none_or(|servers| servers.iter().any(|name| name == server))
+    }
+
+    /// Whether a tool with this generated name is out of it.
+    pub(crate) fn excludes(&self, catalog: &Catalog, function: &str) -> bool {
+        !self.is_whole()
+            && catalog
+                .get(function)
+                .is_some_and(|tool| !self.has(&tool.definition.server))
+    }
+
+    /// The words that may name something in the script, without the functions
+    /// that are out of it; `None` is all there are.
+    pub(crate) fn words<'w>(
+        &self,
+        catalog: &'w Catalog,
+        words: Option<HashSet<&'w str>>,
+    ) -> Option<HashSet<&'w str>> {
+        if self.is_whole() {
+            return words;
+        }
+        Some(match words {
+            Some(mut words) => {
+                words.retain(|word| !self.excludes(catalog, word));
+                words
+            }
+            None => {
+                let tools = catalog.tools().iter();
+                let tools = tools.filter(|tool| self.has(&tool.definition.server));
+                tools.map(|tool| tool.function.as_str()).collect()
+            }
+        })
+    }
+
+    /// Why a tool that is out of it is not called.
+    pub(crate) fn why_not(&self, function: &str, server: &str) -> String {
+        let servers = self.0.as_deref().unwrap_or_default();
+        let mut said: Vec<String> = servers
+            .iter()
+            .take(SAID)
+            .map(|name| format!("{name:?}"))
+            .collect();
+        if servers.len() > SAID {
+            said.push(format!("{} more", servers.len() - SAID));
+        }
+        let may = match said.is_empty() {
+            true => "none".to_owned(),
+            false => format!("{} alone", said.join(", ")),
+        };
+        format!("{function} is of server {server:?}, and this run may use the tools of {may}")
+    }
+
+    /// What the script catches that calls a tool that is out of it; `None` for
+    /// one that is in it.
+    pub(crate) fn refusal(&self, target: &Target) -> Option<Thrown> {
+        if self.has(&target.server) {
+            return None;
+        }
+        let because = self.why_not(&target.function, &target.server);
+        let fields = json!({
+            "tool": target.function,
+            "server": target.server,
+            "because": because,
+        });
+        Some(Thrown {
+            class: ErrorClass::Denied,
+            message: because.into(),
+            fields: fields.to_string().into(),
+        })
+    }
+}

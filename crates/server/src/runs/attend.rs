@@ -1,0 +1,188 @@
+//! A request that waits for a run: it takes what the run wants to the client,
+//! and news, until there is something to answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    ClientResult, InputRequest, InputRequests, ProgressNotificationParam, ProgressToken,
+    ServerRequest,
+};
+use rmcp::service::{RequestContext, RoleServer, ServiceError};
+use serde_json::Value;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::{broadcast, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
+
+use super::board::Unanswered;
+use super::client::{Client, Way};
+use super::news::SoFar;
+use super::outcome::Outcome;
+use super::run::{Attending, Run};
+
+/// How often a client is told how far a run is, besides what servers say.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// A request that waits for a run.
+pub(crate) struct Attendant<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) context: &'a RequestContext<RoleServer>,
+    /// How long it waits.
+    pub(crate) wait: Duration,
+    /// Whether the run ends with it.
+    pub(crate) carries: bool,
+    /// What servers say.
+    pub(crate) lines: broadcast::Receiver<Arc<str>>,
+}
+
+/// Until when a run was waited for.
+pub(crate) enum Until {
+    /// Its end.
+    Ended(Arc<Outcome>),
+    /// It wants something of its client: the number of the last of these, and
+    /// all of them.
+    Wants(u64, InputRequests),
+    /// It goes on, but the time is over.
+    Waited,
+}
+
+impl Attendant<'_> {
+    /// Waits for the run until there is something to answer.
+    pub(crate) async fn attend(&mut self, run: &Arc<Run>) -> Until {
+        let attending = Attending::new(run, self.carries);
+        let until = self.until(run).await;
+        attending.answered();
+        until
+    }
+
+    async fn until(&mut self, run: &Arc<Run>) -> Until {
+        let mut teller = Teller::new(self.context);
+        let mut ended = run.follow();
+        let mut wishes = run.board.follow();
+        wishes.mark_changed();
+        let deadline = sleep_until(Instant::now() + self.wait);
+        tokio::pin!(deadline);
+        let mut beat = interval_at(Instant::now() + BEAT, BEAT);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut said = run.news.so_far();
+        loop {
+            tokio::select! {
+                biased;
+                outcome = outcome(&mut ended) => {
+                    let Some(outcome) = outcome else {
+                        return Until::Waited;
+                    };
+                    // What was told before the end is told before the answer.
+                    loop {
+                        match self.lines.try_recv() {
+                            Ok(line) => teller.tell(&line).await,
+                            Err(TryRecvError::Lagged(_)) => {}
+                            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+                        }
+                    }
+                    return Until::Ended(outcome);
+                }
+                Ok(()) = wishes.changed() => match self.client.way {
+                    Way::Requests => {
+                        for (number, request) in run.board.take(self.client.can) {
+                            self.ask(run, number, request);
+                        }
+                    }
+                    Way::Rounds => {
+                        if let Some((last, requests)) = run.board.show(self.client.can) {
+                            return Until::Wants(last, requests);
+                        }
+                    }
+                },
+                line = self.lines.recv() => match line {
+                    Ok(line) => teller.tell(&line).await,
+                    Err(RecvError::Lagged(_)) => {}
+                    // The run holds the other end.
+                    Err(RecvError::Closed) => return Until::Waited,
+                },
+                () = self.context.ct.cancelled(), if !self.carries => return Until::Waited,
+                () = self.context.ct.cancelled(), if !run.is_cancelled() => run.cancel(),
+                _ = beat.tick(), if teller.token.is_some() => {
+                    let so_far: SoFar = run.news.so_far();
+                    if so_far != said {
+                        teller.tell(&so_far.to_string()).await;
+                        said = so_far;
+                    }
+                }
+                () = &mut deadline => return Until::Waited,
+            }
+        }
+    }
+
+    /// Has the client answer a request, however long this one still waits.
+    fn ask(&self, run: &Arc<Run>, number: u64, request: InputRequest) {
+        let run = Arc::clone(run);
+        let peer = self.client.peer.clone();
+        tokio::spawn(async move {
+            let answer = match as_request(request) {
+                None => Err(Unanswered::Nobody),
+                Some(request) => {
+                    let asked = peer.send_request(request);
+                    match tokio::time::timeout(run.board.answer_time(), asked).await {
+                        Ok(Ok(result)) => as_value(&result),
+                        Ok(Err(ServiceError::McpError(error))) => {
+                            Err(Unanswered::Failed(error.message.into_owned()))
+                        }
+                        Ok(Err(_gone)) => Err(Unanswered::Nobody),
+                        Err(_late) => Err(Unanswered::Late),
+                    }
+                }
+            };
+            run.board.answer(number, answer);
+        });
+    }
+}
+
+/// What a run came to, once it has ended.
+async fn outcome(ended: &mut watch::Receiver<Option<Arc<Outcome>>>) -> Option<Arc<Outcome>> {
+    let outcome = ended.wait_for(Option::is_some).await.ok()?;
+    outcome.clone()
+}
+
+/// Tells the client of a request how far it is, if it wants to know.
+struct Teller<'a> {
+    context: &'a RequestContext<RoleServer>,
+    token: Option<ProgressToken>,
+    /// Progress of a run is the number of news of it: those of its calls have
+    /// units of their own, and what is told must increase.
+    told: u32,
+}
+
+impl<'a> Teller<'a> {
+    fn new(context: &'a RequestContext<RoleServer>) -> Self {
+        Self {
+            context,
+            token: context.meta.get_progress_token(),
+            told: 0,
+        }
+    }
+
+    async fn tell(&mut self, line: &str) {
+        let Some(token) = self.token.clone() else {
+            return;
+        };
+        self.told = self.told.saturating_add(1);
+        let news = ProgressNotificationParam::new(token, f64::from(self.told)).with_message(line);
+        // A client that is gone shows elsewhere.
+        let _gone = self.context.peer.notify_progress(news).await;
+    }
+}
+
+fn as_request(request: InputRequest) -> Option<ServerRequest> {
+    match request {
+        InputRequest::Elicitation(request) => Some(ServerRequest::ElicitRequest(request)),
+        InputRequest::CreateMessage(request) => Some(ServerRequest::CreateMessageRequest(request)),
+        InputRequest::ListRoots(request) => Some(ServerRequest::ListRootsRequest(request)),
+        // A kind that is added later.
+        _ => None,
+    }
+}
+
+fn as_value(result: &ClientResult) -> Result<Value, Unanswered> {
+    serde_json::to_value(result).map_err(|error| Unanswered::Failed(error.to_string()))
+}

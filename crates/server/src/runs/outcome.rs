@@ -1,0 +1,77 @@
+//! What a run came to, as its client is told.
+
+use std::sync::Arc;
+
+use callgate::{RunReport, Status};
+use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
+use rmcp::task_manager::current_timestamp;
+
+/// What a run came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    content: Vec<ContentBlock>,
+    is_error: bool,
+    /// Why there is no report.
+    lost: Option<&'static str>,
+    /// Whether it was cancelled.
+    pub(crate) is_cancelled: bool,
+    /// All that the script printed and returned, where that was cut in the
+    /// report.
+    pub(crate) whole: Option<Arc<str>>,
+    /// When it ended, as RFC 3339 has it.
+    pub(crate) ended: String,
+}
+
+impl Outcome {
+    /// What this report says, of the run with this id.
+    pub(crate) fn of(report: &RunReport, _run: &str) -> Self {
+        Self {
+            content: vec![ContentBlock::text(report.to_string())],
+            is_error: report.status != Status::Completed,
+            lost: None,
+            is_cancelled: report.status == Status::Cancelled,
+            whole: None,
+            ended: current_timestamp(),
+        }
+    }
+
+    /// The task of the run is gone.
+    pub(crate) fn lost() -> Self {
+        Self {
+            content: Vec::new(),
+            is_error: true,
+            lost: Some("the task of the run ended abnormally"),
+            is_cancelled: false,
+            whole: None,
+            ended: current_timestamp(),
+        }
+    }
+
+    /// The answer to whoever waits for the run.
+    ///
+    /// # Errors
+    ///
+    /// Where the run came to nothing that is its script's doing.
+    pub(crate) fn answer(&self) -> Result<CallToolResult, ErrorData> {
+        if let Some(lost) = self.lost {
+            return Err(ErrorData::internal_error(lost, None));
+        }
+        let content = self.content.clone();
+        Ok(match self.is_error {
+            false => CallToolResult::success(content),
+            true => CallToolResult::error(content),
+        })
+    }
+
+    /// Bytes, roughly, that it takes to keep it.
+    pub(crate) fn bytes(&self) -> usize {
+        let block = |block: &ContentBlock| match block {
+            ContentBlock::Text(text) => text.text.len(),
+            ContentBlock::Image(image) => image.data.len(),
+            ContentBlock::Audio(audio) => audio.data.len(),
+            other => serde_json::to_string(other).map_or(0, |json| json.len()),
+        };
+        let whole = self.whole.as_ref().map_or(0, |whole| whole.len());
+        self.content.iter().map(block).sum::<usize>() + whole
+    }
+}

@@ -1,0 +1,153 @@
+//! What a client comes again with: a `requestState` under a seal (MCP
+//! 2026-07-28, "Multi Round-Trip Requests").
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use rmcp::model::{RequestStateCodec, RequestStateError, SealOptions};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// Seals states, and opens those that it has sealed.
+pub(crate) struct Seal {
+    codec: RequestStateCodec,
+    time: Duration,
+}
+
+/// What a `requestState` says. Anyone who has it can read it.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ticket {
+    /// The run's id.
+    pub(crate) run: String,
+    /// The number of the last question that was put into the answer.
+    pub(crate) question: u64,
+}
+
+/// The request that a state is good for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum For<'a> {
+    /// `run_script` with this code.
+    Script(&'a str),
+    /// `wait` for this run.
+    Wait(&'a str),
+}
+
+/// Why a client that comes again is sent away. Nothing has changed then.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub(crate) enum Refused {
+    #[error("the requestState is not one that this server gave for {0}")]
+    Forged(&'static str),
+    #[error("the requestState has expired, and its run was cancelled; run the script anew")]
+    Expired,
+    #[error("the requestState was used before, or its run has ended; run the script anew")]
+    Used,
+    #[error("inputResponses has no answer to {0}, which was asked for")]
+    NoAnswer(String),
+}
+
+impl Seal {
+    /// A seal of its own, whose states are good for so long.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no random bytes for its key.
+    pub(crate) fn new(time: Duration) -> std::io::Result<Self> {
+        Ok(Self {
+            codec: RequestStateCodec::try_new(random::<32>()?.to_vec())
+                .map_err(std::io::Error::other)?,
+            time,
+        })
+    }
+
+    /// The state for this; `None` if it cannot be written.
+    pub(crate) fn close(&self, ticket: &Ticket, request: For<'_>) -> Option<String> {
+        let bound = request.bound();
+        let options = SealOptions::new().associated_data(&bound).ttl(self.time);
+        self.codec.seal_json_with(ticket, &options).ok()
+    }
+
+    /// What the state says, if it is good for this request.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Forged`] and [`Refused::Expired`].
+    pub(crate) fn open(&self, state: &str, request: For<'_>) -> Result<Ticket, Refused> {
+        self.codec
+            .open_json_with(state, &request.bound())
+            .map_err(|error| match error {
+                RequestStateError::Expired => Refused::Expired,
+                _ => Refused::Forged(match request {
+                    For::Script(_) => "this script",
+                    For::Wait(_) => "this run",
+                }),
+            })
+    }
+}
+
+impl For<'_> {
+    fn bound(self) -> Vec<u8> {
+        let (tool, text) = match self {
+            Self::Script(code) => ("run_script", code),
+            Self::Wait(run) => ("wait", run),
+        };
+        let mut bound = format!("tools/call {tool} ").into_bytes();
+        bound.extend_from_slice(&Sha256::digest(text.as_bytes()));
+        bound
+    }
+}
+
+/// # Errors
+///
+/// If the system gives no random bytes.
+pub(crate) fn random<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticket() -> Ticket {
+        Ticket {
+            run: "r-1".to_owned(),
+            question: 3,
+        }
+    }
+
+    #[test]
+    fn a_state_is_good_for_its_request_alone() {
+        let seals = [(); 2].map(|()| Seal::new(Duration::from_secs(3600)).expect("random bytes"));
+        let state = seals[0]
+            .close(&ticket(), For::Script("code"))
+            .expect("a state");
+        let open = |seal: usize, state: &str, request| seals[seal].open(state, request);
+        assert_eq!(open(0, &state, For::Script("code")), Ok(ticket()));
+        let forged = Err(Refused::Forged("this script"));
+        assert_eq!(open(1, &state, For::Script("code")), forged);
+        assert_eq!(open(0, &state, For::Script("other")), forged);
+        assert_eq!(open(0, "", For::Script("code")), forged);
+        assert_eq!(
+            open(0, &state.replace('.', ""), For::Script("code")),
+            forged
+        );
+        assert_eq!(
+            open(0, &state, For::Wait("code")),
+            Err(Refused::Forged("this run"))
+        );
+    }
+
+    #[test]
+    fn a_state_expires() {
+        let seal = Seal::new(Duration::ZERO).expect("random bytes");
+        let state = seal.close(&ticket(), For::Wait("r-1")).expect("a state");
+        let opened = loop {
+            match seal.open(&state, For::Wait("r-1")) {
+                Ok(_) => std::thread::yield_now(),
+                Err(refused) => break refused,
+            }
+        };
+        assert_eq!(opened, Refused::Expired);
+    }
+}

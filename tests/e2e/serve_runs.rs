@@ -1,0 +1,278 @@
+//! Runs that outlast a call of `callgate serve`: left, waited for, cancelled,
+//! limited.
+
+use callgate_tests::{Workbench, fixture, odd};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResponse, ClientRequest, ProtocolVersion,
+};
+use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::serve_client::{NEWEST, Session, User, connect, one_ends, shown, value};
+
+const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, NEWEST];
+
+/// A server whose tool answers never, and one whose calls are asked about.
+fn bench() -> Workbench {
+    Workbench::with_config(json!({
+        "mcpServers": {
+            "ticketing": fixture("callgate-demo-ticketing", &[]),
+            "odd": odd("hang-on-call"),
+        },
+        "permissions": { "allow": ["odd_*"] },
+    }))
+}
+
+impl Session {
+    async fn tool(&self, name: &'static str, arguments: Value) -> CallToolResponse {
+        let Value::Object(arguments) = arguments else {
+            panic!("no object");
+        };
+        let request = CallToolRequestParams::new(name).with_arguments(arguments);
+        let answer = self.client.call_tool_once(request).await;
+        answer.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Calls a tool that answers with a result.
+    async fn result(&self, name: &'static str, arguments: Value) -> (bool, String) {
+        match self.tool(name, arguments).await {
+            CallToolResponse::Complete(result) => shown(&result),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Begins a run that is left at once, and says its id.
+    async fn leave(&self, code: &str) -> String {
+        let arguments = json!({ "code": code, "limits": { "waitMs": 0 } });
+        let (is_error, said) = self.result("run_script", arguments).await;
+        assert!(!is_error, "{said}");
+        let id = said.split('"').nth(1).expect("an id");
+        assert!(id.starts_with("r-") && id.len() == 34, "{said}");
+        id.to_owned()
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_left_is_picked_up() {
+    for version in ERAS {
+        let bench = bench();
+        let session = connect(&bench, User::new(&version, &["once"]), &[]).await;
+        // It asks while nobody waits, so it cannot end before somebody does.
+        let script = "console.log('begun');
+            const issue = await ticketing_createIssue({ title: 'A', body: 'B' });
+            return issue.issueId !== '';";
+        let run = session.leave(script).await;
+        let arguments = json!({ "run": run, "waitMs": 60_000 });
+        let Value::Object(arguments) = arguments else {
+            unreachable!("an object")
+        };
+        let request = || CallToolRequestParams::new("wait").with_arguments(arguments.clone());
+        let result = session
+            .client
+            .call_tool(request())
+            .await
+            .expect("an answer");
+        assert_eq!(
+            shown(&result),
+            (false, "begun\ntrue\n".to_owned()),
+            "{version}"
+        );
+        assert_eq!(session.asked().len(), 1);
+        // It can be had again.
+        let again = session
+            .client
+            .call_tool(request())
+            .await
+            .expect("an answer");
+        assert_eq!(shown(&again), shown(&result));
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+#[tokio::test]
+async fn two_may_wait_for_a_run() {
+    let bench = bench();
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    let run = session
+        .leave("try { await odd_hang({}) } catch { return 1 }")
+        .await;
+    let wait = || session.result("wait", json!({ "run": run, "waitMs": 60_000 }));
+    let cancel = async {
+        let (_, said) = session
+            .result("wait", json!({ "run": run, "waitMs": 0 }))
+            .await;
+        assert!(said.starts_with("The script goes on as run"), "{said}");
+        let cancel = json!({ "run": run, "waitMs": 60_000, "cancel": true });
+        session.result("wait", cancel).await
+    };
+    let (one, other, cancelled) = tokio::join!(wait(), wait(), cancel);
+    assert_eq!(one, other);
+    assert_eq!(one, cancelled);
+    assert!(one.0, "{one:?}");
+    assert!(one.1.contains("cancelled"), "{one:?}");
+    session.client.cancel().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn a_question_of_a_run_that_is_left_waits_for_whoever_waits() {
+    let bench = bench();
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    let run = session
+        .leave(
+            "return await ticketing_createIssue({ title: 'A', body: 'B' })
+               .then(() => 'made', (error) => error.name);",
+        )
+        .await;
+    let arguments = || json!({ "run": run, "waitMs": 60_000 });
+    let mut states = Vec::new();
+    for _ in 0..2 {
+        match session.tool("wait", arguments()).await {
+            CallToolResponse::InputRequired(required) => {
+                states.push(required.request_state.expect("a state"));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let come = |run: &str, state: &str| {
+        let Value::Object(arguments) = json!({ "run": run, "waitMs": 60_000 }) else {
+            unreachable!("an object")
+        };
+        let mut request = CallToolRequestParams::new("wait").with_arguments(arguments);
+        request.request_state = Some(state.to_owned());
+        request.input_responses = Some(
+            serde_json::from_value(
+                json!({ "question-1": { "action": "accept", "content": { "answer": "once" } } }),
+            )
+            .expect("responses"),
+        );
+        session.client.call_tool_once(request)
+    };
+    let refused = come("r-other", &states[0])
+        .await
+        .expect_err("it is refused");
+    assert!(
+        refused
+            .to_string()
+            .contains("the requestState is not one that this server gave for this run"),
+        "{refused}"
+    );
+    match come(&run, &states[1]).await.expect("an answer") {
+        CallToolResponse::Complete(result) => assert_eq!(value(&shown(&result).1), "made"),
+        other => panic!("{other:?}"),
+    }
+    let used = come(&run, &states[0]).await.expect_err("it is refused");
+    assert!(used.to_string().contains("was used before"), "{used}");
+    session.client.cancel().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn a_run_that_never_was_cannot_be_waited_for() {
+    for version in ERAS {
+        let bench = Workbench::new(json!({}));
+        let session = connect(&bench, User::new(&version, &[]), &[]).await;
+        let (is_error, said) = session.result("wait", json!({ "run": "r-1" })).await;
+        assert!(is_error, "{said}");
+        assert_eq!(
+            said,
+            "there is no run \"r-1\" to wait for: it never was, it ended with its first answer, or \
+             it ended more than 600 s ago"
+        );
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+/// Sends a call of a tool, to be cancelled.
+async fn send(
+    session: &Session,
+    name: &'static str,
+    arguments: Value,
+) -> RequestHandle<RoleClient> {
+    let Value::Object(arguments) = arguments else {
+        unreachable!("an object")
+    };
+    let request = CallToolRequestParams::new(name).with_arguments(arguments);
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(request));
+    let options = PeerRequestOptions::no_options();
+    let sent = session.client.send_cancellable_request(request, options);
+    sent.await.expect("sent")
+}
+
+#[tokio::test]
+async fn a_cancelled_call_takes_its_run_with_it() {
+    for version in ERAS {
+        let bench = bench();
+        let mut user = User::new(&version, &[]);
+        let (told, mut heard) = mpsc::unbounded_channel();
+        user.told = told;
+        let session = connect(&bench, user, &[]).await;
+        let call = send(
+            &session,
+            "run_script",
+            json!({ "code": "await odd_hang({})" }),
+        )
+        .await;
+        let said = heard.recv().await.expect("news");
+        assert_eq!(said, "1 1 call, odd_hang; 1 under way", "{version}");
+        let workers = session.workers();
+        call.cancel(Some("enough".to_owned())).await.expect("sent");
+        one_ends(&workers).await;
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_wait_leaves_its_run() {
+    for version in ERAS {
+        let bench = bench();
+        let session = connect(&bench, User::new(&version, &[]), &[]).await;
+        let run = session.leave("await odd_hang({})").await;
+        let wait = send(&session, "wait", json!({ "run": run, "waitMs": 60_000 })).await;
+        wait.cancel(Some("enough".to_owned())).await.expect("sent");
+        let look = json!({ "run": run, "waitMs": 0 });
+        let (_, said) = session.result("wait", look).await;
+        assert!(said.starts_with("The script goes on as run"), "{said}");
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+#[tokio::test]
+async fn limits_and_servers_are_held() {
+    let bench = Workbench::new(json!({
+        "logging": fixture("callgate-demo-logging", &[]),
+        "ticketing": fixture("callgate-demo-ticketing", &[]),
+    }));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    let endless = json!({ "code": "for (;;);", "limits": { "timeoutMs": 50 } });
+    let (is_error, said) = session.result("run_script", endless).await;
+    assert!(is_error && said.contains("50 ms"), "{said}");
+
+    let wrong = json!({ "code": 1, "limits": { "timeoutMs": 3_600_000 }, "servers": ["loging"] });
+    assert_eq!(
+        session.result("run_script", wrong).await,
+        (
+            true,
+            "\"code\" must be a string: the script's text\n\
+             limits.timeoutMs is 3600000, over the most, 10000 milliseconds\n\
+             servers[0]: no server is named \"loging\"; did you mean \"logging\"?"
+                .to_owned()
+        )
+    );
+
+    let only = |code: &str| json!({ "code": code, "servers": ["logging"] });
+    let dynamic = "try { await mcp.callTool('ticketing_createIssue', { title: 'A', body: 'B' }) }
+        catch (error: any) { return [error instanceof McpDeniedError, error.message, error.server] }";
+    let (is_error, said) = session.result("run_script", only(dynamic)).await;
+    assert!(!is_error, "{said}");
+    let caught: Value = serde_json::from_str(&said).expect("JSON");
+    let why = "ticketing_createIssue is of server \"ticketing\", and this run may use the tools of \
+               \"logging\" alone";
+    assert_eq!(caught, json!([true, why, "ticketing"]));
+    let stated = only("await ticketing_createIssue({ title: 'A', body: 'B' })");
+    let (is_error, said) = session.result("run_script", stated).await;
+    assert!(is_error && said.contains(why), "{said}");
+    let fine = only("return (await logging_getLogs({ query: 'x' })).entries?.length ?? 'some'");
+    let (_, said) = session.result("run_script", fine).await;
+    assert!(!said.contains("may use the tools"), "{said}");
+    session.client.cancel().await.expect("a clean end");
+}
