@@ -1,11 +1,13 @@
 //! `callgate serve --http` with several users: tokens, roles, and what is not
 //! another's.
 
+use std::process::Stdio;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use callgate_tests::{Workbench, fixture, odd};
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::guarded::{Guarded, follow};
 use crate::serve_client::{NEWEST, User, request, shown, value};
@@ -296,6 +298,28 @@ async fn users_are_bounded() {
     served.session(Some(BOB)).await;
 }
 
+/// Logs in through the command, as a person with a browser does.
+async fn log_in(bench: &Workbench, arguments: &[&str]) {
+    let mut login = tokio::process::Command::new(callgate_tests::binary("callgate"))
+        .args(arguments)
+        .current_dir(bench.path())
+        .env("XDG_STATE_HOME", bench.path().join("state"))
+        .env_remove("DBUS_SESSION_BUS_ADDRESS")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start callgate");
+    let said = login.stderr.take().expect("a piped stderr");
+    let mut lines = BufReader::new(said).lines();
+    while let Some(line) = lines.next_line().await.expect("UTF-8") {
+        if line.starts_with("http://") {
+            follow(&line).await.expect("the browser's way");
+        }
+    }
+    assert!(login.wait().await.expect("an end").success());
+}
+
 fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.expect("after 1970").as_secs()
@@ -487,24 +511,7 @@ async fn a_whole_login() {
     }));
     let served = Served::start(&bench, &[]);
     let client = Workbench::new(json!({ "gate": { "url": served.url, "oauth": {} } }));
-    let mut login = tokio::process::Command::new(callgate_tests::binary("callgate"))
-        .args(["auth", "login", "gate", "--no-browser"])
-        .current_dir(client.path())
-        .env("XDG_STATE_HOME", client.path().join("state"))
-        .env_remove("DBUS_SESSION_BUS_ADDRESS")
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("start callgate");
-    let said = login.stderr.take().expect("a piped stderr");
-    let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(said));
-    while let Some(line) = lines.next_line().await.expect("UTF-8") {
-        if line.starts_with("http://") {
-            follow(&line).await.expect("the browser's way");
-        }
-    }
-    assert!(login.wait().await.expect("an end").success());
+    log_in(&client, &["auth", "login", "gate", "--no-browser"]).await;
     let mut call = client.command(&["call", "gate_run_script", r#"{"code":"return 6 * 7"}"#]);
     let output = call
         .env("XDG_STATE_HOME", client.path().join("state"))
@@ -516,6 +523,30 @@ async fn a_whole_login() {
         "\"42\\n\"\n",
         "{output:?}"
     );
+}
+
+/// A login that was made for one user is nothing to another.
+#[tokio::test]
+async fn logins_at_servers_are_each_users_own() {
+    let guarded = Guarded::start(&json!({}));
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "web": { "url": guarded.url, "oauth": { "tokens": "file" } } },
+        "permissions": { "allow": ["*"] },
+        "serve": { "http": { "bearer": { "alice": ALICE, "bob": BOB } } },
+    }));
+    let login = ["auth", "login", "web", "--no-browser", "--user", "alice"];
+    log_in(&bench, &login).await;
+    let served = Served::start(&bench, &[]);
+    let call = async |token: &str| {
+        let client = served.connect(user(), Some(token)).await;
+        let code = "return await web_read({ page: 7 })";
+        let answer = client.call_tool(request(code)).await.expect("an answer");
+        shown(&answer)
+    };
+    let (is_error, text) = call(ALICE).await;
+    assert!(!is_error && text.contains("\"page\""), "{text}");
+    let (is_error, text) = call(BOB).await;
+    assert!(is_error && text.contains("not available"), "{text}");
 }
 
 /// A user of the newest revision has no session, and is the same user with each

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use callgate::auth::{self, Kept, LoggedOut, LoginRequest, LoginStatus, OpenUrl};
+use callgate::config::{Config, subject_user, token_user};
 use callgate::{ServerSpec, Transport};
 use clap::{Args, Subcommand};
 use futures::FutureExt as _;
@@ -22,8 +23,23 @@ Exit codes:
 /// Flags of `auth`.
 #[derive(Debug, Args)]
 pub struct AuthArgs {
+    #[command(flatten)]
+    owner: OwnerArgs,
+
     #[command(subcommand)]
     command: AuthCommand,
+}
+
+/// Whose login it is, where `callgate serve --http` serves several users.
+#[derive(Debug, Args)]
+struct OwnerArgs {
+    /// The login of whoever has the bearer token of this name at `callgate serve --http`
+    #[arg(long, global = true, value_name = "NAME", conflicts_with = "subject")]
+    user: Option<String>,
+
+    /// The login of whoever has access tokens with this subject ("sub") there
+    #[arg(long, global = true, value_name = "SUB")]
+    subject: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -67,7 +83,15 @@ struct LoginArgs {
 
 /// Runs the command and gives the exit code.
 pub async fn execute(config: Option<&Path>, args: AuthArgs) -> anyhow::Result<u8> {
-    let config = session::required_configuration(config)?;
+    let mut config = session::required_configuration(config)?;
+    let user = owner(&config, &args.owner)?;
+    for server in &mut config.servers {
+        if let Transport::Http(http) = &mut server.transport
+            && let Some(oauth) = &mut http.oauth
+        {
+            oauth.user.clone_from(&user);
+        }
+    }
     let cancel = session::cancel_on_signal()?;
     let done = async {
         match args.command {
@@ -89,6 +113,21 @@ pub async fn execute(config: Option<&Path>, args: AuthArgs) -> anyhow::Result<u8
     tokio::select! {
         code = done => code,
         () = cancel.cancelled() => Ok(session::INTERRUPTED),
+    }
+}
+
+/// Under what the owner of a login is known.
+fn owner(config: &Config, args: &OwnerArgs) -> anyhow::Result<Option<String>> {
+    if let Some(name) = &args.user {
+        return Ok(Some(token_user(name)));
+    }
+    match (&args.subject, &config.http.oauth) {
+        (None, _) => Ok(None),
+        (Some(subject), Some(oauth)) => Ok(Some(subject_user(&oauth.issuer, subject))),
+        (Some(_), None) => bail!(
+            "--subject needs \"oauth\" in \"serve\", \"http\" of the configuration, which says whose \
+             tokens have it"
+        ),
     }
 }
 

@@ -46,7 +46,7 @@ pub use find::find;
 pub use http::{ALGORITHMS, HttpConfig, RateConfig, ResourceConfig, address, host, origin};
 pub use serve::{NoShare, ServeConfig, ToolMode, UnknownToolMode, parse_share};
 pub use units::{UnitError, parse_bytes, parse_duration};
-pub use users::{Role, UsersConfig};
+pub use users::{Role, UsersConfig, subject_user, token_user};
 
 /// What one configuration file says.
 #[derive(Debug, Clone)]

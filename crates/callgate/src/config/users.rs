@@ -69,6 +69,20 @@ impl Default for UsersConfig {
     }
 }
 
+/// Under what whoever has the bearer token of this name is known: in logins, in
+/// the ledger, and wherever one user's must not be another's.
+#[must_use]
+pub fn token_user(name: &str) -> String {
+    format!("token {name}")
+}
+
+/// Under what whoever has an issuer's access tokens with this subject is known. A
+/// URL has no space, so no two are the same.
+#[must_use]
+pub fn subject_user(issuer: &str, subject: &str) -> String {
+    format!("subject {issuer} {subject}")
+}
+
 /// What a role gives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -2,7 +2,7 @@
 
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use callgate::config::{HttpConfig, UsersConfig};
+use callgate::config::{HttpConfig, UsersConfig, subject_user, token_user};
 use serde_json::Value;
 
 use super::bearer::Tokens;
@@ -73,14 +73,14 @@ impl Auth {
         let token = bearer(headers).map_err(|wrong| self.challenge(wrong))?;
         if let Some(name) = self.tokens.as_ref().and_then(|tokens| tokens.owner(token)) {
             let roles = self.users.named.get(name).cloned().unwrap_or_default();
-            return Ok(self.identity(format!("token {name}"), roles));
+            return Ok(self.identity(token_user(name), roles));
         }
         let Some(resource) = &self.resource else {
             return Err(self.challenge(Wrong::Token("the token is not known".to_owned())));
         };
         match resource.check(token).await {
             Ok(claims) => {
-                let user = format!("subject {} {}", resource.issuer(), claims.subject);
+                let user = subject_user(resource.issuer(), &claims.subject);
                 Ok(self.identity(user, self.claimed(&claims)))
             }
             Err(Rejected::Invalid(why)) => Err(self.challenge(Wrong::Token(why))),
