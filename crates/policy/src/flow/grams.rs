@@ -1,33 +1,62 @@
 //! Fingerprints of short pieces of text, and two ways to keep them.
 
 use std::collections::TryReserveError;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 
 /// The length of a fingerprinted piece, in bytes.
 pub(super) const GRAM: usize = 12;
 
-/// The fingerprint of the piece that begins at `at`, without regard to case.
-#[inline]
-pub(super) fn gram(text: &[u8], at: usize) -> Option<u64> {
-    let window: &[u8; GRAM] = text.get(at..)?.first_chunk()?;
-    let [a, b, c, d, e, f, g, h, i, j, k, l] = *window;
-    // One bit is the difference between an upper and a lower case letter. That
-    // it makes some signs equal, too, does no harm to a fingerprint.
-    let head = u64::from_le_bytes([a, b, c, d, e, f, g, h]) | 0x2020_2020_2020_2020;
-    let tail = u64::from(u32::from_le_bytes([i, j, k, l]) | 0x2020_2020);
-    Some(mix(head, tail))
+/// What fingerprints are made with. Drawn by lot, so that nobody can write texts
+/// whose fingerprints meet.
+#[derive(Clone, Copy)]
+pub(super) struct Key {
+    head: u64,
+    tail: u64,
 }
 
-/// The fingerprint of a number.
-pub(super) fn number(value: u64) -> u64 {
-    mix(value, 0)
+impl Key {
+    pub(super) fn new() -> Self {
+        let lot = RandomState::new();
+        Self {
+            head: lot.hash_one(1_u8),
+            tail: lot.hash_one(2_u8),
+        }
+    }
+
+    /// The fingerprint of the piece that begins at `at`, without regard to case.
+    #[inline]
+    pub(super) fn gram(self, text: &[u8], at: usize) -> Option<u64> {
+        Some(self.window(text.get(at..)?.first_chunk()?))
+    }
+
+    /// The fingerprint of a piece, without regard to case.
+    #[inline]
+    pub(super) fn window(self, window: &[u8; GRAM]) -> u64 {
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = *window;
+        // One bit is the difference between an upper and a lower case letter.
+        // That it makes some signs equal, too, does no harm to a fingerprint.
+        let head = u64::from_le_bytes([a, b, c, d, e, f, g, h]) | 0x2020_2020_2020_2020;
+        let tail = u64::from(u32::from_le_bytes([i, j, k, l]) | 0x2020_2020);
+        self.mix(head, tail)
+    }
+
+    /// The fingerprint of a number.
+    pub(super) fn number(self, value: u64) -> u64 {
+        self.mix(value, 0)
+    }
+
+    #[inline]
+    fn mix(self, head: u64, tail: u64) -> u64 {
+        let product = u128::from(head ^ self.head) * u128::from(tail ^ self.tail);
+        (product as u64) ^ ((product >> 64) as u64)
+    }
 }
 
-#[inline]
-fn mix(head: u64, tail: u64) -> u64 {
-    let mixed = head.wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        ^ tail.wrapping_mul(0xC2B2_AE3D_27D4_EB4F).rotate_left(29);
-    let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    mixed ^ (mixed >> 32)
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key")
+    }
 }
 
 /// Fingerprints without anything beside them: whether one is in it is asked
@@ -78,37 +107,38 @@ fn bits(gram: u64) -> u64 {
     1 << (gram & 63) | 1 << (gram >> 6 & 63)
 }
 
-/// Fingerprints and the results that had them, the first of each tool.
+/// Fingerprints and one value for each time one was added.
 #[derive(Debug, Default)]
 pub(super) struct Prints {
-    /// The upper 48 bits of a fingerprint and the result's number plus one.
+    /// The upper 40 bits of a fingerprint and the value plus one.
     slots: Vec<u64>,
     used: usize,
 }
 
-/// The bits of a slot that hold the result's number.
-const RESULT: u64 = 0xFFFF;
+/// The bits of a slot that hold the value.
+const VALUE: u64 = (1 << 24) - 1;
 
-/// The most slots that are looked at for one fingerprint. Fingerprints made to
-/// meet in one place must not make this slow.
-const MAX_PROBES: usize = 64;
+/// The most slots that are looked at for one fingerprint. In a table that is
+/// half full, no row of taken slots is ever that long; many values with one
+/// fingerprint must not make this slow.
+const MAX_PROBES: usize = 128;
 
 impl Prints {
-    /// Prints with room for this many, and some.
+    /// Prints with room for this many.
     pub(super) fn with_room(grams: usize) -> Self {
         Self {
-            slots: vec![0; (grams + grams / 2).max(64)],
+            slots: vec![0; (grams * 2).max(64)],
             used: 0,
         }
     }
 
-    /// Adds a fingerprint of `result`, unless a result that is its `same` has
-    /// it. `false` if there is no place for it.
-    pub(super) fn insert(&mut self, gram: u64, result: u16, same: impl Fn(u16) -> bool) -> bool {
-        if self.used * 10 >= self.slots.len() * 7 {
+    /// Adds a fingerprint with a value below 2²⁴ - 1, unless it has one that is
+    /// its `same`. `false` if there is no place for it.
+    pub(super) fn insert(&mut self, gram: u64, value: u32, same: impl Fn(u32) -> bool) -> bool {
+        if self.used * 2 >= self.slots.len() {
             self.grow();
         }
-        let slot = gram & !RESULT | (u64::from(result) + 1);
+        let slot = gram & !VALUE | (u64::from(value) + 1);
         for place in self.places(gram) {
             let Some(found) = self.slots.get_mut(place) else {
                 return false;
@@ -119,18 +149,18 @@ impl Prints {
                     self.used += 1;
                     return true;
                 }
-                Some(held) if *found & !RESULT == gram & !RESULT && same(held) => return true,
+                Some(held) if *found & !VALUE == gram & !VALUE && same(held) => return true,
                 Some(_) => {}
             }
         }
         false
     }
 
-    /// The results that have this fingerprint, in the order they were added.
-    pub(super) fn find(&self, gram: u64) -> impl Iterator<Item = u16> {
+    /// The values of this fingerprint, in the order they were added.
+    pub(super) fn find(&self, gram: u64) -> impl Iterator<Item = u32> {
         self.places(gram)
             .map_while(|place| self.slots.get(place).filter(|slot| **slot != 0))
-            .filter(move |slot| **slot & !RESULT == gram & !RESULT)
+            .filter(move |slot| **slot & !VALUE == gram & !VALUE)
             .filter_map(|slot| decoded(*slot))
     }
 
@@ -141,7 +171,10 @@ impl Prints {
 
     fn places(&self, gram: u64) -> impl Iterator<Item = usize> + use<> {
         let length = self.slots.len();
-        let first = (u128::from(gram & !RESULT) * length as u128) >> 64;
+        // Fingerprints of what counts up are in a row as well.
+        let scattered = (gram & !VALUE ^ gram >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        let scattered = (scattered ^ scattered >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        let first = (u128::from(scattered) * length as u128) >> 64;
         let first = usize::try_from(first).unwrap_or(0);
         (first..first + MAX_PROBES.min(length)).map(move |place| {
             if place < length {
@@ -153,22 +186,23 @@ impl Prints {
     }
 
     fn grow(&mut self) {
-        let mut grown = Self::with_room(self.slots.len().max(64));
+        // Half as much again.
+        let mut grown = Self::with_room((self.slots.len() / 4 * 3).max(64));
         // From an empty slot on, round the end, those of one fingerprint are met
         // in the order in which they were added.
         let empty = self.slots.iter().position(|slot| *slot == 0);
         let (end, start) = self.slots.split_at(empty.unwrap_or(0));
         for slot in start.iter().chain(end) {
-            if let Some(result) = decoded(*slot) {
-                grown.insert(*slot & !RESULT, result, |_| false);
+            if let Some(value) = decoded(*slot) {
+                grown.insert(*slot & !VALUE, value, |_| false);
             }
         }
         *self = grown;
     }
 }
 
-fn decoded(slot: u64) -> Option<u16> {
-    u16::try_from((slot & RESULT).checked_sub(1)?).ok()
+fn decoded(slot: u64) -> Option<u32> {
+    u32::try_from((slot & VALUE).checked_sub(1)?).ok()
 }
 
 #[cfg(test)]
@@ -177,43 +211,57 @@ mod tests {
 
     #[test]
     fn a_filter_forgets_nothing_and_is_wrong_seldom() {
+        let key = Key::new();
         let mut filter = Filter::with_room(10_000).expect("memory");
         for value in 0..10_000 {
-            filter.insert(number(value));
+            filter.insert(key.number(value));
         }
-        assert!((0..10_000).all(|value| filter.has(number(value))));
-        let wrong = (10_000..110_000).filter(|value| filter.has(number(*value)));
+        assert!((0..10_000).all(|value| filter.has(key.number(value))));
+        let wrong = (10_000..110_000).filter(|value| filter.has(key.number(*value)));
         let wrong = wrong.count();
         assert!(wrong < 8_000, "{wrong} of 100,000");
     }
 
     #[test]
     fn prints_keep_the_first_of_each_kind_in_order() {
+        let key = Key::new();
         let mut prints = Prints::default();
-        for value in 0..1_000 {
-            for result in [3, 5, 7] {
+        for number in 0..1_000 {
+            for value in [3, 5, 7] {
                 // Five and seven are of one kind.
-                assert!(prints.insert(number(value), result, |held| (held > 3) == (result > 3)));
+                let same = |held| (held > 3) == (value > 3);
+                assert!(prints.insert(key.number(number), value, same));
             }
         }
-        for value in 0..1_000 {
-            assert_eq!(prints.find(number(value)).collect::<Vec<_>>(), [3, 5]);
+        for number in 0..1_000 {
+            let found: Vec<u32> = prints.find(key.number(number)).collect();
+            assert_eq!(found, [3, 5]);
         }
-        assert_eq!(prints.find(number(1_000)).count(), 0);
+        assert_eq!(prints.find(key.number(1_000)).count(), 0);
+    }
+
+    #[test]
+    fn many_different_fingerprints_all_have_a_place() {
+        let key = Key::new();
+        for room in [0, 100_000, 300_000] {
+            let mut prints = Prints::with_room(room);
+            assert!((0..300_000).all(|number| prints.insert(key.number(number), 0, |_| false)));
+        }
     }
 
     #[test]
     fn fingerprints_that_meet_in_one_place_are_refused_and_not_searched_for_ever() {
         let mut prints = Prints::with_room(1_000);
-        let inserted = (0..100).filter(|result| prints.insert(1 << 16, *result, |_| false));
+        let inserted = (0..200).filter(|value| prints.insert(1 << 24, *value, |_| false));
         assert_eq!(inserted.count(), MAX_PROBES);
-        assert_eq!(prints.find(1 << 16).count(), MAX_PROBES);
+        assert_eq!(prints.find(1 << 24).count(), MAX_PROBES);
     }
 
     #[test]
     fn case_does_not_matter() {
-        assert_eq!(gram(b"Hello, World", 0), gram(b"hELLO, wORLD", 0));
-        assert_ne!(gram(b"hello, world", 0), gram(b"hello, worle", 0));
-        assert_eq!(gram(b"hello, worl", 0), None);
+        let key = Key::new();
+        assert_eq!(key.gram(b"Hello, World", 0), key.gram(b"hELLO, wORLD", 0));
+        assert_ne!(key.gram(b"hello, world", 0), key.gram(b"hello, worle", 0));
+        assert_eq!(key.gram(b"hello, worl", 0), None);
     }
 }

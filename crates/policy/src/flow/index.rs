@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::finding::Side;
-use super::grams::{Filter, GRAM, Prints, gram, number};
+use super::grams::{Filter, GRAM, Key, Prints};
 use super::normal::{Normaliser, plus_is_space, strings};
 use super::numbers::numbers;
 
@@ -39,9 +39,12 @@ pub(super) struct Index {
     /// begin.
     text: Vec<u8>,
     begins: Vec<(usize, u16)>,
+    pub(super) key: Key,
     pub(super) filter: Filter,
-    /// Made when a piece is first found that is probably a copy.
+    /// Where in the text each fingerprint is, for one place in so many. Made when
+    /// a piece is first found that is probably a copy.
     grams: Option<Prints>,
+    /// Which results have a number.
     numbers: Prints,
     /// Why results of a source are not all in here.
     gaps: BTreeMap<u16, Gap>,
@@ -66,6 +69,7 @@ impl Index {
             bytes: 0,
             text: Vec::new(),
             begins: Vec::new(),
+            key: Key::new(),
             filter: Filter::default(),
             grams: None,
             numbers: Prints::default(),
@@ -102,29 +106,16 @@ impl Index {
             return;
         }
         let from = self.text.len();
-        let mut scratch = Vec::new();
         for (result, json) in std::mem::take(&mut self.waiting) {
             self.begins.push((self.text.len(), result));
             strings(json.as_bytes(), |part, is_string| {
                 if is_string {
-                    scratch.clear();
-                    self.normaliser.append(part, &mut scratch);
-                    plus_is_space(&mut scratch);
-                    if scratch.len() >= MIN_PIECE {
-                        self.text.extend_from_slice(&scratch);
-                        self.text.push(END);
-                    }
+                    self.learn_string(result, part);
+                } else {
+                    let mut found = Vec::new();
+                    numbers(part, |value, _| found.push(value));
+                    self.learn_numbers(result, found);
                 }
-                let part = if is_string { &scratch } else { part };
-                numbers(part, |value, _| {
-                    let taken = self.numbers.len() < MAX_NUMBERS && {
-                        let same = same_source(&self.results, result);
-                        self.numbers.insert(number(value), result, same)
-                    };
-                    if !taken && let Some((source, _)) = self.results.get(usize::from(result)) {
-                        self.gaps.insert(*source, Gap::Full);
-                    }
-                });
             });
         }
         self.fill_filter(from);
@@ -141,15 +132,23 @@ impl Index {
         }
     }
 
-    /// The results with this fingerprint, in the order they came. None before
-    /// [`Self::ready`].
-    pub(super) fn results_with(&self, gram: u64) -> impl Iterator<Item = u16> {
-        self.grams.iter().flat_map(move |grams| grams.find(gram))
+    /// Where in the text this fingerprint is, in the order in which results
+    /// came: one place for each source. None before [`Self::ready`].
+    pub(super) fn places(&self, gram: u64) -> impl Iterator<Item = usize> {
+        let places = self.grams.iter().flat_map(move |grams| grams.find(gram));
+        places.map(|place| place as usize)
+    }
+
+    /// How many bytes of `text` are the same, but for case, as those at this
+    /// place.
+    pub(super) fn common(&self, place: usize, text: &[u8]) -> usize {
+        same_bytes(self.text.get(place..).unwrap_or_default(), text)
     }
 
     /// The results with this number, in the order they came.
     pub(super) fn results_with_number(&self, value: u64) -> impl Iterator<Item = u16> {
-        self.numbers.find(number(value))
+        let results = self.numbers.find(self.key.number(value));
+        results.filter_map(|result| u16::try_from(result).ok())
     }
 
     /// Whether there is any number in it.
@@ -162,6 +161,11 @@ impl Index {
     pub(super) fn origin(&self, result: u16) -> (u16, usize) {
         let origin = self.results.get(usize::from(result)).copied();
         origin.unwrap_or_default()
+    }
+
+    /// The same of the result that has this place of the text.
+    pub(super) fn origin_at(&self, place: usize) -> (u16, usize) {
+        self.origin(result_at(&self.begins, place))
     }
 
     /// The sources that are not all in the index, and why.
@@ -188,10 +192,8 @@ impl Index {
         }
         let text = self.text.get(from..).unwrap_or_default();
         for piece in pieces(text) {
-            for window in 0..(piece.len() + 1).saturating_sub(GRAM) {
-                if let Some(gram) = gram(piece, window) {
-                    self.filter.insert(gram);
-                }
+            for window in piece.windows(GRAM).filter_map(<[u8]>::first_chunk) {
+                self.filter.insert(self.key.window(window));
             }
         }
     }
@@ -208,32 +210,93 @@ impl Index {
         let Some(prints) = &mut self.grams else {
             return;
         };
-        let first = self.begins.partition_point(|(begin, _)| *begin < from);
-        let begins = self.begins.get(first..).unwrap_or_default();
-        for (place, (begin, result)) in begins.iter().enumerate() {
+        let (results, begins) = (&self.results, &self.begins);
+        let first = begins.partition_point(|(begin, _)| *begin < from);
+        for (place, (begin, result)) in begins.iter().enumerate().skip(first) {
             let end = begins.get(place + 1).map_or(self.text.len(), |next| next.0);
+            let same = |held: u32| {
+                let held = held as usize;
+                held >= *begin || same_source(results, *result, result_at(begins, held))
+            };
+            let mut at = *begin;
             for piece in pieces(self.text.get(*begin..end).unwrap_or_default()) {
-                for window in (0..(piece.len() + 1).saturating_sub(GRAM)).step_by(SAMPLE) {
-                    let Some(gram) = gram(piece, window) else {
+                let windows = piece.windows(GRAM).enumerate().step_by(SAMPLE);
+                for (window, bytes) in windows {
+                    let (Some(bytes), Ok(place)) =
+                        (bytes.first_chunk(), u32::try_from(at + window))
+                    else {
                         continue;
                     };
-                    let same = same_source(&self.results, *result);
-                    if !prints.insert(gram, *result, same)
-                        && let Some((source, _)) = self.results.get(usize::from(*result))
+                    if !prints.insert(self.key.window(bytes), place, same)
+                        && let Some((source, _)) = results.get(usize::from(*result))
                     {
                         self.gaps.insert(*source, Gap::Crowded);
                     }
                 }
+                at += piece.len() + 1;
+            }
+        }
+    }
+
+    /// Takes a string's content, still escaped.
+    fn learn_string(&mut self, result: u16, raw: &[u8]) {
+        let begin = self.text.len();
+        self.normaliser.append(raw, &mut self.text);
+        let string = self.text.get_mut(begin..).unwrap_or_default();
+        plus_is_space(string);
+        let mut found = Vec::new();
+        numbers(string, |value, _| found.push(value));
+        if string.len() >= MIN_PIECE {
+            self.text.push(END);
+        } else {
+            self.text.truncate(begin);
+        }
+        self.learn_numbers(result, found);
+    }
+
+    fn learn_numbers(&mut self, result: u16, found: Vec<u64>) {
+        let results = &self.results;
+        let same = |held| u16::try_from(held).is_ok_and(|held| same_source(results, result, held));
+        for value in found {
+            let number = self.key.number(value);
+            let taken = self.numbers.len() < MAX_NUMBERS
+                && self.numbers.insert(number, u32::from(result), same);
+            if !taken && let Some((source, _)) = results.get(usize::from(result)) {
+                self.gaps.insert(*source, Gap::Full);
             }
         }
     }
 }
 
-/// Whether another result is of the same source.
-fn same_source(results: &[(u16, usize)], result: u16) -> impl Fn(u16) -> bool {
+/// Whether two results are of the same source.
+fn same_source(results: &[(u16, usize)], one: u16, other: u16) -> bool {
     let source = |result: u16| results.get(usize::from(result)).map(|origin| origin.0);
-    let ours = source(result);
-    move |other| source(other) == ours
+    source(one) == source(other)
+}
+
+/// The result that has this place of the text.
+fn result_at(begins: &[(usize, u16)], place: usize) -> u16 {
+    let after = begins.partition_point(|(begin, _)| *begin <= place);
+    let begin = begins.get(after.wrapping_sub(1));
+    begin.map_or(u16::MAX, |(_, result)| *result)
+}
+
+/// How many bytes at the beginning are the same, but for case as a fingerprint
+/// sees it.
+fn same_bytes(one: &[u8], other: &[u8]) -> usize {
+    const CASE: u64 = 0x2020_2020_2020_2020;
+    let words = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
+    let mut same = 0;
+    for (one, other) in words {
+        let different = (u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other)) & !CASE;
+        if different != 0 {
+            return same + different.trailing_zeros() as usize / 8;
+        }
+        same += 8;
+    }
+    let (one, other) = (one.iter().skip(same), other.iter().skip(same));
+    let bytes = one.zip(other);
+    same + bytes.take_while(|(a, b)| (*a ^ *b) & 0xDF == 0).count()
 }
 
 fn pieces(text: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -9,7 +9,9 @@
 //! one piece in five is looked up there (in long ones, one in thirteen), so
 //! that a copy of sixteen bytes (or twenty-four) is met for sure. Only then the
 //! neighbours are looked at, and a table that is made when it is first needed
-//! tells whose the piece is.
+//! tells whose the piece is and where it was learnt; from there on the two texts
+//! are compared as they are. What has no escapes is looked at where it is, and
+//! escapes, base64 and numbers are looked for many bytes at a time.
 
 mod encoded;
 mod finding;

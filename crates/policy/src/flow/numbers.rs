@@ -15,7 +15,18 @@ const MIN_SIGNIFICANT: u32 = 4;
 pub(super) fn numbers(text: &[u8], mut visit: impl FnMut(u64, &[u8])) {
     // One byte in each stretch of the fewest digits is enough to look at.
     let mut at = MIN_DIGITS - 1;
+    let mut looked_at = 0;
     while let Some(byte) = text.get(at) {
+        // Most texts have few digits.
+        if at >= looked_at
+            && let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<64>)
+        {
+            looked_at = at + block.len();
+            if !has_digit(block) {
+                at += block.len() + MIN_DIGITS - 1;
+                continue;
+            }
+        }
         if !byte.is_ascii_digit() {
             at += MIN_DIGITS;
             continue;
@@ -32,6 +43,14 @@ pub(super) fn numbers(text: &[u8], mut visit: impl FnMut(u64, &[u8])) {
         }
         at = end + MIN_DIGITS;
     }
+}
+
+/// Written so that many bytes are compared at once.
+fn has_digit(block: &[u8; 64]) -> bool {
+    let digits = block
+        .iter()
+        .map(|byte| u8::from(byte.wrapping_sub(b'0') < 10));
+    digits.fold(0, |any, digit| any | digit) != 0
 }
 
 fn is_word(byte: &u8) -> bool {
@@ -84,7 +103,19 @@ mod tests {
         );
     }
 
+    /// The numbers, byte by byte.
+    fn found_plainly(text: &str) -> Vec<u64> {
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let digits = words.filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+        digits.filter_map(|word| value(word.as_bytes())).collect()
+    }
+
     proptest! {
+        #[test]
+        fn every_number_is_found(text in "([0-9]{5,21}|[a-z_ .,:]{1,9}|[a-z ]{60,90}){0,9}") {
+            prop_assert_eq!(found(&text), found_plainly(&text));
+        }
+
         #[test]
         fn a_number_is_found_wherever_it_stands(
             before in "[a-z :,]{0,20}", value in 1_000_001_u64..1_000_000_000, after in "[a-z,]{0,20}",

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 use super::encoded::{MAX_SHIFTED, begins_like_text, decode, runs, texts};
 use super::finding::{Copied, Encoding, MAX_PIECE, Side};
 use super::flows::known;
-use super::grams::{GRAM, gram};
+use super::grams::GRAM;
 use super::index::{Index, MIN_PIECE, SAMPLE};
 use super::normal::plus_is_space;
 use super::numbers::numbers;
@@ -22,6 +22,9 @@ pub(super) const MIN_PIECE_IN_LONG: usize = 24;
 /// How many places around a known fingerprint are looked at before it is asked
 /// whose it is.
 const NEAR: usize = 4 * SAMPLE;
+
+/// How many places are looked up together.
+const BLOCK: usize = 256;
 
 /// A wide step through a long piece, in which all bytes but a few are looked at.
 const WIDE: usize = 4 * SAMPLE;
@@ -79,13 +82,23 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Looks at arguments, which `text` has room for.
-    pub(super) fn arguments(&mut self, json: &[u8], text: &mut Vec<u8>) {
-        text.clear();
-        self.index.normaliser.append(json, text);
-        self.base64(text);
-        plus_is_space(text);
-        self.text(text, Encoding::Text);
+    /// Looks at arguments, for whose normal form there is `room`.
+    pub(super) fn arguments(&mut self, json: &[u8], room: &mut Vec<u8>) {
+        room.clear();
+        let as_it_is = self.index.normaliser.is_normal(json);
+        if !as_it_is {
+            self.index.normaliser.append(json, room);
+        }
+        let normal = if as_it_is { json } else { room.as_slice() };
+        self.base64(normal);
+        if memchr(b'+', normal).is_none() {
+            return self.text(if as_it_is { json } else { room }, Encoding::Text);
+        }
+        if as_it_is {
+            room.extend_from_slice(json);
+        }
+        plus_is_space(room);
+        self.text(room, Encoding::Text);
     }
 
     fn text(&mut self, text: &[u8], encoding: Encoding) {
@@ -101,6 +114,10 @@ impl<'a> Scan<'a> {
             decode(run, decoded);
             for byte in decoded.iter_mut() {
                 *byte = (*byte).max(b' ');
+            }
+            plus_is_space(decoded);
+            if self.index.normaliser.is_normal(decoded) {
+                return self.text(decoded, Encoding::Base64);
             }
             normal.clear();
             self.index.normaliser.append(decoded, &mut normal);
@@ -126,42 +143,90 @@ impl<'a> Scan<'a> {
         });
     }
 
-    /// Finds copied pieces: takes every so many places, and looks around the
-    /// few whose fingerprint is known.
+    /// Finds copied pieces.
     fn pieces(&mut self, text: &[u8], encoding: Encoding) {
-        let stride = match text.len() {
-            0..=LONG => SAMPLE,
-            _ => MIN_PIECE_IN_LONG - GRAM + 1,
-        };
+        match text.len() {
+            0..=LONG => self.pieces_by::<SAMPLE>(text, encoding),
+            _ => self.pieces_by::<{ MIN_PIECE_IN_LONG - GRAM + 1 }>(text, encoding),
+        }
+    }
+
+    /// Takes every so many places, block by block, and looks around the few whose
+    /// fingerprint is known.
+    fn pieces_by<const STRIDE: usize>(&mut self, text: &[u8], encoding: Encoding) {
+        let mut suspects = [0; BLOCK];
         let mut at = 0;
         // What is before belongs to a piece already.
         let mut floor = 0;
-        while let Some(gram) = gram(text, at) {
-            if !self.index.filter.has(gram) {
-                at += stride;
-                continue;
-            }
-            let run = self.run(text, at, floor);
-            let piece_end = if run.len() >= SAMPLE {
-                self.piece(text, run.clone(), floor, encoding)
-            } else {
-                None
-            };
-            match piece_end {
-                Some(end) => {
+        while let Some(rest) = text.get(at..).filter(|rest| rest.len() >= GRAM) {
+            let known = self.suspects::<STRIDE>(rest, &mut suspects);
+            let mut next = at;
+            for suspect in suspects.iter().take(known) {
+                let suspect = at + usize::from(*suspect);
+                if suspect < next || !self.has_company(text, suspect, STRIDE / 2) {
+                    continue;
+                }
+                let run = self.run(text, suspect, floor);
+                let piece_end = if run.len() >= SAMPLE {
+                    self.piece(text, run.clone(), floor, encoding)
+                } else {
+                    None
+                };
+                if let Some(end) = piece_end {
                     // The next piece may begin within this one, not be in it.
                     floor = (end + 1).saturating_sub(GRAM);
-                    at = floor.max(at + 1);
+                    next = floor;
+                } else if run.len() >= NEAR {
+                    next = run.end;
                 }
-                None if run.len() >= NEAR => at = run.end.max(at + 1),
-                None => at += stride,
+            }
+            at = next.max(at + BLOCK * STRIDE);
+        }
+    }
+
+    /// Which of the places of a block have a fingerprint that is probably known,
+    /// and how many those are. In two steps, so that the memory of the filter,
+    /// which is far away, is asked for many places at the same time; and without
+    /// a branch, as one place in twenty is known.
+    fn suspects<const STRIDE: usize>(&self, text: &[u8], suspects: &mut [u16; BLOCK]) -> usize {
+        let mut grams = [0; BLOCK];
+        let windows = text.windows(GRAM).step_by(STRIDE);
+        let mut places = 0;
+        for (gram, window) in grams.iter_mut().zip(windows) {
+            if let Some(window) = window.first_chunk() {
+                *gram = self.index.key.window(window);
+                places += 1;
             }
         }
+        let filter = &self.index.filter;
+        let mut known = 0;
+        let mut place = 0;
+        for gram in grams.iter().take(places) {
+            if let Some(suspect) = suspects.get_mut(known) {
+                *suspect = place;
+            }
+            known += usize::from(filter.has(*gram));
+            place += STRIDE as u16;
+        }
+        known
+    }
+
+    /// Whether the fingerprint so far before the place, or behind it, is known,
+    /// too. For each place of a piece one of them is.
+    fn has_company(&self, text: &[u8], at: usize, distance: usize) -> bool {
+        let known = |at| {
+            let gram = self.index.key.gram(text, at);
+            gram.is_some_and(|gram| self.index.filter.has(gram))
+        };
+        known(at + distance) || at.checked_sub(distance).is_some_and(known)
     }
 
     /// The places side by side, around `at`, whose fingerprints are known.
     fn run(&self, text: &[u8], at: usize, floor: usize) -> Range<usize> {
-        let known = |at: usize| gram(text, at).is_some_and(|gram| self.index.filter.has(gram));
+        let known = |at: usize| {
+            let gram = self.index.key.gram(text, at);
+            gram.is_some_and(|gram| self.index.filter.has(gram))
+        };
         let lowest = floor.max(at.saturating_sub(SAMPLE));
         let mut start = at;
         while start > lowest && known(start - 1) {
@@ -185,20 +250,20 @@ impl<'a> Scan<'a> {
     ) -> Option<usize> {
         self.index.ready();
         for at in run {
-            let gram = gram(text, at)?;
-            let results: Vec<u16> = self.index.results_with(gram).collect();
+            let gram = self.index.key.gram(text, at)?;
+            let places: Vec<usize> = self.index.places(gram).collect();
             let mut last = None;
             // The target's own, if it was the first to have it.
             let mut own = 0..0;
-            for (place, result) in results.into_iter().enumerate() {
-                let (source, ordinal) = self.index.origin(result);
-                let piece = self.extent(text, at, floor, source);
+            for (nth, place) in places.into_iter().enumerate() {
+                let (source, ordinal) = self.index.origin_at(place);
+                let piece = self.extent(text, at, floor, place);
                 if piece.len() < MIN_PIECE {
                     continue;
                 }
                 last = last.max(Some(piece.end));
                 if self.is_target(source) {
-                    if place == 0 {
+                    if nth == 0 {
                         own = piece;
                     }
                     continue;
@@ -216,30 +281,40 @@ impl<'a> Scan<'a> {
         None
     }
 
-    /// How far a piece of this source reaches around `at`.
-    fn extent(&self, text: &[u8], at: usize, floor: usize, source: u16) -> Range<usize> {
-        let is_from = |at: usize| {
-            gram(text, at).is_some_and(|gram| {
-                let mut results = self.index.results_with(gram);
-                results.any(|result| self.index.origin(result).0 == source)
-            })
+    /// How far a piece of the source that has this place reaches around `at`.
+    fn extent(&self, text: &[u8], at: usize, floor: usize, place: usize) -> Range<usize> {
+        let source = self.index.origin_at(place).0;
+        let from_source = |at: usize| {
+            let gram = self.index.key.gram(text, at)?;
+            let mut places = self.index.places(gram);
+            places.find(|place| self.index.origin_at(*place).0 == source)
         };
-        let is_near = |at: usize| gram(text, at).is_some_and(|gram| self.index.filter.has(gram));
-        // In wide steps first; whatever lies between is not looked at. Then in
-        // the steps of the fingerprints, then place by place.
+        let is_near = |at: usize| {
+            let gram = self.index.key.gram(text, at);
+            gram.is_some_and(|gram| self.index.filter.has(gram))
+        };
+        // As far as the source goes on the same way. Where it does not, it may
+        // have what follows elsewhere: in a wide step, in which whatever lies
+        // between is not looked at, or in that of the fingerprints. Then place by
+        // place.
         let mut last = at;
-        while is_from(last + WIDE) {
-            last += WIDE;
-        }
-        while is_from(last + SAMPLE) {
-            last += SAMPLE;
+        let mut place = place;
+        loop {
+            let rest = text.get(last..).unwrap_or_default();
+            let further = self.index.common(place, rest).saturating_sub(GRAM);
+            last += further - further % SAMPLE;
+            let step = |step| Some((last + step, from_source(last + step)?));
+            let Some(next) = step(WIDE).or_else(|| step(SAMPLE)) else {
+                break;
+            };
+            (last, place) = next;
         }
         let mut near = last + 1;
         while near < last + SAMPLE && is_near(near) {
             near += 1;
         }
         let mut first = at;
-        while first >= floor + SAMPLE && is_from(first - SAMPLE) {
+        while first >= floor + SAMPLE && from_source(first - SAMPLE).is_some() {
             first -= SAMPLE;
         }
         let lowest = floor.max((first + 1).saturating_sub(SAMPLE));
