@@ -259,7 +259,7 @@ impl Entry {
         if journal.is_some_and(|journal| journal.bodies()) {
             self.arguments = Some(arguments.to_owned());
         }
-        self.write(|line| {
+        self.change(|line| {
             line.argument_bytes = arguments.len();
             line.argument_sha256 = Some(digest(arguments));
             line.flows = flows;
@@ -269,31 +269,40 @@ impl Entry {
     /// Notes the decision that lets the call through. Comes before the call:
     /// where it fails, the call must not be sent.
     pub(crate) fn sending(&mut self, ruling: &Ruling) -> Result<(), JournalError> {
-        self.write(|line| line.decision = ruling.to_string());
-        if let Some(journal) = self.ledger.journal.clone()
-            && let Some(line) = self.line()
-        {
+        let decision = ruling.to_string();
+        if let Some(journal) = &self.ledger.journal {
             let rule = ruling.rule().map(|rule| rule.to_json().to_string());
             let now = wall_time(Timestamp::now());
-            let mut record = self.record(Event::Before, &line, &now);
-            record.rule = rule.as_deref();
-            journal.write(&record)?;
+            let written = self.change(|line| {
+                line.decision = decision;
+                let mut record = self.record(Event::Before, line, &now);
+                record.rule = rule.as_deref();
+                record.line()
+            });
+            if let Some(written) = written {
+                journal.write(&written)?;
+            }
+            self.change(|line| line.outcome = Outcome::InFlight);
+        } else {
+            self.change(|line| {
+                line.decision = decision;
+                line.outcome = Outcome::InFlight;
+            });
         }
         self.sent = Some(Instant::now());
-        self.write(|line| line.outcome = Outcome::InFlight);
         Ok(())
     }
 
     /// Notes that the call was not let through.
     pub(crate) fn denied(mut self, ruling: &Ruling) {
-        self.write(|line| line.decision = ruling.to_string());
+        self.change(|line| line.decision = ruling.to_string());
         self.finish(Outcome::Denied, None);
     }
 
     /// Notes that it was answered in its tool's place; the text is that of a
     /// recorded result.
     pub(crate) fn withheld(mut self, decision: &str, result: Option<&str>) {
-        self.write(|line| line.decision = decision.to_owned());
+        self.change(|line| line.decision = decision.to_owned());
         let outcome = match result {
             Some(_) => Outcome::Recorded,
             None => Outcome::Withheld,
@@ -310,25 +319,32 @@ impl Entry {
         self.closed = true;
         let took_ms = self.sent.map(millis);
         let sha256 = result.map(digest);
-        self.write(|line| {
+        let journal = self.ledger.journal.as_deref();
+        let written = self.change(|line| {
             line.outcome = outcome;
             line.result_bytes = result.map(str::len);
             line.result_sha256 = sha256;
             line.took_ms = took_ms;
+            journal.map(|journal| self.last_line(journal, line, result))
         });
-        if let Some(journal) = self.ledger.journal.clone()
-            && let Some(line) = self.line()
-        {
-            self.tell(&journal, &line, result);
+        let (Some(journal), Some(written)) = (journal, written.flatten()) else {
+            return;
+        };
+        if self.sent.is_some() {
+            journal.write_or_wait(written);
+        } else if let Err(error) = journal.write(&written) {
+            tracing::error!(%error, "a call that was not sent has no line");
         }
     }
 
-    /// Writes the line after the call, or the only one of a call not sent.
-    fn tell(&self, journal: &Journal, line: &LedgerLine, result: Option<&str>) {
+    /// The line after the call, or the only one of a call not sent.
+    fn last_line(&self, journal: &Journal, line: &LedgerLine, result: Option<&str>) -> String {
+        let unsaid;
         let outcome = if journal.bodies() {
-            line.outcome.clone()
+            &line.outcome
         } else {
-            line.outcome.without_message()
+            unsaid = line.outcome.without_message();
+            &unsaid
         };
         let event = match self.sent {
             Some(_) => Event::After,
@@ -336,7 +352,7 @@ impl Entry {
         };
         let now = wall_time(Timestamp::now());
         let mut record = self.record(event, line, &now);
-        record.outcome = Some(&outcome);
+        record.outcome = Some(outcome);
         record.took_ms = line.took_ms;
         record.result = line.result_sha256.as_deref().map(|sha256| Body {
             bytes: line.result_bytes.unwrap_or_default(),
@@ -347,10 +363,8 @@ impl Entry {
             record.decision = None;
             record.arguments = None;
             record.flows = &[];
-            journal.write_or_wait(&record);
-        } else if let Err(error) = journal.write(&record) {
-            tracing::error!(%error, "a call that was not sent has no line");
         }
+        record.line()
     }
 
     fn record<'a>(&'a self, event: Event, line: &'a LedgerLine, now: &'a str) -> Record<'a> {
@@ -358,6 +372,7 @@ impl Entry {
         record.function = &line.function;
         record.server = &line.server;
         record.tool = &line.tool;
+        record.user = self.ledger.journal.as_deref().and_then(Journal::user);
         record.decision = Some(line.decision.as_str()).filter(|text| !text.is_empty());
         record.flows = &line.flows;
         record.arguments = line.argument_sha256.as_deref().map(|sha256| Body {
@@ -368,14 +383,10 @@ impl Entry {
         record
     }
 
-    fn line(&self) -> Option<LedgerLine> {
-        self.ledger.lines().get(self.index).cloned()
-    }
-
-    fn write(&self, change: impl FnOnce(&mut LedgerLine)) {
-        if let Some(line) = self.ledger.lines().get_mut(self.index) {
-            change(line);
-        }
+    /// Changes the line, and returns what comes of it; `None` if there is none,
+    /// which cannot be.
+    fn change<T>(&self, change: impl FnOnce(&mut LedgerLine) -> T) -> Option<T> {
+        self.ledger.lines().get_mut(self.index).map(change)
     }
 }
 
@@ -388,11 +399,10 @@ impl Drop for Entry {
 }
 
 /// 128 bits that no other run has. They are no secret, so the seeds that the
-/// system gives to hash tables will do.
+/// system gives to hash tables will do: random ones for each thread.
 fn run_id() -> String {
     let half = || {
         let mut hasher = RandomState::new().build_hasher();
-        hasher.write_u32(std::process::id());
         hasher.write_i128(Timestamp::now().as_nanosecond());
         hasher.finish()
     };

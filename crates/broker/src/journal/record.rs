@@ -1,9 +1,9 @@
 //! One line of a journal.
 
-use std::fmt::Write as _;
+use std::cell::Cell;
+use std::io::Write as _;
 
 use jiff::Timestamp;
-use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -14,9 +14,11 @@ use crate::ledger::Outcome;
 /// can be told apart even where one of them was cut off.
 pub(super) const START: &str = r#"{"v":1,"event":""#;
 
+/// Room for a line without bodies, in bytes.
+const USUAL_BYTES: usize = 640;
+
 /// What a record tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A call is about to be sent.
     Before,
@@ -26,11 +28,10 @@ pub(crate) enum Event {
     NotSent,
 }
 
-/// One record. The order of its members is the order in the line.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// One record. The order of its members is the order in the line; those that
+/// are `None` or empty and may be are not in it.
+#[derive(Debug)]
 pub(crate) struct Record<'a> {
-    v: u32,
     pub(crate) event: Event,
     /// The run, as 32 hexadecimal digits.
     pub(crate) run: &'a str,
@@ -41,33 +42,27 @@ pub(crate) struct Record<'a> {
     pub(crate) function: &'a str,
     pub(crate) server: &'a str,
     pub(crate) tool: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) decision: Option<&'a str>,
     /// The rule that decided, as text: no object of a script's making stands in
     /// a record.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rule: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(crate) flows: &'a [Value],
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) arguments: Option<Body<'a>>,
-    #[serde(flatten)]
     pub(crate) outcome: Option<&'a Outcome>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) took_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<Body<'a>>,
+    /// Whose call it is.
+    pub(crate) user: Option<&'a str>,
 }
 
 /// Arguments or a result.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Body<'a> {
     /// The size of the JSON text.
     pub(crate) bytes: usize,
     /// Its hash, as 64 hexadecimal digits.
     pub(crate) sha256: &'a str,
     /// The text itself, where bodies are asked for: JSON, as a string.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<&'a str>,
 }
 
@@ -75,7 +70,6 @@ impl<'a> Record<'a> {
     /// A record that tells nothing but of which call it is.
     pub(crate) fn new(event: Event, run: &'a str, call: usize, time: &'a str) -> Self {
         Self {
-            v: 1,
             event,
             run,
             call,
@@ -90,39 +84,170 @@ impl<'a> Record<'a> {
             outcome: None,
             took_ms: None,
             result: None,
+            user: None,
         }
     }
 
-    /// The line, with its end, and with whose call it is.
-    pub(super) fn line(&self, user: Option<&str>) -> String {
-        #[derive(Serialize)]
-        struct Owned<'a> {
-            #[serde(flatten)]
-            record: &'a Record<'a>,
-            user: &'a str,
+    /// The line, with its end.
+    pub(crate) fn line(&self) -> String {
+        let mut line = Line::with_capacity(self.bodies() + USUAL_BYTES);
+        line.raw(START);
+        line.raw(match self.event {
+            Event::Before => "before\"",
+            Event::After => "after\"",
+            Event::NotSent => "notSent\"",
+        });
+        line.text(r#","run":"#, self.run);
+        line.number(r#","call":"#, self.call);
+        line.text(r#","time":"#, self.time);
+        line.text(r#","function":"#, self.function);
+        line.text(r#","server":"#, self.server);
+        line.text(r#","tool":"#, self.tool);
+        if let Some(decision) = self.decision {
+            line.text(r#","decision":"#, decision);
         }
-        // Everything in a record is a text, a number or JSON.
-        let line = match user {
-            None => serde_json::to_string(self),
-            Some(user) => serde_json::to_string(&Owned { record: self, user }),
-        };
-        let mut line = line.unwrap_or_default();
-        line.push('\n');
-        line
+        if let Some(rule) = self.rule {
+            line.text(r#","rule":"#, rule);
+        }
+        if !self.flows.is_empty() {
+            line.raw(r#","flows":"#);
+            line.json(&self.flows);
+        }
+        if let Some(arguments) = &self.arguments {
+            line.body(r#","arguments":"#, arguments);
+        }
+        if let Some(outcome) = self.outcome {
+            line.members(outcome);
+        }
+        if let Some(took_ms) = self.took_ms {
+            line.number(r#","tookMs":"#, took_ms);
+        }
+        if let Some(result) = &self.result {
+            line.body(r#","result":"#, result);
+        }
+        if let Some(user) = self.user {
+            line.text(r#","user":"#, user);
+        }
+        line.raw("}\n");
+        line.finish()
+    }
+
+    fn bodies(&self) -> usize {
+        let text = |body: &Option<Body<'_>>| body.and_then(|body| body.text).map_or(0, str::len);
+        text(&self.arguments) + text(&self.result)
+    }
+}
+
+/// A line that is being written. Writing to memory does not fail, and all that
+/// is written is text, numbers and JSON.
+struct Line(Vec<u8>);
+
+impl Line {
+    fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
+    fn raw(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    fn text(&mut self, key: &str, text: &str) {
+        self.raw(key);
+        // Most texts are names, digits and hashes. Looking at all of a text
+        // without an early end is what the processor does at once.
+        let is_plain = text.bytes().fold(true, |plain, byte| {
+            plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\')
+        });
+        if is_plain {
+            self.raw("\"");
+            self.raw(text);
+            self.raw("\"");
+        } else {
+            self.json(&text);
+        }
+    }
+
+    fn number(&mut self, key: &str, number: impl std::fmt::Display) {
+        let _written = write!(self.0, "{key}{number}");
+    }
+
+    fn body(&mut self, key: &str, body: &Body<'_>) {
+        self.raw(key);
+        self.number(r#"{"bytes":"#, body.bytes);
+        self.text(r#","sha256":"#, body.sha256);
+        if let Some(text) = body.text {
+            self.text(r#","text":"#, text);
+        }
+        self.raw("}");
+    }
+
+    /// The members of an object that has some.
+    fn members(&mut self, outcome: &Outcome) {
+        let brace = self.0.len();
+        self.json(outcome);
+        if let Some(brace) = self.0.get_mut(brace) {
+            *brace = b',';
+        }
+        self.0.pop();
+    }
+
+    fn json(&mut self, value: &impl serde::Serialize) {
+        let _written = serde_json::to_writer(&mut self.0, value);
+    }
+
+    fn finish(self) -> String {
+        String::from_utf8(self.0).unwrap_or_default()
     }
 }
 
 /// SHA-256 in hexadecimal.
 pub(crate) fn digest(text: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut hex = String::with_capacity(64);
     for byte in Sha256::digest(text) {
-        // Writing to a string does not fail.
-        let _written = write!(hex, "{byte:02x}");
+        for digit in [byte >> 4, byte & 15] {
+            hex.push(
+                DIGITS
+                    .get(usize::from(digit))
+                    .map_or('0', |d| char::from(*d)),
+            );
+        }
     }
     hex
 }
 
 /// RFC 3339, UTC, with milliseconds.
 pub(crate) fn wall_time(time: Timestamp) -> String {
-    format!("{time:.3}")
+    /// What stands before the fraction.
+    const SECONDS: usize = "2026-06-01T12:00:00".len();
+    thread_local! {
+        // Of the second in which the last call of this thread was, since all
+        // of a second begin alike.
+        static LAST: Cell<(i64, [u8; SECONDS])> = const { Cell::new((i64::MIN, [0; SECONDS])) };
+    }
+    let second = time.as_second();
+    let millisecond = time.subsec_millisecond();
+    let (last, text) = LAST.get();
+    if last == second
+        && (0..1_000).contains(&millisecond)
+        && let Ok(text) = str::from_utf8(&text)
+    {
+        let mut known = String::with_capacity(SECONDS + ".000Z".len());
+        known.push_str(text);
+        known.push('.');
+        for unit in [100, 10, 1] {
+            let digit = u8::try_from(millisecond / unit % 10).unwrap_or_default();
+            known.push(char::from(b'0' + digit));
+        }
+        known.push('Z');
+        return known;
+    }
+    let text = format!("{time:.3}");
+    // Years of more than four digits are longer.
+    if text.len() == SECONDS + ".000Z".len()
+        && let Some(seconds) = text.as_bytes().first_chunk()
+    {
+        LAST.set((second, *seconds));
+    }
+    text
 }

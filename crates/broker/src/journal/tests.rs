@@ -1,12 +1,16 @@
 //! Files that take lines, files that do not, and lines that were cut off.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
+use jiff::Timestamp;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::file::SETTLED;
 use super::record::START;
 use super::*;
 
@@ -25,31 +29,41 @@ fn read(text: &[u8]) -> String {
 }
 
 fn open_in(folder: &TempDir, max_bytes: u64) -> Journal {
+    open_to_keep(folder, max_bytes, 0, SETTLED)
+}
+
+fn open_to_keep(folder: &TempDir, max_bytes: u64, keep: u32, settled: Duration) -> Journal {
     let options = JournalOptions {
         max_bytes,
+        keep,
         ..JournalOptions::default()
     };
-    Journal::open(&folder.path().join("ledger.jsonl"), options).expect("it opens")
+    let mut journal =
+        Journal::open(&folder.path().join("ledger.jsonl"), options).expect("it opens");
+    journal.bounds.settled = settled;
+    journal
 }
 
 #[test]
 fn lines_are_appended_for_the_owner_alone() {
     let folder = TempDir::new().expect("a folder");
     let journal = open_in(&folder, u64::MAX);
-    journal.write(&record(1)).expect("written");
+    journal.write(&record(1).line()).expect("written");
     let again = open_in(&folder, u64::MAX);
-    again.write(&record(2)).expect("written");
-    journal.write_or_wait(&record(3));
+    again.write(&record(2).line()).expect("written");
+    journal.write_or_wait(record(3).line());
     let text = fs::read(journal.path()).expect("a file");
     expect![[r#"call 1, call 2, call 3"#]].assert_eq(&read(&text));
     expect![[r#"
         {"v":1,"event":"before","run":"r","call":1,"time":"2026-06-01T12:00:00.000Z","function":"s_t","server":"","tool":""}
     "#]]
-    .assert_eq(&record(1).line(None));
+    .assert_eq(&record(1).line());
+    let mut owned = record(1);
+    owned.user = Some("token \"a\"");
     expect![[r#"
         {"v":1,"event":"before","run":"r","call":1,"time":"2026-06-01T12:00:00.000Z","function":"s_t","server":"","tool":"","user":"token \"a\""}
     "#]]
-    .assert_eq(&record(1).line(Some("token \"a\"")));
+    .assert_eq(&owned.line());
     let mode = fs::metadata(journal.path())
         .expect("a file")
         .permissions()
@@ -59,7 +73,7 @@ fn lines_are_appended_for_the_owner_alone() {
 
 #[test]
 fn a_line_that_was_cut_off_costs_no_other_line() {
-    let whole = |call: usize| record(call).line(None).into_bytes();
+    let whole = |call: usize| record(call).line().into_bytes();
     let check = |text: &[u8], expected: Expect| expected.assert_eq(&read(text));
     for cut in 0..whole(1).len() {
         let folder = TempDir::new().expect("a folder");
@@ -67,7 +81,7 @@ fn a_line_that_was_cut_off_costs_no_other_line() {
         let torn = [whole(1), whole(2)[..cut].to_vec()].concat();
         fs::write(&path, torn).expect("written");
         let journal = open_in(&folder, u64::MAX);
-        journal.write(&record(3)).expect("written");
+        journal.write(&record(3).line()).expect("written");
         let text = fs::read(&path).expect("a file");
         let read = read(&text);
         assert!(
@@ -104,31 +118,197 @@ fn no_body_can_look_like_a_record() {
         text: Some(&forged),
     });
     record.server = START;
-    assert_eq!(record.line(None).matches(START).count(), 1);
-    assert_eq!(read(record.line(None).as_bytes()), "call 1");
+    assert_eq!(record.line().matches(START).count(), 1);
+    assert_eq!(read(record.line().as_bytes()), "call 1");
 }
 
 #[test]
 fn a_file_that_is_full_takes_nothing_and_the_next_one_does() {
     let folder = TempDir::new().expect("a folder");
-    let bytes = record(1).line(None).len() as u64;
+    let bytes = record(1).line().len() as u64;
     let journal = open_in(&folder, 2 * bytes);
-    journal.write(&record(1)).expect("written");
-    journal.write(&record(2)).expect("written");
+    journal.write(&record(1).line()).expect("written");
+    journal.write(&record(2).line()).expect("written");
     let error = journal
-        .write(&record(3))
+        .write(&record(3).line())
         .expect_err("it is full")
         .to_string();
     let error = error.replace(&folder.path().display().to_string(), "FOLDER");
     expect!["ledger FOLDER/ledger.jsonl: is full: 234 bytes of 234; move the file away, and the next call begins a new one"].assert_eq(&error);
     // A call that is over waits for its line, and no other goes before it.
-    journal.write_or_wait(&record(4));
+    journal.write_or_wait(record(4).line());
     fs::rename(journal.path(), folder.path().join("old")).expect("moved");
-    journal.write(&record(5)).expect("written");
+    journal.write(&record(5).line()).expect("written");
     let text = fs::read(journal.path()).expect("a file");
     expect!["call 4, call 5"].assert_eq(&read(&text));
     let text = fs::read(folder.path().join("old")).expect("a file");
     expect!["call 1, call 2"].assert_eq(&read(&text));
+}
+
+#[test]
+fn a_file_that_was_moved_is_left_with_the_next_look() {
+    let folder = TempDir::new().expect("a folder");
+    let mut journal = open_in(&folder, u64::MAX);
+    journal.write(&record(1).line()).expect("written");
+    fs::rename(journal.path(), folder.path().join("old")).expect("moved");
+    let state = journal.state.get_mut().expect("no panic");
+    state.file.expire();
+    journal.write(&record(2).line()).expect("written");
+    let state = journal.state.get_mut().expect("no panic");
+    state.file.expire();
+    fs::remove_file(journal.path()).expect("deleted");
+    journal.write(&record(3).line()).expect("written");
+    let text = fs::read(folder.path().join("old")).expect("a file");
+    expect!["call 1"].assert_eq(&read(&text));
+    let text = fs::read(journal.path()).expect("a file");
+    expect!["call 3"].assert_eq(&read(&text));
+}
+
+#[test]
+fn full_files_are_moved_aside_and_the_oldest_goes() {
+    let folder = TempDir::new().expect("a folder");
+    let bytes = record(1).line().len() as u64;
+    let journal = open_to_keep(&folder, 2 * bytes, 2, Duration::ZERO);
+    for call in 1..=9 {
+        journal.write(&record(call).line()).expect("written");
+    }
+    let names = ["ledger.jsonl", "ledger.jsonl.1", "ledger.jsonl.2"];
+    let kept = names.map(|name| {
+        let text = fs::read(folder.path().join(name)).expect(name);
+        format!("{name}: {}", read(&text))
+    });
+    expect![[r#"
+        ledger.jsonl: call 9
+        ledger.jsonl.1: call 7, call 8
+        ledger.jsonl.2: call 5, call 6"#]]
+    .assert_eq(&kept.join("\n"));
+    assert!(!folder.path().join("ledger.jsonl.3").exists());
+
+    // No file makes room for a line that is longer than any may be.
+    let mut long = record(10);
+    let tool = "x".repeat(300);
+    long.tool = &tool;
+    let error = journal.write(&long.line()).expect_err("it is too long");
+    assert!(matches!(error, JournalError::Full { .. }), "{error}");
+}
+
+#[test]
+fn gates_that_move_one_file_aside_lose_no_line() {
+    const EACH: usize = 300;
+    let folder = TempDir::new().expect("a folder");
+    let most = 40 * record(1).line().len() as u64;
+    let journals: Vec<_> = (0..3)
+        .map(|_| open_to_keep(&folder, most, 1_000, Duration::ZERO))
+        .collect();
+    std::thread::scope(|scope| {
+        for (gate, journal) in journals.iter().enumerate() {
+            scope.spawn(move || {
+                for call in 0..EACH {
+                    let line = record(gate * EACH + call).line();
+                    journal.write(&line).expect("written");
+                }
+            });
+        }
+    });
+    let mut calls = Vec::new();
+    let mut files = 0;
+    for file in fs::read_dir(folder.path()).expect("a folder").flatten() {
+        files += 1;
+        let text = fs::read(file.path()).expect("a file");
+        for line in JournalReader::new(&text[..]) {
+            match line.expect("read") {
+                JournalLine::Record(record) => calls.push(record["call"].as_u64()),
+                torn @ JournalLine::Torn(_) => panic!("{torn:?}"),
+            }
+        }
+    }
+    calls.sort_unstable();
+    let all: Vec<_> = (0..3 * EACH as u64).map(Some).collect();
+    assert!(calls == all, "{} of {} lines", calls.len(), all.len());
+    assert!(files > 3, "{files} files");
+}
+
+#[test]
+fn a_file_that_was_moved_just_now_is_not_pushed_out() {
+    let folder = TempDir::new().expect("a folder");
+    let bytes = record(1).line().len() as u64;
+    let journal = open_to_keep(&folder, bytes, 1, SETTLED);
+    for call in 1..=4 {
+        journal.write(&record(call).line()).expect("written");
+    }
+    let text = fs::read(folder.path().join("ledger.jsonl.1")).expect("a file");
+    expect!["call 1"].assert_eq(&read(&text));
+    let text = fs::read(journal.path()).expect("a file");
+    expect!["call 2, call 3, call 4"].assert_eq(&read(&text));
+}
+
+#[test]
+fn a_line_is_what_serde_makes_of_it() {
+    for odd in [
+        "",
+        "plain",
+        "\"",
+        "\\",
+        "\n",
+        "\u{1f}",
+        "\u{7f}",
+        "é\u{2028}",
+    ] {
+        let outcome = crate::ledger::Outcome::ToolError {
+            message: odd.to_owned(),
+        };
+        let flows = [json!({ "from": odd })];
+        let body = Body {
+            bytes: odd.len(),
+            sha256: odd,
+            text: Some(odd),
+        };
+        let mut record = Record::new(Event::NotSent, odd, 7, odd);
+        record.function = odd;
+        record.server = odd;
+        record.tool = odd;
+        record.decision = Some(odd);
+        record.rule = Some(odd);
+        record.flows = &flows;
+        record.arguments = Some(body);
+        record.outcome = Some(&outcome);
+        record.took_ms = Some(8);
+        record.result = Some(body);
+        record.user = Some(odd);
+        let mut expected = json!({
+            "v": 1, "event": "notSent", "run": odd, "call": 7, "time": odd, "function": odd,
+            "server": odd, "tool": odd, "decision": odd, "rule": odd, "flows": [{ "from": odd }],
+            "arguments": { "bytes": odd.len(), "sha256": odd, "text": odd },
+            "outcome": "toolError", "message": odd, "tookMs": 8,
+            "result": { "bytes": odd.len(), "sha256": odd, "text": odd }, "user": odd,
+        });
+        if odd.is_empty() {
+            expected
+                .as_object_mut()
+                .expect("an object")
+                .shift_remove("message");
+        }
+        let line = record.line();
+        assert_eq!(line, format!("{expected}\n"));
+        let read: Value = serde_json::from_str(&line).expect("it is JSON");
+        assert_eq!(read, expected);
+    }
+}
+
+#[test]
+fn times_of_one_second_are_written_like_any_other() {
+    let check = |text: &str, written: &str| {
+        let time: Timestamp = text.parse().expect(text);
+        assert_eq!(wall_time(time), written);
+    };
+    check("2026-06-01T12:00:00Z", "2026-06-01T12:00:00.000Z");
+    check("2026-06-01T12:00:00.0019Z", "2026-06-01T12:00:00.001Z");
+    check("2026-06-01T12:00:00.999999Z", "2026-06-01T12:00:00.999Z");
+    check("2026-06-01T12:00:01.12Z", "2026-06-01T12:00:01.120Z");
+    check("2026-06-01T12:00:00.5Z", "2026-06-01T12:00:00.500Z");
+    check("1969-12-31T23:59:59.25Z", "1969-12-31T23:59:59.250Z");
+    check("1969-12-31T23:59:59.75Z", "1969-12-31T23:59:59.750Z");
+    check("-000001-01-01T00:00:00.75Z", "-000001-01-01T00:00:00.750Z");
 }
 
 #[test]
@@ -141,9 +321,9 @@ fn a_full_disk_is_an_error() {
         .open("/dev/full")
         .expect("a device");
     let state = journal.state.get_mut().expect("no panic");
-    state.open.file = full;
+    state.file.replace(full);
     let error = journal
-        .write(&record(1))
+        .write(&record(1).line())
         .expect_err("it is full")
         .to_string();
     let error = error.replace(&folder.path().display().to_string(), "FOLDER");
@@ -188,7 +368,7 @@ fn lines_of_many_threads_and_files_do_not_mix() {
                 for call in 0..EACH {
                     let mut record = record(call);
                     record.tool = long;
-                    journal.write(&record).expect("written");
+                    journal.write(&record.line()).expect("written");
                 }
             });
         }

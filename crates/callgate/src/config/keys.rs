@@ -169,7 +169,7 @@ pub(super) const CHECK: Keys = Keys {
 
 /// Keys of `ledger`.
 pub(super) const LEDGER: Keys = Keys {
-    ours: &["path", "bodies", "maxSize"],
+    ours: &["path", "bodies", "maxSize", "keep"],
     others: &[],
 };
 

@@ -146,8 +146,12 @@ pub struct LedgerConfig {
     /// [`Config::for_user`].
     pub user: Option<String>,
     /// `maxSize`: the size in bytes from which on the file takes no more
-    /// calls, and none is made. `None` leaves the default.
+    /// calls, and none is made, or, with `keep`, it is moved aside. `None`
+    /// leaves the default.
     pub max_bytes: Option<u64>,
+    /// `keep`: how many full files are kept beside the one that is written to.
+    /// `None` leaves the default.
+    pub keep: Option<u32>,
 }
 
 impl LedgerConfig {
@@ -157,6 +161,7 @@ impl LedgerConfig {
         options.bodies = self.bodies;
         options.user.clone_from(&self.user);
         options.max_bytes = self.max_bytes.unwrap_or(options.max_bytes);
+        options.keep = self.keep.unwrap_or(options.keep);
         Some((self.path.clone()?, options))
     }
 }

@@ -22,6 +22,9 @@ use super::{
 };
 use crate::{CheckMode, ToolSettings};
 
+/// The most full ledgers that are kept: each time one is full, each is renamed.
+const MAX_KEPT_LEDGERS: u64 = 1_000;
+
 /// JSON with comments and trailing commas, and nothing looser.
 pub(super) const SYNTAX: ParseOptions = ParseOptions {
     allow_comments: true,
@@ -215,6 +218,17 @@ fn ledger(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Confi
             }
             "bodies" => {
                 config.ledger.bodies = reader.boolean(property, what).unwrap_or_default();
+            }
+            "keep" => {
+                let keep = reader.count(property, what);
+                if keep.is_some_and(|keep| keep > MAX_KEPT_LEDGERS) {
+                    reader.error(
+                        property.value.range(),
+                        ConfigErrorKind::Value,
+                        format!("\"keep\" in {what} must be at most {MAX_KEPT_LEDGERS}"),
+                    );
+                }
+                config.ledger.keep = keep.and_then(|keep| u32::try_from(keep).ok());
             }
             _ => config.ledger.max_bytes = reader.parsed(property, what, parse_bytes),
         }

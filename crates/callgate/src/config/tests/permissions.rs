@@ -130,7 +130,7 @@ fn mistakes_in_rules_have_their_places() {
 #[test]
 fn the_ledger() {
     check(
-        r#"{ "ledger": { "path": "logs/${PROGRAM}.jsonl", "bodies": true, "maxSize": "10MiB" } }"#,
+        r#"{ "ledger": { "path": "logs/${PROGRAM}.jsonl", "bodies": true, "maxSize": "10MiB", "keep": 3 } }"#,
         expect![[r#"
             LedgerConfig {
                 path: Some(
@@ -140,6 +140,9 @@ fn the_ledger() {
                 user: None,
                 max_bytes: Some(
                     10485760,
+                ),
+                keep: Some(
+                    3,
                 ),
             }
         "#]],
@@ -154,7 +157,14 @@ fn the_ledger() {
                 bodies: false,
                 user: None,
                 max_bytes: None,
+                keep: None,
             }
+        "#]],
+    );
+    check(
+        r#"{ "ledger": { "path": "x", "keep": 1001 } }"#,
+        expect![[r#"
+            callgate.json:1:36: "keep" in "ledger" must be at most 1000
         "#]],
     );
     check(
@@ -163,7 +173,7 @@ fn the_ledger() {
             callgate.json:1:23: "path" in "ledger" is empty; name a file, or leave it out
             callgate.json:1:37: "bodies" in "ledger" must be true or false, and this is a string
             callgate.json:1:55: "maxSize" in "ledger" must be a string, and this is a number
-            callgate.json:1:58: unknown key "file" in "ledger"; remove it, or use one of path, bodies, maxSize
+            callgate.json:1:58: unknown key "file" in "ledger"; remove it, or use one of path, bodies, maxSize, keep
         "#]],
     );
     check(

@@ -1,0 +1,221 @@
+//! The file of a journal: opened for appending, followed where its path leads,
+//! and moved aside when it is full.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::JournalError;
+
+/// How often it is looked whether the path still leads to the open file. A look
+/// costs more than a line.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How long a file that was moved aside is the last one at least. Other gates
+/// write to it until they look, and so it must not be deleted before they have.
+pub(super) const SETTLED: Duration = Duration::from_secs(1);
+
+/// How large a file may be, and what becomes of it then.
+#[derive(Debug)]
+pub(super) struct Bounds {
+    pub(super) max_bytes: u64,
+    pub(super) keep: u32,
+    /// [`SETTLED`], but in tests.
+    pub(super) settled: Duration,
+}
+
+/// The open file.
+#[derive(Debug)]
+pub(super) struct LineFile {
+    path: PathBuf,
+    file: File,
+    device: u64,
+    inode: u64,
+    /// Whether the file may end in a line that was cut off.
+    torn: bool,
+    /// Its size when it was last looked at, and what was written since.
+    bytes: u64,
+    looked: Instant,
+}
+
+impl LineFile {
+    /// Opens a file for appending, and creates it if there is none.
+    pub(super) fn open(path: &Path) -> Result<Self, JournalError> {
+        let failed = |reason: &dyn ToString| JournalError::Open {
+            path: path.display().to_string(),
+            reason: reason.to_string(),
+        };
+        let mut options = OpenOptions::new();
+        options.append(true).read(true).create(true).mode(0o600);
+        // A pipe that nobody reads would stop the opening; it is refused below.
+        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+        let mut file = options.open(path).map_err(|error| failed(&error))?;
+        let known = file.metadata().map_err(|error| failed(&error))?;
+        if !known.is_file() {
+            return Err(failed(&"it is no regular file"));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            device: known.dev(),
+            inode: known.ino(),
+            torn: ends_torn(&mut file).map_err(|error| failed(&error))?,
+            bytes: known.len(),
+            looked: Instant::now(),
+            file,
+        })
+    }
+
+    /// Appends a line by one `write`, if there is room for it.
+    pub(super) fn append(&mut self, line: &str, bounds: &Bounds) -> Result<(), JournalError> {
+        if self.looked.elapsed() >= LOOK_EVERY {
+            self.look()?;
+        }
+        if !self.has_room(line, bounds) {
+            self.make_room(line, bounds)?;
+        }
+        // In the same write, so that no other process comes in between.
+        let apart;
+        let text = if self.torn {
+            apart = format!("\n{line}");
+            apart.as_bytes()
+        } else {
+            line.as_bytes()
+        };
+        let written = loop {
+            match self.file.write(text) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        let bytes = written.map_err(|error| self.unwritten(error))?;
+        self.bytes = self.bytes.saturating_add(length(bytes));
+        if bytes < text.len() {
+            self.torn |= bytes > 0;
+            return Err(self.unwritten("it took a part of the line only"));
+        }
+        self.torn = false;
+        Ok(())
+    }
+
+    /// Takes another file, whatever the path leads to.
+    #[cfg(test)]
+    pub(super) fn replace(&mut self, file: File) {
+        self.file = file;
+    }
+
+    /// Has the next line look where the path leads.
+    #[cfg(test)]
+    pub(super) fn expire(&mut self) {
+        self.looked -= LOOK_EVERY;
+    }
+
+    fn has_room(&self, line: &str, bounds: &Bounds) -> bool {
+        self.bytes.saturating_add(length(line.len())) <= bounds.max_bytes
+    }
+
+    /// A full file may have been moved away meanwhile, or is moved aside.
+    fn make_room(&mut self, line: &str, bounds: &Bounds) -> Result<(), JournalError> {
+        self.look()?;
+        if self.has_room(line, bounds) {
+            return Ok(());
+        }
+        let full = JournalError::Full {
+            path: self.path.display().to_string(),
+            bytes: self.bytes,
+            limit: bounds.max_bytes,
+        };
+        // A line that is longer than a file may be finds room in none.
+        if bounds.keep == 0 || length(line.len()) > bounds.max_bytes {
+            return Err(full);
+        }
+        self.move_aside(bounds)
+            .map_err(|error| self.unwritten(format!("it is full and cannot be moved: {error}")))?;
+        self.look()
+    }
+
+    /// Renames this file to `.1`, that one to `.2` and so on; the last one is
+    /// gone. Of several gates that want to, one does.
+    fn move_aside(&self, bounds: &Bounds) -> std::io::Result<()> {
+        self.file.lock()?;
+        let moved = self.move_aside_alone(bounds);
+        // An error would say that there is no lock.
+        let _unlocked = self.file.unlock();
+        moved
+    }
+
+    fn move_aside_alone(&self, bounds: &Bounds) -> std::io::Result<()> {
+        // Whoever had the lock before has moved it.
+        if !self.is_at_path(fs::metadata(&self.path).ok().as_ref())
+            || self.is_unsettled(bounds.settled)
+        {
+            return Ok(());
+        }
+        for number in (1..bounds.keep).rev() {
+            match fs::rename(self.aside(number), self.aside(number + 1)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::rename(&self.path, self.aside(1))
+    }
+
+    /// Whether the last file was moved aside just now. A rename is a change of
+    /// the file that was renamed.
+    fn is_unsettled(&self, settled: Duration) -> bool {
+        let Ok(known) = fs::metadata(self.aside(1)) else {
+            return false;
+        };
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let changed = Duration::new(
+            u64::try_from(known.ctime()).unwrap_or_default(),
+            u32::try_from(known.ctime_nsec()).unwrap_or_default(),
+        );
+        let since = now.unwrap_or_default().checked_sub(changed);
+        since.is_some_and(|since| since < settled)
+    }
+
+    fn aside(&self, number: u32) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(format!(".{number}"));
+        path.into()
+    }
+
+    /// Follows the path to another file, if the open one was moved or deleted.
+    fn look(&mut self) -> Result<(), JournalError> {
+        let known = fs::metadata(&self.path).ok();
+        if self.is_at_path(known.as_ref()) {
+            self.bytes = known.map_or(self.bytes, |known| known.len());
+            self.looked = Instant::now();
+        } else {
+            *self = Self::open(&self.path)?;
+        }
+        Ok(())
+    }
+
+    fn is_at_path(&self, known: Option<&Metadata>) -> bool {
+        known.is_some_and(|known| known.dev() == self.device && known.ino() == self.inode)
+    }
+
+    fn unwritten(&self, reason: impl ToString) -> JournalError {
+        JournalError::Write {
+            path: self.path.display().to_string(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+/// Whether a file has a last line without an end.
+fn ends_torn(file: &mut File) -> std::io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
