@@ -23,12 +23,17 @@ fn main() {
     measure("200 patterns", &patterns(), &arguments);
     measure(
         "200 rules, 40 of them over the arguments of one tool",
-        &conditional(false),
+        &conditional(0, 40),
         &arguments,
     );
     measure(
         "the same, and 40 that deny by the same arguments",
-        &conditional(true),
+        &conditional(40, 40),
+        &arguments,
+    );
+    measure(
+        "200 rules over the arguments of one tool, 99 of which deny",
+        &conditional(99, 100),
         &arguments,
     );
 }
@@ -39,7 +44,8 @@ fn patterns() -> Rules {
     names.chain([entry(Effect::Allow, json!("fs_*"))]).collect()
 }
 
-fn conditional(deny: bool) -> Rules {
+/// Rules over the arguments of one tool, of which none matches, among others.
+fn conditional(deny: usize, allow: usize) -> Rules {
     let over = |n: usize| {
         let condition = match n % 5 {
             0 => json!({ "at": "/path", "prefix": format!("/other/{n}/") }),
@@ -50,14 +56,14 @@ fn conditional(deny: bool) -> Rules {
         };
         json!({ "tool": "fs_write", "arguments": [condition] })
     };
-    let others = (0..if deny { 119 } else { 159 }).map(|n| {
+    let others = (0..199 - deny - allow).map(|n| {
         let effect = [Effect::Deny, Effect::Ask, Effect::Allow][n % 3];
         entry(effect, json!(format!("server{n}_*")))
     });
-    let denied = (0..if deny { 40 } else { 0 }).map(|n| entry(Effect::Deny, over(n)));
+    let denied = (0..deny).map(|n| entry(Effect::Deny, over(n)));
     others
         .chain(denied)
-        .chain((0..40).map(|n| entry(Effect::Allow, over(n))))
+        .chain((0..allow).map(|n| entry(Effect::Allow, over(n))))
         .chain([entry(Effect::Allow, json!("fs_*"))])
         .collect()
 }

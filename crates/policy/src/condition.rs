@@ -162,7 +162,8 @@ impl Test {
     }
 }
 
-fn one_of(wanted: &[Value], value: &Value) -> Judged {
+/// Whether a value is one of these.
+pub(crate) fn one_of(wanted: &[Value], value: &Value) -> Judged {
     let mut so_far = Judged::Fails;
     for wanted in wanted {
         match same(wanted, value) {

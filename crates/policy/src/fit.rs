@@ -22,9 +22,9 @@ pub(crate) enum Fit {
     OtherDefinition,
 }
 
-/// Whether `rule` matches a call to a function that its pattern matches. Cheap
-/// questions come first.
-pub(crate) fn fit(rule: &Rule, facts: &CallFacts<'_>) -> Fit {
+/// Whether `rule` matches a call to a function that its pattern matches.
+/// `arguments` is what [`fits_arguments`] says.
+pub(crate) fn fit(rule: &Rule, facts: &CallFacts<'_>, arguments: Fit) -> Fit {
     let widens = rule.effect.widens();
     let expired = rule.expires.is_some_and(|expires| expires <= facts.now);
     if expired && !widens
@@ -37,7 +37,6 @@ pub(crate) fn fit(rule: &Rule, facts: &CallFacts<'_>) -> Fit {
     {
         return Fit::No;
     }
-    let arguments = fits_arguments(&rule.arguments, facts.arguments, widens);
     if arguments == Fit::No {
         Fit::No
     } else if expired {

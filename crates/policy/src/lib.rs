@@ -19,6 +19,8 @@ mod facts;
 mod fit;
 pub mod flow;
 mod grants;
+mod index;
+mod literals;
 mod parse;
 mod pattern;
 mod pointer;

@@ -1,7 +1,7 @@
 //! The rules, and how they decide.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
 
@@ -9,6 +9,7 @@ use crate::decision::{Because, Decision, Leave, Verdict};
 use crate::facts::CallFacts;
 use crate::fit::{Fit, fit};
 use crate::grants::{Answer, Scope, Void};
+use crate::index::Index;
 use crate::pattern::{Pattern, PatternError};
 use crate::rule::{Effect, Rank, Rule};
 
@@ -23,6 +24,8 @@ pub struct Rules {
     /// The rules whose pattern matches a function, in the order in which they
     /// are asked. Filled as functions are asked about.
     by_function: RwLock<FxHashMap<String, Arc<[usize]>>>,
+    /// What the rules say of arguments; made when the first call is decided.
+    index: OnceLock<Arc<Index>>,
 }
 
 impl Rules {
@@ -50,6 +53,7 @@ impl Rules {
     /// Adds one rule, for example one from a command-line flag.
     pub fn push(&mut self, rule: Rule) {
         self.rules.push(Arc::new(rule));
+        self.index.take();
         self.by_function
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner)
@@ -101,24 +105,28 @@ impl Rules {
     ) -> Decision {
         let mut doubts = Doubts::default();
         let mut heard = false;
-        for index in self.candidates(facts.function).iter() {
-            let Some(rule) = self.rules.get(*index) else {
-                continue;
-            };
-            if rule.rank() > Rank::Grant
+        let index = self.index.get_or_init(|| Arc::new(Index::of(&self.rules)));
+        let mut look = index.look(&self.rules, facts.arguments);
+        for number in self.candidates(facts.function).iter() {
+            if index.rank(*number) > Some(Rank::Grant)
                 && !std::mem::replace(&mut heard, true)
                 && let Some(because) = doubts.hear(|scope| granted(scope, facts))
             {
                 return doubts.conclude(Verdict::Allow, because);
             }
+            // First of all, since it can be told without the rule.
+            let arguments = look.fits(*number);
+            let Some(rule) = self.rules.get(*number).filter(|_| arguments != Fit::No) else {
+                continue;
+            };
             let leave = || Leave::Rule(Arc::clone(rule));
-            match fit(rule, facts) {
+            match fit(rule, facts, arguments) {
                 Fit::No => {}
                 Fit::Depends => doubts.depends_on(rule),
                 Fit::Expired => doubts.note(Void::Expired, leave),
                 Fit::OtherDefinition => doubts.note(Void::OtherDefinition, leave),
                 Fit::Yes => match rule.counted() {
-                    Some(most) if !usable(*index, most) => doubts.note(Void::Spent, leave),
+                    Some(most) if !usable(*number, most) => doubts.note(Void::Spent, leave),
                     _ => {
                         let because = Because::Rule(Arc::clone(rule));
                         return doubts.conclude(rule.effect.verdict(), because);
@@ -257,6 +265,7 @@ impl FromIterator<Rule> for Rules {
         Self {
             rules: rules.into_iter().map(Arc::new).collect(),
             by_function: RwLock::default(),
+            index: OnceLock::new(),
         }
     }
 }
@@ -266,6 +275,7 @@ impl Clone for Rules {
         Self {
             rules: self.rules.clone(),
             by_function: RwLock::default(),
+            index: self.index.clone(),
         }
     }
 }
