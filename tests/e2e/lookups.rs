@@ -152,7 +152,7 @@ fn what_makes_no_lookup() {
     check(
         "mcp.searchTools('x', { by: 'luck' })",
         expect![
-            "mcp.searchTools -32602 mcp.searchTools: `by` must be one of auto, words and regex"
+            "mcp.searchTools -32602 mcp.searchTools: `by` must be one of auto, words, regex, vectors, hybrid and model"
         ],
     );
     check(

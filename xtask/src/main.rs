@@ -7,6 +7,7 @@ mod bench;
 mod checksum;
 mod conformance;
 mod demo;
+mod embeddings;
 mod keyring;
 mod nextest;
 mod npm;

@@ -33,11 +33,14 @@ pub(crate) fn install(project: &Project) -> Result<PathBuf> {
     let folder = project.target_dir.join("real-servers");
     let what = "three servers and their dependencies (seconds with a near registry)";
     npm::install(&pins, &folder.join("node"), what).context("cannot install the npm servers")?;
-    pip(&pins, &folder.join("venv")).context("cannot install the Python servers")?;
+    let what = "two servers and their dependencies";
+    pip(&pins, &folder.join("venv"), what, &[]).context("cannot install the Python servers")?;
     Ok(folder)
 }
 
-fn pip(pins: &Path, folder: &Path) -> Result<()> {
+/// Makes a virtual environment of what `requirements.txt` among the pins says;
+/// with `flags` for pip besides.
+pub(crate) fn pip(pins: &Path, folder: &Path, what: &str, flags: &[&str]) -> Result<()> {
     let requirements = pins.join("requirements.txt");
     let python = tools::python();
     let version = process::version(Command::new(&python).arg("-VV")).unwrap_or_default();
@@ -48,7 +51,7 @@ fn pip(pins: &Path, folder: &Path) -> Result<()> {
         say::detail(format_args!("PyPI: as pinned, in {}", folder.display()));
         return Ok(());
     }
-    say::detail("PyPI: two servers and their dependencies, each checked against its hash");
+    say::detail(format_args!("PyPI: {what}, each checked against its hash"));
     npm::empty(folder)?;
     process::run(Command::new(&python).args(["-m", "venv"]).arg(folder))?;
     let inside = if cfg!(windows) {
@@ -72,7 +75,8 @@ fn pip(pins: &Path, folder: &Path) -> Result<()> {
         ":all:",
         "--requirement",
     ])
-    .arg(&requirements);
+    .arg(&requirements)
+    .args(flags);
     process::run(&mut pip)?;
     stamp.set()
 }

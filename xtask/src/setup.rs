@@ -8,7 +8,7 @@ use clap::Args;
 use crate::nextest::Nextest;
 use crate::project::Project;
 use crate::tools::{self, Purpose};
-use crate::{conformance, keyring, nextest, real_servers, say, typescript, v8};
+use crate::{conformance, embeddings, keyring, nextest, real_servers, say, typescript, v8};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -16,6 +16,11 @@ pub(crate) struct Options {
     /// talk to.
     #[arg(long)]
     tests: bool,
+
+    /// Also install a model of embeddings (100 MB), for the tests of searching by what is meant.
+    /// They are passed over without it.
+    #[arg(long)]
+    models: bool,
 }
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
@@ -23,6 +28,9 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
         for_tests(project)?;
     } else {
         for_build(project)?;
+    }
+    if options.models {
+        embeddings::install(project)?;
     }
     say::step("set up");
     Ok(ExitCode::SUCCESS)

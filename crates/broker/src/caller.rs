@@ -100,6 +100,17 @@ pub struct Sample<'a> {
     pub params: &'a Value,
 }
 
+impl<'a> Sample<'a> {
+    /// A request of the host's own, in a server's place.
+    pub fn new(server: &'a str, tool: Option<&'a str>, params: &'a Value) -> Self {
+        Self {
+            server,
+            tool,
+            params,
+        }
+    }
+}
+
 /// A folder that servers may work in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {

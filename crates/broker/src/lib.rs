@@ -80,7 +80,7 @@ pub use ledger::{LedgerLine, Outcome};
 pub use options::{CallOptions, Place};
 pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;
-pub use run::Run;
+pub use run::{Consultant, Run};
 pub use setup::{LineText, RunSetup};
 pub use source::{Origin, Source, SourceError};
 pub use spec::{

@@ -1,5 +1,9 @@
 //! The calls of one script run: decide, write the ledger, send, shape.
 
+mod consult;
+
+pub use consult::Consultant;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -47,7 +51,7 @@ impl Run {
             Arc::clone(&setup.flows),
             setup.reviewers.clone(),
             setup.script.as_deref(),
-            broker.servers().len(),
+            broker.servers().len() + usize::from(setup.consults),
         ));
         Self {
             inner: Arc::new(Inner {

@@ -49,6 +49,9 @@ pub struct RunSetup {
     /// What can be done for servers while they work on its calls. Default:
     /// whatever [`crate::ServerSpec::caller`] says.
     pub caller: Option<Arc<dyn Caller>>,
+    /// Whether data may be handed to something of the host's own, besides
+    /// servers; see [`crate::Run::consult`]. Default: no.
+    pub consults: bool,
 }
 
 impl RunSetup {
@@ -67,6 +70,7 @@ impl RunSetup {
             reviewers: Vec::new(),
             dry_run: None,
             caller: None,
+            consults: false,
         }
     }
 }

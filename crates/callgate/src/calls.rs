@@ -13,6 +13,7 @@ use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::extract::{self, Extractor};
 use crate::gate;
 use crate::live::Live;
 use crate::lookup::{Lookup, Lookups};
@@ -38,6 +39,8 @@ pub(crate) struct Calls {
     pub(crate) scope: Scope,
     /// What the script may look up.
     pub(crate) lookups: Arc<Lookups>,
+    /// What has values put into a form.
+    pub(crate) extractor: Arc<Extractor>,
     pub(crate) observer: Option<Observer>,
     pub(crate) next: Arc<AtomicU64>,
     /// How many names were no tool.
@@ -77,6 +80,11 @@ impl CallHandler for Calls {
         if let Some(lookup) = Lookup::named(&function) {
             let lookups = Arc::clone(&self.lookups);
             let answer = async move { lookups.answer(lookup, &input).await };
+            return within(options.timeout, function, answer).boxed();
+        }
+        if function == extract::NAME {
+            let extractor = Arc::clone(&self.extractor);
+            let answer = async move { extractor.answer(&input, options.place).await };
             return within(options.timeout, function, answer).boxed();
         }
         let begin = Begin {
@@ -271,7 +279,7 @@ pub(crate) fn unknown_tool(function: &str, near: Option<&str>) -> CallError {
 
 /// What the script catches. Class and fields say which tool it was, so the
 /// message is what happened, without the tool's name where it can be.
-fn thrown(function: &str, error: CallError) -> Thrown {
+pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
     let shown = error.to_string();
     let (class, message, fields) = match error {
         CallError::Tool {

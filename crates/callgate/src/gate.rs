@@ -13,7 +13,7 @@ pub use call::{CallRequest, Called};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use callgate_broker::{Asker, Broker, CallError, Journal, Keep, Reviewer, Root};
+use callgate_broker::{Asker, Broker, CallError, Caller, Journal, Keep, Reviewer, Root};
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Hints, Rules, SessionGrants, Verdict};
@@ -25,8 +25,10 @@ use serde_json::value::RawValue;
 
 use crate::calls::{self, Calls};
 use crate::check::{Check, CheckMode, CheckStatus, TypeCheck};
+use crate::extract::{ExtractLimits, Extractor};
 use crate::live::Live;
 use crate::lookup::Lookups;
+use crate::models::Models;
 use crate::report::{self, RunReport};
 use crate::search::Searcher;
 use crate::{Limits, RunRequest, ToolSettings};
@@ -42,6 +44,10 @@ pub struct Gate {
     launcher: Launcher,
     rules: Arc<Rules>,
     limits: Limits,
+    models: Arc<Models>,
+    extract: ExtractLimits,
+    /// What the host can do for runs that bring no caller of their own.
+    caller: Option<Arc<dyn Caller>>,
     roots: Vec<Root>,
     asker: Arc<dyn Asker>,
     flows: Arc<FlowRules>,
@@ -241,11 +247,19 @@ impl Gate {
         functions.dedup();
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let run = Arc::new(self.broker.run_with(self.setup_of(request)));
+        let caller = request.caller.clone().or_else(|| self.caller.clone());
         let searcher = Arc::clone(&self.searcher);
         let lookups = Arc::new(Lookups::new(
             Arc::clone(&self.live),
             searcher,
             request.scope.clone(),
+            caller.clone(),
+        ));
+        let extractor = Arc::new(Extractor::new(
+            Arc::clone(&self.models),
+            caller,
+            Arc::clone(&run),
+            self.extract,
         ));
         let calls = Arc::new(Calls {
             catalog,
@@ -253,6 +267,7 @@ impl Gate {
             run: Arc::clone(&run),
             scope: request.scope.clone(),
             lookups: Arc::clone(&lookups),
+            extractor,
             observer: request.observer.clone(),
             next: Arc::default(),
             unknown: Arc::default(),

@@ -35,11 +35,13 @@ mod calls;
 mod check;
 pub mod config;
 mod export;
+mod extract;
 mod gate;
 mod harmless;
 mod keep;
 mod live;
 mod lookup;
+mod models;
 mod preview;
 mod question;
 mod report;
@@ -49,6 +51,7 @@ mod scope;
 mod search;
 mod servers;
 mod tool_settings;
+mod vectors;
 mod workers;
 
 pub use callgate_broker::{
@@ -68,6 +71,7 @@ pub mod flow {
     };
 }
 
+pub use callgate_models::Api;
 pub use callgate_policy::{
     Because, Decision, Definition, DefinitionHash, Grant, Leave, PatternError, Rules,
     SessionGrants, Verdict,
@@ -80,6 +84,7 @@ pub use tokio_util::sync::CancellationToken;
 
 pub use crate::check::{CheckMode, CheckStatus, TypeCheck, TypeError, UnknownCheckMode};
 pub use crate::export::{ExportFormat, Exported, UnknownFormat};
+pub use crate::extract::ExtractLimits;
 pub use crate::gate::{BuildError, CallRequest, Called, Gate, GateBuilder, Tool};
 pub use crate::harmless::harmless;
 pub use crate::preview::{Preview, PreviewedTool};

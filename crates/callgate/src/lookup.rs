@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use callgate_broker::Caller;
 use callgate_catalog::{Catalog, CatalogTool, Detail};
 use callgate_sandbox::{ErrorClass, Thrown};
 use serde::{Deserialize, Serialize};
@@ -71,15 +72,23 @@ pub(crate) struct Lookups {
     searcher: Arc<Searcher>,
     /// The servers whose tools the run may use: it finds no others.
     scope: Scope,
+    /// Whose model may pick tools.
+    caller: Option<Arc<dyn Caller>>,
     made: AtomicU64,
 }
 
 impl Lookups {
-    pub(crate) fn new(live: Arc<Live>, searcher: Arc<Searcher>, scope: Scope) -> Self {
+    pub(crate) fn new(
+        live: Arc<Live>,
+        searcher: Arc<Searcher>,
+        scope: Scope,
+        caller: Option<Arc<dyn Caller>>,
+    ) -> Self {
         Self {
             live,
             searcher,
             scope,
+            caller,
             made: AtomicU64::new(0),
         }
     }
@@ -121,24 +130,19 @@ impl Lookups {
         let mut request = SearchRequest::new(asked.query);
         request.by = search_by(asked.by.as_deref())?;
         request.server = asked.server;
+        request.caller.clone_from(&self.caller);
         if let Some(limit) = asked.limit {
             if !(1..=MAX_HITS).contains(&limit) {
                 return Err(invalid(format!("the limit must be 1 to {MAX_HITS}")));
             }
             request.limit = limit;
         }
-        let limit = request.limit;
-        if !self.scope.is_whole() {
-            // Some of what is found falls away.
-            request.limit = MAX_HITS;
-        }
-        let scope = self.scope.clone();
+        request.among = self.scope.servers();
         let found = self.searcher.search(&request).await;
         let found = found.map_err(|error| invalid(error.to_string()))?;
         let catalog = self.live.catalog();
         let shown = move || {
-            let hits = found.hits.iter().filter(|hit| scope.has(&hit.server));
-            let tools = hits.take(limit).filter_map(|hit| {
+            let tools = found.hits.iter().filter_map(|hit| {
                 let tool = catalog.get(&hit.function)?;
                 Some(level.shown(&catalog, tool))
             });
@@ -317,9 +321,12 @@ fn search_by(word: Option<&str>) -> Result<SearchBy, Failed> {
         None | Some("auto") => SearchBy::Auto,
         Some("words") => SearchBy::Words,
         Some("regex") => SearchBy::Regex,
+        Some("vectors") => SearchBy::Vectors,
+        Some("hybrid") => SearchBy::Hybrid,
+        Some("model") => SearchBy::Model,
         Some(_) => {
             return Err(invalid(
-                "`by` must be one of auto, words and regex".to_owned(),
+                "`by` must be one of auto, words, regex, vectors, hybrid and model".to_owned(),
             ));
         }
     })

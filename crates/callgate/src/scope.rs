@@ -26,6 +26,11 @@ impl Scope {
         self.0.is_none()
     }
 
+    /// The servers, unless it is all of them.
+    pub(crate) fn servers(&self) -> Option<Vec<String>> {
+        self.0.as_deref().map(<[String]>::to_vec)
+    }
+
     /// Whether this server is in it.
     pub(crate) fn has(&self, server: &str) -> bool {
         let servers = self.0.as_deref();

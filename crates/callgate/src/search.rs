@@ -1,17 +1,22 @@
 //! Finding tools by what they do.
 
 mod index;
+mod meaning;
+mod pick;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_broker::{ServerState, Status};
+use callgate_broker::{Broker, Caller, ServerState, Status};
 use callgate_catalog::Catalog;
 use callgate_catalog::search::{PatternFault, Ranked, SearchIndex};
 use serde::Serialize;
+use tokio::task::JoinHandle;
 
 use crate::Gate;
 use crate::live::Live;
+use crate::models::Models;
+use crate::vectors::Vectors;
 use index::Indexes;
 
 /// The most hits, whatever a request says.
@@ -39,6 +44,9 @@ pub struct SearchRequest {
     pub server: Option<String>,
     /// Only tools of these servers, and no word of others. Default: all.
     pub among: Option<Vec<String>>,
+    /// Whose model may be asked by [`SearchBy::Model`], before the one of the
+    /// configuration. Default: nobody's.
+    pub caller: Option<Arc<dyn Caller>>,
     /// The most hits; over 200 is 200. Default: 10.
     pub limit: usize,
 }
@@ -55,6 +63,14 @@ pub enum SearchBy {
     /// By a regular expression over names, titles and descriptions, whatever
     /// their case.
     Regex,
+    /// By what is meant: embeddings of tools and of the query. Needs an endpoint
+    /// of embeddings; where it is away, by words, with a note.
+    Vectors,
+    /// By words and by what is meant, both rankings together. Needs the same.
+    Hybrid,
+    /// By a model that picks among what is found. Needs a client that offers
+    /// one, or an endpoint; where neither answers, by words, with a note.
+    Model,
 }
 
 /// A tool that was found.
@@ -108,6 +124,7 @@ impl SearchRequest {
             by: SearchBy::default(),
             server: None,
             among: None,
+            caller: None,
             limit: 10,
         }
     }
@@ -136,13 +153,30 @@ impl Gate {
 pub(crate) struct Searcher {
     live: Arc<Live>,
     indexes: Arc<Indexes>,
+    vectors: Arc<Vectors>,
+    models: Arc<Models>,
+    /// What is done where a request leaves it open.
+    by: SearchBy,
+    /// Makes vectors when the tools change.
+    follower: Option<JoinHandle<()>>,
 }
 
 impl Searcher {
-    pub(crate) fn new(live: Arc<Live>) -> Self {
+    pub(crate) fn new(
+        live: Arc<Live>,
+        broker: &Broker,
+        models: Arc<Models>,
+        vectors: Arc<Vectors>,
+        by: SearchBy,
+    ) -> Self {
+        let follower = vectors.can_be_made().then(|| vectors.follow(&live, broker));
         Self {
             live,
             indexes: Arc::default(),
+            vectors,
+            models,
+            by,
+            follower,
         }
     }
 
@@ -168,20 +202,54 @@ impl Searcher {
             found.hits = hits.collect();
             return Ok(found);
         }
-        let index = self.indexes.of(catalog).await;
+        let index = self.indexes.of(Arc::clone(&catalog)).await;
+        let way = self.way(request.by);
+        if way == SearchBy::Regex {
+            by_pattern(index, request, limit, &mut found).await?;
+            return Ok(found);
+        }
+        if request.query.len() > MAX_WORDS_BYTES {
+            let note = format!("only the first {MAX_WORDS_BYTES} bytes of the query count");
+            found.notes.push(note);
+        }
+        let end = request.query.floor_char_boundary(MAX_WORDS_BYTES);
+        let query = request.query.get(..end).unwrap_or_default();
         // Each way of searching is a ranking; `callgate_catalog::search::fuse`
         // makes one of several.
-        match request.by {
-            SearchBy::Auto | SearchBy::Words => {
-                if request.query.len() > MAX_WORDS_BYTES {
-                    let note = format!("only the first {MAX_WORDS_BYTES} bytes of the query count");
-                    found.notes.push(note);
-                }
-                found.hits = hits(&index.by_words(&request.query, |one| request.is_of(one), limit));
+        let by_words = |limit| Found {
+            hits: hits(&index.by_words(query, |one| request.is_of(one), limit)),
+            ..Found::default()
+        };
+        let ranked = match way {
+            SearchBy::Vectors | SearchBy::Hybrid => {
+                let meant = self.by_meaning(way, &catalog, &index, request, query, limit);
+                meant.await
             }
-            SearchBy::Regex => by_pattern(index, request, limit, &mut found).await?,
-        }
+            SearchBy::Model => {
+                let most = pick::CANDIDATES.max(limit);
+                let candidates = if self.vectors.can_be_made() {
+                    let way = SearchBy::Hybrid;
+                    let meant = self.by_meaning(way, &catalog, &index, request, query, most);
+                    meant.await
+                } else {
+                    by_words(most)
+                };
+                let candidates = self.with_all_of_few(candidates, &catalog, request);
+                self.by_model(&catalog, request, limit, candidates).await
+            }
+            _ => by_words(limit),
+        };
+        found.hits = ranked.hits;
+        found.notes.extend(ranked.notes);
         Ok(found)
+    }
+}
+
+impl Drop for Searcher {
+    fn drop(&mut self) {
+        if let Some(follower) = &self.follower {
+            follower.abort();
+        }
     }
 }
 

@@ -25,6 +25,7 @@ mod source;
 mod strip;
 #[cfg(test)]
 mod tests;
+mod types;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -40,6 +41,7 @@ pub use form::Form;
 pub use names::{Mention, Named};
 pub use positions::Stretch;
 pub use source::line;
+pub use types::{MAX_TYPE_BYTES, TypeTextError, json_schema};
 
 use form::Wrapping;
 use parse::SyntaxErrors;

@@ -19,6 +19,9 @@ pub(super) const TOP: Keys = Keys {
         "limits",
         "check",
         "ledger",
+        "models",
+        "search",
+        "extract",
         "roots",
         "serve",
         "flows",
@@ -91,6 +94,36 @@ pub(super) const SERVER: Keys = Keys {
 /// Keys of a value that is looked up.
 pub(super) const SOURCE: Keys = Keys {
     ours: &["command", "timeout", "keyring", "prefix"],
+    others: &[],
+};
+
+/// Keys of `models`.
+pub(super) const MODELS: Keys = Keys {
+    ours: &["embeddings", "small"],
+    others: &[],
+};
+
+/// Keys of `embeddings` in `models`.
+pub(super) const EMBEDDINGS: Keys = Keys {
+    ours: &["url", "model", "key", "dimensions", "timeout"],
+    others: &[],
+};
+
+/// Keys of `small` in `models`.
+pub(super) const SMALL: Keys = Keys {
+    ours: &["api", "url", "model", "key", "timeout", "maxTokens"],
+    others: &[],
+};
+
+/// Keys of `search`.
+pub(super) const SEARCH: Keys = Keys {
+    ours: &["by"],
+    others: &[],
+};
+
+/// Keys of `extract`.
+pub(super) const EXTRACT: Keys = Keys {
+    ours: &["calls", "sameSchema", "input", "output"],
     others: &[],
 };
 

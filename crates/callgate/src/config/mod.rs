@@ -16,6 +16,7 @@ mod flows;
 mod http;
 mod insert;
 mod keys;
+mod models;
 mod oauth;
 mod permissions;
 mod reader;
@@ -38,12 +39,15 @@ use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
 use callgate_sandbox::Limits;
 
+use crate::extract::ExtractLimits;
+use crate::search::SearchBy;
 use crate::{CheckMode, ToolSettings};
 
 pub use amend::{AmendError, allow};
 pub use error::{ConfigError, ConfigErrorKind, Problem};
 pub use find::find;
 pub use http::{ALGORITHMS, HttpConfig, RateConfig, ResourceConfig, address, host, origin};
+pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 pub use serve::{NoShare, ServeConfig, ToolMode, UnknownToolMode, parse_share};
 pub use units::{UnitError, parse_bytes, parse_duration};
 pub use users::{Role, UsersConfig, subject_user, token_user};
@@ -74,6 +78,12 @@ pub struct Config {
     pub http: HttpConfig,
     /// `serve`, `users`: who may use what over HTTP.
     pub users: UsersConfig,
+    /// `models`: endpoints of models, and their keys.
+    pub models: ModelsConfig,
+    /// `search`: how tools are looked for where nobody says how.
+    pub search: SearchBy,
+    /// `extract`: the limits of `mcp.extract`.
+    pub extract: ExtractLimits,
     /// `roots`: the folders that servers are told to work in, if they ask.
     pub roots: Vec<Root>,
     /// What the clients of `callgate serve` see.

@@ -17,9 +17,11 @@ use super::server::{self, Entry};
 use super::tools;
 use super::units::{parse_bytes, parse_duration};
 use super::{
-    CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, ServeConfig, UsersConfig, keys,
-    permissions, roots, serve,
+    CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, ModelsConfig, ServeConfig,
+    UsersConfig, keys, models, permissions, roots, serve,
 };
+use crate::extract::ExtractLimits;
+use crate::search::SearchBy;
 use crate::{CheckMode, ToolSettings};
 
 /// The most full ledgers that are kept: each time one is full, each is renamed.
@@ -72,6 +74,9 @@ pub(super) fn read(
         ledger: LedgerConfig::default(),
         http: HttpConfig::default(),
         users: UsersConfig::default(),
+        models: ModelsConfig::default(),
+        search: SearchBy::default(),
+        extract: ExtractLimits::default(),
         roots: Vec::new(),
         serve: ServeConfig::default(),
         tools: ToolSettings::default(),
@@ -125,6 +130,9 @@ fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
             "permissions" => permissions::read(reader, property, &mut config.permissions),
             "limits" => limits(reader, property, &mut config.limits),
             "check" => check(reader, property, config),
+            "models" => config.models = models::models(reader, property),
+            "search" => config.search = models::search(reader, property),
+            "extract" => config.extract = models::extract(reader, property),
             "ledger" => ledger(reader, property, config),
             "serve" => serve = Some(property),
             "roots" => config.roots = roots::read(reader, property),

@@ -12,6 +12,7 @@ mod amend;
 mod credentials;
 mod files;
 mod flows;
+mod models;
 mod permissions;
 mod roots;
 mod serve;
@@ -156,6 +157,13 @@ fn a_whole_file() {
                         roots: false,
                     },
                 ),
+                description: None,
+                connect: Always,
+                idle: Some(
+                    300s,
+                ),
+                remembered: None,
+                lists_hold: 3600s,
             }
             ServerSpec {
                 name: "alpha",
@@ -189,6 +197,13 @@ fn a_whole_file() {
                         roots: false,
                     },
                 ),
+                description: None,
+                connect: Always,
+                idle: Some(
+                    300s,
+                ),
+                remembered: None,
+                lists_hold: 3600s,
             }
             disabled: ["off"]
             Allow rule "git_*" in permissions.allow
@@ -280,7 +295,7 @@ fn keys_that_mean_nothing() {
         expect![[r#"
             callgate.json:1:3: unknown key "mcpservers" in the file; did you mean "mcpServers"?
             callgate.json:1:21: unknown key "limit" in the file; did you mean "limits"?
-            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check, ledger, roots, serve, flows, toolLabels, tools
+            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check, ledger, models, search, extract, roots, serve, flows, toolLabels, tools
         "#]],
     );
     check(
@@ -388,6 +403,13 @@ fn keys_of_other_clients_are_errors_in_our_file_and_warnings_in_a_shared_one() {
                         roots: false,
                     },
                 ),
+                description: None,
+                connect: Always,
+                idle: Some(
+                    300s,
+                ),
+                remembered: None,
+                lists_hold: 3600s,
             }
             warning: .mcp.json:2:3: key "inputs" in the file means nothing here; put the values into environment variables and write "${NAME}"
             warning: .mcp.json:5:42: key "timeout" in server "git" means nothing here; write "callTimeout", such as "60s"

@@ -53,6 +53,11 @@ impl Gate {
         setup.journal = self.journal.clone();
         setup.flows = Arc::clone(&self.flows);
         setup.reviewers.clone_from(&self.reviewers);
+        setup.consults = self.models.has_small()
+            || self
+                .caller
+                .as_ref()
+                .is_some_and(|caller| caller.offers().sampling);
         setup
     }
 
@@ -62,6 +67,7 @@ impl Gate {
         setup.grants.clone_from(&request.grants);
         setup.dry_run.clone_from(&request.dry_run);
         if let Some(caller) = &request.caller {
+            setup.consults |= caller.offers().sampling;
             setup.caller = Some(with_roots(&self.roots, Arc::clone(caller)));
         }
         if let Some(session) = &request.session {

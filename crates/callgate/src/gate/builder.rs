@@ -9,18 +9,21 @@ use callgate_broker::{
     Root, ServerSpec, Transport,
 };
 use callgate_policy::flow::FlowRules;
-use callgate_policy::{KnownTool, Rules};
+use callgate_policy::{Hints, KnownTool, Rules};
 use callgate_sandbox::WorkerProgram;
 use jiff::Timestamp;
 
 use super::{Gate, hints};
 use crate::auth::{Browser, OpenUrl};
 use crate::check::{Check, CheckMode, Places};
-use crate::config::Config;
+use crate::config::{Config, ModelsConfig};
+use crate::extract::{self, ExtractLimits};
 use crate::keep::KeepInFile;
 use crate::live::{Live, Reading};
+use crate::models::Models;
 use crate::roots::with_roots;
-use crate::search::Searcher;
+use crate::search::{SearchBy, Searcher};
+use crate::vectors::{self, Vectors};
 use crate::workers::Workers;
 use crate::{Limits, ToolSettings};
 
@@ -43,6 +46,10 @@ pub struct GateBuilder {
     pub(super) servers: Vec<ServerSpec>,
     pub(super) rules: Rules,
     pub(super) limits: Limits,
+    pub(super) models: ModelsConfig,
+    pub(super) extract: ExtractLimits,
+    pub(super) search: SearchBy,
+    pub(super) vectors: Option<PathBuf>,
     pub(super) asker: Arc<dyn Asker>,
     pub(super) caller: Option<Arc<dyn Caller>>,
     pub(super) flows: FlowRules,
@@ -65,6 +72,10 @@ impl Default for GateBuilder {
             servers: Vec::new(),
             rules: Rules::default(),
             limits: Limits::default(),
+            models: ModelsConfig::default(),
+            extract: ExtractLimits::default(),
+            search: SearchBy::default(),
+            vectors: None,
             asker: Arc::new(NobodyToAsk),
             caller: None,
             flows: FlowRules::default(),
@@ -98,6 +109,10 @@ impl GateBuilder {
         self.keep = Some(Arc::new(KeepInFile::new(config.path.clone())));
         self.ledger = config.ledger.file();
         self.limits = config.limits.over_defaults();
+        self.models = config.models.clone();
+        self.extract = config.extract;
+        self.search = config.search;
+        self.vectors = vectors::folder(|name| std::env::var_os(name));
         self.roots.clone_from(&config.roots);
         self.tool_settings = config.tools.clone();
         self.check = config.check.mode.unwrap_or_default();
@@ -124,6 +139,36 @@ impl GateBuilder {
     /// The limits of each run. Default: [`Limits::default`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// The endpoints of models: for searches by what is meant, and for
+    /// `mcp.extract`. Default: none.
+    pub fn models(mut self, models: ModelsConfig) -> Self {
+        self.models = models;
+        self
+    }
+
+    /// How tools are looked for where a request leaves it open. Default:
+    /// [`SearchBy::Auto`], which is by words and by what is meant where there is
+    /// an endpoint of embeddings, and by words where there is none.
+    pub fn search_by(mut self, by: SearchBy) -> Self {
+        self.search = by;
+        self
+    }
+
+    /// The folder in which vectors of tools are kept, a file for each endpoint
+    /// and model. Default: with a configuration, `callgate` in the user's folder
+    /// of caches; else none, so that they are in memory alone.
+    pub fn vectors_folder(mut self, folder: Option<PathBuf>) -> Self {
+        self.vectors = folder;
+        self
+    }
+
+    /// The limits of `mcp.extract` in each run. Default:
+    /// [`ExtractLimits::default`].
+    pub fn extract_limits(mut self, limits: ExtractLimits) -> Self {
+        self.extract = limits;
         self
     }
 
@@ -271,18 +316,39 @@ impl GateBuilder {
             definition: Some(tool.definition.identity.hash()),
             input_schema: Some(&tool.definition.input_schema),
         });
+        let model = self.models.small.as_ref().map(|_| extract::consultant());
+        let known = known.chain(model.as_ref().map(|model| KnownTool {
+            function: &model.function,
+            server: &model.server,
+            hints: Hints::default(),
+            trusted: true,
+            definition: None,
+            input_schema: None,
+        }));
         let unmatched = self.rules.unmatched(known, Timestamp::now());
         let mut unmatched_rules: Vec<String> = unmatched.iter().map(ToString::to_string).collect();
         unmatched_rules.extend(super::review::unmatched(&self.flows, &catalog));
         let live = Arc::new(live);
+        let models = Arc::new(Models::new(self.models));
+        let vectors = Arc::new(Vectors::new(Arc::clone(&models), self.vectors));
+        let searcher = Searcher::new(
+            Arc::clone(&live),
+            &broker,
+            Arc::clone(&models),
+            vectors,
+            self.search,
+        );
         unmatched_rules.extend(tool_settings.unmatched(catalog.functions()));
         Ok(Gate {
             broker,
-            searcher: Arc::new(Searcher::new(Arc::clone(&live))),
+            searcher: Arc::new(searcher),
             live,
             launcher,
             rules: Arc::new(self.rules),
             limits: self.limits,
+            models,
+            extract: self.extract,
+            caller: self.caller,
             roots: self.roots,
             asker: self.asker,
             flows: Arc::new(self.flows),

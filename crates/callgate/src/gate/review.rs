@@ -8,6 +8,7 @@ use callgate_catalog::Catalog;
 use callgate_policy::flow::{FlowRules, Side};
 
 use super::GateBuilder;
+use crate::extract;
 
 impl GateBuilder {
     /// The rules over data that goes from one server to another, and the labels
@@ -28,11 +29,13 @@ impl GateBuilder {
 /// What of the rules can match no tool.
 pub(super) fn unmatched(rules: &FlowRules, catalog: &Catalog) -> Vec<String> {
     let tools = catalog.tools().iter();
-    let sides: Vec<Side> = tools
+    let mut sides: Vec<Side> = tools
         .map(|tool| {
             let definition = &tool.definition;
             Side::new(&tool.function, &definition.server, &definition.name)
         })
         .collect();
+    let model = extract::consultant();
+    sides.push(Side::new(&model.function, &model.server, &model.tool));
     rules.unmatched(&sides)
 }

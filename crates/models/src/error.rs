@@ -1,0 +1,64 @@
+//! Why an endpoint gave no answer.
+
+use std::fmt;
+
+/// Why an endpoint gave no answer.
+///
+/// Its `Display` names the endpoint by its origin, says what happened, and never
+/// holds a key, nor more than a line of what the endpoint said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelError {
+    origin: String,
+    kind: ErrorKind,
+    message: String,
+}
+
+/// What kind of failure it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The URL or the key is none that can be used.
+    Unfit,
+    /// There was no connection, or it broke.
+    Unreachable,
+    /// There was no answer in time.
+    TimedOut,
+    /// The endpoint answered with this HTTP status.
+    Status(u16),
+    /// The answer was longer than the limit.
+    TooLarge,
+    /// The answer is not what the API may answer.
+    Malformed,
+}
+
+impl ModelError {
+    pub(crate) fn new(origin: &str, kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            origin: origin.to_owned(),
+            kind,
+            message: message.into(),
+        }
+    }
+
+    /// What kind of failure it was.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Whether the same request may succeed at another time.
+    pub fn is_transient(&self) -> bool {
+        match self.kind {
+            ErrorKind::Unreachable | ErrorKind::TimedOut => true,
+            ErrorKind::Status(status) => status == 429 || status >= 500,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "model endpoint {}: {}", self.origin, self.message)
+    }
+}
+
+impl std::error::Error for ModelError {}

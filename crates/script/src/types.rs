@@ -1,0 +1,287 @@
+//! A TypeScript type, written as text, as a JSON Schema: the types that
+//! [`json_schema`] says, and no others.
+
+use serde_json::{Map, Value, json};
+use swc_common::{Span, Spanned as _};
+use swc_ecma_ast::{
+    Decl, Expr, Lit, ModuleItem, Stmt, TsArrayType, TsEntityName, TsFnParam, TsKeywordTypeKind,
+    TsLit, TsType, TsTypeElement, TsTypeLit, TsTypeOperatorOp, TsTypeParamInstantiation, TsTypeRef,
+    TsUnionOrIntersectionType, TsUnionType,
+};
+
+use crate::{STACK, STACK_PER_BYTE, parse};
+
+/// The most bytes of a type: 8 KiB.
+pub const MAX_TYPE_BYTES: usize = 8 << 10;
+/// How deeply types may stand in each other.
+const MAX_TYPE_DEPTH: usize = 32;
+/// What stands before the type for the parser.
+const BEFORE: &str = "type T = (";
+
+/// Why a text is no type that can be a JSON Schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypeTextError(String);
+
+impl std::fmt::Display for TypeTextError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TypeTextError {}
+
+/// The JSON Schema (2020-12) of the values of a type.
+///
+/// Known are `string`, `number`, `boolean`, `null`, `any`, `unknown`, `object`;
+/// texts, numbers, `true` and `false` as types; `T[]`, `Array<T>`,
+/// `ReadonlyArray<T>` and tuples; objects of properties, optional or not, and of
+/// an index signature over `string`; `Record<string, T>`; unions; parentheses and
+/// `readonly`. An object has no properties but those that are written.
+///
+/// # Errors
+///
+/// [`TypeTextError`] for a text that is no type, for any other type, and for one
+/// of more than [`MAX_TYPE_BYTES`] or 32 levels. No text makes it panic.
+pub fn json_schema(text: &str) -> Result<Value, TypeTextError> {
+    if text.len() > MAX_TYPE_BYTES {
+        let bytes = text.len();
+        return failed(format!(
+            "the type has {bytes} bytes, over the limit of {MAX_TYPE_BYTES}"
+        ));
+    }
+    // With a stack that no text of this length can use up, and so that a panic of
+    // the parser stays there.
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("callgate-type".to_owned())
+            .stack_size(STACK + STACK_PER_BYTE * text.len());
+        let parsed = thread
+            .spawn_scoped(scope, || read(text))
+            .map_err(|error| TypeTextError(format!("the parser cannot be started: {error}")))?;
+        let failed = || failed("the parser failed on this type; write it more simply".to_owned());
+        parsed.join().unwrap_or_else(|_panic| failed())
+    })
+}
+
+fn read(text: &str) -> Result<Value, TypeTextError> {
+    let whole = format!("{BEFORE}{text}\n);");
+    let module = parse::module(&whole).map_err(|error| {
+        TypeTextError(format!("the text is no TypeScript type: {}", error.message))
+    })?;
+    let [ModuleItem::Stmt(Stmt::Decl(Decl::TsTypeAlias(alias)))] = module.body.as_slice() else {
+        return failed("the text is more than one TypeScript type".to_owned());
+    };
+    let reader = Reader { whole: &whole };
+    // The parentheses are ours, and reach to the end.
+    match &*alias.type_ann {
+        TsType::TsParenthesizedType(own) if parse::range(own.span).end + 1 == whole.len() => {
+            reader.schema(&own.type_ann, 0)
+        }
+        _ => failed("the text is more than one TypeScript type".to_owned()),
+    }
+}
+
+fn failed<T>(message: String) -> Result<T, TypeTextError> {
+    Err(TypeTextError(message))
+}
+
+struct Reader<'a> {
+    whole: &'a str,
+}
+
+impl Reader<'_> {
+    fn schema(&self, ty: &TsType, depth: usize) -> Result<Value, TypeTextError> {
+        if depth > MAX_TYPE_DEPTH {
+            return failed(format!(
+                "the type is nested deeper than {MAX_TYPE_DEPTH} levels"
+            ));
+        }
+        let inner = |ty: &TsType| self.schema(ty, depth + 1);
+        match ty {
+            TsType::TsKeywordType(keyword) => match keyword.kind {
+                TsKeywordTypeKind::TsStringKeyword => Ok(json!({ "type": "string" })),
+                TsKeywordTypeKind::TsNumberKeyword => Ok(json!({ "type": "number" })),
+                TsKeywordTypeKind::TsBooleanKeyword => Ok(json!({ "type": "boolean" })),
+                TsKeywordTypeKind::TsNullKeyword => Ok(json!({ "type": "null" })),
+                TsKeywordTypeKind::TsObjectKeyword => Ok(json!({ "type": "object" })),
+                TsKeywordTypeKind::TsAnyKeyword | TsKeywordTypeKind::TsUnknownKeyword => {
+                    Ok(json!({}))
+                }
+                TsKeywordTypeKind::TsUndefinedKeyword => {
+                    self.refused(ty.span(), "write an optional property with \"?\", or null")
+                }
+                _ => self.refused(ty.span(), "JSON has no such values"),
+            },
+            TsType::TsLitType(literal) => self.literal(&literal.lit),
+            TsType::TsParenthesizedType(own) => inner(&own.type_ann),
+            TsType::TsArrayType(TsArrayType { elem_type, .. }) => {
+                Ok(json!({ "type": "array", "items": inner(elem_type)? }))
+            }
+            TsType::TsTypeOperator(operator) if operator.op == TsTypeOperatorOp::ReadOnly => {
+                inner(&operator.type_ann)
+            }
+            TsType::TsTupleType(tuple) => {
+                let mut items = Vec::new();
+                for element in &tuple.elem_types {
+                    if matches!(
+                        &*element.ty,
+                        TsType::TsOptionalType(_) | TsType::TsRestType(_)
+                    ) {
+                        let span = element.span;
+                        return self.refused(span, "a tuple here has elements that are all there");
+                    }
+                    items.push(inner(&element.ty)?);
+                }
+                let count = items.len();
+                let mut schema = json!({ "type": "array", "minItems": count, "maxItems": count });
+                if count > 0 {
+                    schema["prefixItems"] = items.into();
+                }
+                Ok(schema)
+            }
+            TsType::TsTypeLit(object) => self.object(object, depth),
+            TsType::TsUnionOrIntersectionType(TsUnionOrIntersectionType::TsUnionType(union)) => {
+                self.union(union, depth)
+            }
+            TsType::TsUnionOrIntersectionType(_) => {
+                self.refused(ty.span(), "write the properties of both in one object")
+            }
+            TsType::TsTypeRef(reference) => self.reference(reference, depth),
+            _ => self.refused(ty.span(), "write a type of JSON values"),
+        }
+    }
+
+    fn literal(&self, literal: &TsLit) -> Result<Value, TypeTextError> {
+        match literal {
+            TsLit::Str(text) => match text.value.as_str() {
+                Some(text) => Ok(json!({ "const": text })),
+                None => self.refused(text.span, "it is no text of Unicode"),
+            },
+            TsLit::Number(number) => match serde_json::Number::from_f64(number.value) {
+                Some(_) => Ok(json!({ "const": plain_number(number.value) })),
+                None => self.refused(number.span, "JSON has no such number"),
+            },
+            TsLit::Bool(truth) => Ok(json!({ "const": truth.value })),
+            other => self.refused(other.span(), "JSON has no such values"),
+        }
+    }
+
+    fn object(&self, object: &TsTypeLit, depth: usize) -> Result<Value, TypeTextError> {
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        let mut others = Value::Bool(false);
+        for member in &object.members {
+            match member {
+                TsTypeElement::TsPropertySignature(property) => {
+                    let Some(name) = property_name(&property.key, property.computed) else {
+                        return self.refused(property.span, "write the property's name as it is");
+                    };
+                    let schema = match &property.type_ann {
+                        Some(annotation) => self.schema(&annotation.type_ann, depth + 1)?,
+                        None => json!({}),
+                    };
+                    if !property.optional {
+                        required.push(Value::from(name.as_str()));
+                    }
+                    if properties.insert(name.clone(), schema).is_some() {
+                        return failed(format!("the property {name:?} stands twice in one object"));
+                    }
+                }
+                TsTypeElement::TsIndexSignature(signature) => {
+                    let over_string = match signature.params.as_slice() {
+                        [TsFnParam::Ident(name)] => name
+                            .type_ann
+                            .as_ref()
+                            .is_some_and(|a| is_string(&a.type_ann)),
+                        _ => false,
+                    };
+                    if !over_string {
+                        return self.refused(signature.span, "write [key: string]");
+                    }
+                    others = match &signature.type_ann {
+                        Some(annotation) => self.schema(&annotation.type_ann, depth + 1)?,
+                        None => json!({}),
+                    };
+                }
+                other => return self.refused(other.span(), "JSON has no functions"),
+            }
+        }
+        let mut schema = json!({ "type": "object" });
+        if !properties.is_empty() {
+            schema["properties"] = properties.into();
+        }
+        if !required.is_empty() {
+            schema["required"] = required.into();
+        }
+        schema["additionalProperties"] = others;
+        Ok(schema)
+    }
+
+    fn union(&self, union: &TsUnionType, depth: usize) -> Result<Value, TypeTextError> {
+        let mut all = Vec::new();
+        for ty in &union.types {
+            all.push(self.schema(ty, depth + 1)?);
+        }
+        // Nothing but constants is a list of them.
+        let constants = all.iter().map(|schema| schema.get("const").cloned());
+        match constants.collect::<Option<Vec<Value>>>() {
+            Some(constants) => Ok(json!({ "enum": constants })),
+            None => Ok(json!({ "anyOf": all })),
+        }
+    }
+
+    fn reference(&self, reference: &TsTypeRef, depth: usize) -> Result<Value, TypeTextError> {
+        let TsEntityName::Ident(name) = &reference.type_name else {
+            return self.refused(reference.span, "write the type itself");
+        };
+        let parameters: &[Box<TsType>] = match &reference.type_params {
+            Some(parameters) => {
+                let TsTypeParamInstantiation { params, .. } = &**parameters;
+                params
+            }
+            None => &[],
+        };
+        match (name.sym.as_str(), parameters) {
+            ("Array" | "ReadonlyArray", [item]) => {
+                Ok(json!({ "type": "array", "items": self.schema(item, depth + 1)? }))
+            }
+            ("Record", [key, value]) if is_string(key) => Ok(json!({
+                "type": "object",
+                "additionalProperties": self.schema(value, depth + 1)?,
+            })),
+            ("Date", []) => self.refused(reference.span, "JSON has no dates; write string"),
+            _ => self.refused(reference.span, "write the type itself"),
+        }
+    }
+
+    fn refused<T>(&self, span: Span, advice: &str) -> Result<T, TypeTextError> {
+        let text = self.whole.get(parse::range(span)).unwrap_or_default();
+        let shown: String = text.chars().take(40).collect();
+        failed(format!(
+            "the type {shown:?} cannot be a JSON Schema: {advice}"
+        ))
+    }
+}
+
+fn is_string(ty: &TsType) -> bool {
+    matches!(ty, TsType::TsKeywordType(keyword)
+        if keyword.kind == TsKeywordTypeKind::TsStringKeyword)
+}
+
+fn property_name(key: &Expr, computed: bool) -> Option<String> {
+    match key {
+        Expr::Ident(name) if !computed => Some(name.sym.to_string()),
+        Expr::Lit(Lit::Str(text)) => text.value.as_str().map(str::to_owned),
+        Expr::Lit(Lit::Num(number)) if !computed => Some(plain_number(number.value).to_string()),
+        _ => None,
+    }
+}
+
+/// A number as JSON writes it: whole ones without a point.
+fn plain_number(number: f64) -> Value {
+    if number.fract() == 0.0 && number.abs() < 9.0e15 {
+        Value::from(number as i64)
+    } else {
+        Value::from(number)
+    }
+}

@@ -1,0 +1,129 @@
+//! An endpoint of a model on loopback, of the OpenAI kind, which does what a
+//! test says.
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+/// What it does when it is asked.
+pub enum Do {
+    /// Its model says this.
+    Say(&'static str),
+    /// It answers this.
+    Answer(Value),
+    /// It answers with a status, and wants to be left alone.
+    Fail(u16),
+    /// It does not answer.
+    Hang,
+}
+
+/// The endpoint. Its thread ends with the process.
+pub struct Endpoint {
+    pub url: String,
+    asked: Arc<Mutex<Vec<Value>>>,
+    /// Has something for each request that it did not answer and that was given
+    /// up.
+    gone: Receiver<()>,
+}
+
+impl Endpoint {
+    /// Does one thing after the other, and then fails.
+    pub fn doing(steps: impl IntoIterator<Item = Do>) -> Self {
+        let mut steps: VecDeque<Do> = steps.into_iter().collect();
+        Self::start(move |_| steps.pop_front().unwrap_or(Do::Fail(500)))
+    }
+
+    /// Answers whatever it is asked.
+    pub fn answering(answer: impl Fn(&Value) -> Value + Send + 'static) -> Self {
+        Self::start(move |body| Do::Answer(answer(body)))
+    }
+
+    /// The bodies of all requests so far.
+    pub fn asked(&self) -> Vec<Value> {
+        self.asked.lock().expect("no panic").clone()
+    }
+
+    /// The prompts of all requests so far.
+    pub fn prompts(&self) -> Vec<String> {
+        let asked = self.asked();
+        let text = |body: &Value| body["messages"][1]["content"].as_str().map(str::to_owned);
+        asked.iter().filter_map(text).collect()
+    }
+
+    /// Waits until a request that it does not answer is given up.
+    pub async fn given_up(&self) {
+        // The other side may need this thread for it.
+        while self.gone.try_recv().is_err() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn start(mut act: impl FnMut(&Value) -> Do + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
+        let asked: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let (gone_send, gone) = channel();
+        let seen = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let mut reader = BufReader::new(stream);
+                if let Some(body) = body(&mut reader) {
+                    let step = act(&body);
+                    seen.lock().expect("no panic").push(body);
+                    answer(reader, step, &gone_send);
+                }
+            }
+        });
+        Self { url, asked, gone }
+    }
+}
+
+/// The body of a request; `None` if none came.
+fn body(reader: &mut BufReader<TcpStream>) -> Option<Value> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or_default() == 0 {
+            return None;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a length");
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("the body");
+    Some(serde_json::from_slice(&body).expect("JSON"))
+}
+
+fn answer(mut reader: BufReader<TcpStream>, step: Do, gone: &Sender<()>) {
+    let (status, text) = match step {
+        Do::Say(text) => {
+            let answer = json!({ "choices": [{ "message": { "content": text } }] });
+            (200, answer.to_string())
+        }
+        Do::Answer(answer) => (200, answer.to_string()),
+        Do::Fail(status) => (status, "{}".to_owned()),
+        Do::Hang => {
+            // Until the other side gives it up.
+            let gone = gone.clone();
+            std::thread::spawn(move || {
+                let _read = reader.read_to_end(&mut Vec::new());
+                let _nobody = gone.send(());
+            });
+            return;
+        }
+    };
+    let head = format!(
+        "HTTP/1.1 {status} x\r\nretry-after: 3600\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        text.len()
+    );
+    let mut stream = reader.into_inner();
+    let _gone = stream.write_all((head + &text).as_bytes());
+}

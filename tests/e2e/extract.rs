@@ -1,0 +1,377 @@
+//! `mcp.extract`: by an endpoint that answers well, badly, late and never, and
+//! by the model of a client.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use callgate::config::{ModelsConfig, SmallModelConfig};
+use callgate::{
+    Api, Caller, CancellationToken, CheckMode, Gate, GateBuilder, Offers, Refusal, Rules,
+    RunReport, RunRequest, Sample, ServerSpec, Status, flow,
+};
+use callgate_tests::{Workbench, binary};
+use expect_test::{Expect, expect};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::endpoint::{Do, Endpoint};
+
+fn builder() -> GateBuilder {
+    Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .check(CheckMode::Off)
+        .server(ServerSpec::stdio(
+            "ticketing",
+            binary("callgate-demo-ticketing").display().to_string(),
+            [] as [&str; 0],
+        ))
+        .rules(Rules::new(["ticketing_*"], [], []).expect("rules"))
+}
+
+fn models(model: &Endpoint, timeout: Duration) -> ModelsConfig {
+    let mut small = SmallModelConfig::new(Api::OpenAi, &model.url, "small");
+    small.timeout = timeout;
+    let mut models = ModelsConfig::default();
+    models.small = Some(small);
+    models
+}
+
+async fn gate(model: &Endpoint) -> Gate {
+    let models = models(model, Duration::from_secs(60));
+    builder().models(models).build().await.expect("a gate")
+}
+
+/// What the script printed or caught.
+async fn run(gate: &Gate, script: &str) -> RunReport {
+    let script = format!(
+        "try {{ {script} }} catch (error) {{
+           if (!(error instanceof McpError)) throw error;
+           return [error.name, error.tool, error.reason, error.message, error.problems];
+         }}"
+    );
+    let report = gate.run(script).await;
+    assert_eq!(report.status, Status::Completed, "{report}");
+    report
+}
+
+fn value(report: &RunReport) -> Value {
+    let text = serde_json::to_value(report).expect("JSON");
+    text["value"]["json"].clone()
+}
+
+const SCRIPT: &str = "return await mcp.extract('Order 7, for Ada', '{ id: number; to: string }')";
+
+#[tokio::test]
+async fn a_good_answer_is_the_value() {
+    let model = Endpoint::doing([Do::Say(r#"{"id": 7, "to": "Ada"}"#)]);
+    let gate = gate(&model).await;
+    let report = run(&gate, SCRIPT).await;
+    assert_eq!(value(&report), json!({ "id": 7, "to": "Ada" }));
+    // It is in the ledger, under a name of its own.
+    let line = &report.calls[0];
+    assert_eq!(
+        (
+            line.function.as_str(),
+            line.server.as_str(),
+            line.tool.as_str(),
+            line.line
+        ),
+        ("model_extract", "model", "extract", Some(1))
+    );
+    assert_eq!(line.outcome, callgate::Outcome::Ok);
+    assert_eq!(line.result_bytes, Some(19));
+    // The data stand between two lines that nothing in them can be.
+    let prompts = model.prompts();
+    let (schema, data) = prompts[0].split_once("\n\nDATA ").expect("data");
+    expect![[r#"
+        JSON Schema:
+        {"type":"object","properties":{"id":{"type":"number"},"to":{"type":"string"}},"required":["id","to"],"additionalProperties":false}"#]]
+    .assert_eq(schema);
+    let (mark, data) = data.split_once('\n').expect("a mark");
+    assert_eq!(data, format!("Order 7, for Ada\nDATA {mark}"));
+    assert_eq!(mark.len(), 32);
+}
+
+#[tokio::test]
+async fn a_wrong_answer_is_mended_once() {
+    let model = Endpoint::doing([
+        Do::Say(r#"{"id": "7"}"#),
+        Do::Say("```json\n{\"id\": 7, \"to\": \"Ada\"}\n```"),
+    ]);
+    let gate = gate(&model).await;
+    assert_eq!(
+        value(&run(&gate, SCRIPT).await),
+        json!({ "id": 7, "to": "Ada" })
+    );
+    let prompts = model.prompts();
+    let repair = prompts[1]
+        .strip_prefix(&prompts[0])
+        .expect("the same and more");
+    expect![[r#"
+
+
+        Your last answer did not fit:
+        - the value: "to" is a required property
+        - /id: "7" is not of type "number"
+
+        It was:
+        {"id": "7"}
+
+        Answer again, with the JSON value alone."#]]
+    .assert_eq(repair);
+}
+
+#[tokio::test]
+async fn answers_that_never_fit() {
+    let model = Endpoint::doing([Do::Say("I think not"), Do::Say(r#"{"id": 7, "more": 1}"#)]);
+    let gate = gate(&model).await;
+    let report = run(&gate, SCRIPT).await;
+    expect![[r#"
+        [
+          "McpExtractError",
+          "mcp.extract",
+          "invalid",
+          "mcp.extract: the model gave nothing that fits the schema: the value: \"to\" is a required property",
+          [
+            "the value: \"to\" is a required property",
+            "the value: Additional properties are not allowed ('more' was unexpected)"
+          ]
+        ]"#]].assert_eq(&format!("{:#}", value(&report)));
+    assert_eq!(model.prompts().len(), 2);
+    let callgate::Outcome::ToolError { message } = &report.calls[0].outcome else {
+        panic!("{report}");
+    };
+    assert!(
+        message.starts_with("the model gave nothing that fits the schema"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn an_endpoint_that_fails_or_never_answers() {
+    let model = Endpoint::doing([Do::Fail(503), Do::Hang]);
+    let models = models(&model, Duration::from_millis(300));
+    let gate = builder().models(models).build().await.expect("a gate");
+    let shown = |report: &RunReport| {
+        let origin = model.url.trim_end_matches("/v1");
+        value(report).to_string().replace(origin, "ORIGIN")
+    };
+    expect![[r#"["McpExtractError","mcp.extract","unavailable","mcp.extract: model endpoint ORIGIN: it answered 503 Service Unavailable",[]]"#]].assert_eq(&shown(&run(&gate, SCRIPT).await));
+    expect![[r#"["McpExtractError","mcp.extract","timeout","mcp.extract: model endpoint ORIGIN: gave no answer within 300 ms",[]]"#]].assert_eq(&shown(&run(&gate, SCRIPT).await));
+    model.given_up().await;
+}
+
+#[tokio::test]
+async fn a_script_gives_a_slow_model_up() {
+    let model = Endpoint::doing([Do::Hang, Do::Hang]);
+    let gate = gate(&model).await;
+    let script = "return await mcp.extract('x', 'string', { timeoutMs: 50 })";
+    expect![[
+        r#"["McpTimeoutError","mcp.extract",null,"mcp.extract gave no answer within 50 ms",null]"#
+    ]]
+    .assert_eq(&value(&run(&gate, script).await).to_string());
+    model.given_up().await;
+    let script = "
+        const given = new AbortController();
+        const waiting = mcp.extract('x', 'string', { signal: given.signal });
+        setTimeout(() => given.abort(), 1);
+        return await waiting.catch((error) => error.name);";
+    assert_eq!(value(&run(&gate, script).await), json!("AbortError"));
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_gives_the_model_up() {
+    let model = Endpoint::doing([Do::Hang]);
+    let gate = gate(&model).await;
+    let cancel = CancellationToken::new();
+    let request = RunRequest::new(SCRIPT).cancel_on(cancel.clone());
+    let (report, ()) = futures::join!(gate.run(request), async {
+        while model.prompts().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    });
+    assert_eq!(report.status, Status::Cancelled, "{report}");
+    assert_eq!(report.calls[0].outcome, callgate::Outcome::Cancelled);
+    model.given_up().await;
+}
+
+#[tokio::test]
+async fn loops_and_limits() {
+    let model = Endpoint::doing((0..40).map(|_| Do::Say("1")));
+    let gate = gate(&model).await;
+    let looping = "
+        let made = 0;
+        try { for (;;) { await mcp.extract([made], 'number'); made++; } }
+        catch (error) { return [made, error.reason, error.message]; }";
+    expect![[r#"
+        [
+          5,
+          "loop",
+          "mcp.extract: 5 extractions with this schema were made, and more are a loop; extract many at once by giving an array of values and the schema of an array"
+        ]"#]].assert_eq(&format!("{:#}", value(&run(&gate, looping).await)));
+    let script = "return await mcp.extract('x'.repeat(2 ** 20), 'number')";
+    expect![[r#"["McpExtractError","mcp.extract","limit","mcp.extract: over the limit of 1048576 bytes of values of one run; leave out of the value what is not needed",[]]"#]].assert_eq(&value(&run(&gate, script).await).to_string());
+    // No model was asked beyond the limits.
+    assert_eq!(model.prompts().len(), 5);
+    let many = "
+        let made = 0;
+        try { for (;;) { await mcp.extract(made, { type: 'number', title: `t${made}` }); made++; } }
+        catch (error) { return [made, error.reason, error.message]; }";
+    let report = run(&gate, many).await;
+    expect![[r#"
+        [
+          20,
+          "limit",
+          "mcp.extract: over the limit of 20 extractions of one run; extract many at once by giving an array"
+        ]"#]].assert_eq(&format!("{:#}", value(&report)));
+    assert_eq!(report.calls.len(), 20);
+}
+
+#[tokio::test]
+async fn what_is_no_extraction() {
+    let model = Endpoint::doing([]);
+    let gate = gate(&model).await;
+    let check = async |call: &str, expected: Expect| {
+        let report = run(&gate, &format!("return await {call}")).await;
+        assert!(report.calls.is_empty(), "{report}");
+        expected.assert_eq(&value(&report).to_string());
+    };
+    check("mcp.extract(1)", expect![[r#"["McpExtractError","mcp.extract","value","mcp.extract: it takes a value and a schema: mcp.extract(value, schema)",[]]"#]]).await;
+    check("mcp.extract(1, 'Date')", expect![[r#"["McpExtractError","mcp.extract","schema","mcp.extract: the type \"Date\" cannot be a JSON Schema: JSON has no dates; write string",[]]"#]]).await;
+    check(
+        "mcp.extract(1, { $ref: 'https://example.com/x' })",
+        expect![[r##"["McpExtractError","mcp.extract","schema","mcp.extract: the schema refers to \"https://example.com/x\", which is no part of it; write \"#/$defs/NAME\"",[]]"##]],
+    )
+    .await;
+    check("mcp.extract(1, [])", expect![[r#"["McpExtractError","mcp.extract","schema","mcp.extract: the schema must be a JSON Schema object, or a TypeScript type as text",[]]"#]]).await;
+    check(
+        "mcp.callTool('mcp.extract', { value: 1, schema: 'x', more: 1 })",
+        expect![[r#"["McpExtractError","mcp.extract","value","mcp.extract: it takes a value and a schema: mcp.extract(value, schema)",[]]"#]],
+    )
+    .await;
+    assert_eq!(model.prompts().len(), 0);
+    let without = builder().build().await.expect("a gate");
+    let report = run(&without, SCRIPT).await;
+    expect![[r#"["McpExtractError","mcp.extract","unavailable","mcp.extract: there is no model to ask: the client offers none (sampling), and the configuration names none (models.small)",[]]"#]].assert_eq(&value(&report).to_string());
+}
+
+/// A client with a model, or without.
+struct Client {
+    answer: Option<Value>,
+    asked: Mutex<Vec<Value>>,
+}
+
+impl Caller for Client {
+    fn offers(&self) -> Offers {
+        let mut offers = Offers::default();
+        offers.sampling = true;
+        offers
+    }
+
+    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        assert_eq!(
+            (request.server, request.tool),
+            ("callgate", Some("mcp.extract"))
+        );
+        self.asked
+            .lock()
+            .expect("no panic")
+            .push(request.params.clone());
+        let answer = self.answer.clone().ok_or(Refusal::Declined);
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+#[tokio::test]
+async fn the_model_of_a_client_comes_first() {
+    let model = Endpoint::doing([Do::Say("2")]);
+    let gate = gate(&model).await;
+    let client = |answer: Option<Value>| {
+        Arc::new(Client {
+            answer,
+            asked: Mutex::default(),
+        })
+    };
+    let script = "return await mcp.extract('one', 'number')";
+    let says = |text: &str| {
+        json!({
+            "role": "assistant",
+            "model": "m",
+            "content": { "type": "text", "text": text },
+        })
+    };
+    let willing = client(Some(says("1")));
+    let report = gate
+        .run(RunRequest::new(script).caller(Arc::clone(&willing) as _))
+        .await;
+    assert_eq!(value(&report), json!(1), "{report}");
+    assert_eq!(model.prompts().len(), 0);
+    let asked = willing.asked.lock().expect("no panic")[0].clone();
+    assert_eq!(asked["includeContext"], "none");
+    assert_eq!(asked["maxTokens"], 4096);
+    assert!(
+        asked["systemPrompt"]
+            .as_str()
+            .expect("a text")
+            .contains("untrusted")
+    );
+    // One that declines leaves it to the configuration.
+    let report = gate.run(RunRequest::new(script).caller(client(None))).await;
+    assert_eq!(value(&report), json!(2), "{report}");
+    // And where there is none, it is said.
+    let without = builder().build().await.expect("a gate");
+    let request = RunRequest::new(format!("{script}.catch((e) => [e.reason, e.message])"));
+    let report = without.run(request.caller(client(None))).await;
+    expect![[
+        r#"["unavailable","mcp.extract: the client's model was not asked: the user declined"]"#
+    ]]
+    .assert_eq(&value(&report).to_string());
+}
+
+#[tokio::test]
+async fn rules_over_tools_and_flows_count() {
+    let model = Endpoint::doing([Do::Say("1")]);
+    let ask = "return await mcp.extract(await ticketing_createIssue({
+        title: 'a title that nobody else would ever think of',
+    }), 'number')";
+    let denied = Rules::new(["ticketing_*"], [], ["model_extract"]).expect("rules");
+    let gate = builder().models(models(&model, Duration::from_secs(60)));
+    let gate = gate.rules(denied).build().await.expect("a gate");
+    let report = run(&gate, ask).await;
+    expect![[r#"["McpDeniedError","mcp.extract",null,"model_extract was not called: denied by rule \"model_extract\" in permissions.deny",null]"#]].assert_eq(&value(&report).to_string());
+    let mut flows = flow::FlowRules::default();
+    flows.label_server("ticketing", "private");
+    let gate = builder().models(models(&model, Duration::from_secs(60)));
+    let gate = gate.flow_rules(flows).build().await.expect("a gate");
+    let report = run(&gate, ask).await;
+    expect![[r#"["McpDeniedError","mcp.extract",null,"model_extract was not called: needs approval: ticketing_createIssue is labelled \"private\" and model_extract is not: 31 bytes of ticketing.createIssue (call 1) go to model.extract, and there is nobody to ask; allow it under flows",null]"#]].assert_eq(&value(&report).to_string());
+    assert_eq!(model.prompts().len(), 0);
+    let line = serde_json::to_value(&report.calls[1]).expect("JSON");
+    assert_eq!(
+        line["flows"][0]["from"], "ticketing_createIssue",
+        "{line:#}"
+    );
+    assert_eq!(line["flows"][0]["to"], "model_extract", "{line:#}");
+}
+
+#[test]
+fn by_the_configuration_and_with_types() {
+    let model = Endpoint::doing([Do::Say("[{\"id\": 1}]")]);
+    let bench = Workbench::with_config(json!({
+        "models": {
+            "small": { "api": "openai", "url": model.url, "model": "small", "key": { "command": ["echo", "hunter2"] } },
+        },
+        "extract": { "calls": 1 },
+    }));
+    let report = bench.report(
+        "const ids = await mcp.extract<{ id: number }[]>(['one'], {
+           type: 'array', items: { type: 'object', required: ['id'] },
+         });
+         try { await mcp.extract(1, 'number'); }
+         catch (error) { if (error instanceof McpExtractError) return [ids[0].id, error.reason]; }",
+        &["--check=require"],
+    );
+    assert_eq!(report["value"]["json"], json!([1, "limit"]), "{report:#}");
+    assert!(!report.to_string().contains("hunter2"), "{report:#}");
+}

@@ -1,0 +1,320 @@
+//! Searching by what is meant, and by a model: over endpoints that answer well,
+//! badly and not at all, and over a real model where one is installed.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use callgate::config::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
+use callgate::{
+    Api, Caller, CheckMode, Found, Gate, GateBuilder, Offers, Refusal, Sample, SearchBy,
+    SearchRequest, ServerSpec,
+};
+use callgate_tests::{binary, profile_dir, repository};
+use expect_test::expect;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::endpoint::{Do, Endpoint};
+
+fn builder() -> GateBuilder {
+    let server = |name: &str| {
+        let program = binary(&format!("callgate-demo-{name}"));
+        ServerSpec::stdio(name, program.display().to_string(), [] as [&str; 0])
+    };
+    Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .check(CheckMode::Off)
+        .server(server("logging"))
+        .server(server("ticketing"))
+}
+
+/// Vectors of what an endpoint is asked for: each text by how often it has these
+/// letters.
+fn vectors(body: &Value) -> Value {
+    let vector = |text: &Value| {
+        let text = text.as_str().unwrap_or_default();
+        let count = |letter: char| text.matches(letter).count() as f64 + 0.1;
+        json!([
+            count('a'),
+            count('e'),
+            count('i'),
+            count('o'),
+            count('s'),
+            count('t')
+        ])
+    };
+    let texts = body["input"].as_array().cloned().unwrap_or_default();
+    let entry = |(index, text)| json!({ "index": index, "embedding": vector(text) });
+    json!({ "data": texts.iter().enumerate().map(entry).collect::<Vec<_>>() })
+}
+
+fn embeddings(url: &str) -> ModelsConfig {
+    let mut models = ModelsConfig::default();
+    models.embeddings = Some(EmbeddingsConfig::new(url, "letters"));
+    models
+}
+
+async fn search(gate: &Gate, query: &str, by: SearchBy) -> Found {
+    let mut request = SearchRequest::new(query);
+    request.by = by;
+    gate.search(&request).await.expect("a search")
+}
+
+fn functions(found: &Found) -> Vec<&str> {
+    found.hits.iter().map(|hit| hit.function.as_str()).collect()
+}
+
+/// What a search finds once all tools have vectors.
+async fn settled(gate: &Gate, query: &str, by: SearchBy) -> Found {
+    loop {
+        let found = search(gate, query, by).await;
+        if !found
+            .notes
+            .iter()
+            .any(|note| note.contains("no vectors yet"))
+        {
+            return found;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn tools_have_vectors_that_are_kept() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let endpoint = Endpoint::answering(vectors);
+    let gate = || async {
+        let builder = builder().models(embeddings(&endpoint.url));
+        let builder = builder.vectors_folder(Some(folder.path().to_owned()));
+        builder.build().await.expect("a gate")
+    };
+    let first = gate().await;
+    let found = settled(&first, "tttttttttt", SearchBy::Vectors).await;
+    assert_eq!(found.notes, [] as [&str; 0]);
+    assert_eq!(found.hits.len(), found.searched, "{found:?}");
+    assert!(
+        found.hits.is_sorted_by(|a, b| a.score >= b.score),
+        "{found:?}"
+    );
+    // Without being told, both rankings are made one.
+    let auto = search(&first, "create an issue", SearchBy::Auto).await;
+    let hybrid = search(&first, "create an issue", SearchBy::Hybrid).await;
+    assert_eq!(functions(&auto), functions(&hybrid));
+    assert_eq!(functions(&auto)[0], "ticketing_createIssue");
+    let asked = |endpoint: &Endpoint| {
+        let asked = endpoint.asked();
+        let texts = asked
+            .iter()
+            .map(|body| body["input"].as_array().map_or(0, Vec::len));
+        texts.sum::<usize>()
+    };
+    // Each tool once, and each query once.
+    assert_eq!(asked(&endpoint), found.searched + 2);
+    drop(first);
+    // Another gate reads what was kept.
+    let second = gate().await;
+    let again = settled(&second, "tttttttttt", SearchBy::Vectors).await;
+    assert_eq!(functions(&again), functions(&found));
+    assert_eq!(asked(&endpoint), found.searched + 3);
+    drop(second);
+    // A file that is damaged is made anew.
+    let file = std::fs::read_dir(folder.path()).expect("a folder").next();
+    let file = file.expect("a file").expect("an entry").path();
+    let good = std::fs::read(&file).expect("the file");
+    std::fs::write(&file, &good[..good.len() / 2]).expect("half of it");
+    let third = gate().await;
+    settled(&third, "tttttttttt", SearchBy::Vectors).await;
+    while std::fs::read(&file).expect("the file") != good {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(asked(&endpoint), 2 * found.searched + 4);
+}
+
+#[tokio::test]
+async fn without_the_endpoint_words_are_compared() {
+    let words = builder().build().await.expect("a gate");
+    let expected = search(&words, "create issue", SearchBy::Auto).await;
+    assert_eq!(expected.notes, [] as [&str; 0]);
+    let endpoint = Endpoint::doing([Do::Fail(401)]);
+    let gate = builder()
+        .models(embeddings(&endpoint.url))
+        .build()
+        .await
+        .expect("a gate");
+    let found = search(&gate, "create issue", SearchBy::Auto).await;
+    assert_eq!(functions(&found), functions(&expected));
+    let origin = endpoint.url.trim_end_matches("/v1");
+    expect!["only words were compared: model endpoint ORIGIN: it answered 401 Unauthorized; is the key right?"].assert_eq(&found.notes.join("\n").replace(origin, "ORIGIN"));
+    // It is left alone for a while: at most, this and the making of the tools'
+    // vectors came to it at one time.
+    let again = search(&gate, "another", SearchBy::Vectors).await;
+    assert_eq!(again.notes.len(), 1, "{again:?}");
+    assert!(endpoint.asked().len() <= 2);
+    // And where none is configured, it is said.
+    let found = search(&words, "create issue", SearchBy::Hybrid).await;
+    assert_eq!(functions(&found), functions(&expected));
+    expect![
+        "only words were compared: no endpoint of embeddings is configured (models.embeddings)"
+    ]
+    .assert_eq(&found.notes.join("\n"));
+}
+
+fn small(url: &str) -> ModelsConfig {
+    let mut models = ModelsConfig::default();
+    models.small = Some(SmallModelConfig::new(Api::OpenAi, url, "small"));
+    models
+}
+
+#[tokio::test]
+async fn a_model_picks_and_is_checked() {
+    let endpoint = Endpoint::doing([
+        Do::Say(r#"["logging_search", "ticketing_createIssue", "rm_rf", "ticketing_createIssue"]"#),
+        Do::Say("[]"),
+        Do::Say("I would take them all"),
+        Do::Fail(401),
+    ]);
+    let gate = builder()
+        .models(small(&endpoint.url))
+        .build()
+        .await
+        .expect("a gate");
+    let found = search(&gate, "create an issue", SearchBy::Model).await;
+    expect![[r#"["ticketing_createIssue"] ["2 of the names that the model gave are no tools"]"#]]
+        .assert_eq(&format!("{:?} {:?}", functions(&found), found.notes));
+    // Tools come from servers, and stand where nothing in them can get out.
+    let asked = endpoint.asked();
+    let prompt = asked[0]["messages"][1]["content"]
+        .as_str()
+        .expect("a prompt");
+    let lines: Vec<&str> = prompt.lines().collect();
+    assert_eq!(lines[0], "Looked for: create an issue");
+    assert_eq!(lines[3], lines[lines.len() - 1]);
+    assert!(lines[4].starts_with("ticketing_createIssue: "), "{prompt}");
+    assert_eq!(lines.len() - 5, found.searched, "{prompt}");
+    assert!(
+        asked[0]["messages"][0]["content"]
+            .as_str()
+            .expect("a text")
+            .contains("not trusted")
+    );
+    for expected in [
+        expect!["0 the model picked none of the 3 tools that it was shown"],
+        expect!["3 no model picked these: the model did not answer with a list of names"],
+        expect![
+            "3 no model picked these: model endpoint ORIGIN: it answered 401 Unauthorized; is the key right?"
+        ],
+    ] {
+        let found = search(&gate, "create an issue", SearchBy::Model).await;
+        let notes = found.notes.join("\n");
+        let notes = notes.replace(endpoint.url.trim_end_matches("/v1"), "ORIGIN");
+        expected.assert_eq(&format!("{} {notes}", found.hits.len()));
+    }
+    // In scope only.
+    let endpoint = Endpoint::doing([Do::Say(r#"["ticketing_createIssue"]"#)]);
+    let gate = builder()
+        .models(small(&endpoint.url))
+        .build()
+        .await
+        .expect("a gate");
+    let mut request = SearchRequest::new("create an issue");
+    (request.by, request.server) = (SearchBy::Model, Some("logging".to_owned()));
+    let found = gate.search(&request).await.expect("a search");
+    assert_eq!(found.hits, [], "{found:?}");
+}
+
+/// A client with a model that always names one tool.
+struct Client;
+
+impl Caller for Client {
+    fn offers(&self) -> Offers {
+        let mut offers = Offers::default();
+        offers.sampling = true;
+        offers
+    }
+
+    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        assert_eq!(
+            (request.server, request.tool),
+            ("callgate", Some("mcp.searchTools"))
+        );
+        let content = json!({ "type": "text", "text": "[\"ticketing_createIssue\"]" });
+        let message = json!({ "role": "assistant", "model": "m", "content": content });
+        Box::pin(std::future::ready(Ok(message)))
+    }
+}
+
+#[tokio::test]
+async fn a_script_has_the_model_of_its_client_pick() {
+    let gate = builder().build().await.expect("a gate");
+    let script = "return await mcp.searchTools('whatever', { by: 'model', detail: 'names' })";
+    let request = callgate::RunRequest::new(script).caller(Arc::new(Client));
+    let report = gate.run(request).await;
+    let report = serde_json::to_value(&report).expect("JSON");
+    assert_eq!(
+        report["value"]["json"]["tools"],
+        json!([{ "name": "ticketing_createIssue", "server": "ticketing" }]),
+        "{report:#}"
+    );
+}
+
+/// The server of fixtures/embeddings, ended when this is dropped.
+struct RealModel {
+    child: Child,
+    url: String,
+}
+
+impl RealModel {
+    /// `None` where it is not installed.
+    fn start() -> Option<Self> {
+        let folder = match std::env::var_os("CALLGATE_EMBEDDINGS") {
+            Some(folder) => folder.into(),
+            None => profile_dir().parent()?.join("embeddings"),
+        };
+        let python = Path::new(&folder).join("bin/python");
+        if !python.is_file() {
+            return None;
+        }
+        let mut child = Command::new(python)
+            .arg(repository().join("fixtures/embeddings/server.py"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("start the model");
+        let mut url = String::new();
+        let stdout = child.stdout.take().expect("a piped stdout");
+        BufReader::new(stdout).read_line(&mut url).expect("its URL");
+        Some(Self {
+            child,
+            url: url.trim().to_owned(),
+        })
+    }
+}
+
+impl Drop for RealModel {
+    fn drop(&mut self) {
+        let _ended = self.child.kill();
+        let _waited = self.child.wait();
+    }
+}
+
+#[tokio::test]
+async fn a_real_model_finds_what_shares_no_word() {
+    let Some(model) = RealModel::start() else {
+        passed_over("no model of embeddings is installed; run `cargo xtask setup --models`");
+        return;
+    };
+    let mut models = ModelsConfig::default();
+    models.embeddings = Some(EmbeddingsConfig::new(&model.url, "all-minilm-l6-v2"));
+    let gate = builder().models(models).build().await.expect("a gate");
+    let query = "make a new bug report";
+    let found = settled(&gate, query, SearchBy::Vectors).await;
+    assert_eq!(found.notes, [] as [&str; 0]);
+    assert_eq!(functions(&found)[0], "ticketing_createIssue", "{found:?}");
+}
+
+#[expect(clippy::print_stderr, reason = "a test that is passed over says so")]
+fn passed_over(message: &str) {
+    eprintln!("{message}");
+}
