@@ -123,17 +123,17 @@ impl Default for HttpConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateConfig {
-    /// `perSecond`: requests a second in the long run. Default: 200.
+    /// `perSecond`: requests a second in the long run. Default: 500.
     pub per_second: u32,
-    /// `burst`: requests at once. Default: 400. Over it: status 429.
+    /// `burst`: requests at once. Default: 1000. Over it: status 429.
     pub burst: u32,
 }
 
 impl Default for RateConfig {
     fn default() -> Self {
         Self {
-            per_second: 200,
-            burst: 400,
+            per_second: 500,
+            burst: 1000,
         }
     }
 }
@@ -376,7 +376,10 @@ fn oauth(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Opti
                 oauth.issuer = url.unwrap_or_default();
             }
             "resource" => oauth.resource = secure_url(reader, property, &what),
-            "audience" => oauth.audience = expanded(reader, property, &what),
+            "audience" => {
+                let audience = expanded(reader, property, &what);
+                oauth.audience = audience.filter(|audience| !audience.is_empty());
+            }
             "scopes" => oauth.scopes = words(reader, property, &what, scope),
             _ => oauth.algorithms = words(reader, property, &what, algorithm),
         }

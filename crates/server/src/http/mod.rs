@@ -145,7 +145,14 @@ pub async fn serve_http(
     // There is one user, whose first request need not wait for servers to start.
     if door.auth.is_open() {
         let everybody = door.auth.identify(&HeaderMap::new()).await;
-        drop(everybody.and_then(|everybody| users.lease(&everybody)));
+        if everybody
+            .and_then(|everybody| users.lease(&everybody))
+            .is_err()
+        {
+            tracing::warn!(
+                "everybody is refused: \"default\" in \"users\" has no role that gives a server"
+            );
+        }
     }
     listening(bound);
     let connections = GracefulShutdown::new();

@@ -24,6 +24,8 @@ use crate::service::Service;
 
 /// How often users who have been idle are looked for.
 const SWEEP: Duration = Duration::from_secs(10);
+/// And how often at most.
+const SHORTEST: Duration = Duration::from_millis(10);
 /// The longest time that the servers of a user have to end.
 const SERVERS_END: Duration = Duration::from_secs(10);
 
@@ -123,7 +125,7 @@ impl Users {
 
     /// Ends users who have been idle, for ever.
     pub(crate) async fn sweep(self: Arc<Self>) {
-        let mut ticks = tokio::time::interval(SWEEP.min(self.idle));
+        let mut ticks = tokio::time::interval(self.idle.clamp(SHORTEST, SWEEP));
         loop {
             ticks.tick().await;
             let mut known = self.known();

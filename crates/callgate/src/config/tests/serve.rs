@@ -112,8 +112,8 @@ fn all_of_http() {
                 max_body: 4194304,
                 request_time: 30s,
                 rate: RateConfig {
-                    per_second: 200,
-                    burst: 400,
+                    per_second: 500,
+                    burst: 1000,
                 },
                 connections: 1024,
                 requests: 256,
@@ -141,8 +141,8 @@ fn all_of_http() {
                 max_body: 4194304,
                 request_time: 30s,
                 rate: RateConfig {
-                    per_second: 200,
-                    burst: 400,
+                    per_second: 500,
+                    burst: 1000,
                 },
                 connections: 1024,
                 requests: 256,
