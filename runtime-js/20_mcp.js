@@ -8,6 +8,8 @@
   const { core, primordials, internals } = globalThis.__bootstrap;
   const {
     ArrayIsArray,
+    ArrayPrototypeJoin,
+    ArrayPrototypePush,
     Error,
     ErrorCaptureStackTrace,
     JSONParse,
@@ -19,14 +21,16 @@
     Promise,
     PromiseReject,
     RangeError,
+    RegExpPrototypeTest,
     SafeMap,
     StringPrototypeIndexOf,
     StringPrototypeSlice,
+    StringPrototypeToWellFormed,
     SymbolToStringTag,
     SyntaxError,
     TypeError,
   } = primordials;
-  const { op_callgate_call, op_callgate_cancel } = core.ops;
+  const { op_callgate_call, op_callgate_cancel, op_callgate_emit } = core.ops;
   const shared = internals.callgate;
 
   const NAME_CHARS = 512;
@@ -234,8 +238,87 @@
     return typeof value === "object" ? "an object" : `a ${typeof value}`;
   }
 
+  // What a block has that can be emitted, by type: the members that must be there, then those that
+  // may. What else there is of a block is left out.
+  const BLOCKS = {
+    __proto__: null,
+    text: [["text"], []],
+    image: [["data", "mimeType"], []],
+    audio: [["data", "mimeType"], []],
+    resource_link: [["uri", "name"], ["title", "description", "mimeType"]],
+    resource: [["uri"], ["mimeType", "text", "blob"]],
+  };
+
+  // The block as JSON text, and what of it must be base64.
+  function emittable(block) {
+    if (block === null || typeof block !== "object" || ArrayIsArray(block)) {
+      throw new TypeError(`mcp.emit: a content block must be an object, not ${kindOf(block)}`);
+    }
+    const type = block.type;
+    const members = typeof type === "string" ? BLOCKS[type] : undefined;
+    if (members === undefined) {
+      const got = typeof type === "string" ? JSONStringify(StringPrototypeSlice(type, 0, 80)) : kindOf(type);
+      throw new TypeError(
+        `mcp.emit: a content block's \`type\` must be one of ${ArrayPrototypeJoin(ObjectKeys(BLOCKS), ", ")}, not ${got}`,
+      );
+    }
+    const from = type === "resource" ? block.resource : block;
+    if (from === null || typeof from !== "object") {
+      throw new TypeError(`mcp.emit: a resource must be an object, not ${kindOf(from)}`);
+    }
+    const out = { __proto__: null };
+    if (type !== "resource") out.type = type;
+    take(type, from, out, members[0], true);
+    take(type, from, out, members[1], false);
+    if (type === "resource" && (out.text === undefined) === (out.blob === undefined)) {
+      throw new TypeError("mcp.emit: a resource has either `text` or `blob`");
+    }
+    if (out.uri !== undefined && !RegExpPrototypeTest(URI, out.uri)) {
+      throw new TypeError("mcp.emit: `uri` must be a URI with a scheme");
+    }
+    if (out.mimeType !== undefined && !RegExpPrototypeTest(MIME_TYPE, out.mimeType)) {
+      throw new TypeError("mcp.emit: `mimeType` must be a type such as image/png");
+    }
+    const data = out.data ?? out.blob ?? "";
+    return [JSONStringify(type === "resource" ? { __proto__: null, type, resource: out } : out), data];
+  }
+
+  // The same is asked for in crates/callgate/src/report/emitted.rs.
+  const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[!-~]+$/;
+  const MIME_TYPE = /^[!-.0-~]+\/[ -~]+$/;
+
+  function take(type, from, to, members, must) {
+    for (let i = 0; i < members.length; i++) {
+      const value = from[members[i]];
+      if (typeof value === "string") to[members[i]] = StringPrototypeToWellFormed(value);
+      else if (must || (value !== undefined && value !== null)) {
+        throw new TypeError(`mcp.emit: \`${members[i]}\` of ${type} must be a string, not ${kindOf(value)}`);
+      }
+    }
+  }
+
+  // The blocks to emit, in a list of its own.
+  function toEmit(content) {
+    if (typeof content === "string") return [{ __proto__: null, type: "text", text: content }];
+    const blocks = ArrayIsArray(content) ? content : blocksOf(content);
+    return blocks === undefined ? [content] : blocks;
+  }
+
   const mcp = {
     __proto__: null,
+    emit(content) {
+      const site = { __proto__: null, name: "Error", message: "" };
+      ErrorCaptureStackTrace(site, mcp.emit);
+      try {
+        const blocks = toEmit(content);
+        const texts = [];
+        // All are looked at before the first goes out.
+        for (let i = 0; i < blocks.length; i++) ArrayPrototypePush(texts, emittable(blocks[i]));
+        for (let i = 0; i < texts.length; i++) op_callgate_emit(texts[i][0], texts[i][1]);
+      } catch (error) {
+        throw calledAt(error, site);
+      }
+    },
     text(result) {
       if (typeof result === "string") return result;
       // What a tool gives that answers with nothing.

@@ -69,6 +69,12 @@ impl Calls {
 }
 
 impl CallHandler for Calls {
+    fn printed(&self, text: &str) {
+        if let Some(observer) = &self.observer {
+            observer(Event::Printed { text });
+        }
+    }
+
     fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
         let options = CallOptions {
             timeout: call.timeout,

@@ -90,8 +90,8 @@ pub use crate::harmless::harmless;
 pub use crate::preview::{Preview, PreviewedTool};
 pub use crate::question::{Shown, question_text};
 pub use crate::report::{
-    Denial, ErrorKind, LimitHit, Output, Position, Printed, Problems, REPORT_VERSION, Returned,
-    RunError, RunReport, Status, Unavailable,
+    Denial, Emitted, EmittedResource, ErrorKind, LimitHit, Output, Position, Printed, Problems,
+    REPORT_VERSION, Returned, RunError, RunReport, Status, Unavailable,
 };
 pub use crate::request::{Event, RunRequest};
 pub use crate::search::{Found, Hit, SearchBy, SearchError, SearchRequest};

@@ -6,10 +6,12 @@
 
 mod build;
 mod denials;
+mod emitted;
 mod text;
 
 pub(crate) use build::{cancelled, ended, missing_server, position, rejected, unfit};
 pub use denials::Denial;
+pub use emitted::{Emitted, EmittedResource};
 pub use text::{Printed, Problems};
 pub(crate) use text::{write_check, write_dry_run};
 
@@ -47,6 +49,13 @@ pub struct RunReport {
     /// What the script returned; `None` for `undefined` and for a run that
     /// did not complete.
     pub value: Option<Returned>,
+    /// What the script handed to its caller with `mcp.emit`, in order.
+    pub emitted: Vec<Emitted>,
+    /// All that was printed and then returned, where some of it was cut in
+    /// `output` or `value` and [`Limits::whole_bytes`](crate::Limits::whole_bytes)
+    /// has room for it. Not part of the JSON form.
+    #[serde(skip)]
+    pub whole: Option<Arc<str>>,
     /// The run, as a ledger on disk names it: 128 random bits, as 32 hexadecimal
     /// digits. `None` where no script ran.
     pub run: Option<String>,

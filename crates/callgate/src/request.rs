@@ -50,6 +50,12 @@ pub enum Event<'a> {
         /// The tool's own name.
         tool: &'a str,
     },
+    /// The script printed something. What is beyond the head of its output is
+    /// told only as far as it is [kept in whole](Limits::whole_bytes).
+    Printed {
+        /// The messages, or the beginning of one that is cut.
+        text: &'a str,
+    },
     /// A call has its outcome.
     CallEnded {
         /// As in `CallStarted`.

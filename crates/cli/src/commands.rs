@@ -91,6 +91,11 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
         print::out(&format!("{}\n", serde_json::to_string_pretty(report)?))?;
     } else {
         print::out(&report.printed().to_string())?;
+        for block in &report.emitted {
+            // It is for programs: a terminal is no place for it.
+            let summary = callgate::harmless(&block.summary());
+            print::err(&format!("emitted: {summary}; --json has it\n"));
+        }
         print::err(&report.problems().to_string());
     }
     Ok(report.status.exit_code())

@@ -12,6 +12,9 @@ pub struct Ended {
     pub end: End,
     /// What the script printed.
     pub output: Captured,
+    /// What it handed to its caller by `mcp.emit`, in order, as JSON. All of it comes from the
+    /// worker, and nothing more is known about it.
+    pub emitted: Vec<Box<RawValue>>,
     /// The script's own time, see [`Limits::script_time`](crate::Limits::script_time).
     pub script_time: Duration,
     /// Calls that the script made. One that it made just before its end and did not await may have
@@ -70,6 +73,9 @@ pub enum Returned {
         tail: String,
         /// Bytes of its whole text, as the worker says.
         total_bytes: u64,
+        /// The whole text, where [`Limits::whole_bytes`](crate::Limits::whole_bytes) has room for
+        /// it.
+        whole: Option<String>,
     },
 }
 
@@ -126,4 +132,8 @@ pub struct Captured {
     pub cut_bytes: u64,
     /// Line feeds in what was cut.
     pub cut_lines: u64,
+    /// All of it, where something was cut and
+    /// [`Limits::whole_bytes`](crate::Limits::whole_bytes) has room for it; else as much of the
+    /// beginning as has, a line that says how much is missing, and the tail.
+    pub whole: Option<String>,
 }

@@ -48,6 +48,13 @@ pub struct Limits {
     pub output_bytes: u64,
     /// Lines of console output that are kept, in the same way. Default 2048.
     pub output_lines: u64,
+    /// Bytes that are kept in whole where something is cut: of the beginning of the output, and of
+    /// the returned value, each. Default 0: nothing besides head and tail.
+    pub whole_bytes: u64,
+    /// Blocks that a script may emit. Default 64. Over it `mcp.emit` throws.
+    pub emits: u64,
+    /// Bytes of them all, as JSON text. Default 8 MiB. Over it `mcp.emit` throws.
+    pub emit_bytes: u64,
     /// Bytes, roughly, that one console message may have; over it, its middle or its end is left
     /// out. Default 64 KiB.
     pub message_bytes: u64,
@@ -90,6 +97,9 @@ impl Default for Limits {
             buffer_bytes: 128 << 20,
             output_bytes: 16 << 10,
             output_lines: 2048,
+            whole_bytes: 0,
+            emits: 64,
+            emit_bytes: 8 << 20,
             message_bytes: 64 << 10,
             depth: 4,
             result_bytes: 16 << 10,

@@ -7,6 +7,7 @@
 //!
 //! The crate knows no MCP: a call is a function name and JSON text, and a [`CallHandler`] answers it.
 
+mod base64;
 mod ended;
 mod frames;
 mod host;
@@ -14,6 +15,7 @@ mod job;
 mod ops;
 mod worker;
 
+pub use base64::is_base64;
 pub use callgate_wire::{ErrorClass, Stretch, Thrown};
 pub use ended::{Captured, End, Ended, Returned, ScriptException, WhichLimit};
 pub use host::{CallHandler, Launcher, LauncherOptions, ScriptCall, WorkerProgram};

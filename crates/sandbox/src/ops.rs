@@ -22,6 +22,9 @@ pub(crate) trait Link {
     fn cancel(&self, call: u64);
     /// Takes one console message.
     fn print(&self, level: u8, message: String);
+    /// Hands a block, as JSON text, to the caller; `data` is what of it must be base64. An error is
+    /// for the script to catch.
+    fn emit(&self, block: String, data: &str) -> Result<(), String>;
     /// Takes the end of the script.
     fn done(&self, done: Told);
 }
@@ -124,6 +127,7 @@ const OPS: &[OpDecl] = &[
     op_callgate_cancel(),
     op_callgate_decode(),
     op_callgate_done(),
+    op_callgate_emit(),
     op_callgate_encode(),
     op_callgate_form_parse(),
     op_callgate_form_write(),
@@ -227,6 +231,17 @@ fn place_of_call(scope: &mut v8::PinScope<'_, '_>) -> Option<(u32, u32)> {
         return STRETCHES.with(|slot| author_place(&slot.borrow(), line, column));
     }
     None
+}
+
+/// Hands a block to the caller of the script.
+#[op2(fast)]
+fn op_callgate_emit(
+    state: &mut OpState,
+    #[string] block: String,
+    #[string] data: &str,
+) -> Result<(), JsErrorBox> {
+    let link = state.borrow::<Rc<dyn Link>>();
+    link.emit(block, data).map_err(JsErrorBox::range_error)
 }
 
 #[op2(fast)]

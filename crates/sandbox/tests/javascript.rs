@@ -30,6 +30,11 @@ async fn console() {
 }
 
 #[tokio::test]
+async fn emit() {
+    check("emit").await;
+}
+
+#[tokio::test]
 async fn errors() {
     check("errors").await;
 }

@@ -86,6 +86,9 @@ async fn limits_may_be_as_large_as_they_can() {
         limits.output_bytes = u64::MAX;
         limits.output_lines = u64::MAX;
         limits.message_bytes = u64::MAX;
+        limits.whole_bytes = u64::MAX;
+        limits.emits = u64::MAX;
+        limits.emit_bytes = u64::MAX;
         limits.result_bytes = u64::MAX;
         limits.input_bytes = u64::MAX;
         limits.reply_bytes = u64::MAX;
@@ -337,14 +340,87 @@ async fn a_long_return_value_is_cut() {
             head,
             tail,
             total_bytes,
+            whole,
         }) => {
             assert_eq!(
-                (head.as_str(), tail.as_str(), total_bytes),
-                ("\"éé", "éé\"", 2002)
+                (head.as_str(), tail.as_str(), total_bytes, whole),
+                ("\"éé", "éé\"", 2002, None)
             );
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test]
+async fn what_is_cut_can_be_kept_in_whole() {
+    let script = "for (let i = 0; i < 100; i++) console.log(`line ${i}`); return 'é'.repeat(100);";
+    let mut job = job(script);
+    job.limits.output_bytes = 20;
+    job.limits.result_bytes = 11;
+    job.limits.whole_bytes = 1 << 20;
+    let ended = run_job(job.clone()).await;
+    let lines: String = (0..100).map(|i| format!("line {i}\n")).collect();
+    assert_eq!(ended.output.head, "line 0\nlin");
+    assert_eq!(ended.output.tail, "8\nline 99\n");
+    assert_eq!(ended.output.whole, Some(lines));
+    let End::Returned(Returned::Cut {
+        head, tail, whole, ..
+    }) = ended.end
+    else {
+        panic!("{:?}", ended.end);
+    };
+    assert_eq!((head.as_str(), tail.as_str()), ("\"éé", "éé\""));
+    assert_eq!(whole, Some(format!("\"{}\"", "é".repeat(100))));
+
+    // There is not room for all of it.
+    job.limits.whole_bytes = 30;
+    let ended = run_job(job).await;
+    let whole = ended.output.whole.expect("it is kept");
+    assert!(whole.starts_with("line 0\nline 1\nline 2\n"), "{whole}");
+    assert!(
+        whole.ends_with("bytes are not kept; the end follows]\n8\nline 99\n"),
+        "{whole}"
+    );
+    let End::Returned(Returned::Cut {
+        head,
+        tail,
+        total_bytes,
+        whole,
+    }) = ended.end
+    else {
+        panic!("{:?}", ended.end);
+    };
+    assert_eq!(
+        (head.as_str(), tail.as_str(), total_bytes),
+        ("\"éé", "éé\"", 202)
+    );
+    assert_eq!(whole, None);
+}
+
+#[tokio::test]
+async fn what_is_emitted_is_bounded() {
+    let script = "const thrown = (content) => {
+        try { mcp.emit(content); return 'none' } catch (error) { return `${error.name}: ${error.message}` }
+      };
+      const long = thrown('x'.repeat(100));
+      mcp.emit('a'); mcp.emit('b');
+      return [long, thrown('c')];";
+    let mut job = job(script);
+    job.limits.emits = 2;
+    job.limits.emit_bytes = 100;
+    let ended = run_job(job).await;
+    let emitted: Vec<_> = ended.emitted.iter().map(|block| block.get()).collect();
+    let block = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    assert_eq!(emitted, [block("a"), block("b")]);
+    let End::Returned(Returned::Json(json)) = ended.end else {
+        panic!("{:?}", ended.end);
+    };
+    assert_eq!(
+        json.get(),
+        "[\"RangeError: with this block of 125 bytes the script would have emitted 125, over the \
+         limit of 100 bytes\",\"RangeError: the script has emitted 2 blocks, which is as many as it \
+         may\"]"
+    );
 }
 
 /// Cancels the run when the script calls, and never answers.

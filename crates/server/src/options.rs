@@ -29,6 +29,10 @@ pub struct ServeOptions {
     /// How long a run can still be asked for when it has ended, if it was left or
     /// its output was cut. Default: 10 minutes.
     pub kept_time: Duration,
+    /// Bytes of a run's output, and of its returned value, each, that are kept in
+    /// whole where they are cut in its report. Default: 8 MiB. Of more, the
+    /// beginning and the end are kept.
+    pub whole_output: u64,
     /// How many such runs are kept. Default: 64. The oldest go first.
     pub kept_runs: usize,
     /// Bytes of them all. Default: 64 MiB. The oldest go first; the last one that
@@ -45,6 +49,7 @@ impl Default for ServeOptions {
             wait: Duration::from_secs(45),
             runs: 64,
             kept_time: Duration::from_secs(600),
+            whole_output: 8 << 20,
             kept_runs: 64,
             kept_bytes: 64 << 20,
         }

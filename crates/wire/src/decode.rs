@@ -124,6 +124,9 @@ impl FromWire for HostFrame {
                             value: depth,
                         })?
                     },
+                    more_bytes: r.u64("more_bytes")?,
+                    emits: r.u64("emits")?,
+                    emit_bytes: r.u64("emit_bytes")?,
                     result_bytes: r.u64("result_bytes")?,
                     frame_bytes: r.u64("frame_bytes")?,
                     buffer_bytes: r.u64("buffer_bytes")?,
@@ -201,6 +204,12 @@ impl FromWire for WorkerFrame {
                     text: r.rest("text")?,
                 }))
             }
+            kind::MORE => Ok(Self::More {
+                text: r.rest("text")?,
+            }),
+            kind::EMIT => Ok(Self::Emit {
+                block: r.rest("block")?,
+            }),
             kind::OUTPUT_END => Ok(Self::OutputEnd(OutputEnd {
                 cut_bytes: r.u64("cut_bytes")?,
                 cut_lines: r.u64("cut_lines")?,

@@ -55,6 +55,9 @@ impl ToWire for HostFrame {
                     l.output_lines,
                     l.message_bytes,
                     u64::from(l.depth),
+                    l.more_bytes,
+                    l.emits,
+                    l.emit_bytes,
                     l.result_bytes,
                     l.frame_bytes,
                     l.buffer_bytes,
@@ -127,6 +130,8 @@ impl ToWire for WorkerFrame {
                 });
                 w.finish(output.text, max_frame)
             }
+            Self::More { text } => Writer::new(kind::MORE).finish(text, max_frame),
+            Self::Emit { block } => Writer::new(kind::EMIT).finish(block, max_frame),
             Self::OutputEnd(end) => {
                 let mut w = Writer::new(kind::OUTPUT_END);
                 w.u64(end.cut_bytes);
@@ -202,6 +207,8 @@ pub(crate) mod kind {
     pub(crate) const LIMIT_HIT: u8 = 0x85;
     pub(crate) const DONE: u8 = 0x86;
     pub(crate) const CANCEL: u8 = 0x87;
+    pub(crate) const MORE: u8 = 0x88;
+    pub(crate) const EMIT: u8 = 0x89;
 }
 
 /// The bits that say what a call's frame has besides what all have.

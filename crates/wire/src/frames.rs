@@ -29,6 +29,16 @@ pub enum WorkerFrame {
     },
     /// A message of the console, in the head of the output.
     Output(Output),
+    /// What follows the head of the output, as far as the host wants it besides the tail.
+    More {
+        /// Text that is in the tail, or dropped, as well.
+        text: Text,
+    },
+    /// The script hands something to its caller.
+    Emit {
+        /// JSON text. Nothing is known about it but that it is UTF-8.
+        block: Text,
+    },
     /// The tail of the output; sent once, before `Done`, or when the script is stopped.
     OutputEnd(OutputEnd),
     /// The worker saw a limit of its own pass; it is about to end, one way or another.
@@ -76,6 +86,12 @@ pub struct WorkerLimits {
     pub message_bytes: u64,
     /// Levels of nesting that the console shows of a value.
     pub depth: u32,
+    /// Bytes that follow the head of the output and are sent in any case.
+    pub more_bytes: u64,
+    /// Blocks that may be emitted.
+    pub emits: u64,
+    /// Bytes of all of them together.
+    pub emit_bytes: u64,
     /// Bytes of the return value that are kept; over it, half as head and half as tail.
     pub result_bytes: u64,
     /// Bytes that a frame may have, in either direction.

@@ -29,7 +29,7 @@ fn host_frame() -> impl Strategy<Value = HostFrame> {
         text(),
         stretches(),
         prop::collection::vec(text(), 0..5),
-        any::<[u64; 7]>(),
+        any::<[u64; 10]>(),
         any::<u32>(),
         text(),
     )
@@ -43,6 +43,9 @@ fn host_frame() -> impl Strategy<Value = HostFrame> {
                     output_lines: n[1],
                     message_bytes: n[2],
                     depth,
+                    more_bytes: n[7],
+                    emits: n[8],
+                    emit_bytes: n[9],
                     result_bytes: n[3],
                     frame_bytes: n[4],
                     buffer_bytes: n[5],
@@ -123,6 +126,8 @@ fn worker_frame() -> impl Strategy<Value = WorkerFrame> {
         call().prop_map(WorkerFrame::Call),
         any::<u64>().prop_map(|call| WorkerFrame::Cancel { call }),
         (level, text()).prop_map(|(level, text)| WorkerFrame::Output(Output { level, text })),
+        text().prop_map(|text| WorkerFrame::More { text }),
+        text().prop_map(|block| WorkerFrame::Emit { block }),
         (any::<u64>(), any::<u64>(), text()).prop_map(|(cut_bytes, cut_lines, tail)| {
             WorkerFrame::OutputEnd(OutputEnd {
                 cut_bytes,
@@ -299,7 +304,7 @@ fn what_is_wrong_is_said() {
 fn check_stretches(bytes: &[u8], expected: Result<usize, WireError>) {
     let mut body = vec![VERSION, 0x01];
     // No name, no limits, no functions.
-    body.extend_from_slice(&[0; 4 + 8 * 8 + 4]);
+    body.extend_from_slice(&[0; 4 + 11 * 8 + 4]);
     body.extend_from_slice(bytes);
     let mut frame = (body.len() as u32).to_le_bytes().to_vec();
     frame.extend_from_slice(&body);

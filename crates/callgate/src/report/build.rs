@@ -1,13 +1,15 @@
 //! From the end of a run, in each crate's own words, to the report.
 
+use std::sync::Arc;
+
 use callgate_broker::{LedgerLine, Outcome, Withheld};
 use callgate_sandbox::{Captured, End, Ended, ScriptException, WhichLimit};
 use callgate_script::ScriptError;
 use serde_json::value::RawValue;
 
 use super::{
-    ErrorKind, LimitHit, Output, Position, REPORT_VERSION, Returned, RunError, RunReport, Status,
-    Unavailable, denials,
+    Emitted, ErrorKind, LimitHit, Output, Position, REPORT_VERSION, Returned, RunError, RunReport,
+    Status, Unavailable, denials,
 };
 use crate::check::{CheckStatus, TypeCheck};
 use crate::gate::Gate;
@@ -93,7 +95,9 @@ pub(crate) fn ended(
     gate: &Gate,
 ) -> RunReport {
     let mut report = empty(request);
+    report.whole = whole(&ended.output, &ended.end);
     report.output = output(ended.output);
+    report.emitted = emitted(&ended.emitted);
     report.script_ms = millis(ended.script_time.as_millis());
     report.denials = denials::gather(&calls);
     report.calls = calls;
@@ -162,6 +166,8 @@ fn empty(request: &RunRequest) -> RunReport {
         error: None,
         output: Output::default(),
         value: None,
+        emitted: Vec::new(),
+        whole: None,
         run: None,
         calls: Vec::new(),
         lookups: 0,
@@ -293,6 +299,58 @@ fn output(captured: Captured) -> Output {
     }
 }
 
+/// All that was printed and returned, where some of it is cut and all is there.
+fn whole(printed: &callgate_sandbox::Captured, end: &End) -> Option<Arc<str>> {
+    use callgate_sandbox::Returned as Worker;
+    let value = match end {
+        End::Returned(Worker::Cut { whole, .. }) => whole.as_deref(),
+        _ => None,
+    };
+    if printed.whole.is_none() && value.is_none() {
+        return None;
+    }
+    let mut whole = match &printed.whole {
+        Some(whole) => whole.clone(),
+        None => output(printed.clone()).text,
+    };
+    let value = match (value, end) {
+        // A string as it is: a value that JSON cannot express is shown, and that
+        // is no JSON string.
+        (Some(value), _) => serde_json::from_str(value).unwrap_or_else(|_| value.to_owned()),
+        (None, End::Returned(Worker::Json(json))) => plain(json),
+        (None, End::Returned(Worker::Shown(text))) => text.clone(),
+        (
+            None,
+            End::Returned(Worker::Cut {
+                head,
+                tail,
+                total_bytes,
+                ..
+            }),
+        ) => {
+            let hidden = total_bytes.saturating_sub((head.len() + tail.len()) as u64);
+            cut(head, tail, hidden, *total_bytes, "returned")
+        }
+        _ => String::new(),
+    };
+    if !whole.is_empty() && !whole.ends_with('\n') {
+        whole.push('\n');
+    }
+    whole.push_str(&value);
+    Some(whole.into())
+}
+
+/// The blocks that are what they should be.
+fn emitted(blocks: &[Box<RawValue>]) -> Vec<Emitted> {
+    let read = blocks.iter().map(|block| Emitted::read(block));
+    read.filter_map(|block| {
+        block
+            .inspect_err(|unfit| tracing::warn!(%unfit, "a worker emitted what no worker emits"))
+            .ok()
+    })
+    .collect()
+}
+
 fn cut(head: &str, tail: &str, cut: u64, bytes: u64, what: &str) -> String {
     let gap = if head.ends_with('\n') { "" } else { "\n" };
     format!(
@@ -324,6 +382,7 @@ fn returned(value: callgate_sandbox::Returned, limits: &Limits) -> Option<Return
             head,
             tail,
             total_bytes,
+            whole: _,
         } => {
             let hidden = total_bytes.saturating_sub((head.len() + tail.len()) as u64);
             let text = cut(&head, &tail, hidden, total_bytes, "returned");

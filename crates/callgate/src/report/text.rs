@@ -35,7 +35,15 @@ impl fmt::Display for RunReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.printed().fmt(f)?;
         if self.output.text.is_empty() && self.value.is_none() && self.status == Status::Completed {
-            writeln!(f, "(the script printed nothing and returned nothing)")?;
+            let emitted = match self.emitted.len() {
+                0 => String::new(),
+                1 => "; it emitted 1 block of content".to_owned(),
+                count => format!("; it emitted {count} blocks of content"),
+            };
+            writeln!(
+                f,
+                "(the script printed nothing and returned nothing{emitted})"
+            )?;
         }
         self.problems().fmt(f)
     }

@@ -83,6 +83,13 @@ impl Calls {
         }
     }
 
+    /// Tells the handler what the script prints.
+    pub(super) fn printed(&self, text: &str) {
+        let told = catch_unwind(AssertUnwindSafe(|| self.handler.printed(text)));
+        // A bug of the host's, and no reason to end the script.
+        let _panicked = told;
+    }
+
     /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.begun.is_empty() && self.queue.is_empty()

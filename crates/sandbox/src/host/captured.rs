@@ -10,15 +10,20 @@ pub(super) struct Collector {
     captured: Captured,
     head_bytes: usize,
     tail_bytes: usize,
+    /// What follows the head, whether it is in the tail or not.
+    more: String,
+    more_bytes: usize,
 }
 
 impl Collector {
-    pub(super) fn new(output_bytes: u64) -> Self {
+    pub(super) fn new(output_bytes: u64, more_bytes: u64) -> Self {
         let bytes = usize::try_from(output_bytes).unwrap_or(usize::MAX);
         Self {
             captured: Captured::default(),
             head_bytes: bytes / 2,
             tail_bytes: bytes - bytes / 2,
+            more: String::new(),
+            more_bytes: usize::try_from(more_bytes).unwrap_or(usize::MAX),
         }
     }
 
@@ -28,6 +33,13 @@ impl Collector {
         let (kept, cut) = text.split_at(text.floor_char_boundary(room));
         self.captured.head.push_str(kept);
         self.cut(cut);
+    }
+
+    /// Adds to what follows the head.
+    pub(super) fn more(&mut self, text: &str) {
+        let room = self.more_bytes.saturating_sub(self.more.len());
+        let kept = text.floor_char_boundary(room);
+        self.more.push_str(text.get(..kept).unwrap_or_default());
     }
 
     /// Sets the tail.
@@ -41,7 +53,10 @@ impl Collector {
         self.cut(cut);
     }
 
-    pub(super) fn into_captured(self) -> Captured {
+    pub(super) fn into_captured(mut self) -> Captured {
+        if self.more_bytes > 0 && self.captured.cut_bytes > 0 {
+            self.captured.whole = Some(whole(&self.captured, &self.more));
+        }
         self.captured
     }
 
@@ -52,13 +67,37 @@ impl Collector {
     }
 }
 
+/// All that was printed, as far as it is there: the head, what follows it, and what of the tail is
+/// not in that.
+fn whole(captured: &Captured, more: &str) -> String {
+    let tail = captured.tail.as_str();
+    let mut whole = format!("{}{more}", captured.head);
+    // The count of what was cut is the worker's word.
+    let after_head = captured.cut_bytes.saturating_add(tail.len() as u64);
+    let missing = after_head.saturating_sub(more.len() as u64);
+    match usize::try_from(missing) {
+        Ok(missing) if missing <= tail.len() => {
+            let from = tail.ceil_char_boundary(tail.len() - missing);
+            whole.push_str(tail.get(from..).unwrap_or_default());
+        }
+        _ => {
+            let gone = missing.saturating_sub(tail.len() as u64);
+            let gap = if whole.ends_with('\n') { "" } else { "\n" };
+            whole.push_str(&format!(
+                "{gap}[{gone} bytes are not kept; the end follows]\n{tail}"
+            ));
+        }
+    }
+    whole
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_worker_that_sends_too_much_is_cut() {
-        let mut collector = Collector::new(8);
+        let mut collector = Collector::new(8, 0);
         collector.head("ab\n");
         collector.head("cde\n");
         collector.end(&OutputEnd {
@@ -73,7 +112,38 @@ mod tests {
                 tail: "5ü\n".to_owned(),
                 cut_bytes: u64::MAX,
                 cut_lines: 2,
+                whole: None,
             }
         );
+    }
+
+    /// Collects an output of ten digits, of which head and tail have two each, where so much more is
+    /// kept.
+    fn check_whole(more_bytes: usize, expected: &str) {
+        let output = "0123456789";
+        let mut collector = Collector::new(4, more_bytes as u64);
+        collector.head("01");
+        let more = &output[2..(2 + more_bytes).min(output.len())];
+        for digit in more.chars() {
+            collector.more(&digit.to_string());
+        }
+        // An honest worker says no more.
+        collector.more("too much");
+        collector.end(&OutputEnd {
+            cut_bytes: 6,
+            cut_lines: 0,
+            tail: "89".into(),
+        });
+        let whole = collector.into_captured().whole;
+        assert_eq!(whole.as_deref(), Some(expected), "{more_bytes}");
+    }
+
+    #[test]
+    fn the_whole_is_put_together() {
+        check_whole(8, "0123456789");
+        check_whole(7, "0123456789");
+        check_whole(6, "0123456789");
+        check_whole(5, "0123456\n[1 bytes are not kept; the end follows]\n89");
+        check_whole(1, "012\n[5 bytes are not kept; the end follows]\n89");
     }
 }

@@ -28,13 +28,20 @@ pub(super) fn data_bytes(limits: &Limits) -> u64 {
 
 /// What the worker told, checked.
 pub(super) fn told(done: Done, limits: &Limits) -> End {
-    let limit = usize::try_from(limits.result_bytes).unwrap_or(usize::MAX);
+    let to_usize = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let shown = to_usize(limits.result_bytes);
+    let limit = shown.max(to_usize(limits.whole_bytes));
     let too_long = || End::Crashed {
         reason: "the worker breaks the protocol: its result is over the limit".to_owned(),
     };
     match done {
         Done::Returned(ReturnValue::Undefined) => End::Returned(Returned::Undefined),
-        Done::Returned(ReturnValue::Json(json)) if json.len() <= limit => {
+        Done::Returned(ReturnValue::Json(text) | ReturnValue::Shown(text))
+            if text.len() > shown && text.len() <= limit =>
+        {
+            End::Returned(cut_in_middle(text.into_string(), shown))
+        }
+        Done::Returned(ReturnValue::Json(json)) if json.len() <= shown => {
             match RawValue::from_string(json.into_string()) {
                 Ok(json) => End::Returned(Returned::Json(json)),
                 Err(_) => End::Crashed {
@@ -42,18 +49,26 @@ pub(super) fn told(done: Done, limits: &Limits) -> End {
                 },
             }
         }
-        Done::Returned(ReturnValue::Shown(text)) if text.len() <= limit => {
+        Done::Returned(ReturnValue::Shown(text)) if text.len() <= shown => {
             End::Returned(Returned::Shown(text.into_string()))
         }
         Done::Returned(ReturnValue::Cut {
             head,
             tail,
             total_bytes,
-        }) if head.len().saturating_add(tail.len()) <= limit => End::Returned(Returned::Cut {
-            head: head.into_string(),
-            tail: tail.into_string(),
-            total_bytes,
-        }),
+        }) if head.len().saturating_add(tail.len()) <= limit => {
+            // It was over the larger of the two limits, and is shown within the smaller.
+            let (head, tail) = (head.into_string(), tail.into_string());
+            let from = tail.len().saturating_sub(shown - shown / 2);
+            let end = tail.get(tail.ceil_char_boundary(from)..);
+            let beginning = head.get(..head.floor_char_boundary(shown / 2));
+            End::Returned(Returned::Cut {
+                head: beginning.unwrap_or_default().to_owned(),
+                tail: end.unwrap_or_default().to_owned(),
+                total_bytes,
+                whole: None,
+            })
+        }
         Done::Returned(_) => too_long(),
         Done::Threw(exception) => End::Threw(ScriptException {
             name: cut(&exception.name, EXCEPTION_NAME_BYTES),
@@ -66,6 +81,18 @@ pub(super) fn told(done: Done, limits: &Limits) -> End {
         Done::Terminated => End::Crashed {
             reason: "the worker stopped the script without being told to".to_owned(),
         },
+    }
+}
+
+/// A value that is over what is shown of it.
+fn cut_in_middle(text: String, shown: usize) -> Returned {
+    let head = text.floor_char_boundary(shown / 2);
+    let tail = text.ceil_char_boundary(text.len().saturating_sub(shown - shown / 2));
+    Returned::Cut {
+        head: text.get(..head).unwrap_or_default().to_owned(),
+        tail: text.get(tail..).unwrap_or_default().to_owned(),
+        total_bytes: text.len() as u64,
+        whole: Some(text),
     }
 }
 

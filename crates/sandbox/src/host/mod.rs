@@ -3,6 +3,7 @@
 mod calls;
 mod captured;
 mod clock;
+mod emitted;
 mod endings;
 mod outbox;
 mod process;
@@ -65,6 +66,9 @@ pub trait CallHandler: Send + Sync {
     /// The future is dropped when the script cancels the call, or when the run ends before it does.
     /// It must not block: the task that holds the run's limits is the one that polls it.
     fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>>;
+
+    /// Hears what the script prints while it runs, as far as it is kept. It must be quick.
+    fn printed(&self, _text: &str) {}
 }
 
 /// A call of a script. All of it comes from the worker, and nothing more is known about it.
@@ -139,6 +143,7 @@ impl Launcher {
                         reason: "the host's runtime is shutting down".to_owned(),
                     },
                     output: Captured::default(),
+                    emitted: Vec::new(),
                     script_time: Duration::ZERO,
                     calls: 0,
                 })
@@ -146,6 +151,7 @@ impl Launcher {
             Err(reason) => Ended {
                 end: End::NotStarted { reason },
                 output: Captured::default(),
+                emitted: Vec::new(),
                 script_time: Duration::ZERO,
                 calls: 0,
             },

@@ -14,6 +14,7 @@ use super::CallHandler;
 use super::calls::{Answered, Calls, Outcome, Refusal, refused};
 use super::captured::Collector;
 use super::clock::Clock;
+use super::emitted::Emitted;
 use super::endings::{crashed, data_bytes, told, with_stderr};
 use super::outbox::{LONGEST_ANSWER, Outbox};
 use super::process::{Death, Worker};
@@ -53,6 +54,7 @@ pub(super) async fn run(
                 reason: "the socket of the worker cannot be used".to_owned(),
             },
             output: Captured::default(),
+            emitted: Vec::new(),
             script_time: Duration::ZERO,
             calls: 0,
         };
@@ -62,8 +64,9 @@ pub(super) async fn run(
         worker,
         outbox: Outbox::default(),
         clock: Clock::new(began),
-        collector: Collector::new(limits.output_bytes),
+        collector: Collector::new(limits.output_bytes, limits.whole_bytes),
         calls: Calls::new(handler, limits.calls_in_flight),
+        emitted: Emitted::default(),
         call_count: 0,
         memory: None,
         stopping: None,
@@ -81,6 +84,7 @@ struct Run {
     cpu: CpuTime,
     collector: Collector,
     calls: Calls,
+    emitted: Emitted,
     call_count: u64,
     memory: Option<LimitHit>,
     stopping: Option<Stopping>,
@@ -202,7 +206,19 @@ impl Run {
             _ if job.is_some() => return Some(violation("it speaks before it is ready")),
             WorkerFrame::Call(call) => return self.call(&call),
             WorkerFrame::Cancel { call } => self.calls.cancel(call),
-            WorkerFrame::Output(output) => self.collector.head(&output.text),
+            WorkerFrame::Output(output) => {
+                self.calls.printed(&output.text);
+                self.collector.head(&output.text);
+            }
+            WorkerFrame::More { text } => {
+                self.calls.printed(&text);
+                self.collector.more(&text);
+            }
+            WorkerFrame::Emit { block } => {
+                if let Err(what) = self.emitted.take(&block, &self.limits) {
+                    return Some(violation(what));
+                }
+            }
             WorkerFrame::OutputEnd(end) => self.collector.end(&end),
             WorkerFrame::LimitHit(hit) => {
                 self.memory.get_or_insert(hit);
@@ -227,7 +243,11 @@ impl Run {
                 output_lines: l.output_lines,
                 message_bytes: l.message_bytes,
                 depth: l.depth,
-                result_bytes: l.result_bytes,
+                more_bytes: l.whole_bytes,
+                emits: l.emits,
+                emit_bytes: l.emit_bytes,
+                // Where it is kept in whole, this end cuts it.
+                result_bytes: l.result_bytes.max(l.whole_bytes),
                 frame_bytes: l.input_bytes,
                 buffer_bytes: l.buffer_bytes,
                 data_bytes: data_bytes(l),
@@ -365,6 +385,7 @@ impl Run {
         Ended {
             end,
             output: self.collector.into_captured(),
+            emitted: self.emitted.blocks,
             script_time,
             calls: self.call_count,
         }
@@ -439,7 +460,9 @@ fn max_worker_frame(limits: &Limits) -> usize {
         .input_bytes
         .max(limits.result_bytes)
         .max(limits.output_bytes)
-        .max(limits.message_bytes);
+        .max(limits.message_bytes)
+        .max(limits.whole_bytes)
+        .max(limits.emit_bytes);
     // Names, stacks and messages of errors come on top.
     usize::try_from(largest)
         .unwrap_or(usize::MAX)

@@ -18,6 +18,17 @@ pub(super) struct Capture {
     cut_bytes: u64,
     cut_lines: u64,
     closed: bool,
+    /// Bytes that follow the head and still go to the host in any case.
+    more_bytes: usize,
+}
+
+/// What of a message goes to the host at once.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    /// The end of the head, or a part of it.
+    pub(super) head: Option<String>,
+    /// What follows it.
+    pub(super) more: Option<String>,
 }
 
 /// Bytes and lines that still fit.
@@ -36,8 +47,9 @@ pub(super) struct Rest {
 }
 
 impl Capture {
-    /// Half of the room is for the head, half for the tail.
-    pub(super) fn new(bytes: u64, lines: u64) -> Self {
+    /// Half of the room is for the head, half for the tail; of what follows the head, so many bytes
+    /// go to the host in any case.
+    pub(super) fn new(bytes: u64, lines: u64, more_bytes: u64) -> Self {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let lines = usize::try_from(lines).unwrap_or(usize::MAX);
         Self {
@@ -49,31 +61,49 @@ impl Capture {
                 bytes: bytes - bytes / 2,
                 lines: lines - lines / 2,
             },
+            more_bytes: usize::try_from(more_bytes).unwrap_or(usize::MAX),
             ..Self::default()
         }
     }
 
     /// Takes a message and gives back what of it goes to the host now.
-    pub(super) fn push(&mut self, mut message: String) -> Option<String> {
+    pub(super) fn push(&mut self, mut message: String) -> Sent {
+        let mut sent = Sent::default();
         if self.closed {
-            return None;
+            return sent;
         }
         message.push('\n');
         if self.head.bytes == 0 {
+            sent.more = self.more(&message);
             self.keep(message);
-            return None;
+            return sent;
         }
         let fits = prefix(&message, self.head);
         if fits == message.len() {
             self.head.bytes -= fits;
             self.head.lines -= line_feeds(&message);
-            return Some(message);
+            sent.head = Some(message);
+            return sent;
         }
         // The head is full with this message; what follows belongs to the tail even if it would fit.
         self.head = Room::default();
         let rest = message.split_off(fits);
+        sent.more = self.more(&rest);
         self.keep(rest);
-        (!message.is_empty()).then_some(message)
+        sent.head = (!message.is_empty()).then_some(message);
+        sent
+    }
+
+    /// As much of the text as goes to the host in any case.
+    fn more(&mut self, text: &str) -> Option<String> {
+        let fits = text.floor_char_boundary(self.more_bytes);
+        // Nothing goes after a gap.
+        self.more_bytes = match fits == text.len() {
+            true => self.more_bytes - fits,
+            false => 0,
+        };
+        let more = text.get(..fits)?;
+        (!more.is_empty()).then(|| more.to_owned())
     }
 
     /// Gives back the tail, once. Nothing is taken after it.
@@ -153,10 +183,10 @@ mod tests {
 
     /// Pushes the messages into a capture of this size and expects head, tail and what was cut.
     fn check(bytes: u64, lines: u64, messages: &[&str], expected: (&str, &str, u64, u64)) {
-        let mut capture = Capture::new(bytes, lines);
+        let mut capture = Capture::new(bytes, lines, 0);
         let head: String = messages
             .iter()
-            .filter_map(|m| capture.push((*m).to_owned()))
+            .filter_map(|m| capture.push((*m).to_owned()).head)
             .collect();
         let rest = capture.close().expect("closed for the first time");
         assert_eq!(
@@ -174,7 +204,7 @@ mod tests {
             head.len() + rest.tail.len() + rest.cut_bytes as usize,
             whole
         );
-        assert_eq!(capture.push("late".to_owned()), None);
+        assert_eq!(capture.push("late".to_owned()), Sent::default());
         assert_eq!(capture.close(), None);
     }
 
@@ -205,5 +235,23 @@ mod tests {
     fn characters_stay_whole() {
         check(8, 100, &["äöüä"], ("äö", "ä\n", 2, 0));
         check(10, 100, &["🎉🎉🎉"], ("🎉", "🎉\n", 4, 0));
+    }
+    /// Pushes the messages into a capture whose head has four bytes, and expects what follows it.
+    fn check_more(more_bytes: u64, messages: &[&str], expected: &str) {
+        let mut capture = Capture::new(8, 100, more_bytes);
+        let sent = messages
+            .iter()
+            .map(|m| capture.push((*m).to_owned()).more.unwrap_or_default());
+        assert_eq!(sent.collect::<String>(), expected, "{messages:?}");
+    }
+
+    #[test]
+    fn what_follows_the_head_is_sent_without_gaps() {
+        check_more(0, &["abcdef"], "");
+        check_more(100, &["abc"], "");
+        check_more(100, &["abcdef", "gh"], "ef\ngh\n");
+        check_more(4, &["abcdef", "gh", "i"], "ef\n");
+        check_more(3, &["abcd\u{fc}", "x"], "\u{fc}\n");
+        check_more(1, &["abcd\u{fc}", "x"], "");
     }
 }

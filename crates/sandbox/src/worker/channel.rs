@@ -16,6 +16,7 @@ use deno_core::v8::IsolateHandle;
 
 use super::calls::Calls;
 use super::capture::Capture;
+use super::emits::Emits;
 use super::{exit, lock_down};
 use crate::ops::{Link, Made, Told};
 
@@ -30,6 +31,7 @@ const FIRST_FRAME_BYTES: usize = 64 << 10;
 pub(super) struct Channel {
     socket: Mutex<UnixStream>,
     capture: Mutex<Capture>,
+    emits: Mutex<Emits>,
     frame_bytes: AtomicUsize,
     result_bytes: AtomicUsize,
     terminated: AtomicBool,
@@ -45,6 +47,7 @@ impl Channel {
         Arc::new(Self {
             socket: Mutex::new(socket),
             capture: Mutex::new(Capture::default()),
+            emits: Mutex::default(),
             frame_bytes: AtomicUsize::new(FIRST_FRAME_BYTES),
             result_bytes: AtomicUsize::new(0),
             terminated: AtomicBool::new(false),
@@ -55,7 +58,9 @@ impl Channel {
 
     /// Takes on the limits of the script.
     pub(super) fn set_limits(&self, limits: &WorkerLimits) {
-        *lock(&self.capture) = Capture::new(limits.output_bytes, limits.output_lines);
+        *lock(&self.capture) =
+            Capture::new(limits.output_bytes, limits.output_lines, limits.more_bytes);
+        *lock(&self.emits) = Emits::new(limits.emits, limits.emit_bytes);
         self.frame_bytes
             .store(to_usize(limits.frame_bytes), Ordering::Relaxed);
         self.result_bytes
@@ -206,13 +211,24 @@ impl Link for IsolateLink {
             4 => Level::Error,
             _ => Level::Log,
         };
-        let head = lock(&self.channel.capture).push(message);
-        if let Some(text) = head {
+        let sent = lock(&self.channel.capture).push(message);
+        if let Some(text) = sent.head {
             self.channel.send(WorkerFrame::Output(Output {
                 level,
                 text: text.into(),
             }));
         }
+        if let Some(text) = sent.more {
+            self.channel.send(WorkerFrame::More { text: text.into() });
+        }
+    }
+
+    fn emit(&self, block: String, data: &str) -> Result<(), String> {
+        lock(&self.channel.emits).take(&block, data)?;
+        self.channel.send(WorkerFrame::Emit {
+            block: block.into(),
+        });
+        Ok(())
     }
 
     fn done(&self, told: Told) {

@@ -4,6 +4,7 @@ mod buffers;
 mod calls;
 mod capture;
 mod channel;
+mod emits;
 mod isolate;
 mod lock_down;
 mod replies;

@@ -57,6 +57,9 @@ pub async fn run_job(job: Job) -> Ended {
 /// The run's end in one text, for golden comparisons.
 pub fn shown(ended: &Ended) -> String {
     let mut text = printed(&ended.output);
+    for block in &ended.emitted {
+        text.push_str(&format!("emitted {block}\n"));
+    }
     match &ended.end {
         End::Returned(Returned::Undefined) => {}
         End::Returned(Returned::Json(json)) => text.push_str(&format!("=> {json}\n")),
@@ -65,6 +68,7 @@ pub fn shown(ended: &Ended) -> String {
             head,
             tail,
             total_bytes,
+            ..
         }) => {
             text.push_str(&format!("=> cut {head}..{tail} of {total_bytes}\n"));
         }

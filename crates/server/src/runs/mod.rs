@@ -284,8 +284,12 @@ impl Runs {
             run: Arc::clone(run),
         });
         let watched = Arc::clone(run);
+        let mut limits = given.limits;
+        limits.whole_bytes = self.options.whole_output;
+        // A message that is cut where it is printed is whole nowhere.
+        limits.message_bytes = limits.message_bytes.max(limits.whole_bytes);
         let mut request = RunRequest::new(given.code)
-            .limits(given.limits)
+            .limits(limits)
             .cancel_on(run.token())
             .caller(Arc::<Desk>::clone(&desk))
             .on_event(move |event| watched.news.note(event));

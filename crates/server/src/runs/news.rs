@@ -64,6 +64,12 @@ impl News {
                 so_far.last_call.push_str(function);
             }
             Event::CallEnded { .. } => so_far.under_way = so_far.under_way.saturating_sub(1),
+            Event::Printed { text } => {
+                so_far.lines += text.matches('\n').count() as u64;
+                if let Some(line) = text.lines().rfind(|line| !line.trim().is_empty()) {
+                    so_far.last_line = line.chars().take(SHOWN).collect();
+                }
+            }
             // An event that is added later is no news here.
             _ => {}
         }
@@ -90,9 +96,12 @@ impl fmt::Display for SoFar {
             write!(f, "; {} under way", self.under_way)?;
         }
         if self.lines > 0 {
-            let shown: String = self.last_line.chars().take(SHOWN).collect();
             let s = if self.lines == 1 { "" } else { "s" };
-            write!(f, "; {} line{s} printed, the last: {shown}", self.lines)?;
+            write!(
+                f,
+                "; {} line{s} printed, the last: {}",
+                self.lines, self.last_line
+            )?;
         }
         Ok(())
     }
@@ -118,6 +127,11 @@ mod tests {
         news.note(ended(1));
         news.note(ended(2));
         assert_eq!(news.so_far().to_string(), "2 calls, the last a_b");
+        news.note(Event::Printed { text: "a\nb\n\n" });
+        assert_eq!(
+            news.so_far().to_string(),
+            "2 calls, the last a_b; 3 lines printed, the last: b"
+        );
     }
 
     fn started(call: u64) -> Event<'static> {

@@ -6,6 +6,8 @@ use callgate::{RunReport, Status};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
 use rmcp::task_manager::current_timestamp;
 
+use super::resources;
+
 /// What a run came to.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -24,13 +26,28 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// What this report says, of the run with this id.
-    pub(crate) fn of(report: &RunReport, _run: &str) -> Self {
+    pub(crate) fn of(report: &RunReport, run: &str) -> Self {
+        let mut text = report.to_string();
+        if let Some(whole) = &report.whole {
+            let uri = resources::uri(run);
+            text.push_str(&format!(
+                "the whole output, {} bytes, is the resource {uri}; the tool wait reads a part of it: \
+                 {{ \"run\": {run:?}, \"offset\": 0 }}\n",
+                whole.len(),
+            ));
+        }
+        let mut content = vec![ContentBlock::text(text)];
+        let emitted = report.emitted.iter();
+        content.extend(emitted.filter_map(|block| {
+            let block = serde_json::to_value(block).ok()?;
+            serde_json::from_value(block).ok()
+        }));
         Self {
-            content: vec![ContentBlock::text(report.to_string())],
+            content,
             is_error: report.status != Status::Completed,
             lost: None,
             is_cancelled: report.status == Status::Cancelled,
-            whole: None,
+            whole: report.whole.clone(),
             ended: current_timestamp(),
         }
     }

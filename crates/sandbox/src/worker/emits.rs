@@ -1,0 +1,69 @@
+//! What a script may emit, counted where it is made: over the bounds it is told so.
+
+use crate::is_base64;
+
+/// What one script may still emit.
+#[derive(Debug, Default)]
+pub(super) struct Emits {
+    most: u64,
+    most_bytes: u64,
+    count: u64,
+    bytes: u64,
+}
+
+impl Emits {
+    /// So many blocks, with so many bytes together.
+    pub(super) fn new(most: u64, most_bytes: u64) -> Self {
+        Self {
+            most,
+            most_bytes,
+            ..Self::default()
+        }
+    }
+
+    /// Counts a block, whose `data` is to be base64.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be emitted; nothing is counted then.
+    pub(super) fn take(&mut self, block: &str, data: &str) -> Result<(), String> {
+        if !is_base64(data) {
+            return Err("the data is no base64 (RFC 4648, with padding)".to_owned());
+        }
+        if self.count >= self.most {
+            return Err(format!(
+                "the script has emitted {} blocks, which is as many as it may",
+                self.most
+            ));
+        }
+        let bytes = self.bytes.saturating_add(block.len() as u64);
+        if bytes > self.most_bytes {
+            return Err(format!(
+                "with this block of {} bytes the script would have emitted {bytes}, over the limit \
+                 of {} bytes",
+                block.len(),
+                self.most_bytes
+            ));
+        }
+        self.count += 1;
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_is_not_counted() {
+        let mut emits = Emits::new(2, 10);
+        assert!(emits.take("1", "a").is_err());
+        assert!(emits.take("12345678901", "").is_err());
+        assert_eq!(emits.take("12345", "YQ=="), Ok(()));
+        assert!(emits.take("123456", "").is_err());
+        assert_eq!(emits.take("12345", ""), Ok(()));
+        let full = "the script has emitted 2 blocks, which is as many as it may";
+        assert_eq!(emits.take("", ""), Err(full.to_owned()));
+    }
+}
