@@ -73,7 +73,7 @@ impl Flight {
 
     /// [`Flight::answer`] for those who wait for something else as well.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
-        if let Poll::Ready(answer) = self.inbox.poll(self.id, cx) {
+        if let Poll::Ready(answer) = self.inbox.poll_to_read(self.id, cx) {
             return Poll::Ready(self.land(answer));
         }
         self.link.read(self.id, cx);

@@ -69,6 +69,8 @@ struct Flights {
 struct Slot {
     answer: Option<Answer>,
     waker: Option<Waker>,
+    /// Whether its flight is reading right now, and looks here when it has read.
+    reads: bool,
     who: Option<Who>,
     listens: bool,
     sent: bool,
@@ -217,6 +219,17 @@ impl Inbox {
 
     /// The answer, or `cx` is woken when it is there.
     pub(crate) fn poll(&self, id: u64, cx: &mut Context<'_>) -> Poll<Answer> {
+        self.poll_and(false, id, cx)
+    }
+
+    /// [`Inbox::poll`] for a flight that reads next and then polls again: it is
+    /// not woken for an answer that it finds itself. A task that is woken while it
+    /// runs is run once more, and the runtime wakes another thread for it.
+    pub(crate) fn poll_to_read(&self, id: u64, cx: &mut Context<'_>) -> Poll<Answer> {
+        self.poll_and(true, id, cx)
+    }
+
+    fn poll_and(&self, reads: bool, id: u64, cx: &mut Context<'_>) -> Poll<Answer> {
         let mut flights = self.flights();
         let Some(slot) = flights.waiting.get_mut(&id) else {
             let reason = "the request was forgotten before its answer".to_owned();
@@ -226,6 +239,7 @@ impl Inbox {
             flights.waiting.remove(&id);
             return Poll::Ready(answer);
         }
+        slot.reads = reads;
         match &mut slot.waker {
             Some(waker) => waker.clone_from(cx.waker()),
             empty => *empty = Some(cx.waker().clone()),
@@ -343,7 +357,7 @@ impl Inbox {
             match flights.waiting.get_mut(&id) {
                 Some(slot) if slot.answer.is_none() => {
                     slot.answer = Some(answer);
-                    slot.waker.take()
+                    slot.waker.take().filter(|_| !slot.reads)
                 }
                 _ => {
                     drop(flights);

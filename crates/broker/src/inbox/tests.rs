@@ -1,6 +1,6 @@
 //! What arrives and whom it reaches.
 
-use std::task::Context;
+use std::task::{Context, Wake};
 
 use expect_test::{Expect, expect};
 
@@ -44,6 +44,37 @@ fn answers_go_to_their_flights_as_they_were_written() {
             junk: 0
         "#]],
     );
+}
+
+#[test]
+fn a_flight_that_reads_is_not_woken_for_its_own_answer() {
+    struct Count(AtomicU64);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let check = |polls: &[bool], wakes: u64| {
+        let count = Arc::new(Count(AtomicU64::new(0)));
+        let waker = Waker::from(Arc::clone(&count));
+        let mut cx = Context::from_waker(&waker);
+        let inbox = Inbox::new("s".into(), 100);
+        let id = inbox.open(None, false).expect("it is not lost");
+        for reads in polls {
+            let polled = match reads {
+                true => inbox.poll_to_read(id, &mut cx),
+                false => inbox.poll(id, &mut cx),
+            };
+            assert!(polled.is_pending());
+        }
+        inbox.deliver(br#"{"id":1,"result":1}"#);
+        assert_eq!(count.0.load(Ordering::Relaxed), wakes, "{polls:?}");
+        assert!(inbox.poll(id, &mut cx).is_ready());
+    };
+    check(&[false], 1);
+    check(&[true], 0);
+    // It has read and found nothing: whoever reads next wakes it.
+    check(&[true, false], 1);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The calls of a script that are under way: queued, with the handler, answered or cancelled.
 
 use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use futures::{FutureExt, StreamExt};
 use futures_buffered::FuturesUnordered;
 use serde_json::value::RawValue;
 
+use super::hush::Hush;
 use super::{CallHandler, ScriptCall};
 
 /// Bytes of inputs that may wait for their turn or their answer, beyond which calls are refused.
@@ -30,6 +32,7 @@ pub(super) struct Calls {
     /// Polled by the run's own task: passing each call to another and back costs more than what a
     /// short call does.
     begun: FuturesUnordered<Begun>,
+    hush: Arc<Hush>,
     /// Those that the worker may cancel.
     cancellable: HashMap<u64, AbortHandle>,
     waiting_bytes: usize,
@@ -78,6 +81,7 @@ impl Calls {
             most: usize::try_from(most).unwrap_or(usize::MAX).max(1),
             queue: VecDeque::new(),
             begun: FuturesUnordered::new(),
+            hush: Arc::default(),
             cancellable: HashMap::new(),
             waiting_bytes: 0,
         }
@@ -172,7 +176,9 @@ impl Calls {
 
     /// The next call that is answered or cancelled; pends for ever while the handler has none.
     pub(super) async fn next(&mut self) -> Answered {
-        let Some((answered, input_bytes)) = self.begun.next().await else {
+        let (hush, begun) = (&self.hush, &mut self.begun);
+        let next = poll_fn(|context| hush.poll(context, |context| begun.poll_next_unpin(context)));
+        let Some((answered, input_bytes)) = next.await else {
             return pending().await;
         };
         self.waiting_bytes = self.waiting_bytes.saturating_sub(input_bytes);

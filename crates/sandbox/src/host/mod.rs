@@ -5,6 +5,7 @@ mod captured;
 mod clock;
 mod emitted;
 mod endings;
+mod hush;
 mod outbox;
 mod process;
 mod run;
