@@ -115,7 +115,8 @@ impl StdioLink {
 
 impl Link for StdioLink {
     fn send<'a>(&'a self, message: Outgoing<'a>) -> BoxFuture<'a, Result<(), LinkError>> {
-        let written = self.writer.write(message.text).map_err(|_| Self::closed());
+        let written = self.writer.request(message.text);
+        let written = written.map_err(|_| Self::closed());
         Box::pin(std::future::ready(written))
     }
 

@@ -1,10 +1,17 @@
 //! A child's standard input: messages in the order they were given, written by
 //! whoever gives them as long as the pipe takes them, and by a task of their own
 //! when it does not.
+//!
+//! Requests that come right after one another, such as the calls of a
+//! `Promise.all`, are written a few at a time: each write may wake the server.
+//! The first is written at once, so that the server has something to do
+//! meanwhile, and what is left is written by the task, which runs as soon as
+//! whoever gives them waits for something.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWrite;
 use tokio::process::ChildStdin;
@@ -13,6 +20,12 @@ use tokio::runtime::Handle;
 /// Answers that wait for a server to read them, beyond which it counts as one
 /// that does not.
 const MANY: usize = 64;
+/// Requests follow one another if they are given within this time: faster than
+/// a server answers one.
+const TOGETHER: Duration = Duration::from_micros(15);
+/// Requests that are written together, and bytes of them.
+const MOST_TOGETHER: usize = 8;
+const MOST_BYTES_TOGETHER: usize = 16 << 10;
 /// The largest buffer that is kept for the next message, in bytes.
 const KEPT_BYTES: usize = 64 << 10;
 
@@ -35,6 +48,12 @@ struct State {
     answers: usize,
     /// Whether a task writes what waits.
     draining: bool,
+    /// Whether a task is about to run that writes what waits, if anything does.
+    gathering: bool,
+    /// Requests that wait to be written together.
+    gathered: usize,
+    /// When the last request was given.
+    last: Option<Instant>,
 }
 
 /// The server's input is closed.
@@ -51,6 +70,9 @@ impl Writer {
             written: 0,
             answers: 0,
             draining: false,
+            gathering: false,
+            gathered: 0,
+            last: None,
         };
         Self {
             state: Arc::new(Mutex::new(state)),
@@ -67,12 +89,36 @@ impl Writer {
     /// reads on. Never waits.
     pub(crate) fn write(&self, message: &str) -> Result<(), Closed> {
         let mut state = lock(&self.state);
-        if state.pipe.is_none() {
-            return Err(Closed);
+        state.take(message)?;
+        self.flush(state)
+    }
+
+    /// [`Writer::write`] for requests, which may wait for a moment to be written
+    /// with others.
+    pub(crate) fn request(&self, message: &str) -> Result<(), Closed> {
+        let mut state = lock(&self.state);
+        state.take(message)?;
+        let now = Instant::now();
+        let last = state.last.replace(now);
+        let follows = last.is_some_and(|last| now.duration_since(last) < TOGETHER);
+        if state.draining {
+            return Ok(());
         }
-        state.waiting.reserve(message.len() + 1);
-        state.waiting.extend_from_slice(message.as_bytes());
-        state.waiting.push(b'\n');
+        if !follows && state.gathered == 0 {
+            return self.flush(state);
+        }
+        state.gathered += 1;
+        if state.gathered >= MOST_TOGETHER || state.waiting.len() >= MOST_BYTES_TOGETHER {
+            return self.flush(state);
+        }
+        if !std::mem::replace(&mut state.gathering, true) {
+            drop(state);
+            self.runtime.spawn(gathered(Arc::downgrade(&self.state)));
+        }
+        Ok(())
+    }
+
+    fn flush(&self, mut state: MutexGuard<'_, State>) -> Result<(), Closed> {
         if state.draining {
             return Ok(());
         }
@@ -107,6 +153,16 @@ impl Writer {
 }
 
 impl State {
+    fn take(&mut self, message: &str) -> Result<(), Closed> {
+        if self.pipe.is_none() {
+            return Err(Closed);
+        }
+        self.waiting.reserve(message.len() + 1);
+        self.waiting.extend_from_slice(message.as_bytes());
+        self.waiting.push(b'\n');
+        Ok(())
+    }
+
     /// Writes what waits.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         let Some(pipe) = &mut self.pipe else {
@@ -133,11 +189,25 @@ impl State {
     }
 
     fn empty(&mut self) {
+        self.gathered = 0;
         self.written = 0;
         self.answers = 0;
         self.waiting.clear();
         self.waiting.shrink_to(KEPT_BYTES);
     }
+}
+
+/// Writes the requests that wait for others to be written with.
+async fn gathered(state: Weak<Mutex<State>>) {
+    if let Some(known) = state.upgrade() {
+        let mut known = lock(&known);
+        known.gathering = false;
+        if known.draining || known.waiting.is_empty() {
+            return;
+        }
+        known.draining = true;
+    }
+    drain(state).await;
 }
 
 /// Writes what waits until nothing does.
@@ -191,6 +261,40 @@ mod tests {
 
         drop(writer);
         assert!(cat.wait().await.expect("it ends").success());
+    }
+
+    #[tokio::test]
+    async fn requests_are_written_whether_others_follow_or_not() {
+        let mut cat = tokio::process::Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("cat is there");
+        let writer = Writer::new(cat.stdin.take().expect("it has an input"));
+        let mut out = cat.stdout.take().expect("it has an output");
+        let mut number = 0;
+        for together in [1, 2, 3, MOST_TOGETHER, MOST_TOGETHER + 2, 100] {
+            let mut expected = String::new();
+            for _ in 0..together {
+                number += 1;
+                expected.push_str(&format!("request {number}\n"));
+                writer
+                    .request(&format!("request {number}"))
+                    .expect("it is open");
+            }
+            // What is no request goes with those before it.
+            writer.write("answer").expect("it is open");
+            expected.push_str("answer\n");
+            number += 1;
+            writer
+                .request(&format!("request {number}"))
+                .expect("it is open");
+            expected.push_str(&format!("request {number}\n"));
+            let mut read = vec![0; expected.len()];
+            out.read_exact(&mut read).await.expect("all comes back");
+            assert_eq!(String::from_utf8(read).expect("text"), expected);
+        }
+        assert!(!lock(&writer.state).draining);
     }
 
     #[tokio::test]
