@@ -8,8 +8,10 @@ use serde_json::{Map, Number, Value};
 
 use crate::condition::{Condition, Test};
 use crate::definition::DefinitionHash;
+use crate::nearest::nearest;
 use crate::pattern::{Pattern, ServerPattern};
 use crate::pointer::Pointer;
+use crate::problem::{RuleProblem, RuleProblemKind, Step};
 use crate::rule::{Annotations, Effect, Rule};
 use crate::text::{Glob, WholeRegex};
 
@@ -41,47 +43,6 @@ const HINTS: &[(&str, &str)] = &[
 const MAX_CONDITIONS: usize = 64;
 /// The most values in a list of them.
 const MAX_VALUES: usize = 1_000;
-
-/// Something wrong with an entry. Its `Display` is the message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RuleProblem {
-    /// Where it is in the entry, from the outside in.
-    pub at: Vec<Step>,
-    /// Whether the key there is wrong, and not its value.
-    pub on_key: bool,
-    /// What kind of mistake it is.
-    pub kind: RuleProblemKind,
-    /// What is wrong and what to do.
-    pub message: String,
-}
-
-/// One step into a JSON value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// Into the member of an object.
-    Key(String),
-    /// Into the element of an array, counted from 0.
-    Index(usize),
-}
-
-/// What kind of mistake a [`RuleProblem`] is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum RuleProblemKind {
-    /// A key that means nothing here, or that is missing.
-    Key,
-    /// A value of the wrong type or form.
-    Value,
-    /// A pattern that can never match.
-    Pattern,
-}
-
-impl fmt::Display for RuleProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
 
 impl Rule {
     /// Reads an entry of `permissions.allow`, `ask` or `deny`: a pattern, or an
@@ -463,25 +424,4 @@ fn type_of(value: &Value) -> &'static str {
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
     }
-}
-
-/// The candidate that `text` is most likely a misspelling of.
-pub(crate) fn nearest<'c>(
-    text: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<&'c str> {
-    // What is longer than any name is no misspelling of one.
-    if text.len() > 300 {
-        return None;
-    }
-    let lower = text.to_lowercase();
-    candidates
-        .into_iter()
-        .map(|candidate| {
-            let distance = strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
-            (distance, candidate)
-        })
-        .filter(|(distance, candidate)| *distance <= 1.max(candidate.len() / 3))
-        .min()
-        .map(|(_, candidate)| candidate)
 }

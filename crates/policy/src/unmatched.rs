@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::facts::KnownTool;
 use crate::fit::fits_hints;
-use crate::parse::nearest;
+use crate::nearest::nearest;
 use crate::pattern::Pattern;
 use crate::pointer::Pointer;
 use crate::rule::{Rank, Rule};

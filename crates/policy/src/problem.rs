@@ -1,0 +1,44 @@
+//! What can be wrong with a rule as somebody wrote it.
+
+use std::fmt;
+
+/// Something wrong with an entry. Its `Display` is the message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RuleProblem {
+    /// Where it is in the entry, from the outside in.
+    pub at: Vec<Step>,
+    /// Whether the key there is wrong, and not its value.
+    pub on_key: bool,
+    /// What kind of mistake it is.
+    pub kind: RuleProblemKind,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+/// One step into a JSON value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Into the member of an object.
+    Key(String),
+    /// Into the element of an array, counted from 0.
+    Index(usize),
+}
+
+/// What kind of mistake a [`RuleProblem`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RuleProblemKind {
+    /// A key that means nothing here, or that is missing.
+    Key,
+    /// A value of the wrong type or form.
+    Value,
+    /// A pattern that can never match.
+    Pattern,
+}
+
+impl fmt::Display for RuleProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
