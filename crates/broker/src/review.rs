@@ -74,12 +74,16 @@ pub enum ResultReview {
     Withhold(String),
 }
 
+/// The bytes of results from which learning them is worth another thread: that
+/// takes some tenths of a millisecond.
+const LARGE_BACKLOG: usize = 128 << 10;
+
 /// The review of one run.
 pub(crate) struct Reviews {
     rules: Arc<FlowRules>,
     reviewers: Vec<Arc<dyn Reviewer>>,
     /// What the run has learnt; `None` where there is no second server.
-    flows: Option<Mutex<Flows>>,
+    flows: Option<Arc<Mutex<Flows>>>,
     /// The flows that somebody let pass for this run: from a server to a
     /// function.
     passed: Mutex<HashSet<(String, String)>>,
@@ -111,7 +115,7 @@ impl Reviews {
         script: Option<&str>,
         servers: usize,
     ) -> Self {
-        let flows = || Mutex::new(Flows::new(script.unwrap_or_default()));
+        let flows = || Arc::new(Mutex::new(Flows::new(script.unwrap_or_default())));
         Self {
             rules,
             reviewers,
@@ -124,7 +128,11 @@ impl Reviews {
     pub(crate) async fn arguments(&self, target: &Target, arguments: &str) -> Findings {
         let definition = target.definition.as_deref().map(Definition::text);
         let flows = match &self.flows {
-            Some(flows) => lock(flows).inspect(&side(target), arguments, definition.unwrap_or("")),
+            Some(flows) => {
+                let to = side(target);
+                learn_elsewhere(flows, &to).await;
+                lock(flows).inspect(&to, arguments, definition.unwrap_or(""))
+            }
             None => Vec::new(),
         };
         let mut reviewed: Option<Decision> = None;
@@ -206,6 +214,16 @@ impl fmt::Debug for Reviews {
             .field("rules", &self.rules)
             .field("reviewers", &self.reviewers.len())
             .finish_non_exhaustive()
+    }
+}
+
+/// Learns a large backlog of results on a thread for such work, as the run and
+/// its limits wait on this one. Where that cannot be done, the look does it.
+async fn learn_elsewhere(flows: &Arc<Mutex<Flows>>, to: &Side) {
+    let backlog = lock(flows).backlog(to);
+    if backlog >= LARGE_BACKLOG {
+        let flows = Arc::clone(flows);
+        let _learnt = tokio::task::spawn_blocking(move || lock(&flows).catch_up()).await;
     }
 }
 

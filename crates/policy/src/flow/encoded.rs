@@ -69,9 +69,7 @@ fn end_of_run(text: &[u8], at: usize) -> usize {
         end += word.len();
         // Most runs are short.
         if end > at + WIDE {
-            while rest(end).first_chunk().is_some_and(all_in_alphabet) {
-                end += WIDE;
-            }
+            end += skip_wide(rest(end));
         }
     }
     let in_run = |byte: &&u8| sextet(**byte) < INVALID;
@@ -290,14 +288,40 @@ fn strangers(word: [u8; 8]) -> u64 {
 /// How many bytes are compared at once.
 const WIDE: usize = 32;
 
+/// How much of a run a text begins with, in whole rows of bytes.
+fn skip_wide(text: &[u8]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, the only thing that is asked of it.
+        return unsafe { skip_avx2(text) };
+    }
+    skip(text)
+}
+
+/// [`skip`] for a processor that has more.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn skip_avx2(text: &[u8]) -> usize {
+    skip(text)
+}
+
+#[inline(always)]
+fn skip(text: &[u8]) -> usize {
+    let (rows, _) = text.as_chunks();
+    let whole = rows.iter().take_while(|row| all_in_alphabet(row));
+    whole.count() * WIDE
+}
+
 /// Written so that many bytes are compared at once.
+#[inline(always)]
 fn all_in_alphabet(bytes: &[u8; WIDE]) -> bool {
-    let strangers = bytes.iter().map(|byte| {
+    let mut any = 0;
+    for byte in bytes {
         let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
         let digit = byte.wrapping_sub(b'/') < 11;
-        u8::from(!(letter | digit | (*byte == b'+') | (*byte == b'-') | (*byte == b'_')))
-    });
-    strangers.fold(0, |any, stranger| any | stranger) == 0
+        any |= u8::from(!(letter | digit | (*byte == b'+') | (*byte == b'-') | (*byte == b'_')));
+    }
+    any == 0
 }
 
 fn is_hex(run: &[u8]) -> bool {

@@ -48,13 +48,28 @@ impl Flows {
         self.index.take(from, ordinal, result);
     }
 
+    /// How many bytes of results a look at arguments for `to` would have to learn
+    /// first.
+    pub fn backlog(&self, to: &Side) -> usize {
+        if self.has_others(to) {
+            self.index.backlog()
+        } else {
+            0
+        }
+    }
+
+    /// Learns what is kept as it came. A look does that by itself; this is for
+    /// who wants it done elsewhere before.
+    pub fn catch_up(&mut self) {
+        self.index.catch_up();
+    }
+
     /// Looks in arguments, JSON text that would go to `to`, for what other
     /// servers answered before. There is at most one finding for each tool of
     /// theirs. `definition` is the target tool's own, as JSON: what it says is
     /// no finding; it may be empty.
     pub fn inspect(&mut self, to: &Side, arguments: &str, definition: &str) -> Vec<Finding> {
-        let elsewhere = |from: &Side| from.server != to.server;
-        if !self.index.sources.iter().any(elsewhere) {
+        if !self.has_others(to) {
             return Vec::new();
         }
         self.index.catch_up();
@@ -75,9 +90,18 @@ impl Flows {
             let from = sources.get(usize::from(hit.source))?;
             Some(finding(from, Seen::Copied(hit.copied)))
         });
-        let gaps = self.index.gaps().filter(|(from, _)| elsewhere(from));
+        let gaps = self
+            .index
+            .gaps()
+            .filter(|(from, _)| from.server != to.server);
         let gaps = gaps.map(|(from, gap)| finding(from, Seen::NotCompared(gap.reason())));
         copied.chain(gaps).collect()
+    }
+
+    /// Whether another server than that of `to` has answered anything.
+    fn has_others(&self, to: &Side) -> bool {
+        let mut sources = self.index.sources.iter();
+        sources.any(|from| from.server != to.server)
     }
 }
 

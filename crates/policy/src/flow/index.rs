@@ -100,6 +100,11 @@ impl Index {
         }
     }
 
+    /// How many bytes of results wait.
+    pub(super) fn backlog(&self) -> usize {
+        self.waiting.iter().map(|(_, json)| json.len()).sum()
+    }
+
     /// Looks at the results that wait.
     pub(super) fn catch_up(&mut self) {
         if self.waiting.is_empty() {

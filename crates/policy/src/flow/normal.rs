@@ -35,10 +35,16 @@ impl Normaliser {
         let mut at = 0;
         // Where the next ones are, as far as was searched.
         let (mut escape, mut spaces) = (None, None);
+        // Where escapes are close together, a search for the next costs more than
+        // it saves.
+        let mut dense = false;
         loop {
-            // Where there is one escape, there are often more. A search costs
-            // much before it is fast.
-            let (mut stop, found) = copy_near(raw, at, out);
+            let begin = at;
+            let (mut stop, found) = if dense {
+                copy_near(raw, at, out)
+            } else {
+                (at, false)
+            };
             if !found {
                 let ahead = |found: &usize| *found >= stop;
                 let search = || next(memchr2(b'\\', b'%', rest(stop)), stop);
@@ -50,6 +56,7 @@ impl Normaliser {
                 out.extend_from_slice(raw.get(stop..far).unwrap_or_default());
                 stop = far;
             }
+            dense = stop - begin < NEAR_WORDS * WORD;
             at = match raw.get(stop) {
                 None => return,
                 Some(b'\\') => backslashes(raw, stop, out),
@@ -103,8 +110,13 @@ fn equal(word: u64, byte: u8) -> u64 {
 /// own.
 pub(super) fn plus_is_space(text: &mut [u8]) {
     for byte in text {
-        *byte = if *byte == b'+' { b' ' } else { *byte };
+        *byte = without_plus(*byte);
     }
+}
+
+/// [`plus_is_space`] of one byte.
+pub(super) fn without_plus(byte: u8) -> u8 {
+    if byte == b'+' { b' ' } else { byte }
 }
 
 /// Calls `visit` with each string's content, still escaped and marked `true`,

@@ -9,7 +9,7 @@ use super::finding::{Copied, Encoding, MAX_PIECE, Side};
 use super::flows::known;
 use super::grams::GRAM;
 use super::index::{Index, MIN_PIECE, SAMPLE};
-use super::normal::plus_is_space;
+use super::normal::{plus_is_space, without_plus};
 use super::numbers::numbers;
 
 /// Arguments longer than this, in bytes of normal form, are looked at in wider
@@ -95,9 +95,10 @@ impl<'a> Scan<'a> {
             return self.text(if as_it_is { json } else { room }, Encoding::Text);
         }
         if as_it_is {
-            room.extend_from_slice(json);
+            room.extend(json.iter().map(|byte| without_plus(*byte)));
+        } else {
+            plus_is_space(room);
         }
-        plus_is_space(room);
         self.text(room, Encoding::Text);
     }
 
@@ -349,7 +350,9 @@ impl<'a> Scan<'a> {
 
     /// Whether a piece is in a text that is no server's secret.
     fn is_known(&mut self, piece: &[u8]) -> bool {
-        if self.known_checks == MAX_KNOWN_CHECKS {
+        // The definition's normal form is no longer than it is.
+        let longest = self.script.len().max(self.definition.len());
+        if self.known_checks == MAX_KNOWN_CHECKS || piece.len() > longest {
             return false;
         }
         self.known_checks += 1;

@@ -106,6 +106,36 @@ fn forms() {
     );
 }
 
+#[test]
+fn learning_ahead_changes_nothing() {
+    let result = json!({ "note": SECRET }).to_string();
+    let mut flows = Flows::default();
+    flows.learn(side("crm_get"), 1, &result);
+    assert_eq!(flows.backlog(&side("crm_put")), 0);
+    assert_eq!(flows.backlog(&side("mail_send")), result.len());
+    flows.catch_up();
+    assert_eq!(flows.backlog(&side("mail_send")), 0);
+    let found = flows.inspect(&side("mail_send"), &result, "");
+    assert_eq!(
+        found,
+        inspect(
+            &[("crm_get", json!({ "note": SECRET }))],
+            &json!({ "note": SECRET })
+        )
+    );
+    assert_eq!(found.len(), 1);
+}
+
+#[test]
+fn much_ordinary_text_can_be_compared() {
+    let text: String = (0..300_000_u32).map(noise).collect();
+    let found = inspect(&[("crm_get", json!(text))], &json!({ "body": text }));
+    let [found] = &found[..] else {
+        panic!("{}", show(&found));
+    };
+    assert_eq!(found.bytes(), Some(text.len()));
+}
+
 /// Text of words, which is unlike any other such text.
 fn words() -> impl Strategy<Value = String> {
     proptest::collection::vec("[a-zA-Z0-9\u{e9}\u{4e16}\\\\\"/%&.:;=-]{2,9}", 8..40)
