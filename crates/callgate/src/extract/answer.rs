@@ -5,9 +5,6 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::schema::Schema;
 use crate::models::Said;
 
-/// The most characters of one problem.
-const MAX_PROBLEM: usize = 200;
-
 /// What became of an answer.
 #[derive(Debug)]
 pub(super) enum Fit {
@@ -37,15 +34,7 @@ impl Schema {
             };
             return wrong(text, problem);
         };
-        let errors = self.validator().iter_errors(&value).take(most);
-        let problems: Vec<String> = errors
-            .map(|error| {
-                let path = error.instance_path().to_string();
-                let place = if path.is_empty() { "the value" } else { &path };
-                let problem = format!("{place}: {error}");
-                problem.chars().take(MAX_PROBLEM).collect()
-            })
-            .collect();
+        let problems = self.problems(&value, text.len(), most);
         if !problems.is_empty() {
             return Fit::Wrong { text, problems };
         }
@@ -131,6 +120,19 @@ mod tests {
                     "/id: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
                 ]"#]],
         );
+        // So many errors there may be that only the first is made.
+        let parts: Vec<_> = (0..2_000)
+            .map(|_| json!({ "items": { "type": "string" } }))
+            .collect();
+        let many = Schema::read(&json!({ "allOf": parts }).to_string()).unwrap();
+        let said = Said {
+            text: format!("[{}0]", "0,".repeat(5_000)),
+            cut: false,
+        };
+        let Fit::Wrong { problems, .. } = many.fit(said, 10) else {
+            panic!("it fits");
+        };
+        assert_eq!(problems, ["/0: 0 is not of type \"string\""]);
         check(
             &"[".repeat(100_000),
             expect![[r#"

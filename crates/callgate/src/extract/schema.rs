@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 /// The most bytes of a schema.
@@ -18,6 +18,11 @@ const MAX_BYTES: usize = 64 << 10;
 const MAX_DEPTH: usize = 64;
 /// How many values it may have, references in place.
 const MAX_NODES: u64 = 20_000;
+/// How many errors there may be at the very most where more than the first is
+/// told.
+const MAX_ERRORS: u64 = 1_000_000;
+/// The most characters of one problem.
+const MAX_PROBLEM: usize = 200;
 /// The most bytes that a pattern may be compiled to.
 const MAX_PATTERN: usize = 256 << 10;
 
@@ -29,6 +34,7 @@ struct Inner {
     value: Value,
     text: String,
     validator: Validator,
+    nodes: u64,
 }
 
 impl Schema {
@@ -87,6 +93,7 @@ impl Schema {
             value,
             text,
             validator,
+            nodes,
         })))
     }
 
@@ -98,8 +105,26 @@ impl Schema {
         &self.0.text
     }
 
-    pub(super) fn validator(&self) -> &Validator {
-        &self.0.validator
+    /// What is wrong with a value that came as `bytes` bytes of JSON: nothing if
+    /// it fits, and at most so many problems.
+    pub(super) fn problems(&self, value: &Value, bytes: usize, most: usize) -> Vec<String> {
+        let shown = |error: &ValidationError<'_>| {
+            let path = error.instance_path().to_string();
+            let place = if path.is_empty() { "the value" } else { &path };
+            let problem = format!("{place}: {error}");
+            problem.chars().take(MAX_PROBLEM).collect()
+        };
+        let validator = &self.0.validator;
+        let Err(first) = validator.validate(value) else {
+            return Vec::new();
+        };
+        // All errors are made before the first is seen, and each part of the
+        // schema may have one of each part of the value.
+        if self.0.nodes.saturating_mul(bytes as u64) > MAX_ERRORS {
+            return vec![shown(&first)];
+        }
+        let errors = validator.iter_errors(value).take(most);
+        errors.map(|error| shown(&error)).collect()
     }
 }
 
