@@ -37,6 +37,7 @@ mod serve_asks;
 mod serve_client;
 mod serve_http;
 mod serve_http_bad;
+mod serve_http_tokens;
 mod serve_http_users;
 mod serve_passes;
 mod serve_runs;

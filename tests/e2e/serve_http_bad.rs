@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use callgate_tests::Workbench;
+use callgate_tests::{Workbench, odd};
 use serde_json::{Value, json};
 
 use crate::served::{Served, hello, http, said};
@@ -369,4 +369,31 @@ async fn a_forged_state() {
         assert!(answer.contains("-32602"), "{answer}");
         assert!(answer.contains("not one that this server gave"), "{answer}");
     }
+}
+
+/// Two requests with one id in one session: the second is refused, and the first
+/// has its answer.
+#[tokio::test]
+async fn one_id_twice() {
+    let bench = Workbench::new(json!({ "odd": odd("hang-on-call") }));
+    let served = Served::start(&bench, &[]);
+    let session = served.session(None).await;
+    let post = async |message: Value| {
+        let request = served.post(&message).header("Mcp-Session-Id", &session);
+        request.send().await.expect("an answer")
+    };
+    post(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+    let hang = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
+        "name": "run_script", "arguments": { "code": "return await odd_hang({})" } } });
+    // Its stream is open, and has no answer.
+    let first = post(hang.clone()).await;
+    assert_eq!(first.status(), 200);
+    let twice = "400 -32600 to 7: a request of this session with this id is not answered yet";
+    assert_eq!(said(post(hang).await).await, twice);
+    let ping = json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" });
+    assert_eq!(said(post(ping).await).await, twice);
+    // The id of another type is another one, and so is that of another session.
+    let ping = json!({ "jsonrpc": "2.0", "id": "7", "method": "ping" });
+    assert_eq!(post(ping).await.status(), 200);
+    drop(first);
 }

@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use callgate::config::ToolMode;
+use futures::StreamExt as _;
 use serde_json::Value;
 
 use super::body::{self, Envelope};
@@ -44,6 +45,7 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
     known_mode(&parts)?;
     let session = session(&parts)?;
     let mut id = Value::Null;
+    let mut asked = None;
     let body = match parts.method {
         Method::POST => {
             json_wanted(&parts.headers)?;
@@ -57,6 +59,12 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
             let envelope = body::envelope(&bytes)?;
             id = envelope.id.clone().unwrap_or_default();
             fitting(user, &envelope, session).map_err(|refused| refused.to(id.clone()))?;
+            if let (Some(session), Some(id), Some(_)) = (session, &envelope.id, &envelope.method) {
+                asked = Some(user.sessions.ask(session, id).ok_or_else(|| {
+                    let twice = "a request of this session with this id is not answered yet";
+                    Refusal::bad(twice).to(id.clone())
+                })?);
+            }
             Body::from(bytes)
         }
         Method::DELETE if session.is_some_and(|session| !user.sessions.has(session)) => {
@@ -73,7 +81,16 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
     if user.failed() {
         return Err(ended(user).to(id));
     }
-    in_our_words(response, id).await
+    let response = in_our_words(response, id).await?;
+    Ok(match asked {
+        None => response,
+        Some(asked) => response.map(|body| {
+            Body::from_stream(body.into_data_stream().map(move |chunk| {
+                let _until_then = &asked;
+                chunk
+            }))
+        }),
+    })
 }
 
 /// Refuses a word that is no mode before anything is begun for it.

@@ -1,0 +1,307 @@
+//! `callgate serve --http` and tokens: those it takes, those that only look so, and
+//! logins by which they are had.
+
+use std::process::Stdio;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use callgate_tests::{Workbench, fixture};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+use crate::guarded::{Guarded, follow};
+use crate::serve_client::{request, shown};
+use crate::serve_http_users::{ALICE, BOB, two_users, user};
+use crate::served::{Served, hello, http, said};
+
+#[tokio::test]
+async fn tokens_that_are_none() {
+    let bench = two_users();
+    let served = Served::start(&bench, &[]);
+    let with = async |header: Option<&str>| {
+        let mut request = served.post(&hello());
+        if let Some(header) = header {
+            request = request.header("Authorization", header);
+        }
+        let answer = request.send().await.expect("an answer");
+        let challenge = answer
+            .headers()
+            .get("www-authenticate")
+            .expect("a challenge");
+        let challenge = challenge.to_str().expect("text").to_owned();
+        format!("{} [{challenge}]", said(answer).await)
+    };
+    let needed = "401 -32600 to null: a token is needed; send it in the header \"Authorization: \
+                  Bearer …\" [Bearer]";
+    assert_eq!(with(None).await, needed);
+    let basic = format!("Basic {ALICE}");
+    for header in ["Bearer", "Bearer ", basic.as_str(), ALICE, "Bearer a b"] {
+        assert_eq!(with(Some(header)).await, needed, "{header}");
+    }
+    assert_eq!(
+        with(Some("Bearer alice-0123456789abcdeg")).await,
+        "401 -32600 to null: the token is not known [Bearer error=\"invalid_token\", \
+         error_description=\"the token is not known\"]"
+    );
+    let in_query = http().post(format!("{}?access_token={ALICE}", served.url));
+    assert_eq!(in_query.send().await.expect("an answer").status(), 401);
+    let twice = served
+        .post(&hello())
+        .header("Authorization", format!("Bearer {ALICE}"));
+    let twice = twice.header("Authorization", format!("Bearer {BOB}"));
+    assert_eq!(twice.send().await.expect("an answer").status(), 400);
+    let lower = served
+        .post(&hello())
+        .header("Authorization", format!("bearer {ALICE}"));
+    assert_eq!(lower.send().await.expect("an answer").status(), 200);
+}
+
+#[tokio::test]
+async fn access_tokens() {
+    let guarded = Guarded::start(&json!({}));
+    let bench = with_issuer(&guarded);
+    let served = Served::start(&bench, &[]);
+    let metadata = "/.well-known/oauth-protected-resource";
+    for path in [metadata.to_owned(), format!("{metadata}/mcp")] {
+        let url = served.url.replace("/mcp", &path);
+        let answer = http().get(url).send().await.expect("an answer");
+        assert_eq!(
+            answer.text().await.expect("a text"),
+            json!({
+                "resource": "http://localhost/mcp", "authorization_servers": [guarded.issuer],
+                "bearer_methods_supported": ["header"], "resource_name": "Callgate",
+                "scopes_supported": ["use"],
+            })
+            .to_string()
+        );
+    }
+    let elsewhere = served.url.replace("/mcp", &format!("{metadata}/other"));
+    assert_eq!(
+        http()
+            .get(elsewhere)
+            .send()
+            .await
+            .expect("an answer")
+            .status(),
+        404
+    );
+
+    let where_ = "resource_metadata=\"http://localhost/.well-known/oauth-protected-resource/mcp\"";
+    let with = async |token: &str| {
+        let request = served.post(&hello()).bearer_auth(token);
+        let answer = request.send().await.expect("an answer");
+        let status = answer.status().as_u16();
+        let challenge = answer.headers().get("www-authenticate");
+        let challenge = challenge.map(|value| value.to_str().expect("text").to_owned());
+        format!("{status} {}", challenge.unwrap_or_default())
+    };
+    let anonymous = served.post(&hello()).send().await.expect("an answer");
+    assert_eq!(
+        anonymous.headers()["www-authenticate"],
+        format!("Bearer {where_}, scope=\"use\"")
+    );
+    assert_eq!(with(ALICE).await, "200 ");
+    assert_eq!(
+        with(&signed(&guarded, es256(), json!({})).await).await,
+        "200 "
+    );
+    let invalid = |why: &str| {
+        format!(
+            "401 Bearer {where_}, scope=\"use\", error=\"invalid_token\", error_description=\"{why}\""
+        )
+    };
+    for (header, changed, why) in [
+        (
+            es256(),
+            json!({ "exp": now() - 100 }),
+            "the token has expired",
+        ),
+        (
+            es256(),
+            json!({ "aud": "http://localhost/other" }),
+            "the token is for another audience",
+        ),
+        (
+            es256(),
+            json!({ "iss": "https://evil.example" }),
+            "the token is not from the issuer that is trusted",
+        ),
+        (
+            json!({ "alg": "none" }),
+            json!({}),
+            "the token's header cannot be read, or its algorithm is not taken",
+        ),
+        (
+            json!({ "alg": "HS256", "kid": "one" }),
+            json!({}),
+            "the token's algorithm is not taken",
+        ),
+        (
+            json!({ "alg": "ES256", "kid": "../../../etc/passwd" }),
+            json!({}),
+            "the token is signed with a key that its issuer does not have",
+        ),
+    ] {
+        let token = signed(&guarded, header, changed).await;
+        assert_eq!(with(&token).await, invalid(why));
+    }
+    let useless = signed(&guarded, es256(), json!({ "scope": "other" })).await;
+    assert_eq!(
+        with(&useless).await,
+        format!("403 Bearer {where_}, error=\"insufficient_scope\", scope=\"use\"")
+    );
+    // Roles: by the claim, by the subject, and none.
+    for (changed, expected) in [
+        (json!({ "roles": "other reader" }), "200 "),
+        (json!({ "roles": [], "sub": "u-2" }), "200 "),
+        (json!({ "roles": [] }), "403 "),
+        (json!({ "roles": ["none"] }), "403 "),
+        (json!({ "roles": { "reader": true } }), "403 "),
+        // A subject is no name of a token.
+        (json!({ "roles": [], "sub": "ci" }), "403 "),
+        (json!({ "roles": [], "sub": "token ci" }), "403 "),
+    ] {
+        let token = signed(&guarded, es256(), changed.clone()).await;
+        assert_eq!(with(&token).await, expected, "{changed}");
+    }
+    // Flooded with keys that are not there, the server asks once.
+    for n in 0..20 {
+        let header = json!({ "alg": "ES256", "kid": format!("made-up-{n}") });
+        let token = signed(&guarded, header, json!({})).await;
+        assert!(with(&token).await.starts_with("401 "));
+    }
+    assert_eq!(guarded.seen().await["keys"], 1);
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_away_lets_nobody_in() {
+    let guarded = Guarded::start(&json!({}));
+    let bench = with_issuer(&guarded);
+    let served = Served::start(&bench, &[]);
+    let token = signed(&guarded, es256(), json!({})).await;
+    drop(guarded);
+    let request = served.post(&hello()).bearer_auth(&token);
+    let answer = said(request.send().await.expect("an answer")).await;
+    assert!(
+        answer.starts_with("503 -32603 to null: whether the token is good"),
+        "{answer}"
+    );
+    // Tokens that need no issuer are good.
+    let request = served.post(&hello()).bearer_auth(ALICE);
+    assert_eq!(request.send().await.expect("an answer").status(), 200);
+}
+
+/// From the first 401 to a call: Callgate logs in at Callgate.
+#[tokio::test]
+async fn a_whole_login() {
+    let guarded = Guarded::start(&json!({ "anyResource": true }));
+    let bench = Workbench::with_config(json!({
+        "serve": { "http": { "oauth": { "issuer": guarded.issuer, "scopes": ["use"] } } },
+    }));
+    let served = Served::start(&bench, &[]);
+    let client = Workbench::new(json!({ "gate": { "url": served.url, "oauth": {} } }));
+    log_in(&client, &["auth", "login", "gate", "--no-browser"]).await;
+    let mut call = client.command(&["call", "gate_run_script", r#"{"code":"return 6 * 7"}"#]);
+    let output = call
+        .env("XDG_STATE_HOME", client.path().join("state"))
+        .env_remove("DBUS_SESSION_BUS_ADDRESS")
+        .output()
+        .expect("start callgate");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "\"42\\n\"\n",
+        "{output:?}"
+    );
+}
+
+/// A login that was made for one user is nothing to another.
+#[tokio::test]
+async fn logins_at_servers_are_each_users_own() {
+    let guarded = Guarded::start(&json!({}));
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "web": { "url": guarded.url, "oauth": { "tokens": "file" } } },
+        "permissions": { "allow": ["*"] },
+        "serve": { "http": { "bearer": { "alice": ALICE, "bob": BOB } } },
+    }));
+    let login = ["auth", "login", "web", "--no-browser", "--user", "alice"];
+    log_in(&bench, &login).await;
+    let served = Served::start(&bench, &[]);
+    let call = async |token: &str| {
+        let client = served.connect(user(), Some(token)).await;
+        let code = "return await web_read({ page: 7 })";
+        let answer = client.call_tool(request(code)).await.expect("an answer");
+        shown(&answer)
+    };
+    let (is_error, text) = call(ALICE).await;
+    assert!(!is_error && text.contains("\"page\""), "{text}");
+    let (is_error, text) = call(BOB).await;
+    assert!(is_error && text.contains("not available"), "{text}");
+}
+
+/// Logs in through the command, as a person with a browser does.
+async fn log_in(bench: &Workbench, arguments: &[&str]) {
+    let mut login = tokio::process::Command::new(callgate_tests::binary("callgate"))
+        .args(arguments)
+        .current_dir(bench.path())
+        .env("XDG_STATE_HOME", bench.path().join("state"))
+        .env_remove("DBUS_SESSION_BUS_ADDRESS")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start callgate");
+    let said = login.stderr.take().expect("a piped stderr");
+    let mut lines = BufReader::new(said).lines();
+    while let Some(line) = lines.next_line().await.expect("UTF-8") {
+        if line.starts_with("http://") {
+            follow(&line).await.expect("the browser's way");
+        }
+    }
+    assert!(login.wait().await.expect("an end").success());
+}
+
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.expect("after 1970").as_secs()
+}
+
+/// A token of the authorization server, with these claims besides what is right.
+async fn signed(guarded: &Guarded, header: Value, changed: Value) -> String {
+    let mut claims = json!({
+        "iss": guarded.issuer, "aud": "http://localhost/mcp", "sub": "u-1", "scope": "use",
+        "exp": now() + 600, "roles": ["reader"],
+    });
+    for (name, value) in changed.as_object().expect("an object") {
+        claims[name] = value.clone();
+    }
+    let wanted = json!({ "header": header, "claims": claims });
+    let asked = http()
+        .post(format!("{}/sign", guarded.issuer))
+        .body(wanted.to_string());
+    let asked = asked.header("Content-Type", "application/json");
+    let answer = asked.send().await.expect("an answer");
+    assert_eq!(answer.status(), 200);
+    answer.text().await.expect("a token")
+}
+
+fn es256() -> Value {
+    json!({ "alg": "ES256", "kid": "one", "typ": "at+jwt" })
+}
+
+fn with_issuer(guarded: &Guarded) -> Workbench {
+    Workbench::with_config(json!({
+        "mcpServers": { "logging": fixture("callgate-demo-logging", &[]) },
+        "serve": {
+            "http": {
+                "bearer": { "ci": ALICE },
+                "oauth": {
+                    "issuer": guarded.issuer, "resource": "http://localhost/mcp", "scopes": ["use"],
+                },
+            },
+            "users": {
+                "roles": { "reader": { "servers": ["logging"] }, "none": {} },
+                "named": { "ci": ["reader"] },
+                "subjects": { "u-2": ["reader"] },
+            },
+        },
+    }))
+}
