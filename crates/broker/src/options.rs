@@ -15,6 +15,10 @@ pub struct CallOptions {
     /// Where the script calls, for whoever is asked. Default: not known. It
     /// comes from the script's worker: a hint for a person and nothing more.
     pub place: Option<Place>,
+    /// Whether the result is what the server answered, whole, where it is one
+    /// (`isError` is); reviewers see it so, too. Default: what
+    /// [`Run::call`](crate::Run::call) says is made of it.
+    pub whole: bool,
 }
 
 /// A place in the text of a script's author. Nothing says that the text has it.

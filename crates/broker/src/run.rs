@@ -215,8 +215,8 @@ impl Run {
         };
         let shaped = shape(&result, target.has_output_schema);
         let text = match &shaped {
-            Shaped::Value(value) => Some(value.get()),
-            Shaped::Failed { .. } => Some(result.get()),
+            Shaped::Value(value) if !options.whole => Some(value.get()),
+            Shaped::Value(_) | Shaped::Failed { .. } => Some(result.get()),
             Shaped::InputRequired | Shaped::Malformed(_) => None,
         };
         if let Some(text) = text {
@@ -234,6 +234,14 @@ impl Run {
             reviews.learn(&target, entry.ordinal(), text);
         }
         match shaped {
+            Shaped::Value(_) if options.whole => {
+                entry.close(Outcome::Ok, Some(result.get()));
+                Ok(result)
+            }
+            Shaped::Failed { message, .. } if options.whole => {
+                entry.close(Outcome::tool_error(&message), Some(result.get()));
+                Ok(result)
+            }
             Shaped::Value(value) => {
                 entry.close(Outcome::Ok, Some(value.get()));
                 Ok(value)

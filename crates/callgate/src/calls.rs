@@ -79,6 +79,7 @@ impl CallHandler for Calls {
         let options = CallOptions {
             timeout: call.timeout,
             place: call.place.and_then(|place| self.place(place)),
+            whole: false,
         };
         let ScriptCall {
             function, input, ..

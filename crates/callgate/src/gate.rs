@@ -9,6 +9,7 @@ mod tools;
 
 pub use builder::{BuildError, GateBuilder};
 pub use call::{CallRequest, Called};
+pub use tools::CatalogStamp;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;

@@ -85,7 +85,7 @@ pub use tokio_util::sync::CancellationToken;
 pub use crate::check::{CheckMode, CheckStatus, TypeCheck, TypeError, UnknownCheckMode};
 pub use crate::export::{ExportFormat, Exported, UnknownFormat};
 pub use crate::extract::ExtractLimits;
-pub use crate::gate::{BuildError, CallRequest, Called, Gate, GateBuilder, Tool};
+pub use crate::gate::{BuildError, CallRequest, Called, CatalogStamp, Gate, GateBuilder, Tool};
 pub use crate::harmless::harmless;
 pub use crate::preview::{Preview, PreviewedTool};
 pub use crate::question::{Shown, question_text};

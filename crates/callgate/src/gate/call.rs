@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use callgate_broker::{Asker, CallError, CallOptions, DryRun, LedgerLine, Withheld};
+use callgate_broker::{Asker, CallError, CallOptions, Caller, DryRun, LedgerLine, Withheld};
 use callgate_policy::{Grant, Rules};
 use serde_json::value::RawValue;
 
 use super::Gate;
+use crate::roots::with_roots;
 use crate::{calls, report};
 
 /// A call to make without a script, and what is different in it.
@@ -20,6 +22,9 @@ pub struct CallRequest {
     pub(crate) asker: Option<Arc<dyn Asker>>,
     pub(crate) grants: Vec<Grant>,
     pub(crate) dry_run: Option<Arc<DryRun>>,
+    pub(crate) caller: Option<Arc<dyn Caller>>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) whole: bool,
 }
 
 impl CallRequest {
@@ -32,7 +37,31 @@ impl CallRequest {
             asker: None,
             grants: Vec::new(),
             dry_run: None,
+            caller: None,
+            timeout: None,
+            whole: false,
         }
+    }
+
+    /// What can be done for the server while it works on this call, and who hears
+    /// how far it is; as [`RunRequest::caller`](crate::RunRequest::caller).
+    pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
+        self.caller = Some(caller);
+        self
+    }
+
+    /// How long the call may take; the server's own limits hold all the same.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Has the result be what the server answered (MCP 2026-07-28, server/tools,
+    /// "Tool Result"): all its content, `structuredContent`, `isError` and
+    /// `_meta`. A tool that failed is a result then, and no error.
+    pub fn whole(mut self) -> Self {
+        self.whole = true;
+        self
     }
 
     /// Rules of this call in place of the gate's.
@@ -113,10 +142,14 @@ impl Gate {
         let mut setup = self.setup(request.rules.as_ref(), request.asker.as_ref());
         setup.grants = request.grants;
         setup.dry_run = request.dry_run;
+        setup.caller = request.caller.map(|caller| with_roots(&self.roots, caller));
         let run = self.broker.run_with(setup);
-        let result = run
-            .call(target, request.arguments, CallOptions::default())
-            .await;
+        let options = CallOptions {
+            timeout: request.timeout,
+            whole: request.whole,
+            ..CallOptions::default()
+        };
+        let result = run.call(target, request.arguments, options).await;
         Called {
             result,
             line: run.ledger().into_iter().next(),

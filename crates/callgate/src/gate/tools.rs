@@ -1,6 +1,9 @@
 //! What can be asked about the tools themselves, besides what declarations say.
 
-use callgate_catalog::Detail;
+use std::fmt;
+use std::sync::Arc;
+
+use callgate_catalog::{Catalog, Detail};
 use serde_json::{Map, Value, json};
 
 use super::{Gate, GateBuilder};
@@ -27,9 +30,9 @@ impl Gate {
         self.catalog().declarations_of(detail, functions)
     }
 
-    /// The nearest tool to a name that is none.
-    pub fn nearest_tool(&self, function: &str) -> Option<String> {
-        self.catalog().suggest(function).map(str::to_owned)
+    /// Which tools there are now, to tell whether there are others later.
+    pub fn catalog_stamp(&self) -> CatalogStamp {
+        CatalogStamp(self.catalog())
     }
 
     /// A tool as its server lists it (MCP 2026-07-28, server/tools, "Tool"), but
@@ -69,5 +72,24 @@ impl Gate {
         put("annotations", any.then_some(annotations));
         put("_meta", definition.meta.clone().map(Value::from));
         Some(entry)
+    }
+}
+
+/// Which tools there were at one time. Two are equal as long as no tool has come,
+/// gone or changed between them.
+#[derive(Clone)]
+pub struct CatalogStamp(Arc<Catalog>);
+
+impl PartialEq for CatalogStamp {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for CatalogStamp {}
+
+impl fmt::Debug for CatalogStamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CatalogStamp({} tools)", self.0.tools().len())
     }
 }
