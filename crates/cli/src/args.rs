@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use callgate::config::{parse_bytes, parse_duration};
+use callgate::config::{ToolMode, parse_bytes, parse_duration, parse_share};
 use callgate::{CheckMode, Detail};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -284,6 +284,21 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub http: HttpArgs,
 
+    /// Which tools a client sees that does not say itself: code (run_script),
+    /// discovery (search and call, no scripts) or native (the servers' own tools)
+    /// [default: code]
+    #[arg(long, value_name = "MODE", value_parser = tool_mode)]
+    pub mode: Option<ToolMode>,
+
+    /// The size of the model's context in tokens [default: 200000]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub context_window: Option<u64>,
+
+    /// The part of the context that declarations in run_script's description may
+    /// take [default: 0.02]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub context_share: Option<f64>,
+
     /// How long a question to the client's user waits for its answer
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     pub answer_time: Duration,
@@ -338,6 +353,15 @@ fn duration(text: &str) -> Result<Duration, String> {
 fn check_mode(text: &str) -> Result<CheckMode, String> {
     text.parse()
         .map_err(|error: callgate::UnknownCheckMode| error.to_string())
+}
+
+fn tool_mode(text: &str) -> Result<ToolMode, String> {
+    text.parse()
+        .map_err(|error: callgate::config::UnknownToolMode| error.to_string())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    parse_share(text).map_err(|error| error.to_string())
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

@@ -324,10 +324,7 @@ async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
     };
     let gate = gate.boxed().shared();
     let ready = gate.clone();
-    let mut options = callgate_server::ServeOptions::default();
-    options.asks = !args.permissions.yes;
-    options.answer_time = args.answer_time;
-    options.wait = args.wait;
+    let options = session::serve_options(&config, &args);
     let ready = async move {
         match ready.await {
             Some(gate) => gate,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, HttpConfig};
 use callgate::{Gate, GateBuilder, NoCaller, Source, Workers};
-use callgate_server::{AnyClient, Identity, MakeGate, ServeOptions};
+use callgate_server::{AnyClient, Identity, MakeGate};
 use futures::FutureExt as _;
 
 use crate::args::{HttpArgs, ServeArgs};
@@ -29,9 +29,7 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
     };
     let http = with_flags(config.http.clone(), &args.http)?;
     let users = config.users.clone();
-    let mut options = ServeOptions::default();
-    options.asks = !args.permissions.yes;
-    options.answer_time = args.answer_time;
+    let options = session::serve_options(&config, &args);
     // What is wrong with the flags is wrong for all users.
     drop(builder(&config, &args)?);
     let workers = Workers::new(SPARES, &session::limits(Some(&config), Some(&args.limits)));

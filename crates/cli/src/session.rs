@@ -11,9 +11,10 @@ use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions,
     Limits, NoCaller, NobodyToAsk, Rules, ask_with,
 };
+use callgate_server::ServeOptions;
 use serde_json::value::RawValue;
 
-use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs};
+use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
 use crate::ask::TerminalAsker;
 use crate::print;
 use crate::progress::Progress;
@@ -114,6 +115,18 @@ pub fn limits(config: Option<&Config>, flags: Option<&LimitArgs>) -> Limits {
         }
     }
     limits
+}
+
+/// How clients are served: the flags win over the configuration.
+pub fn serve_options(config: &Config, flags: &ServeArgs) -> ServeOptions {
+    let mut options = ServeOptions::default().config(&config.serve);
+    options.asks = !flags.permissions.yes;
+    options.answer_time = flags.answer_time;
+    options.wait = flags.wait;
+    options.mode = flags.mode.unwrap_or(options.mode);
+    options.context_window = flags.context_window.unwrap_or(options.context_window);
+    options.context_share = flags.context_share.unwrap_or(options.context_share);
+    options
 }
 
 /// Where calls are written down: the flags win over the configuration.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use callgate::config::{ServeConfig, ToolMode};
+
 /// How scripts are served. Begins with the default.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -38,6 +40,17 @@ pub struct ServeOptions {
     /// Bytes of them all. Default: 64 MiB. The oldest go first; the last one that
     /// ended stays, whatever it has.
     pub kept_bytes: usize,
+    /// Which tools a client sees that does not say itself. Default:
+    /// [`ToolMode::Code`].
+    pub mode: ToolMode,
+    /// The size of the model's context, in tokens. Default: 200,000.
+    pub context_window: u64,
+    /// The part of the context that the declarations in a description may take,
+    /// above 0 and at most 1. Default: 0.02.
+    pub context_share: f64,
+    /// How long a client without a session may keep the list of tools. Default: 5
+    /// minutes.
+    pub tools_ttl: Duration,
 }
 
 impl Default for ServeOptions {
@@ -52,6 +65,29 @@ impl Default for ServeOptions {
             whole_output: 8 << 20,
             kept_runs: 64,
             kept_bytes: 64 << 20,
+            mode: ToolMode::default(),
+            context_window: 200_000,
+            context_share: 0.02,
+            tools_ttl: Duration::from_secs(300),
         }
+    }
+}
+
+impl ServeOptions {
+    /// Takes what a configuration says.
+    #[must_use]
+    pub fn config(mut self, config: &ServeConfig) -> Self {
+        self.mode = config.mode.unwrap_or(self.mode);
+        self.context_window = config.window.unwrap_or(self.context_window);
+        self.context_share = config.share.unwrap_or(self.context_share);
+        self.tools_ttl = config.tools_ttl.unwrap_or(self.tools_ttl);
+        self
+    }
+
+    /// The most tokens of the declarations in a description.
+    pub(crate) fn budget(&self) -> usize {
+        // Both are what they should be, or the result is a bound all the same.
+        let tokens = self.context_window as f64 * self.context_share.clamp(0.0, 1.0);
+        tokens as usize
     }
 }

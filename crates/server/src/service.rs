@@ -6,7 +6,7 @@ use callgate::Gate;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 
-use crate::handler::Session;
+use crate::face::{Arrays, Session};
 use crate::options::ServeOptions;
 use crate::runs::Runs;
 
@@ -18,6 +18,9 @@ pub(crate) type ComingGate = Shared<BoxFuture<'static, Arc<Gate>>>;
 pub(crate) struct Service {
     pub(crate) gate: ComingGate,
     pub(crate) runs: Arc<Runs>,
+    pub(crate) options: ServeOptions,
+    /// What clients without sessions see.
+    pub(crate) arrays: Arrays,
 }
 
 impl Service {
@@ -29,8 +32,13 @@ impl Service {
         options: ServeOptions,
     ) -> std::io::Result<Arc<Self>> {
         let gate = gate.shared();
-        let runs = Arc::new(Runs::new(gate.clone(), options)?);
-        Ok(Arc::new(Self { gate, runs }))
+        let runs = Arc::new(Runs::new(gate.clone(), options.clone())?);
+        Ok(Arc::new(Self {
+            gate,
+            runs,
+            options,
+            arrays: Arrays::default(),
+        }))
     }
 
     /// The handler of one MCP session, or of one request where there are none.

@@ -18,7 +18,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use super::auth::Identity;
 use super::refusal::Refusal;
 use super::sessions::Sessions;
-use crate::handler::Session;
+use crate::face::Session;
 use crate::options::ServeOptions;
 use crate::service::Service;
 

@@ -4,6 +4,7 @@
 mod arguments;
 mod attend;
 mod board;
+mod call;
 mod caller;
 mod client;
 mod desk;
@@ -17,6 +18,7 @@ mod seal;
 mod store;
 mod tasks;
 
+pub(crate) use call::Direct;
 pub use caller::AnyClient;
 pub(crate) use roots::Roots;
 
@@ -134,7 +136,7 @@ impl Runs {
             }
             None => {
                 let roots = roots.of(&client).await;
-                let run = match self.new_run(&given) {
+                let run = match self.new_run(given.limits.run_time) {
                     Ok(run) => run,
                     Err(refused) => return Ok(mistake(refused)),
                 };
@@ -261,9 +263,9 @@ impl Runs {
             .map_err(|refused: Refused| ErrorData::invalid_params(refused.to_string(), None))
     }
 
-    fn new_run(&self, given: &ScriptArguments<'_>) -> Result<Arc<Run>, String> {
+    fn new_run(&self, run_time: Duration) -> Result<Arc<Run>, String> {
         let cancel = self.stop.child_token();
-        let run = Run::new(self.options.answer_time, given.limits.run_time, cancel);
+        let run = Run::new(self.options.answer_time, run_time, cancel);
         let run = Arc::new(run.map_err(|error| format!("no random bytes can be had: {error}"))?);
         self.store.begin(&run).map_err(|full| full.to_string())?;
         Ok(run)

@@ -13,6 +13,8 @@ use super::resources;
 pub(crate) struct Outcome {
     content: Vec<ContentBlock>,
     is_error: bool,
+    /// The whole answer of a call that no script made.
+    called: Option<Box<CallToolResult>>,
     /// Why there is no report.
     lost: Option<&'static str>,
     /// Whether it was cancelled.
@@ -45,10 +47,28 @@ impl Outcome {
         Self {
             content,
             is_error: report.status != Status::Completed,
+            called: None,
             lost: None,
             is_cancelled: report.status == Status::Cancelled,
             whole: report.whole.clone(),
             ended: current_timestamp(),
+        }
+    }
+
+    /// The answer of a call that no script made.
+    pub(crate) fn of_call(called: CallToolResult) -> Self {
+        Self {
+            called: Some(Box::new(called)),
+            ..Self::lost()
+        }
+    }
+
+    /// A call that no script made was cancelled, or went on for too long.
+    pub(crate) fn cancelled_call() -> Self {
+        let text = "the call was cancelled, or went on for longer than a run may";
+        Self {
+            is_cancelled: true,
+            ..Self::of_call(CallToolResult::error(vec![ContentBlock::text(text)]))
         }
     }
 
@@ -57,6 +77,7 @@ impl Outcome {
         Self {
             content: Vec::new(),
             is_error: true,
+            called: None,
             lost: Some("the task of the run ended abnormally"),
             is_cancelled: false,
             whole: None,
@@ -70,6 +91,9 @@ impl Outcome {
     ///
     /// Where the run came to nothing that is its script's doing.
     pub(crate) fn answer(&self) -> Result<CallToolResult, ErrorData> {
+        if let Some(called) = &self.called {
+            return Ok((**called).clone());
+        }
         if let Some(lost) = self.lost {
             return Err(ErrorData::internal_error(lost, None));
         }

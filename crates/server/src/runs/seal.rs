@@ -30,6 +30,8 @@ pub(crate) enum For<'a> {
     Script(&'a str),
     /// `wait` for this run.
     Wait(&'a str),
+    /// A call of a tool, told by its name and arguments.
+    Call(&'a str),
 }
 
 /// Why a client that comes again is sent away. Nothing has changed then.
@@ -79,6 +81,7 @@ impl Seal {
                 _ => Refused::Forged(match request {
                     For::Script(_) => "this script",
                     For::Wait(_) => "this run",
+                    For::Call(_) => "this call",
                 }),
             })
     }
@@ -89,6 +92,8 @@ impl For<'_> {
         let (tool, text) = match self {
             Self::Script(code) => ("run_script", code),
             Self::Wait(run) => ("wait", run),
+            // No generated name has a space.
+            Self::Call(call) => ("of a server", call),
         };
         let mut bound = format!("tools/call {tool} ").into_bytes();
         bound.extend_from_slice(&Sha256::digest(text.as_bytes()));

@@ -1,0 +1,380 @@
+//! Which tools a client of `callgate serve` sees, and that they stay.
+
+use callgate_tests::{Workbench, fixture, odd};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, Tool};
+use serde_json::{Value, json};
+
+use crate::serve_client::{NEWEST, Session, User, connect, shown};
+
+const OLD: ProtocolVersion = ProtocolVersion::V_2025_11_25;
+const FINDERS: [&str; 2] = ["search_tools", "get_tool_details"];
+const SWITCHES: [&str; 3] = ["list_servers", "enable_server", "disable_server"];
+
+fn demo() -> Value {
+    json!({
+        "logging": fixture("callgate-demo-logging", &[]),
+        "ticketing": fixture("callgate-demo-ticketing", &[]),
+    })
+}
+
+async fn client(bench: &Workbench, version: &ProtocolVersion, flags: &[&str]) -> Session {
+    connect(bench, User::new(version, &[]), flags).await
+}
+
+async fn tools(session: &Session) -> Vec<Tool> {
+    session.client.list_all_tools().await.expect("a list")
+}
+
+async fn names(session: &Session) -> Vec<String> {
+    let tools = tools(session).await;
+    tools.iter().map(|tool| tool.name.to_string()).collect()
+}
+
+async fn call(session: &Session, tool: &str, arguments: Value) -> CallToolResult {
+    let Value::Object(arguments) = arguments else {
+        unreachable!("an object")
+    };
+    let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+    session.client.call_tool(request).await.expect("an answer")
+}
+
+async fn said(session: &Session, tool: &str, arguments: Value) -> (bool, String) {
+    shown(&call(session, tool, arguments).await)
+}
+
+/// The rows of the table in docs/serve.md.
+#[tokio::test]
+async fn each_mode_has_its_tools() {
+    let rows: [(&[&str], Vec<&str>); 4] = [
+        (&[], vec!["run_script", "wait"]),
+        (
+            &["--context-window", "1000"],
+            [&["run_script", "wait"][..], &FINDERS, &SWITCHES].concat(),
+        ),
+        (
+            &["--mode", "discovery"],
+            [&FINDERS[..], &["call_tool"], &SWITCHES].concat(),
+        ),
+        (
+            &["--mode", "native"],
+            vec![
+                "logging_getLogs",
+                "ticketing_createIssue",
+                "ticketing_listIssues",
+            ],
+        ),
+    ];
+    let bench = Workbench::new(demo());
+    for version in [OLD, NEWEST] {
+        for (flags, expected) in &rows {
+            let session = client(&bench, &version, flags).await;
+            assert_eq!(names(&session).await, *expected, "{version} {flags:?}");
+            session.client.cancel().await.expect("a clean end");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_inlined_is_said() {
+    let mut bench = Workbench::new(demo());
+    let description = |tools: &[Tool]| {
+        let description = tools[0].description.as_deref();
+        description.unwrap_or_default().to_owned()
+    };
+    let session = client(&bench, &OLD, &[]).await;
+    let complete = description(&tools(&session).await);
+    assert!(
+        complete.contains("\nCOMPLETE: all 3 functions declared here.\n"),
+        "{complete}"
+    );
+    assert!(complete.contains("ticketing_createIssue("), "{complete}");
+    session.client.cancel().await.expect("a clean end");
+
+    bench = Workbench::with_config(json!({
+        "mcpServers": demo(),
+        "permissions": { "allow": ["*"] },
+        "serve": { "context": { "window": 10_000, "share": 0.02 } },
+        "tools": { "ticketing_listIssues": { "alwaysOn": true } },
+    }));
+    let session = client(&bench, &OLD, &[]).await;
+    let partial = description(&tools(&session).await);
+    assert!(
+        partial.contains("\nPARTIAL: 1 of 3 functions declared here."),
+        "{partial}"
+    );
+    assert!(partial.contains("\n- ticketing (2 tools)"), "{partial}");
+    assert!(partial.contains("ticketing_listIssues("), "{partial}");
+    assert!(!partial.contains("ticketing_createIssue"), "{partial}");
+    session.client.cancel().await.expect("a clean end");
+}
+
+/// A thousand tools, and nothing of them is inlined: what a model starts with.
+#[tokio::test]
+async fn a_thousand_tools_cost_few_tokens() {
+    let servers: serde_json::Map<String, Value> = (0..25)
+        .map(|number| (format!("records{number}"), odd("many")))
+        .collect();
+    let bench = Workbench::new(servers.into());
+    let vocabulary = tiktoken_rs::o200k_base().expect("the vocabulary");
+    for mode in ["code", "discovery"] {
+        let session = client(&bench, &NEWEST, &["--mode", mode]).await;
+        let listed = tools(&session).await;
+        let text = serde_json::to_string(&listed).expect("JSON");
+        let tokens = vocabulary.encode_ordinary(&text).len();
+        assert!(
+            tokens < 1500,
+            "{tokens} tokens (o200k_base) in mode {mode}: {text}"
+        );
+        if mode == "code" {
+            assert!(text.contains("PARTIAL: none of 1000 functions"), "{text}");
+        }
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+#[tokio::test]
+async fn tools_are_found_and_called_without_code() {
+    let bench = Workbench::new(demo());
+    for version in [OLD, NEWEST] {
+        let session = client(&bench, &version, &["--mode", "discovery"]).await;
+        let (is_error, found) = said(
+            &session,
+            "search_tools",
+            json!({ "query": "create issue", "detail": "names" }),
+        )
+        .await;
+        assert!(!is_error, "{found}");
+        assert_eq!(
+            found.lines().next(),
+            Some("ticketing_createIssue"),
+            "{found}"
+        );
+        let (is_error, details) = said(
+            &session,
+            "get_tool_details",
+            json!({ "names": ["ticketing_createIssue", "ticketing_createIsue"] }),
+        )
+        .await;
+        assert!(!is_error, "{details}");
+        assert!(details.contains("ticketing_createIssue("), "{details}");
+        assert!(
+            details.ends_with(
+                "note: no tool is named \"ticketing_createIsue\"; did you mean \"ticketing_createIssue\"?\n"
+            ),
+            "{details}"
+        );
+        let issue =
+            json!({ "name": "ticketing_createIssue", "args": { "title": "A", "body": "B" } });
+        let called = call(&session, "call_tool", issue).await;
+        assert_ne!(called.is_error, Some(true), "{called:?}");
+        let structured = called.structured_content.expect("structured content");
+        assert!(structured["issueId"].is_string(), "{structured}");
+        let (is_error, servers) = said(&session, "list_servers", json!({})).await;
+        assert!(!is_error);
+        assert!(servers.starts_with("- logging (1 tool)"), "{servers}");
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_all_told_at_once() {
+    let bench = Workbench::new(demo());
+    let session = client(&bench, &OLD, &["--mode", "discovery"]).await;
+    for (tool, arguments, expected) in [
+        (
+            "search_tools",
+            json!({ "qeury": "a", "limit": 0, "detail": "all" }),
+            "search_tools was not called:\n\
+             - \"query\" is missing: what to look for, a string\n\
+             - \"detail\" must be one of \"summaries\", \"names\", \"signatures\", \"full\", and this is \"all\"\n\
+             - \"limit\" must be a whole number from 1 to 50, and this is 0\n\
+             - there is no argument \"qeury\"; did you mean \"query\"?",
+        ),
+        (
+            "search_tools",
+            json!({ "query": "a", "server": "loging" }),
+            "search_tools was not called:\n- no server is named \"loging\"; did you mean \"logging\"?",
+        ),
+        (
+            "call_tool",
+            json!({ "name": "ticketing_createIsue" }),
+            "no tool is named \"ticketing_createIsue\"; did you mean \"ticketing_createIssue\"?",
+        ),
+        (
+            "call_tool",
+            json!({ "name": ["x"], "args": "{}" }),
+            "call_tool was not called:\n\
+             - \"name\" must be a string: the name of a tool, and this is an array\n\
+             - \"args\" must be an object: the tool's arguments, and this is \"{}\"",
+        ),
+        (
+            "enable_server",
+            json!({ "server": "ticketin" }),
+            "no server is named \"ticketin\"; did you mean \"ticketing\"?",
+        ),
+        (
+            "get_tool_details",
+            json!({ "names": "ticketing_createIssue" }),
+            "get_tool_details was not called:\n\
+             - \"names\" must be an array of 1 to 50 strings: names of tools, and this is \"ticketing_createIssue\"",
+        ),
+        (
+            "list_servers",
+            json!({ "server": "x" }),
+            "list_servers was not called:\n- there is no argument \"server\": it takes none",
+        ),
+    ] {
+        let answer = said(&session, tool, arguments).await;
+        assert_eq!(answer, (true, expected.to_owned()), "{tool}");
+    }
+    let request = CallToolRequestParams::new("run_script");
+    let error = session
+        .client
+        .call_tool(request)
+        .await
+        .expect_err("no such tool");
+    assert!(
+        error
+            .to_string()
+            .contains("no tool is named \"run_script\"; there are search_tools, "),
+        "{error}"
+    );
+    session.client.cancel().await.expect("a clean end");
+}
+
+/// Whatever the server does, a client's array stays as it was.
+#[tokio::test]
+async fn the_array_stays_while_tools_come_and_go() {
+    let bench = Workbench::new(json!({ "odd": odd("changes") }));
+    for version in [OLD, NEWEST] {
+        let session = client(&bench, &version, &["--mode", "native"]).await;
+        let before = tools(&session).await;
+        for (tool, name) in [
+            ("odd_add", "fresh"),
+            ("odd_change", "fresh"),
+            ("odd_remove", "listed"),
+        ] {
+            let called = call(&session, tool, json!({ "name": name })).await;
+            assert_ne!(called.is_error, Some(true), "{called:?}");
+        }
+        // The change is there behind it: the new tool can be called.
+        let called = call(&session, "odd_fresh", json!({})).await;
+        assert_eq!(shown(&called), (false, "fresh was called".to_owned()));
+        let gone = call(&session, "odd_listed", json!({})).await;
+        assert_eq!(gone.is_error, Some(true), "{gone:?}");
+        // A server that ends is no other than one that changes.
+        call(&session, "odd_end", json!({})).await;
+        assert_eq!(tools(&session).await, before, "{version}");
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+/// Without sessions, there is another array when the time is over for which a
+/// client was told that it may keep the one before.
+#[tokio::test]
+async fn without_sessions_the_array_is_made_anew_after_a_while() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "odd": odd("changes") },
+        "permissions": { "allow": ["*"] },
+        "serve": { "mode": "native", "toolsTtl": "1ms" },
+    }));
+    let session = client(&bench, &NEWEST, &[]).await;
+    assert!(!names(&session).await.contains(&"odd_fresh".to_owned()));
+    call(&session, "odd_add", json!({ "name": "fresh" })).await;
+    while !names(&session).await.contains(&"odd_fresh".to_owned()) {}
+    session.client.cancel().await.expect("a clean end");
+
+    let session = client(&bench, &OLD, &[]).await;
+    let before = names(&session).await;
+    call(&session, "odd_add", json!({ "name": "fresh" })).await;
+    let called = call(&session, "odd_fresh", json!({})).await;
+    assert_ne!(called.is_error, Some(true), "{called:?}");
+    assert_eq!(names(&session).await, before);
+    session.client.cancel().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn tools_are_shown_as_the_configuration_says() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": demo(),
+        "permissions": { "allow": ["*"] },
+        "serve": { "mode": "native" },
+        "tools": {
+            "ticketing_*": { "visibility": "on-demand" },
+            "ticketing_listIssues": { "alwaysOn": true },
+            "logging_getLogs": { "visibility": "hidden" },
+        },
+    }));
+    let session = client(&bench, &OLD, &[]).await;
+    assert_eq!(
+        names(&session).await,
+        [
+            "search_tools",
+            "get_tool_details",
+            "call_tool",
+            "ticketing_listIssues"
+        ]
+    );
+    let (_, found) = said(
+        &session,
+        "search_tools",
+        json!({ "query": "logs issue", "detail": "names" }),
+    )
+    .await;
+    assert!(found.contains("ticketing_createIssue\n"), "{found}");
+    assert!(!found.contains("logging_getLogs"), "{found}");
+    let hidden = json!({ "name": "logging_getLogs", "args": {} });
+    let (is_error, answer) = said(&session, "call_tool", hidden).await;
+    assert!(
+        is_error && answer.starts_with("no tool is named"),
+        "{answer}"
+    );
+    session.client.cancel().await.expect("a clean end");
+    // Nor is it anywhere else.
+    let ran = bench.run("await logging_getLogs({})", &["--check", "off"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    let listed = bench.callgate(&["tools"]);
+    assert!(!listed.stdout.contains("getLogs"), "{listed:#?}");
+}
+
+#[tokio::test]
+async fn instructions_are_those_of_the_mode() {
+    let bench = Workbench::new(json!({}));
+    for version in [OLD, NEWEST] {
+        for (mode, begin) in [
+            ("code", "Do a whole job in one run_script call"),
+            ("discovery", "Find tools with search_tools"),
+            ("native", "The tools are those of several servers"),
+        ] {
+            let session = client(&bench, &version, &["--mode", mode]).await;
+            let info = session.client.peer_info().expect("an introduction");
+            let instructions = info.instructions.clone().unwrap_or_default();
+            assert!(
+                instructions.starts_with(begin),
+                "{version} {mode}: {instructions}"
+            );
+            assert_eq!(instructions.lines().count(), 2);
+            session.client.cancel().await.expect("a clean end");
+        }
+    }
+}
+
+#[test]
+fn words_that_are_no_mode_and_no_share() {
+    let bench = Workbench::new(json!({}));
+    for (flags, expected) in [
+        (
+            ["--mode", "Code"],
+            "\"Code\" is no mode; the modes are \"code\", \"discovery\" and \"native\"",
+        ),
+        (
+            ["--context-share", "2"],
+            "a share is a number above 0 and at most 1, such as 0.02",
+        ),
+        (["--context-window", "0"], "0 is not in 1.."),
+    ] {
+        let ran = bench.callgate(&["serve", flags[0], flags[1]]);
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        assert!(ran.stderr.contains(expected), "{ran:#?}");
+    }
+}

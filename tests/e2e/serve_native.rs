@@ -1,0 +1,193 @@
+//! Servers' own tools, passed through by `callgate serve`: as they are, and by
+//! the same gate as a script's calls.
+
+use std::sync::{Arc, Mutex};
+
+use callgate_tests::{Workbench, fixture, odd};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ProtocolVersion};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::serve_client::{NEWEST, OLDER, Session, User, can, connect, shown};
+
+const NATIVE: [&str; 2] = ["--mode", "native"];
+
+fn request(tool: &str, arguments: &Value) -> CallToolRequestParams {
+    let arguments = arguments.as_object().expect("an object").clone();
+    CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)
+}
+
+async fn call(session: &Session, tool: &str, arguments: Value) -> CallToolResult {
+    let called = session.client.call_tool(request(tool, &arguments)).await;
+    called.expect("an answer")
+}
+
+fn eras() -> [&'static ProtocolVersion; 2] {
+    [&OLDER[1], &NEWEST]
+}
+
+#[tokio::test]
+async fn definitions_are_the_servers_own() {
+    let bench = Workbench::new(json!({ "records": odd("many") }));
+    for version in eras() {
+        let session = connect(&bench, User::new(version, &[]), &NATIVE).await;
+        let tools = session.client.list_all_tools().await.expect("a list");
+        assert_eq!(tools.len(), 40);
+        let tool = serde_json::to_value(&tools[7]).expect("JSON");
+        assert_eq!(tool["name"], "records_search_records_7");
+        assert_eq!(tool["title"], "Search records 7");
+        assert_eq!(tool["annotations"], json!({ "readOnlyHint": true }));
+        assert_eq!(tool["_meta"], json!({ "example.com/kind": "records" }));
+        assert_eq!(tool["inputSchema"]["required"], json!(["query", "project"]));
+        assert_eq!(tool["outputSchema"]["required"], json!(["records"]));
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+#[tokio::test]
+async fn results_are_the_servers_own() {
+    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
+    let image = json!({ "type": "image", "data": "AAEC", "mimeType": "image/png" });
+    let mixed = json!([
+        { "type": "text", "text": "three more" },
+        image,
+        { "type": "resource", "resource": { "uri": "file:///a", "mimeType": "text/plain", "text": "a" } },
+        { "type": "resource_link", "uri": "file:///b", "name": "b" },
+    ]);
+    let text = |text: &str| json!([{ "type": "text", "text": text }]);
+    for version in eras() {
+        let session = connect(&bench, User::new(version, &[]), &NATIVE).await;
+        for (tool, arguments, expected) in [
+            ("odd_mixed", json!({}), json!({ "content": mixed })),
+            (
+                "odd_fails",
+                json!({}),
+                json!({ "content": text("disk is full"), "structuredContent": { "free": 0 }, "isError": true }),
+            ),
+            (
+                "odd_echo",
+                json!({ "a": [1] }),
+                json!({ "content": [], "structuredContent": { "a": [1] } }),
+            ),
+            (
+                "odd_unknown_block",
+                json!({}),
+                json!({ "content": text(r#"{"type":"hologram","data":"?"}"#) }),
+            ),
+            (
+                "odd_rejects",
+                json!({ "code": -32001 }),
+                json!({
+                    "content": text("odd.rejects: no such row (code -32001)"),
+                    "isError": true,
+                }),
+            ),
+        ] {
+            let called = call(&session, tool, arguments).await;
+            let mut called = serde_json::to_value(called).expect("JSON");
+            called
+                .as_object_mut()
+                .map(|called| called.remove("resultType"));
+            assert_eq!(called, expected, "{version} {tool}");
+        }
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+/// The rules leave the call to be asked about, and the client's user answers.
+#[tokio::test]
+async fn calls_are_asked_about() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+    }));
+    let issue = || json!({ "title": "A", "body": "B" });
+    for version in eras() {
+        let user = User::new(version, &["once", "deny"]);
+        let session = connect(
+            &bench,
+            user,
+            &["--mode", "native", "--ledger", "calls.jsonl"],
+        )
+        .await;
+        let called = call(&session, "ticketing_createIssue", issue()).await;
+        assert_ne!(called.is_error, Some(true), "{version}: {called:?}");
+        assert!(called.structured_content.is_some(), "{called:?}");
+        let denied = call(&session, "ticketing_createIssue", issue()).await;
+        let (is_error, said) = shown(&denied);
+        assert!(is_error && said.contains("denied"), "{version}: {said}");
+        assert_eq!(session.asked().len(), 2, "{version}");
+        session.client.cancel().await.expect("a clean end");
+    }
+    let ledger = std::fs::read_to_string(bench.path().join("calls.jsonl")).expect("a ledger");
+    let calls = ledger.lines().filter(|line| line.contains("createIssue"));
+    assert!(calls.count() >= 4, "{ledger}");
+}
+
+/// What a client comes again with is good for the same call alone.
+#[tokio::test]
+async fn an_answer_is_for_its_call() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+    }));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &NATIVE).await;
+    let first = request(
+        "ticketing_createIssue",
+        &json!({ "title": "A", "body": "B" }),
+    );
+    let required = match session.client.call_tool_once(first.clone()).await {
+        Ok(CallToolResponse::InputRequired(required)) => required,
+        other => panic!("{other:?}"),
+    };
+    let answer = json!({ "question-1": { "action": "accept", "content": { "answer": "once" } } });
+    let again = |mut request: CallToolRequestParams| {
+        request.request_state = required.request_state.clone();
+        request.input_responses = serde_json::from_value(answer.clone()).expect("responses");
+        session.client.call_tool_once(request)
+    };
+    let other = request(
+        "ticketing_createIssue",
+        &json!({ "title": "A", "body": "C" }),
+    );
+    let refused = again(other).await.expect_err("it is for another call");
+    assert!(
+        refused
+            .to_string()
+            .contains("the requestState is not one that this server gave for this call"),
+        "{refused}"
+    );
+    match again(first).await {
+        Ok(CallToolResponse::Complete(called)) => {
+            assert_ne!(called.is_error, Some(true), "{called:?}")
+        }
+        other => panic!("{other:?}"),
+    }
+    session.client.cancel().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn what_a_server_asks_and_tells_is_passed_on() {
+    let bench = Workbench::new(json!({
+        "odd": odd("asks"),
+        "everything": crate::real_servers::node("server-everything", "dist/index.js", &["stdio"]),
+    }));
+    for version in eras() {
+        let mut user = User::new(version, &[]);
+        user.can = can(json!({ "elicitation": {} }));
+        user.answers = Arc::new(Mutex::new(vec![json!({ "name": "Ada" })]));
+        let (told, mut heard) = mpsc::unbounded_channel();
+        user.told = told;
+        let session = connect(&bench, user, &NATIVE).await;
+        let called = call(&session, "odd_ask", json!({})).await;
+        let said = serde_json::to_string(&called).expect("JSON");
+        assert!(said.contains("Ada"), "{version}: {said}");
+        assert_eq!(session.asked().len(), 1);
+        let long = json!({ "duration": 0.1, "steps": 2 });
+        let called = call(&session, "everything_trigger_long_running_operation", long).await;
+        assert_ne!(called.is_error, Some(true), "{called:?}");
+        for step in ["1/2", "2/2"] {
+            let line = heard.recv().await.expect("news of progress");
+            assert!(line.ends_with(step), "{line}");
+        }
+        session.client.cancel().await.expect("a clean end");
+    }
+}
