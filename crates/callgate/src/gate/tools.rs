@@ -30,6 +30,12 @@ impl Gate {
         self.catalog().declarations_of(detail, functions)
     }
 
+    /// Whether a tool has this generated name, after lists that are out of date
+    /// have been asked for.
+    pub async fn finds_tool(&self, function: &str) -> bool {
+        self.fresh_catalog().await.get(function).is_some()
+    }
+
     /// Which tools there are now, to tell whether there are others later.
     pub fn catalog_stamp(&self) -> CatalogStamp {
         CatalogStamp(self.catalog())
