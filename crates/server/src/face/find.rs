@@ -26,10 +26,13 @@ const DETAILS: [(&str, Detail); 4] = [
 ];
 
 /// The first is the default.
-const WAYS: [(&str, SearchBy); 3] = [
+const WAYS: [(&str, SearchBy); 6] = [
     ("auto", SearchBy::Auto),
     ("words", SearchBy::Words),
     ("regex", SearchBy::Regex),
+    ("vectors", SearchBy::Vectors),
+    ("hybrid", SearchBy::Hybrid),
+    ("model", SearchBy::Model),
 ];
 
 /// Answers `search_tools`.

@@ -88,7 +88,7 @@ pub(crate) fn finders() -> [Tool; 2] {
                     },
                     "limit": { "type": "integer", "minimum": 1, "maximum": MAX_HITS },
                     "server": { "type": "string", "description": "only tools of this server" },
-                    "by": { "enum": ["auto", "words", "regex"] }
+                    "by": { "enum": ["auto", "words", "regex", "vectors", "hybrid", "model"] }
                 }),
                 &["query"],
             ),
