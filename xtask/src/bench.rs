@@ -34,7 +34,9 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     say::step("benchmarks");
     let mut bench = project.cargo();
     bench.args(["bench", "--locked", "--workspace"]);
-    for name in ["gate", "calls", "policy", "flow", "start", "check"] {
+    for name in [
+        "gate", "calls", "policy", "flow", "start", "check", "search",
+    ] {
         bench.args(["--bench", name]);
     }
     bench.arg("--");

@@ -6,6 +6,7 @@
 mod bench;
 mod checksum;
 mod conformance;
+mod corpus;
 mod demo;
 mod embeddings;
 mod keyring;
@@ -59,6 +60,10 @@ enum Command {
     Conformance(conformance::Options),
     /// Set up and run the benchmarks in release mode.
     Bench(bench::Options),
+    /// List the tools of pinned MCP servers of other people, to measure the search on.
+    Corpus(corpus::Options),
+    /// Measure how well labelled queries find their tools among those.
+    SearchQuality(corpus::Options),
     /// The V8 archive from source (hours; only where no archive can be had).
     V8(v8::source::Options),
 }
@@ -71,6 +76,8 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Demo(options) => demo::run(&project, &options),
         Command::Conformance(options) => conformance::run(&project, &options),
         Command::Bench(options) => bench::run(&project, &options),
+        Command::Corpus(options) => corpus::run(&project, &options),
+        Command::SearchQuality(options) => corpus::quality(&project, &options),
         Command::V8(options) => v8::source::run(&project, &options),
     }
 }

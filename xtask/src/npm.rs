@@ -57,6 +57,7 @@ mod tests {
             "crates/check/typescript",
             "fixtures/conformance",
             "fixtures/real-servers",
+            "fixtures/tool-corpus",
         ];
         for folder in folders {
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

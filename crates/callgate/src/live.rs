@@ -9,11 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use callgate_broker::{Broker, Phase, Ready, ServerState, Status, Target};
+use callgate_catalog::search::SearchIndex;
 use callgate_catalog::{Catalog, ToolDefinition};
 use tokio::task::JoinHandle;
 
 use crate::ToolSettings;
 use crate::calls;
+use crate::search::Indexes;
 
 /// How long something waits for lists that are being asked for anew, at most;
 /// after that, what is known serves.
@@ -36,6 +38,7 @@ impl Live {
     ) -> Self {
         let shared = Arc::new(Shared {
             reading,
+            indexes: Arc::new(Indexes::new(Arc::clone(&settings))),
             settings,
             known: RwLock::default(),
             updating: Mutex::default(),
@@ -70,6 +73,16 @@ impl Live {
     /// The servers, in the order of the configuration.
     pub(crate) fn servers(&self) -> Vec<ServerState> {
         self.broker.servers().collect()
+    }
+
+    /// The index of this catalog, which is one that was current. `servers` are
+    /// those that it is of.
+    pub(crate) async fn index(
+        &self,
+        catalog: Arc<Catalog>,
+        servers: Vec<ServerState>,
+    ) -> Arc<SearchIndex> {
+        self.shared.indexes.of(catalog, servers).await
     }
 
     /// What is wrong with servers, tools and schemas without stopping anything.
@@ -156,6 +169,7 @@ struct Known {
 
 struct Shared {
     reading: Reading,
+    indexes: Arc<Indexes>,
     settings: Arc<ToolSettings>,
     known: RwLock<Arc<Known>>,
     updating: Mutex<()>,
@@ -207,7 +221,11 @@ impl Shared {
         };
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
         // Nobody waits for them yet, and the first who does need not make them.
-        let _declaring = tokio::task::spawn_blocking(move || catalog.declare());
+        let indexes = Arc::clone(&self.indexes);
+        let _making = tokio::task::spawn_blocking(move || {
+            catalog.declare();
+            indexes.renew(&catalog, &states);
+        });
     }
 }
 

@@ -7,7 +7,7 @@ mod pick;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_broker::{Broker, Caller, ServerState, Status};
+use callgate_broker::{Broker, Caller, Phase, ServerState};
 use callgate_catalog::Catalog;
 use callgate_catalog::search::{PatternFault, Ranked, SearchIndex};
 use serde::Serialize;
@@ -16,8 +16,10 @@ use tokio::task::JoinHandle;
 use crate::Gate;
 use crate::live::Live;
 use crate::models::Models;
+use crate::servers::closest;
 use crate::vectors::Vectors;
-use index::Indexes;
+
+pub(crate) use index::Indexes;
 
 /// The most hits, whatever a request says.
 const MAX_LIMIT: usize = 200;
@@ -25,9 +27,7 @@ const MAX_LIMIT: usize = 200;
 const MAX_WORDS_BYTES: usize = 2_000;
 /// How long a regular expression is looked for.
 const PATTERN_TIME: Duration = Duration::from_millis(500);
-/// How alike the name of a server must be to be suggested.
-const MIN_LIKENESS: f64 = 0.6;
-/// Bytes of a server's name that an error repeats.
+/// Characters of a server's name that an error repeats.
 const MAX_QUOTED: usize = 80;
 
 /// What to look for. Begins with the defaults.
@@ -152,7 +152,6 @@ impl Gate {
 /// tools, too.
 pub(crate) struct Searcher {
     live: Arc<Live>,
-    indexes: Arc<Indexes>,
     vectors: Arc<Vectors>,
     models: Arc<Models>,
     /// What is done where a request leaves it open.
@@ -172,7 +171,6 @@ impl Searcher {
         let follower = vectors.can_be_made().then(|| vectors.follow(&live, broker));
         Self {
             live,
-            indexes: Arc::default(),
             vectors,
             models,
             by,
@@ -187,7 +185,7 @@ impl Searcher {
         known_server(request, &servers)?;
         let limit = request.limit.min(MAX_LIMIT);
         let mut found = Found {
-            notes: missing(request, &servers, &catalog),
+            notes: notes(request, &servers, &catalog),
             ..Found::default()
         };
         let in_scope = catalog.tools().iter();
@@ -202,7 +200,7 @@ impl Searcher {
             found.hits = hits.collect();
             return Ok(found);
         }
-        let index = self.indexes.of(Arc::clone(&catalog)).await;
+        let index = self.live.index(Arc::clone(&catalog), servers).await;
         let way = self.way(request.by);
         if way == SearchBy::Regex {
             by_pattern(index, request, limit, &mut found).await?;
@@ -305,37 +303,33 @@ fn known_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), 
     if names.contains(&asked.as_str()) {
         return Ok(());
     }
-    let name: String = asked.chars().take(MAX_QUOTED).collect();
-    let alike = |known: &str| {
-        strsim::normalized_damerau_levenshtein(&name.to_lowercase(), &known.to_lowercase())
-    };
-    let near = names.into_iter().map(|known| (alike(known), known));
-    let near = near.filter(|(likeness, _)| *likeness >= MIN_LIKENESS);
-    // Of equals, the first by name.
-    let near = near.max_by(|(a, first), (b, second)| a.total_cmp(b).then(second.cmp(first)));
     Err(SearchError::UnknownServer {
-        near: near.map(|(_, known)| known.to_owned()),
-        name,
+        near: closest(asked, names.into_iter()),
+        name: asked.chars().take(MAX_QUOTED).collect(),
     })
 }
 
-/// Of the servers that were to be looked through, those whose tools cannot be
-/// among those found, each in a sentence.
-fn missing(request: &SearchRequest, servers: &[ServerState], catalog: &Catalog) -> Vec<String> {
+/// What is to be known of the servers that were to be looked through: whose tools
+/// are not among those found, or are as they were.
+fn notes(request: &SearchRequest, servers: &[ServerState], catalog: &Catalog) -> Vec<String> {
     let is_listed = |name: &str| {
         let mut tools = catalog.tools().iter();
         tools.any(|tool| tool.definition.server == name)
     };
-    let missing = servers.iter().filter_map(|server| match &server.status {
-        Status::Failed(error) if request.is_of(&server.name) && !is_listed(&server.name) => {
-            let name = &server.name;
-            Some(format!(
-                "the tools of server {name:?} are not among these: {error}"
-            ))
-        }
+    let in_scope = servers.iter().filter(|server| request.is_of(&server.name));
+    let notes = in_scope.filter_map(|ServerState { name, phase, .. }| match phase {
+        Phase::Down(reason) if is_listed(name) => Some(format!(
+            "server {name:?} cannot be had, so its tools are as they were: {reason}"
+        )),
+        Phase::Down(reason) => Some(format!(
+            "server {name:?} cannot be had, so its tools are not among these: {reason}"
+        )),
+        Phase::Disabled if request.server.is_some() => Some(format!(
+            "server {name:?} is not in use; enable it to find its tools"
+        )),
         _ => None,
     });
-    missing.collect()
+    notes.collect()
 }
 
 fn did_you_mean(near: Option<&str>) -> String {

@@ -184,7 +184,7 @@ impl Server {
         };
         let is_disabled = state.phase == Phase::Disabled;
         Self {
-            description: state.description.or_else(|| own_words(ready?)),
+            description: description(&state),
             tools: match ready {
                 // It is in no catalog, and may be of interest all the same.
                 Some(ready) if is_disabled => ready.tools.len(),
@@ -203,6 +203,16 @@ impl Server {
             name: state.name,
         }
     }
+}
+
+/// What a server is for, in one line: from the configuration, else from itself.
+pub(crate) fn description(state: &callgate_broker::ServerState) -> Option<String> {
+    let ready = match &state.status {
+        Status::Ready(ready) => Some(ready),
+        _ => None,
+    };
+    let own = || own_words(ready?);
+    state.description.clone().or_else(own)
 }
 
 /// The longest description that is taken from a server, in characters.

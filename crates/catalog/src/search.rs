@@ -284,8 +284,13 @@ impl Scores {
                 let score = std::mem::take(of_group);
                 self.add(index, score);
             }
-            if is_word && let Some(covered) = self.covered.get_mut(index) {
-                *covered += 1;
+            if let Some(covered) = self.covered.get_mut(index) {
+                // Who has two words as one has both.
+                *covered = if is_word {
+                    *covered + 1
+                } else {
+                    (*covered).max(2)
+                };
             }
         }
     }

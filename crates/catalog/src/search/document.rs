@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::Entry;
-use super::text::{Term, words};
+use super::text::{Term, each_word, words};
 use crate::ToolDefinition;
 
 /// How a place of a definition is weighed.
@@ -28,12 +28,12 @@ struct Field {
 const NAME: Field = field(3.0, 3.0, 0.5, 32);
 const JOINED: Field = field(1.0, 2.0, 0.0, 32);
 const TITLE: Field = field(1.5, 4.0, 0.5, 32);
-const KEYWORDS: Field = field(2.5, 4.0, 0.3, 64);
-const SUMMARY: Field = field(1.2, 10.0, 0.6, 48);
-const DESCRIPTION: Field = field(0.6, 40.0, 0.75, 400);
-const PARAMETERS: Field = field(0.5, 8.0, 0.75, 256);
-const ABOUT_PARAMETERS: Field = field(0.15, 50.0, 0.75, 400);
-const SERVER: Field = field(1.5, 1.0, 0.0, 8);
+const KEYWORDS: Field = field(2.0, 4.0, 0.3, 64);
+const SUMMARY: Field = field(1.5, 10.0, 0.5, 48);
+const DESCRIPTION: Field = field(0.45, 40.0, 0.75, 400);
+const PARAMETERS: Field = field(0.4, 8.0, 0.75, 256);
+const ABOUT_PARAMETERS: Field = field(0.2, 50.0, 0.75, 400);
+const SERVER: Field = field(1.0, 1.0, 0.0, 8);
 const ABOUT_SERVER: Field = field(0.3, 15.0, 0.75, 48);
 
 const fn field(weight: f32, usual: f32, by_length: f32, max: usize) -> Field {
@@ -48,7 +48,7 @@ const fn field(weight: f32, usual: f32, by_length: f32, max: usize) -> Field {
 /// How soon a word that comes again adds little.
 const SATURATION: f32 = 1.2;
 /// How often a word counts in one place.
-const MAX_TIMES: u16 = 3;
+const MAX_TIMES: u16 = 2;
 /// Bytes of a description that are read.
 pub(super) const MAX_DESCRIPTION: usize = 4096;
 /// Bytes of what says what a parameter is that are read.
@@ -77,28 +77,29 @@ impl Document {
         let definition = entry.definition;
         let mut terms = Terms::default();
         let name = words(&definition.name, NAME.max);
-        terms.add(&NAME, &name);
-        terms.add(&JOINED, &joined(&name));
+        terms.add_words(&NAME, &name);
+        terms.add_words(&JOINED, &joined(&name));
         let title = definition.title.as_deref();
         let title = title.or(definition.annotations.title.as_deref());
         let title = words(title.unwrap_or_default(), TITLE.max);
-        terms.add(&TITLE, &title);
+        terms.add_words(&TITLE, &title);
         let keywords = words(&entry.keywords.join(" "), KEYWORDS.max);
-        terms.add(&KEYWORDS, &keywords);
+        terms.add_words(&KEYWORDS, &keywords);
         let description = beginning(
             definition.description.as_deref().unwrap_or_default(),
             MAX_DESCRIPTION,
         );
         let (summary, rest) = description.split_at(first_sentence(description));
-        terms.add(&SUMMARY, &words(summary, SUMMARY.max));
-        terms.add(&DESCRIPTION, &words(rest, DESCRIPTION.max));
+        terms.add_text(&SUMMARY, summary);
+        terms.add_text(&DESCRIPTION, rest);
         let parameters = Parameters::of(&definition.input_schema);
-        terms.add(&PARAMETERS, &parameters.names);
-        terms.add(&ABOUT_PARAMETERS, &parameters.about);
+        terms.of_field.extend(parameters.names);
+        terms.add(&PARAMETERS);
+        terms.of_field.extend(parameters.about);
+        terms.add(&ABOUT_PARAMETERS);
         let server = words(&definition.server, SERVER.max);
-        terms.add(&SERVER, &server);
-        let about = words(entry.about.unwrap_or_default(), ABOUT_SERVER.max);
-        terms.add(&ABOUT_SERVER, &about);
+        terms.add_words(&SERVER, &server);
+        terms.add_text(&ABOUT_SERVER, entry.about.unwrap_or_default());
         let mut spelled: Vec<Box<str>> = [name, title, keywords, server]
             .into_iter()
             .flatten()
@@ -176,10 +177,20 @@ struct Terms {
 }
 
 impl Terms {
-    fn add(&mut self, field: &Field, words: &[String]) {
-        self.of_field.clear();
-        self.of_field
-            .extend(words.iter().take(field.max).map(|word| Term::of(word)));
+    fn add_words(&mut self, field: &Field, words: &[String]) {
+        let terms = words.iter().take(field.max).map(|word| Term::of(word));
+        self.of_field.extend(terms);
+        self.add(field);
+    }
+
+    fn add_text(&mut self, field: &Field, text: &str) {
+        let terms = &mut self.of_field;
+        each_word(text, field.max, |word| terms.push(Term::of(word)));
+        self.add(field);
+    }
+
+    /// Adds the terms of a place, and is ready for those of the next.
+    fn add(&mut self, field: &Field) {
         let length = self.of_field.len() as f32 / field.usual;
         let by_length = 1.0 - field.by_length + field.by_length * length;
         self.of_field.sort_unstable();
@@ -190,6 +201,7 @@ impl Terms {
                     .push((*term, field.weight * f32::from(times) / by_length));
             }
         }
+        self.of_field.clear();
     }
 
     fn summed(mut self) -> Box<[(Term, f32)]> {
@@ -208,8 +220,8 @@ impl Terms {
 #[derive(Default)]
 struct Parameters {
     /// Names, and the values of those that have a list of values.
-    names: Vec<String>,
-    about: Vec<String>,
+    names: Vec<Term>,
+    about: Vec<Term>,
     read: usize,
 }
 
@@ -239,7 +251,7 @@ impl Parameters {
             if let Some(about) = schema.get("description").and_then(Value::as_str) {
                 let room = ABOUT_PARAMETERS.max - self.about.len();
                 let about = beginning(about, MAX_ABOUT_PARAMETER);
-                self.about.extend(words(about, room));
+                each_word(about, room, |word| self.about.push(Term::of(word)));
             }
             let inner = properties(schema).or_else(|| properties(schema.get("items")?));
             if let Some(inner) = inner {
@@ -250,7 +262,7 @@ impl Parameters {
 
     fn add_name(&mut self, name: &str) {
         let room = PARAMETERS.max - self.names.len();
-        self.names.extend(words(name, room));
+        each_word(name, room, |word| self.names.push(Term::of(word)));
     }
 
     fn is_full(&self) -> bool {

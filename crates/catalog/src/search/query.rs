@@ -105,18 +105,21 @@ const FILLERS: &[&str] = &[
 const SYNONYMS: &[&str] = &[
     "get list read fetch show retrieve view",
     "create add new make insert",
-    "delete remove drop",
-    "update edit change modify set",
-    "search find query",
-    "send post",
-    "run execute trigger",
-    "stop cancel abort",
-    "repo repository",
-    "pr pull",
+    "create write open",
+    "delete remove drop erase",
+    "search find query look",
+    "save write store",
+    "stop cancel abort end",
+    "copy duplicate fork clone",
+    "comment note remark",
+    "ticket issue bug",
+    "mr merge",
     "directory folder",
-    "database db",
-    "documentation docs document",
-    "picture image photo",
+    "picture image photo screenshot",
+    "popup dialog alert",
+    "internet web online",
+    "article page",
+    "sprint iteration",
 ];
 
 #[cfg(test)]
@@ -143,16 +146,18 @@ mod tests {
 
     #[test]
     fn a_query_is_read_into_groups() {
-        let known = Known(&["issue", "pullrequest", "label"]);
+        let known = Known(&["label", "pullrequest", "issue"]);
         let check = |query: &str, expected: &[usize]| {
             let groups = groups(query, &known);
             let sizes: Vec<usize> = groups.iter().map(|group| group.terms.len()).collect();
             assert_eq!(sizes, expected, "{query}");
         };
-        check("the issue", &[1]);
-        check("issue issues ISSUE", &[1]);
-        check("isue", &[2]);
-        check("request pull request", &[1, 2, 1]);
+        check("the label", &[1]);
+        check("label labels LABEL", &[1]);
+        check("lable", &[2]);
+        // With the words that mean the same.
+        check("issue", &[3]);
+        check("request pull request", &[1, 1, 1]);
         check("what is it", &[1, 1, 1]);
         check("", &[]);
         check("!?", &[]);

@@ -28,24 +28,38 @@ impl Term {
 /// (`base64`, `base`). Scripts without spaces come in pairs of characters.
 pub(super) fn words(text: &str, max: usize) -> Vec<String> {
     let mut words = Vec::new();
-    for run in text.split(|c: char| !c.is_alphanumeric()) {
-        if words.len() >= max {
-            break;
-        }
-        if run.is_empty() {
-            continue;
-        }
-        if run.is_ascii() {
-            ascii_words(run, &mut words);
-        } else {
-            other_words(run, max, &mut words);
-        }
-    }
-    words.truncate(max);
+    each_word(text, max, |word| words.push(word.to_owned()));
     words
 }
 
-fn ascii_words(run: &str, words: &mut Vec<String>) {
+/// Goes through the [`words`] of a text without making anything of them.
+pub(super) fn each_word(text: &str, max: usize, mut found: impl FnMut(&str)) {
+    let mut left = max;
+    let mut take = |word: &str| {
+        if left > 0 {
+            left -= 1;
+            found(word);
+        }
+        left > 0
+    };
+    let mut lower = String::new();
+    for run in text.split(|c: char| !c.is_alphanumeric()) {
+        if run.is_empty() {
+            continue;
+        }
+        let goes_on = if run.is_ascii() {
+            ascii_words(run, &mut lower, &mut take)
+        } else {
+            other_words(run, &mut lower, &mut take)
+        };
+        if !goes_on {
+            return;
+        }
+    }
+}
+
+/// Whether `take` takes more.
+fn ascii_words(run: &str, lower: &mut String, take: &mut impl FnMut(&str) -> bool) -> bool {
     let bytes = run.as_bytes();
     let mut start = 0;
     for at in 1..=bytes.len() {
@@ -53,16 +67,21 @@ fn ascii_words(run: &str, words: &mut Vec<String>) {
             continue;
         }
         let end = at.min(start + MAX_WORD);
-        let word = run.get(start..end).unwrap_or_default().to_ascii_lowercase();
+        lower.clear();
+        lower.push_str(run.get(start..end).unwrap_or_default());
+        lower.make_ascii_lowercase();
         start = at;
-        let letters = word.split(|c: char| c.is_ascii_digit());
-        let letters: Vec<String> = letters
-            .filter(|part| part.len() >= 3 && part.len() < word.len())
-            .map(str::to_owned)
-            .collect();
-        words.push(word);
-        words.extend(letters);
+        if !take(lower) {
+            return false;
+        }
+        let letters = lower.split(|c: char| c.is_ascii_digit());
+        for part in letters.filter(|part| part.len() >= 3 && part.len() < lower.len()) {
+            if !take(part) {
+                return false;
+            }
+        }
     }
+    true
 }
 
 /// Whether case says that a word begins at `at`, which is neither end.
@@ -76,33 +95,30 @@ fn is_boundary(bytes: &[u8], at: usize) -> bool {
     !is(at - 1, upper) || is(at + 1, u8::is_ascii_lowercase)
 }
 
-fn other_words(run: &str, max: usize, words: &mut Vec<String>) {
-    let mut word = String::new();
+/// Whether `take` takes more.
+fn other_words(run: &str, word: &mut String, take: &mut impl FnMut(&str) -> bool) -> bool {
+    word.clear();
     let mut before: Option<char> = None;
     for c in run.chars() {
-        if words.len() >= max {
-            return;
-        }
-        if is_unspaced(c) {
-            end_word(&mut word, words);
-            if let Some(before) = before {
-                words.push(String::from_iter([before, c]));
-            }
-            before = Some(c);
-        } else {
+        if !is_unspaced(c) {
             before = None;
             if word.len() < MAX_WORD {
                 word.extend(c.to_lowercase());
             }
+            continue;
         }
+        if !word.is_empty() && !take(word) {
+            return false;
+        }
+        word.clear();
+        if let Some(before) = before
+            && !take(&String::from_iter([before, c]))
+        {
+            return false;
+        }
+        before = Some(c);
     }
-    end_word(&mut word, words);
-}
-
-fn end_word(word: &mut String, words: &mut Vec<String>) {
-    if !word.is_empty() {
-        words.push(std::mem::take(word));
-    }
+    word.is_empty() || take(word)
 }
 
 /// Whether a character is of a script that puts no spaces between words: kana

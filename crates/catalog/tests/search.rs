@@ -1,0 +1,273 @@
+//! Finding tools: what is found by which query, and what a hostile definition or
+//! query comes to.
+
+#![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
+
+use std::sync::Arc;
+
+use callgate_catalog::search::{Entry, SearchIndex};
+use callgate_catalog::{Catalog, ToolDefinition};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// The functions that a query finds, the best first.
+fn found(index: &SearchIndex, query: &str) -> Vec<String> {
+    let found = index.by_words(query, |_| true, 10);
+    assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score));
+    let functions = found.iter().map(|ranked| ranked.function.to_owned());
+    functions.collect()
+}
+
+fn catalog(tools: &[(&str, Value)]) -> Catalog {
+    let definitions = tools.iter().map(|(server, raw)| {
+        let mut raw = raw.clone();
+        if raw.get("inputSchema").is_none() {
+            raw["inputSchema"] = json!({ "type": "object" });
+        }
+        ToolDefinition::parse(server, &raw).unwrap()
+    });
+    Catalog::build(definitions.collect())
+}
+
+fn index(catalog: &Catalog) -> SearchIndex {
+    SearchIndex::build(entries(catalog))
+}
+
+fn entries(catalog: &Catalog) -> impl Iterator<Item = Entry<'_>> {
+    catalog.tools().iter().map(|tool| Entry {
+        function: &tool.function,
+        definition: &tool.definition,
+        keywords: Vec::new(),
+        about: None,
+    })
+}
+
+fn forge() -> Catalog {
+    catalog(&[
+        (
+            "hub",
+            json!({ "name": "create_issue", "description": "Open a ticket. Labels are optional.",
+            "inputSchema": { "type": "object", "properties": {
+                "title": { "type": "string" },
+                "severity": { "type": "string", "enum": ["blocker", "minor"] } } } }),
+        ),
+        (
+            "hub",
+            json!({ "name": "listIssues", "title": "Tickets, newest first" }),
+        ),
+        (
+            "hub",
+            json!({ "name": "merge_pull_request", "description": "Merge a pull request." }),
+        ),
+        (
+            "fs",
+            json!({ "name": "read_file", "description": "The text of a file." }),
+        ),
+        (
+            "fs",
+            json!({ "name": "file_system_info", "description": "Free space." }),
+        ),
+        (
+            "chat",
+            json!({ "name": "post", "description": "Send a message to people." }),
+        ),
+    ])
+}
+
+#[test]
+fn tools_are_found_by_what_is_said_of_them() {
+    let catalog = forge();
+    let index = index(&catalog);
+    let check = |query: &str, first: &str| {
+        let found = found(&index, query);
+        assert_eq!(
+            found.first().map(String::as_str),
+            Some(first),
+            "{query}: {found:?}"
+        );
+    };
+    check("list issues", "hub_listIssues");
+    check("creating an issue", "hub_create_issue");
+    check("newest tickets", "hub_listIssues");
+    check("severity blocker", "hub_create_issue");
+    check("chat message", "chat_post");
+    check("merge a PULL-request", "hub_merge_pull_request");
+    check("filesystem", "fs_file_system_info");
+    // Names that are not quite right.
+    check("hub_create_isue", "hub_create_issue");
+    check("HUB.ListIssues", "hub_listIssues");
+    check("raed file", "fs_read_file");
+    check("mergepullrequest", "hub_merge_pull_request");
+    assert_eq!(
+        found(&index, "quantum chromodynamics"),
+        Vec::<String>::new()
+    );
+    assert_eq!(found(&index, ""), Vec::<String>::new());
+}
+
+#[test]
+fn only_the_servers_asked_for_are_searched() {
+    let catalog = forge();
+    let index = index(&catalog);
+    let of = |server: &str| {
+        let found = index.by_words("file message issue", |one| one == server, 10);
+        let functions = found.iter().map(|ranked| ranked.function.to_owned());
+        functions.collect::<Vec<_>>()
+    };
+    assert_eq!(of("chat"), ["chat_post"]);
+    assert_eq!(of("nobody"), Vec::<String>::new());
+    assert_eq!(index.count(|server| server == "hub"), 3);
+    assert_eq!(index.by_words("issue", |_| true, 1).len(), 1);
+    assert!(index.by_words("issue", |_| true, 0).is_empty());
+}
+
+#[test]
+fn keywords_and_what_a_server_is_for_count() {
+    let catalog = forge();
+    let index = SearchIndex::build(entries(&catalog).map(|entry| Entry {
+        keywords: if entry.function == "chat_post" {
+            vec!["announcement"]
+        } else {
+            Vec::new()
+        },
+        about: (entry.definition.server == "fs").then_some("The archive of invoices"),
+        ..entry
+    }));
+    assert_eq!(found(&index, "announcements"), ["chat_post"]);
+    assert_eq!(found(&index, "invoice").len(), 2);
+}
+
+#[test]
+fn equals_come_by_name() {
+    let tools: Vec<(&str, Value)> = ["z", "b", "a", "y"]
+        .map(|server| (server, json!({ "name": "ping", "description": "Answers." })))
+        .into();
+    let catalog = catalog(&tools);
+    assert_eq!(
+        found(&index(&catalog), "ping"),
+        ["a_ping", "b_ping", "y_ping", "z_ping"]
+    );
+}
+
+#[test]
+fn what_has_not_changed_is_not_read_again_and_found_all_the_same() {
+    let before = forge();
+    let old = index(&before);
+    let mut definitions: Vec<Arc<ToolDefinition>> = before
+        .tools()
+        .iter()
+        .map(|tool| Arc::clone(&tool.definition))
+        .collect();
+    definitions.remove(0);
+    let raw =
+        json!({ "name": "wipe", "description": "Erase.", "inputSchema": { "type": "object" } });
+    definitions.push(Arc::new(ToolDefinition::parse("fs", &raw).unwrap()));
+    let after = Catalog::build_after(before.names(), definitions);
+    let (anew, kept) = (
+        index(&after),
+        SearchIndex::build_after(&old, entries(&after)),
+    );
+    for query in ["issue", "wipe", "file", "severity", "hub listissues"] {
+        let all = |index: &SearchIndex| format!("{:?}", index.by_words(query, |_| true, 10));
+        assert_eq!(all(&anew), all(&kept), "{query}");
+    }
+    assert_eq!(found(&kept, "severity"), Vec::<String>::new());
+}
+
+#[test]
+fn an_expression_is_looked_for_in_names_then_titles_then_descriptions() {
+    let catalog = forge();
+    let index = index(&catalog);
+    let check = |pattern: &str, expected: &[&str]| {
+        let matched = index.by_pattern(pattern, |_| true, 10, || true).unwrap();
+        assert!(matched.is_complete);
+        let functions: Vec<&str> = matched
+            .ranked
+            .iter()
+            .map(|ranked| ranked.function)
+            .collect();
+        assert_eq!(functions, expected, "{pattern}");
+    };
+    check("ticket", &["hub_listIssues", "hub_create_issue"]);
+    check("^hub_.*issues?$", &["hub_create_issue", "hub_listIssues"]);
+    check("FILE", &["fs_file_system_info", "fs_read_file"]);
+    check("nothing at all", &[]);
+    let fault = |pattern: &str| {
+        let fault = index
+            .by_pattern(pattern, |_| true, 10, || true)
+            .unwrap_err();
+        fault.to_string()
+    };
+    assert_eq!(fault("(a"), "unclosed group");
+    assert_eq!(
+        fault(r"(?:\w{900}){900}"),
+        "it is too large once compiled; use smaller counts"
+    );
+    assert_eq!(
+        fault(&"a".repeat(5_000)),
+        "it has 5000 bytes; the limit is 1000"
+    );
+    let ended = index.by_pattern("x", |_| true, 10, || false).unwrap();
+    assert!(!ended.is_complete && ended.ranked.is_empty());
+}
+
+#[test]
+fn repeating_a_word_does_not_make_a_tool_the_best_for_it() {
+    let stuffed = "invoice ".repeat(100_000);
+    let properties =
+        (0..10_000).map(|n| (format!("invoice_{n}"), json!({ "description": "invoice" })));
+    let properties: serde_json::Map<String, Value> = properties.collect();
+    let catalog = catalog(&[
+        (
+            "bad",
+            json!({ "name": "anything", "description": stuffed,
+            "inputSchema": { "type": "object", "properties": properties } }),
+        ),
+        (
+            "bad",
+            json!({ "name": "other", "title": "invoice invoice invoice" }),
+        ),
+        (
+            "good",
+            json!({ "name": "create_invoice", "description": "Writes an invoice." }),
+        ),
+    ]);
+    let index = index(&catalog);
+    assert_eq!(found(&index, "invoice")[0], "good_create_invoice");
+    assert!(index.bytes() < 1_000_000, "{}", index.bytes());
+}
+
+#[test]
+fn others_do_not_change_what_counts_in_a_tool() {
+    let mut tools = vec![(
+        "good",
+        json!({ "name": "pay_bill", "description": "Pays a bill." }),
+    )];
+    let alone = catalog(&tools);
+    let score = |catalog: &Catalog| index(catalog).by_words("pay", |_| true, 1)[0].score;
+    let before = score(&alone);
+    let long = "lorem ".repeat(10_000);
+    tools.push(("bad", json!({ "name": "x", "description": long })));
+    // Only how rare a word is depends on others: it is rarer among more.
+    assert!(score(&catalog(&tools)) >= before);
+}
+
+proptest! {
+    #[test]
+    fn no_query_and_no_definition_panics(
+        query in "\\PC{0,60}",
+        name in "[a-zA-Z0-9_é-]{1,40}",
+        description in "\\PC{0,200}",
+    ) {
+        let catalog = catalog(&[
+            ("s", json!({ "name": name, "description": description })),
+            ("größe", json!({ "name": "列出仓库" })),
+        ]);
+        let index = index(&catalog);
+        let found = index.by_words(&query, |_| true, 10);
+        prop_assert!(found.iter().all(|ranked| ranked.score.is_finite() && ranked.score > 0.0));
+        let whole = index.by_words(&name, |_| true, 10);
+        prop_assert!(name.bytes().all(|byte| !byte.is_ascii_alphanumeric()) || !whole.is_empty());
+        let _matched = index.by_pattern(&query, |_| true, 10, || true);
+    }
+}
