@@ -313,6 +313,8 @@ fn the_declarations_of_one_tool() {
             declare namespace mcp {
               /** Calls a tool by the name of its function. */
               function callTool<T = unknown>(name: string, input?: object, options?: CallOptions): Promise<T>;
+              /** Hands an image, audio or resource to the caller: an `unknown` result, or MCP content blocks. */
+              function emit(content: unknown): void;
               /** The text of an `unknown` result; throws if it has none. */
               function text(result: unknown): string;
               /** An `unknown` result as a value: its text parsed, or what is a value already. `T` is taken on trust. */

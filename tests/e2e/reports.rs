@@ -346,6 +346,7 @@ fn the_json_form() {
             "text": "{\"a\":1}",
             "bytes": 7
           },
+          "emitted": [],
           "run": null,
           "calls": [
             {
