@@ -9,12 +9,13 @@ use super::Ranked;
 const EVENNESS: f64 = 60.0;
 
 /// One ranking of several, by reciprocal rank fusion: scores of different kinds
-/// are not compared, only places are. At most `limit` tools.
-pub fn fuse<'a>(rankings: &[Vec<Ranked<'a>>], limit: usize) -> Vec<Ranked<'a>> {
+/// are not compared, only places are. Each ranking has a weight. At most `limit`
+/// tools.
+pub fn fuse<'a>(rankings: &[(f64, Vec<Ranked<'a>>)], limit: usize) -> Vec<Ranked<'a>> {
     let mut fused: HashMap<&str, Ranked<'a>> = HashMap::new();
-    for ranking in rankings {
+    for (weight, ranking) in rankings {
         for (place, ranked) in ranking.iter().enumerate() {
-            let score = 1.0 / (EVENNESS + place as f64 + 1.0);
+            let score = weight / (EVENNESS + place as f64 + 1.0);
             let known = fused.entry(ranked.function);
             let known = known.or_insert(Ranked {
                 score: 0.0,
@@ -46,7 +47,7 @@ mod tests {
         let check = |rankings: &[&[&'static str]], expected: &[&str]| {
             let rankings: Vec<_> = rankings
                 .iter()
-                .map(|functions| ranking(functions))
+                .map(|functions| (1.0, ranking(functions)))
                 .collect();
             let fused = fuse(&rankings, 3);
             let fused: Vec<&str> = fused.iter().map(|ranked| ranked.function).collect();
@@ -56,5 +57,7 @@ mod tests {
         check(&[&["z", "y"], &["y", "z"]], &["y", "z"]);
         check(&[&["a", "b"], &[]], &["a", "b"]);
         check(&[], &[]);
+        let weighed = [(1.0, ranking(&["a"])), (2.0, ranking(&["b"]))];
+        assert_eq!(fuse(&weighed, 3)[0].function, "b");
     }
 }
