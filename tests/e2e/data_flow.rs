@@ -155,7 +155,8 @@ fn who_is_asked_sees_the_piece() {
     let mut command = std::process::Command::new(binary("callgate"));
     command
         .args(["run", "script.ts"])
-        .current_dir(setting.bench.path());
+        .current_dir(setting.bench.path())
+        .env("XDG_CACHE_HOME", setting.bench.cache());
     let mut session = spawn_command(command, Some(60_000)).expect("a terminal");
     session
         .exp_string(&format!(

@@ -11,7 +11,10 @@ fn asked(params: &Value, environment: &[(&str, &str)]) -> (Workbench, PtySession
     let bench = Workbench::new(json!({ "odd": odd("asks") }));
     bench.write("script.ts", &format!("return await odd_elicit({params})"));
     let mut command = std::process::Command::new(binary("callgate"));
-    command.args(["run", "script.ts"]).current_dir(bench.path());
+    command
+        .args(["run", "script.ts"])
+        .current_dir(bench.path())
+        .env("XDG_CACHE_HOME", bench.cache());
     command.envs(environment.iter().copied());
     let session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
     (bench, session)

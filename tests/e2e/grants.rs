@@ -20,7 +20,10 @@ fn ticketing() -> serde_json::Value {
 fn at_terminal(bench: &Workbench, arguments: &[&str]) -> PtySession {
     let mut command = std::process::Command::new(binary("callgate"));
     // The width decides nothing but how live lines are cut.
-    command.args(arguments).current_dir(bench.path());
+    command
+        .args(arguments)
+        .current_dir(bench.path())
+        .env("XDG_CACHE_HOME", bench.cache());
     spawn_command(command, Some(LIMIT_MS)).expect("a terminal")
 }
 

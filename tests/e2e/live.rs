@@ -127,7 +127,10 @@ fn progress_is_shown_at_the_terminal() {
         "await mcp.callTool('everything_trigger_long_running_operation', { duration: 2, steps: 4 })",
     );
     let mut command = std::process::Command::new(binary("callgate"));
-    command.args(["run", "script.ts"]).current_dir(bench.path());
+    command
+        .args(["run", "script.ts"])
+        .current_dir(bench.path())
+        .env("XDG_CACHE_HOME", bench.cache());
     let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
     session.exp_string("50 %").expect("half of the work");
     session.exp_eof().expect("the end");

@@ -12,7 +12,10 @@ use serde_json::{Value, json};
 
 async fn connect(bench: &Workbench) -> RunningService<RoleClient, ()> {
     let mut command = tokio::process::Command::new(binary("callgate"));
-    command.arg("serve").current_dir(bench.path());
+    command
+        .arg("serve")
+        .current_dir(bench.path())
+        .env("XDG_CACHE_HOME", bench.cache());
     let transport = TokioChildProcess::new(command).expect("start callgate serve");
     ().serve(transport).await.expect("an MCP handshake")
 }

@@ -132,7 +132,11 @@ pub const NEWEST: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 /// Starts `callgate serve` with these flags in the folder.
 pub async fn connect(bench: &Workbench, user: User, flags: &[&str]) -> Session {
     let mut command = tokio::process::Command::new(callgate_tests::binary("callgate"));
-    command.arg("serve").args(flags).current_dir(bench.path());
+    command
+        .arg("serve")
+        .args(flags)
+        .current_dir(bench.path())
+        .env("XDG_CACHE_HOME", bench.cache());
     let transport = TokioChildProcess::new(command).expect("start callgate serve");
     let pid = transport.id().expect("it runs");
     let lifecycle = if user.version == NEWEST {

@@ -17,7 +17,10 @@ fn asked(script: &str) -> (Workbench, PtySession) {
     }));
     bench.write("script.ts", script);
     let mut command = std::process::Command::new(binary("callgate"));
-    command.args(["run", "script.ts"]).current_dir(bench.path());
+    command
+        .args(["run", "script.ts"])
+        .current_dir(bench.path())
+        .env("XDG_CACHE_HOME", bench.cache());
     let session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
     (bench, session)
 }
@@ -80,7 +83,10 @@ fn ctrl_c_ends_the_run_with_a_report() {
     let bench = Workbench::new(json!({ "odd": odd("hang-on-call") }));
     bench.write("script.ts", "console.log('started'); await odd_hang({})");
     let mut command = std::process::Command::new(binary("callgate"));
-    command.args(["run", "script.ts"]).current_dir(bench.path());
+    command
+        .args(["run", "script.ts"])
+        .current_dir(bench.path())
+        .env("XDG_CACHE_HOME", bench.cache());
     let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
     session
         .exp_string("odd_hang")
@@ -124,7 +130,10 @@ fn a_call_times_out_while_a_question_is_open() {
          await hang_hang({});",
     );
     let mut command = std::process::Command::new(binary("callgate"));
-    command.args(["run", "script.ts"]).current_dir(bench.path());
+    command
+        .args(["run", "script.ts"])
+        .current_dir(bench.path())
+        .env("XDG_CACHE_HOME", bench.cache());
     let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("allow?"), "{rest}");
@@ -149,7 +158,10 @@ fn what_was_typed_before_the_question_is_no_answer() {
          await ticketing_createIssue({ title: `${count}` });",
     );
     let mut command = std::process::Command::new(binary("callgate"));
-    command.args(["run", "script.ts"]).current_dir(bench.path());
+    command
+        .args(["run", "script.ts"])
+        .current_dir(bench.path())
+        .env("XDG_CACHE_HOME", bench.cache());
     let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
     session.send_line("y").expect("type ahead");
     session.exp_string("[n] no: ").expect("a question");

@@ -111,6 +111,7 @@ pub fn profile_dir() -> PathBuf {
 /// A temporary folder with a `callgate.json`, to run `callgate` in.
 pub struct Workbench {
     folder: TempDir,
+    cache: TempDir,
 }
 
 /// What a command left.
@@ -175,6 +176,7 @@ impl Workbench {
     pub fn empty() -> Self {
         Self {
             folder: TempDir::with_prefix("callgate-").expect("a temporary folder"),
+            cache: TempDir::with_prefix("callgate-cache-").expect("a temporary folder"),
         }
     }
 
@@ -182,6 +184,12 @@ impl Workbench {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The folder that commands have for `XDG_CACHE_HOME`.
+    #[must_use]
+    pub fn cache(&self) -> &Path {
+        self.cache.path()
     }
 
     /// Writes a file into the folder.
@@ -202,6 +210,7 @@ impl Workbench {
         command
             .args(arguments)
             .current_dir(self.path())
+            .env("XDG_CACHE_HOME", self.cache())
             .stdin(Stdio::null());
         command
     }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::ask::{Answer, Asker, Changed, Done, Question, ScriptLine};
-use crate::keep::Keep;
+use crate::keep::{Definitions, Keep};
 use crate::ledger::{Ledger, LedgerLine, Outcome};
 use crate::options::Place;
 use crate::review::{Findings, Reviews};
@@ -28,6 +28,7 @@ pub(crate) struct Judge {
     authority: Authority,
     asker: Arc<dyn Asker>,
     keep: Option<Arc<dyn Keep>>,
+    definitions: Option<Arc<dyn Definitions>>,
     lines: Option<LineText>,
     reviews: Arc<Reviews>,
     /// How many questions have been answered.
@@ -61,6 +62,7 @@ impl Judge {
             authority,
             asker: setup.asker,
             keep: setup.keep,
+            definitions: setup.definitions,
             lines: setup.lines,
             reviews,
             answered: AtomicU64::new(0),
@@ -154,6 +156,9 @@ impl Judge {
         let Some(keep) = &self.keep else {
             return;
         };
+        if let (Some(definitions), Some(definition)) = (&self.definitions, &grant.definition) {
+            definitions.keep(definition);
+        }
         if let Err(reason) = keep.keep(std::slice::from_ref(&grant)).await {
             tracing::error!(
                 "{} is allowed for this session only: {reason}",
@@ -168,6 +173,10 @@ impl Judge {
             Because::DefinitionChanged(leave) => Some(Changed {
                 before: match leave {
                     Leave::Grant(grant, _) => grant.definition.clone(),
+                    Leave::Rule(rule) => rule
+                        .definition
+                        .as_ref()
+                        .and_then(|hash| self.definitions.as_ref()?.find(hash)),
                     _ => None,
                 },
                 now: target.definition.clone(),

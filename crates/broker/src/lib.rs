@@ -75,7 +75,7 @@ pub use error::{CallError, StartError, StartErrorKind, code};
 pub use journal::{
     DEFAULT_JOURNAL_BYTES, Journal, JournalError, JournalLine, JournalOptions, JournalReader,
 };
-pub use keep::Keep;
+pub use keep::{Definitions, Keep};
 pub use ledger::{LedgerLine, Outcome};
 pub use options::{CallOptions, Place};
 pub use review::{ResultReview, Review, Reviewed, Reviewer};

@@ -10,7 +10,7 @@ use crate::ask::Asker;
 use crate::caller::Caller;
 use crate::dry_run::DryRun;
 use crate::journal::Journal;
-use crate::keep::Keep;
+use crate::keep::{Definitions, Keep};
 use crate::review::Reviewer;
 
 /// The text of a script's line by its number, counted from 1.
@@ -33,6 +33,9 @@ pub struct RunSetup {
     /// Where an answer "always" is kept. Default: nowhere, so that it lasts for
     /// the session.
     pub keep: Option<Arc<dyn Keep>>,
+    /// What tools were that were allowed for good at an earlier time. Default:
+    /// nothing is known of that.
+    pub definitions: Option<Arc<dyn Definitions>>,
     /// The script's lines, for whoever is asked. Default: not known.
     pub lines: Option<LineText>,
     /// Where its ledger is written to, line by line. Default: nowhere, so that
@@ -63,6 +66,7 @@ impl RunSetup {
             grants: Vec::new(),
             session: Arc::default(),
             keep: None,
+            definitions: None,
             lines: None,
             journal: None,
             script: None,

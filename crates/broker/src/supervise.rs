@@ -29,6 +29,8 @@ use crate::spec::Connect;
 use crate::start::start;
 use crate::state::{Down, State};
 
+/// The least time after which it is looked again whether a server is unused.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How long other changes are waited for before a list is asked for.
 const TOGETHER: Duration = Duration::from_millis(20);
 /// The least time between two lists.
@@ -195,7 +197,7 @@ async fn unused(shared: &Shared, turn: u64) -> Arc<Connection> {
             Some(_) => match shared.stand.rest(turn, &shared.usage) {
                 Some(connection) => return connection,
                 // Somebody has just come.
-                None => tokio::task::yield_now().await,
+                None => sleep(LOOK_AGAIN).await,
             },
             None => std::future::pending().await,
         }

@@ -4,6 +4,7 @@
 mod authority;
 mod builder;
 mod call;
+mod kept;
 mod review;
 mod tools;
 
@@ -24,6 +25,7 @@ use callgate_script::{Prepared, ScriptError};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::cache::Cache;
 use crate::calls::{self, Calls};
 use crate::check::{Check, CheckMode, CheckStatus, TypeCheck};
 use crate::extract::{ExtractLimits, Extractor};
@@ -32,7 +34,7 @@ use crate::lookup::Lookups;
 use crate::models::Models;
 use crate::report::{self, RunReport};
 use crate::search::Searcher;
-use crate::{Limits, RunRequest, ToolSettings};
+use crate::{Limits, RunRequest, Skill, ToolSettings};
 
 /// Connections to MCP servers and the rules over their tools; runs scripts.
 ///
@@ -61,6 +63,10 @@ pub struct Gate {
     pub(crate) prefixes: Vec<(String, Option<String>)>,
     unmatched_rules: Vec<String>,
     tool_settings: Arc<ToolSettings>,
+    skills: Vec<Skill>,
+    cache: Option<Arc<Cache>>,
+    /// Why nothing is cached, where something should be.
+    uncached: Option<String>,
 }
 
 /// A tool as a list shows it.
@@ -168,7 +174,12 @@ impl Gate {
 
     /// What is wrong with servers, tools and schemas without stopping anything.
     pub fn warnings(&self) -> Vec<String> {
-        self.live.warnings()
+        let mut warnings = self.live.warnings();
+        warnings.extend(self.uncached.clone());
+        if let Some(cache) = &self.cache {
+            warnings.extend(cache.warnings());
+        }
+        warnings
     }
 
     /// The rules that can decide nothing about the tools there are, and why.
@@ -183,6 +194,7 @@ impl Gate {
 
     /// Ends the connections, the servers and the checker that were started.
     pub async fn shutdown(&self) {
+        self.live.keep().await;
         self.broker.shutdown().await;
         self.check.shut_down().await;
     }

@@ -31,6 +31,7 @@
 //! internal and change without notice.
 
 pub mod auth;
+mod cache;
 mod calls;
 mod check;
 pub mod config;
@@ -50,15 +51,16 @@ mod roots;
 mod scope;
 mod search;
 mod servers;
+mod skill;
 mod tool_settings;
 mod vectors;
 mod workers;
 
 pub use callgate_broker::{
-    Answer, Asker, CallError, Changed, Done, DryRun, EraSetting, Http, JournalError, JournalLine,
-    JournalOptions, JournalReader, Keep, LedgerLine, NobodyToAsk, Origin, Outcome, Question,
-    ResultReview, Review, Reviewed, Reviewer, Ruling, ScriptLine, ServerSpec, Source, SourceError,
-    Stdio, Transport, Withheld, ask_with,
+    Answer, Asker, CallError, Changed, Connect, Done, DryRun, EraSetting, Http, JournalError,
+    JournalLine, JournalOptions, JournalReader, Keep, LedgerLine, NobodyToAsk, Origin, Outcome,
+    Question, ResultReview, Review, Reviewed, Reviewer, Ruling, ScriptLine, ServerSpec, Source,
+    SourceError, Stdio, Transport, Withheld, ask_with,
 };
 pub use callgate_broker::{Caller, Elicit, NoCaller, Offers, Progress, Refusal, Root, Sample};
 
@@ -96,5 +98,6 @@ pub use crate::report::{
 pub use crate::request::{Event, RunRequest};
 pub use crate::search::{Found, Hit, SearchBy, SearchError, SearchRequest};
 pub use crate::servers::{Server, ServerError, ServerState};
+pub use crate::skill::{Skill, SkillError};
 pub use crate::tool_settings::{ToolSetting, ToolSettings, UnknownVisibility, Visibility};
 pub use crate::workers::Workers;

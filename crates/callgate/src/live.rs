@@ -14,6 +14,7 @@ use callgate_catalog::{Catalog, ToolDefinition};
 use tokio::task::JoinHandle;
 
 use crate::ToolSettings;
+use crate::cache::Cache;
 use crate::calls;
 use crate::search::Indexes;
 
@@ -35,11 +36,13 @@ impl Live {
         broker: Broker,
         reading: Reading,
         settings: Arc<ToolSettings>,
+        cache: Option<Arc<Cache>>,
     ) -> Self {
         let shared = Arc::new(Shared {
             reading,
             indexes: Arc::new(Indexes::new(Arc::clone(&settings))),
             settings,
+            cache,
             known: RwLock::default(),
             updating: Mutex::default(),
         });
@@ -146,6 +149,14 @@ impl Live {
         self.shared.update(&self.broker).await;
     }
 
+    /// Has what servers list now written down, where that is to be kept.
+    pub(crate) async fn keep(&self) {
+        let states: Vec<ServerState> = self.broker.servers().collect();
+        if let Some(keeping) = self.shared.keep(states) {
+            let _ended = keeping.await;
+        }
+    }
+
     fn known(&self) -> Arc<Known> {
         self.shared.known()
     }
@@ -171,6 +182,7 @@ struct Shared {
     reading: Reading,
     indexes: Arc<Indexes>,
     settings: Arc<ToolSettings>,
+    cache: Option<Arc<Cache>>,
     known: RwLock<Arc<Known>>,
     updating: Mutex<()>,
 }
@@ -190,10 +202,17 @@ impl Shared {
         }
     }
 
+    fn keep(&self, states: Vec<ServerState>) -> Option<JoinHandle<()>> {
+        let cache = self.cache.clone()?;
+        Some(tokio::task::spawn_blocking(move || cache.follow(&states)))
+    }
+
     fn update_from(&self, broker: &Broker) {
         // One at a time, each from what is then there: the last one is right.
         let _updating = self.updating.lock().unwrap_or_else(PoisonError::into_inner);
         let states: Vec<ServerState> = broker.servers().collect();
+        // Nobody waits for the disk.
+        let _keeping = self.keep(states.clone());
         let lists: Vec<Arc<Ready>> = states.iter().filter_map(ready).cloned().collect();
         let before = self.known();
         let same = |(a, b): (&Arc<Ready>, &Arc<Ready>)| Arc::ptr_eq(a, b);

@@ -67,7 +67,7 @@ pub enum ServerError {
     },
 }
 
-fn nearest(near: Option<&str>) -> String {
+pub(crate) fn nearest(near: Option<&str>) -> String {
     near.map(|near| format!("; did you mean {near:?}?"))
         .unwrap_or_default()
 }

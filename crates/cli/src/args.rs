@@ -47,6 +47,11 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
+    /// Work with the skill in this folder: of the servers, only those that its
+    /// SKILL.md names are in use; may be repeated
+    #[arg(long = "skill", global = true, value_name = "DIR")]
+    pub skills: Vec<PathBuf>,
+
     /// Log more to stderr (-v: info, -vv: debug)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,

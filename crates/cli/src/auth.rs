@@ -1,7 +1,6 @@
 //! `callgate auth`: logins at HTTP servers.
 
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use clap::{Args, Subcommand};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
+use crate::session::Sources;
 use crate::{print, session};
 
 const EXIT_CODES: &str = "\
@@ -82,7 +82,7 @@ struct LoginArgs {
 }
 
 /// Runs the command and gives the exit code.
-pub async fn execute(config: Option<&Path>, args: AuthArgs) -> anyhow::Result<u8> {
+pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
     let mut config = session::required_configuration(config)?;
     let user = owner(&config, &args.owner)?;
     for server in &mut config.servers {

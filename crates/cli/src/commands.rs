@@ -1,7 +1,6 @@
 //! One function a command: call the library, print what it says, return the
 //! exit code.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -14,13 +13,16 @@ use futures::FutureExt as _;
 use crate::args::{CallArgs, CheckArgs, Cli, Command, RunArgs, ServeArgs, ToolsArgs, TypesArgs};
 use crate::caller::TerminalCaller;
 use crate::progress::Progress;
-use crate::session::Setting;
+use crate::session::{Setting, Sources};
 use crate::{grants, print, session};
 
 /// Runs the command and gives the exit code. An error is one of usage or
 /// configuration; the ends of a run have codes of their own.
 pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
-    let config = cli.config.as_deref();
+    let config = &session::Sources {
+        config: cli.config,
+        skills: cli.skills,
+    };
     match cli.command {
         Command::Run(args) => run(config, args).await,
         Command::Check(args) => check(config, args).await,
@@ -40,7 +42,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
     }
 }
 
-async fn run(config: Option<&Path>, args: RunArgs) -> anyhow::Result<u8> {
+async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     let config = session::configuration(config)?;
     let (source, name) = session::script(&args.file)?;
     let mut request = RunRequest::new(source).name(name);
@@ -101,7 +103,7 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
     Ok(report.status.exit_code())
 }
 
-async fn check(config: Option<&Path>, args: CheckArgs) -> anyhow::Result<u8> {
+async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     let config = session::configuration(config)?;
     grants::need_terminal(args.grant)?;
     let (source, name) = session::script(&args.file)?;
@@ -169,7 +171,7 @@ fn preview_text(preview: &Preview) -> String {
     text
 }
 
-async fn types(config: Option<&Path>, args: TypesArgs) -> anyhow::Result<u8> {
+async fn types(config: &Sources, args: TypesArgs) -> anyhow::Result<u8> {
     let config = session::required_configuration(config)?;
     let cancel = session::cancel_on_signal()?;
     let Some(gate) =
@@ -202,7 +204,7 @@ async fn types(config: Option<&Path>, args: TypesArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-async fn tools(config: Option<&Path>, args: ToolsArgs) -> anyhow::Result<u8> {
+async fn tools(config: &Sources, args: ToolsArgs) -> anyhow::Result<u8> {
     let config = session::required_configuration(config)?;
     let cancel = session::cancel_on_signal()?;
     let Some(gate) =
@@ -233,7 +235,7 @@ async fn tools(config: Option<&Path>, args: ToolsArgs) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-async fn call(config: Option<&Path>, args: CallArgs) -> anyhow::Result<u8> {
+async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     let config = session::required_configuration(config)?;
     let arguments = match args.arguments.as_str() {
         "-" => std::io::read_to_string(std::io::stdin().lock())?,
@@ -292,7 +294,7 @@ async fn call(config: Option<&Path>, args: CallArgs) -> anyhow::Result<u8> {
     }
 }
 
-async fn serve(config: Option<&Path>, args: ServeArgs) -> anyhow::Result<u8> {
+async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     let config = session::required_configuration(config)?;
     if args.http.http.is_some() {
         return crate::serve_http::serve(config, args).await;

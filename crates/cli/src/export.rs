@@ -1,13 +1,11 @@
 //! `callgate export`: the tools as a provider's interface takes them.
 
-use std::path::Path;
-
 use callgate::ExportFormat;
 use callgate::flow::Pattern;
 use clap::Args;
 
 use crate::progress::Progress;
-use crate::session::Setting;
+use crate::session::{Setting, Sources};
 use crate::{print, session};
 
 /// Flags of `export`.
@@ -32,7 +30,7 @@ pub struct ExportArgs {
 }
 
 /// Prints the array; what it does not say goes to standard error.
-pub async fn execute(config: Option<&Path>, args: ExportArgs) -> anyhow::Result<u8> {
+pub async fn execute(config: &Sources, args: ExportArgs) -> anyhow::Result<u8> {
     let config = session::required_configuration(config)?;
     let cancel = session::cancel_on_signal()?;
     let Some(gate) =

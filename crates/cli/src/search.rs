@@ -1,13 +1,10 @@
 //! `callgate search`: tools by what they do.
-
-use std::path::Path;
-
 use callgate::{Detail, Found, Gate, Hit, SearchBy, SearchRequest};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::progress::Progress;
-use crate::session::Setting;
+use crate::session::{Setting, Sources};
 use crate::{print, session};
 
 /// Flags of `search`.
@@ -49,7 +46,7 @@ pub enum Way {
 }
 
 /// Prints the tools, the best first; 1 if there are none.
-pub async fn execute(config: Option<&Path>, args: SearchArgs) -> anyhow::Result<u8> {
+pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
     let config = session::required_configuration(config)?;
     let cancel = session::cancel_on_signal()?;
     let Some(gate) =

@@ -74,9 +74,9 @@ fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {
         let own = config.for_user(identity.user.as_deref(), roles)?;
         let builder = builder(&own, &args).map(|builder| {
             let builder = builder.workers(workers.clone());
-            match identity.user {
+            match &identity.user {
                 // The configuration's file is not theirs to write into.
-                Some(_) => builder.keep_nothing(),
+                Some(user) => builder.keep_nothing().cache_scope(user),
                 None => builder,
             }
         });

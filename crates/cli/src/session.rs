@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use callgate::config::{Config, LedgerConfig};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions,
-    Limits, NoCaller, NobodyToAsk, Rules, ask_with,
+    Limits, NoCaller, NobodyToAsk, Rules, Skill, ask_with,
 };
 use callgate_server::ServeOptions;
 use serde_json::value::RawValue;
@@ -27,9 +27,18 @@ pub const INTERRUPTED: u8 = 130;
 /// the same bound for its own callers.
 const MAX_SCRIPT_BYTES: u64 = callgate::MAX_SCRIPT_BYTES as u64;
 
-/// The configuration: the named file, else the nearest one, else none.
-pub fn configuration(named: Option<&Path>) -> anyhow::Result<Option<Config>> {
-    let config = match named {
+/// Where settings come from besides the flags of a command.
+pub struct Sources {
+    /// The named configuration.
+    pub config: Option<PathBuf>,
+    /// The folders of skills.
+    pub skills: Vec<PathBuf>,
+}
+
+/// The configuration: the named file, else the nearest one, else none; with the
+/// skills.
+pub fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
+    let mut config = match &sources.config {
         Some(path) => Some(Config::load(path)?),
         None => {
             let folder = std::env::current_dir().context("could not read the current folder")?;
@@ -38,6 +47,13 @@ pub fn configuration(named: Option<&Path>) -> anyhow::Result<Option<Config>> {
                 .transpose()?
         }
     };
+    for folder in &sources.skills {
+        let skill = Skill::load(folder)?;
+        match &mut config {
+            Some(config) => config.skills.push(skill),
+            None => bail!("a skill needs the servers of a configuration; name one with --config"),
+        }
+    }
     for warning in config.iter().flat_map(|config| &config.warnings) {
         print::err(&format!("warning: {warning}\n"));
     }
@@ -45,8 +61,8 @@ pub fn configuration(named: Option<&Path>) -> anyhow::Result<Option<Config>> {
 }
 
 /// As [`configuration`], for commands that are about the servers in it.
-pub fn required_configuration(named: Option<&Path>) -> anyhow::Result<Config> {
-    match configuration(named)? {
+pub fn required_configuration(sources: &Sources) -> anyhow::Result<Config> {
+    match configuration(sources)? {
         Some(config) => Ok(config),
         None => bail!(
             "there is no callgate.json or .mcp.json in this folder or above; create one, such as\n  \

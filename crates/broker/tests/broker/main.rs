@@ -8,6 +8,7 @@ mod changing;
 mod decisions;
 mod http;
 mod processes;
+mod resting;
 mod review;
 mod starting;
 mod support;

@@ -9,6 +9,8 @@
 //! holds a value of `env` or `headers`.
 
 mod amend;
+mod cache;
+mod connect;
 mod error;
 mod expand;
 mod find;
@@ -42,9 +44,10 @@ use callgate_sandbox::Limits;
 
 use crate::extract::ExtractLimits;
 use crate::search::SearchBy;
-use crate::{CheckMode, ToolSettings};
+use crate::{CheckMode, Skill, ToolSettings};
 
 pub use amend::{AmendError, allow};
+pub use cache::CacheConfig;
 pub use error::{ConfigError, ConfigErrorKind, Problem};
 pub use find::find;
 pub use http::{HttpConfig, RateConfig, address, host, origin};
@@ -92,6 +95,10 @@ pub struct Config {
     pub serve: ServeConfig,
     /// What is set for tools one by one.
     pub tools: ToolSettings,
+    /// `cache`: where what servers list is kept.
+    pub cache: CacheConfig,
+    /// The skills to work with. No file says them: whoever loads it adds them.
+    pub skills: Vec<Skill>,
     /// What was read over, such as keys that only other clients know.
     pub warnings: Vec<Problem>,
 }

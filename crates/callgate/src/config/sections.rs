@@ -17,8 +17,8 @@ use super::server::{self, Entry};
 use super::tools;
 use super::units::{parse_bytes, parse_duration};
 use super::{
-    CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, ModelsConfig, ServeConfig,
-    UsersConfig, keys, models, permissions, roots, serve,
+    CacheConfig, CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, ModelsConfig,
+    ServeConfig, UsersConfig, cache, keys, models, permissions, roots, serve,
 };
 use crate::extract::ExtractLimits;
 use crate::search::SearchBy;
@@ -80,6 +80,8 @@ pub(super) fn read(
         roots: Vec::new(),
         serve: ServeConfig::default(),
         tools: ToolSettings::default(),
+        cache: CacheConfig::default(),
+        skills: Vec::new(),
         warnings: Vec::new(),
     };
     match parse_to_ast(text, &CollectOptions::default(), &SYNTAX) {
@@ -134,6 +136,7 @@ fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
             "search" => config.search = models::search(reader, property),
             "extract" => config.extract = models::extract(reader, property),
             "ledger" => ledger(reader, property, config),
+            "cache" => cache::read(reader, property, &mut config.cache),
             "serve" => serve = Some(property),
             "roots" => config.roots = roots::read(reader, property),
             "flows" => flows::flows(reader, property, &mut config.flows),

@@ -6,6 +6,7 @@ use jsonc_parser::ast::ObjectProp;
 use jsonc_parser::common::{Range, Ranged};
 use url::Url;
 
+use super::connect;
 use super::error::ConfigErrorKind;
 use super::keys::{self, closest};
 use super::oauth;
@@ -63,6 +64,7 @@ pub(super) fn read<'t>(reader: &mut Reader<'_>, property: &ObjectProp<'t>) -> Op
     spec.start_timeout = start_timeout.unwrap_or(spec.start_timeout);
     spec.call_timeout = call_timeout.unwrap_or(spec.call_timeout);
     spec.max_call_time = max_call_time.unwrap_or(spec.max_call_time);
+    connect::read(reader, &what, &get, &mut spec);
     (reader.problems.len() == problems_before).then_some(Entry::Enabled(Box::new(spec)))
 }
 

@@ -295,7 +295,7 @@ fn keys_that_mean_nothing() {
         expect![[r#"
             callgate.json:1:3: unknown key "mcpservers" in the file; did you mean "mcpServers"?
             callgate.json:1:21: unknown key "limit" in the file; did you mean "limits"?
-            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check, ledger, models, search, extract, roots, serve, flows, toolLabels, tools
+            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check, ledger, cache, models, search, extract, roots, serve, flows, toolLabels, tools
         "#]],
     );
     check(
@@ -329,7 +329,7 @@ fn keys_that_mean_nothing() {
         r#""commnad": "git", "colour": "red""#,
         expect![[r#"
             callgate.json:2:9: unknown key "commnad" in server "git"; did you mean "command"?
-            callgate.json:2:27: unknown key "colour" in server "git"; remove it, or use one of type, command, args, env, cwd, url, headers, oauth, disabled, trusted, labels, protocol, startTimeout, callTimeout, maxCallTime
+            callgate.json:2:27: unknown key "colour" in server "git"; remove it, or use one of type, command, args, env, cwd, url, headers, oauth, description, connect, idle, disabled, trusted, labels, protocol, startTimeout, callTimeout, maxCallTime
         "#]],
     );
     check_server(

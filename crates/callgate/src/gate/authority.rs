@@ -33,6 +33,12 @@ impl Gate {
             return Err("there is no place to keep grants in; name a configuration".to_owned());
         };
         keep.keep(grants).await?;
+        if let Some(definitions) = self.definitions() {
+            let granted = grants
+                .iter()
+                .filter_map(|grant| grant.definition.as_deref());
+            granted.for_each(|definition| definitions.keep(definition));
+        }
         for grant in grants {
             self.session.add(grant.clone());
         }
@@ -50,6 +56,7 @@ impl Gate {
         let mut setup = RunSetup::new(rules, asker);
         setup.session = Arc::clone(&self.session);
         setup.keep = self.keep.clone();
+        setup.definitions = self.definitions();
         setup.journal = self.journal.clone();
         setup.flows = Arc::clone(&self.flows);
         setup.reviewers.clone_from(&self.reviewers);

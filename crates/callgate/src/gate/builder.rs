@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use super::{Gate, hints};
 use crate::auth::{Browser, OpenUrl};
 use crate::check::{Check, CheckMode, Places};
-use crate::config::{Config, ModelsConfig};
+use crate::config::{CacheConfig, Config, ModelsConfig};
 use crate::extract::{self, ExtractLimits};
 use crate::keep::KeepInFile;
 use crate::live::{Live, Reading};
@@ -25,7 +25,7 @@ use crate::roots::with_roots;
 use crate::search::{SearchBy, Searcher};
 use crate::vectors::{self, Vectors};
 use crate::workers::Workers;
-use crate::{Limits, ToolSettings};
+use crate::{Limits, Skill, ToolSettings};
 
 /// Why a gate could not be built. A server that does not start is no reason:
 /// see [`Gate::unavailable`].
@@ -38,6 +38,19 @@ pub enum BuildError {
     /// The ledger's file cannot be written to, so no call could be made.
     #[error(transparent)]
     Ledger(#[from] JournalError),
+    /// A skill names a server that there is not.
+    #[error(
+        "skill {skill:?} names the server {server:?}, and none has this name{}",
+        crate::servers::nearest(near.as_deref())
+    )]
+    SkillServer {
+        /// The skill's name.
+        skill: String,
+        /// The server's name.
+        server: String,
+        /// The nearest that is one.
+        near: Option<String>,
+    },
 }
 
 /// What a [`Gate`] is made of.
@@ -64,6 +77,9 @@ pub struct GateBuilder {
     pub(super) typescript: Places,
     pub(super) roots: Vec<Root>,
     pub(super) tool_settings: ToolSettings,
+    pub(super) cache: Option<CacheConfig>,
+    pub(super) cache_scope: Option<String>,
+    pub(super) skills: Vec<Skill>,
 }
 
 impl Default for GateBuilder {
@@ -90,6 +106,9 @@ impl Default for GateBuilder {
             typescript: Places::default(),
             roots: Vec::new(),
             tool_settings: ToolSettings::default(),
+            cache: None,
+            cache_scope: None,
+            skills: Vec::new(),
         }
     }
 }
@@ -115,6 +134,8 @@ impl GateBuilder {
         self.vectors = vectors::folder(|name| std::env::var_os(name));
         self.roots.clone_from(&config.roots);
         self.tool_settings = config.tools.clone();
+        self.cache = Some(config.cache.clone());
+        self.skills.extend_from_slice(&config.skills);
         self.check = config.check.mode.unwrap_or_default();
         self.typescript = Places {
             named: config.check.typescript.clone(),
@@ -281,19 +302,24 @@ impl GateBuilder {
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(BuildError::DuplicateServer(pair[0].to_owned()));
         }
-        let journal = match self.ledger {
+        self.follow_skills()?;
+        let journal = match self.ledger.take() {
             Some((path, options)) => Some(Arc::new(Journal::open(&path, options)?)),
             None => None,
         };
         // Before the servers, so that workers start while servers do.
-        let own = || Workers::of(self.worker, self.spares, &self.limits);
-        let launcher = self.workers.unwrap_or_else(own).launcher;
-        let mut places = self.typescript;
+        let launcher = match self.workers.take() {
+            Some(workers) => workers,
+            None => Workers::of(self.worker.clone(), self.spares, &self.limits),
+        };
+        let launcher = launcher.launcher;
+        let mut places = self.typescript.clone();
         if places.project.is_none() {
             places.project = std::env::current_dir().ok();
         }
         let check = Check::new(self.check, places);
         check.start();
+        let (cache, uncached) = self.recall().await;
         let tool_settings = Arc::new(self.tool_settings);
         let reading = Reading::default();
         let noted = reading.clone();
@@ -301,7 +327,8 @@ impl GateBuilder {
         let servers = broker.servers();
         let prefixes = servers.map(|server| (function_prefix(&server.name), server.name));
         let prefixes = prefixes.map(|(prefix, name)| (name, prefix)).collect();
-        let live = Live::follow(broker.clone(), reading, Arc::clone(&tool_settings)).await;
+        let settings = Arc::clone(&tool_settings);
+        let live = Live::follow(broker.clone(), reading, settings, cache.clone()).await;
         let catalog = live.catalog();
         let trusted: HashSet<String> = broker
             .servers()
@@ -339,7 +366,7 @@ impl GateBuilder {
             self.search,
         );
         unmatched_rules.extend(tool_settings.unmatched(catalog.functions()));
-        Ok(Gate {
+        let gate = Gate {
             broker,
             searcher: Arc::new(searcher),
             live,
@@ -360,7 +387,12 @@ impl GateBuilder {
             prefixes,
             unmatched_rules,
             tool_settings,
-        })
+            skills: self.skills,
+            cache,
+            uncached,
+        };
+        gate.keep_at_start(catalog);
+        Ok(gate)
     }
 }
 

@@ -265,3 +265,63 @@ fn references() {
     "#]],
     );
 }
+
+#[test]
+fn when_a_server_is_connected_to() {
+    let said_of = |members: &str| {
+        let text =
+            format!("{{ \"mcpServers\": {{ \"git\": {{ \"command\": \"git\", {members} }} }} }}");
+        match read("callgate.json", &text) {
+            Ok(config) => {
+                let server = &config.servers[0];
+                format!(
+                    "{:?} {:?} {:?}",
+                    server.description, server.connect, server.idle
+                )
+            }
+            Err(error) => error.to_string(),
+        }
+    };
+    for (members, expected) in [
+        (
+            r#""description": " Commits. ""#,
+            expect![[r#"Some("Commits.") Always Some(300s)"#]],
+        ),
+        (
+            r#""connect": "lazy", "idle": "90s""#,
+            expect!["None Lazy Some(90s)"],
+        ),
+        (
+            r#""idle": "never", "connect": "manual""#,
+            expect!["None Manual None"],
+        ),
+        (
+            r#""connect": "lazy", "idle": "0""#,
+            expect!["None Lazy None"],
+        ),
+    ] {
+        expected.assert_eq(&said_of(members));
+    }
+    for (members, expected) in [
+        (
+            r#""connect": "soon""#,
+            "write \"always\", \"lazy\" or \"manual\"",
+        ),
+        (
+            r#""idle": "5m""#,
+            "goes with \"connect\": \"lazy\" or \"manual\" only",
+        ),
+        (r#""connect": "lazy", "idle": "0s""#, "or write \"never\""),
+        (
+            r#""description": "a\nb""#,
+            "must be one line of at most 200 characters",
+        ),
+        (
+            r#""description": """#,
+            "must be one line of at most 200 characters",
+        ),
+    ] {
+        let said = said_of(members);
+        assert!(said.contains(expected), "{members}: {said}");
+    }
+}

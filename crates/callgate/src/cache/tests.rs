@@ -1,0 +1,409 @@
+//! Files that come back, and files that do not.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use callgate_broker::ServerInfo;
+use callgate_broker::{Definitions as _, Transport};
+use callgate_policy::Definition;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn ready(tools: &[Value]) -> Ready {
+    Ready {
+        tools: tools.to_vec(),
+        protocol_version: "2025-11-25".to_owned(),
+        server_info: Some(ServerInfo {
+            name: "s".to_owned(),
+            title: None,
+            version: "1".to_owned(),
+        }),
+        instructions: Some("Be kind.".to_owned()),
+        warnings: vec!["it is odd".to_owned()],
+        fresh_for: Some(Duration::from_millis(1_500)),
+        ttl: Some(Duration::from_secs(60)),
+    }
+}
+
+fn tool(name: &str) -> Value {
+    json!({ "name": name, "inputSchema": { "type": "object" } })
+}
+
+fn state(ready: &Arc<Ready>) -> ServerState {
+    ServerState {
+        name: "s".to_owned(),
+        description: None,
+        trusted: false,
+        status: Status::Ready(Arc::clone(ready)),
+        failed: None,
+        phase: Phase::Up,
+        heard: true,
+        changed: false,
+        age: Some(Duration::ZERO),
+        stale: false,
+    }
+}
+
+fn spec() -> ServerSpec {
+    let mut spec = ServerSpec::stdio("s", "run", ["a"]);
+    if let Transport::Stdio(stdio) = &mut spec.transport {
+        stdio.env.insert("TOKEN".to_owned(), "hunter2".to_owned());
+    }
+    spec
+}
+
+fn open(folder: &Path) -> Cache {
+    let opened = Cache::open(&CacheConfig::at(folder), None);
+    opened.expect("it can be used").expect("there is one")
+}
+
+/// What is known of a server, by whoever starts next.
+fn recalled(folder: &Path, spec: ServerSpec) -> (Option<Remembered>, Vec<String>) {
+    let cache = open(folder);
+    let mut spec = spec;
+    cache.recall(&mut spec);
+    (spec.remembered, cache.warnings())
+}
+
+/// A folder in which a server is kept, and its file.
+fn kept() -> (tempfile::TempDir, PathBuf, Arc<Ready>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = open(folder.path());
+    let ready = Arc::new(ready(&[tool("one"), tool("two")]));
+    cache.recall(&mut spec());
+    cache.follow(&[state(&ready)]);
+    let files = fs::read_dir(folder.path().join("servers")).expect("a folder");
+    let files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
+    let [file] = files.as_slice() else {
+        panic!("one file: {files:?}");
+    };
+    let file = file.clone();
+    (folder, file, ready)
+}
+
+#[test]
+fn what_is_kept_comes_back_as_it_was() {
+    let (folder, file, ready) = kept();
+    let (remembered, warnings) = recalled(folder.path(), spec());
+    let remembered = remembered.expect("it is known");
+    assert_eq!(*remembered.ready, *ready);
+    assert!(remembered.age < Duration::from_secs(60));
+    assert_eq!(warnings, Vec::<String>::new());
+    // Nobody else sees it, and no secret is in it.
+    for (path, rights) in [
+        (folder.path(), 0o700),
+        (&folder.path().join("servers"), 0o700),
+        (&file, 0o600),
+        (&folder.path().join("key"), 0o600),
+    ] {
+        let mode = fs::metadata(path)
+            .expect("it is there")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, rights, "{}", path.display());
+    }
+    let text = fs::read_to_string(&file).expect("text");
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn another_configuration_is_another_server() {
+    let (folder, ..) = kept();
+    let mut other = spec();
+    if let Transport::Stdio(stdio) = &mut other.transport {
+        stdio.env.insert("TOKEN".to_owned(), "hunter3".to_owned());
+    }
+    assert!(recalled(folder.path(), other).0.is_none());
+    assert!(
+        recalled(folder.path(), ServerSpec::stdio("s", "run", ["b"]))
+            .0
+            .is_none()
+    );
+    assert!(recalled(folder.path(), spec()).0.is_some());
+}
+
+#[test]
+fn a_list_that_changed_is_dropped_and_the_next_one_kept() {
+    let (folder, file, ready) = kept();
+    let cache = open(folder.path());
+    cache.recall(&mut spec());
+    let mut changed = state(&ready);
+    changed.changed = true;
+    cache.follow(&[changed]);
+    assert!(!file.exists());
+    let next = Arc::new(super::tests::ready(&[tool("three")]));
+    cache.follow(&[state(&next)]);
+    let (remembered, _) = recalled(folder.path(), spec());
+    assert_eq!(*remembered.expect("it is known").ready, *next);
+}
+
+#[test]
+fn what_this_process_did_not_hear_is_not_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = open(folder.path());
+    cache.recall(&mut spec());
+    let mut unheard = state(&Arc::new(ready(&[tool("one")])));
+    unheard.heard = false;
+    cache.follow(&[unheard]);
+    assert!(recalled(folder.path(), spec()).0.is_none());
+}
+
+#[test]
+fn scopes_have_nothing_of_each_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = CacheConfig::at(folder.path());
+    let of = |scope| Cache::open(&config, scope).expect("usable").expect("there");
+    let ann = of(Some("ann"));
+    ann.recall(&mut spec());
+    ann.follow(&[state(&Arc::new(ready(&[tool("one")])))]);
+    for (scope, knows) in [(Some("ann"), true), (Some("bob"), false), (None, false)] {
+        let mut spec = spec();
+        of(scope).recall(&mut spec);
+        assert_eq!(spec.remembered.is_some(), knows, "{scope:?}");
+    }
+    let names = walk(folder.path());
+    assert!(!names.contains("ann"), "{names}");
+}
+
+/// Every path under a folder.
+fn walk(folder: &Path) -> String {
+    let mut names = String::new();
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        names.push_str(&format!("{}\n", entry.file_name().to_string_lossy()));
+        if entry.path().is_dir() {
+            names.push_str(&walk(&entry.path()));
+        }
+    }
+    names
+}
+
+#[test]
+fn what_cannot_be_read_is_passed_over_and_written_anew() {
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 9] = [
+        ("it is damaged: Eof", |file| {
+            fs::write(file, "").expect("a file");
+        }),
+        ("it is damaged: Eof", |file| {
+            let text = fs::read(file).expect("a file");
+            fs::write(file, &text[..text.len() / 2]).expect("a file");
+        }),
+        ("it is damaged: Eof", |file| {
+            let deep = format!("{{\"list\":{}", "[".repeat(1 << 20));
+            fs::write(file, deep).expect("a file");
+        }),
+        ("it is damaged: it is no text", |file| {
+            fs::write(file, [0xff; 100]).expect("a file");
+        }),
+        ("it is damaged: Data", |file| {
+            fs::write(file, "{}").expect("a file");
+        }),
+        ("it is not as it was written", |file| {
+            let text = fs::read_to_string(file).expect("text");
+            fs::write(file, text.replace("Be kind.", "Be evil.")).expect("a file");
+        }),
+        ("it is of another version", |file| {
+            let text = fs::read_to_string(file).expect("text");
+            fs::write(file, text.replace("\"form\":1", "\"form\":2")).expect("a file");
+        }),
+        ("it is over 67108864 bytes", |file| {
+            let file = fs::File::options().write(true).open(file).expect("a file");
+            file.set_len(MAX_FILE + 1).expect("a long file");
+        }),
+        ("it is no file", |file| {
+            fs::remove_file(file).expect("a file");
+            std::os::unix::fs::symlink("/dev/zero", file).expect("a link");
+        }),
+    ];
+    for (why, damage) in damages {
+        let (folder, file, ready) = kept();
+        damage(&file);
+        let (remembered, warnings) = recalled(folder.path(), spec());
+        assert!(remembered.is_none(), "{why}");
+        assert_eq!(
+            warnings,
+            [format!(
+                "what was kept of server \"s\" is passed over, and written anew: {why}"
+            )]
+        );
+        let cache = open(folder.path());
+        cache.recall(&mut spec());
+        cache.follow(&[state(&ready)]);
+        assert!(recalled(folder.path(), spec()).0.is_some(), "{why}");
+    }
+}
+
+/// A file of another server, in the place of this one's.
+#[test]
+fn another_servers_file_is_foreign() {
+    let (folder, file, _) = kept();
+    let cache = open(folder.path());
+    let other = ServerSpec::stdio("s", "run", ["other"]);
+    let place = file.with_file_name(format!("{}.json", cache.key.identity(&other)));
+    fs::copy(&file, place).expect("a copy");
+    let (remembered, warnings) = recalled(folder.path(), other);
+    assert!(remembered.is_none());
+    assert!(
+        warnings[0].ends_with("it is another server's"),
+        "{warnings:?}"
+    );
+}
+
+/// A list from a time to come, or from long ago, is only good for a server that is
+/// down.
+#[test]
+fn the_age_is_what_the_file_says() {
+    let age = Duration::from_secs(90_000);
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = open(folder.path());
+    cache.recall(&mut spec());
+    let mut old = state(&Arc::new(super::tests::ready(&[tool("one")])));
+    old.age = Some(age);
+    cache.follow(&[old]);
+    let remembered = recalled(folder.path(), spec()).0.expect("it is known");
+    assert!(remembered.age >= age, "{:?}", remembered.age);
+
+    let (folder, file, ready) = kept();
+    let cache = open(folder.path());
+    let identity = cache.key.identity(&spec());
+    let text = entry::write(&ready, u64::MAX / 2, &identity, &cache.key).expect("text");
+    fs::write(file, text).expect("a file");
+    let remembered = recalled(folder.path(), spec()).0.expect("it is known");
+    assert_eq!(remembered.age, Duration::MAX);
+}
+
+#[test]
+fn a_folder_that_others_see_is_closed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("rights");
+    open(folder.path());
+    let mode = fs::metadata(folder.path())
+        .expect("it is there")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o700);
+    let error = Cache::open(&CacheConfig::at("/proc/none"), None).err();
+    assert!(error.is_some_and(|error| error.starts_with("/proc/none cannot be used")));
+}
+
+#[test]
+fn a_definition_is_found_by_its_hash_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = open(folder.path());
+    let definition = Definition::of(&tool("one"));
+    assert!(cache.find(definition.hash()).is_none());
+    cache.keep(&definition);
+    let found = cache.find(definition.hash()).expect("it is kept");
+    assert_eq!(*found, definition);
+    let files = fs::read_dir(folder.path().join("definitions")).expect("a folder");
+    let file = files.flatten().next().expect("a file").path();
+    let text = fs::read_to_string(&file).expect("text");
+    fs::write(&file, text.replace("one", "two")).expect("a file");
+    assert!(cache.find(definition.hash()).is_none(), "it is another's");
+}
+
+#[test]
+fn tidying_takes_what_is_old_and_nothing_else() {
+    let (folder, file, _) = kept();
+    let left = folder.path().join("servers/.new-1-1");
+    fs::write(&left, "half").expect("a file");
+    let old = SystemTime::now() - Duration::from_secs(7_200);
+    open(folder.path()).tidy();
+    assert!(left.exists() && file.exists(), "both are new");
+    for path in [&left, &file] {
+        let opened = fs::File::options().write(true).open(path).expect("a file");
+        opened.set_modified(old).expect("a time");
+    }
+    open(folder.path()).tidy();
+    assert!(!left.exists() && file.exists());
+    let opened = fs::File::options().write(true).open(&file).expect("a file");
+    opened
+        .set_modified(SystemTime::now() - UNUSED * 2)
+        .expect("a time");
+    open(folder.path()).tidy();
+    assert!(!file.exists());
+}
+
+/// Set in the process that writes until it is killed.
+const WRITER: &str = "CALLGATE_TEST_WRITES_CACHE";
+
+/// Whenever a writer is killed, a reader finds a whole file, and it is one of those
+/// that were written.
+#[test]
+fn a_writer_that_is_killed_leaves_a_whole_file() {
+    let long = |which: u64| {
+        let tools: Vec<Value> = (0..2_000).map(|n| tool(&format!("t{n}_{which}"))).collect();
+        Arc::new(ready(&tools))
+    };
+    if let Some(folder) = std::env::var_os(WRITER) {
+        let lists = [long(0), long(1)];
+        let cache = open(Path::new(&folder));
+        cache.recall(&mut spec());
+        loop {
+            lists.iter().for_each(|list| cache.follow(&[state(list)]));
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let lists = [long(0), long(1)];
+    for killed in 0..10 {
+        let mut writer = std::process::Command::new(std::env::current_exe().expect("a path"))
+            .args([
+                "--exact",
+                "cache::tests::a_writer_that_is_killed_leaves_a_whole_file",
+            ])
+            .env(WRITER, folder.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("a process");
+        // It writes: another half-written file is there than before.
+        let servers = folder.path().join("servers");
+        let id = writer.id().to_string();
+        let is_writing = || {
+            let files = fs::read_dir(&servers).into_iter().flatten().flatten();
+            files
+                .map(|file| file.file_name().to_string_lossy().into_owned())
+                .any(|name| name.starts_with(".new-") && name.contains(&id))
+        };
+        while !is_writing() {
+            assert!(writer.try_wait().expect("a status").is_none(), "it ended");
+            std::thread::yield_now();
+        }
+        writer.kill().expect("a signal");
+        writer.wait().expect("an end");
+        let (remembered, warnings) = recalled(folder.path(), spec());
+        assert_eq!(warnings, Vec::<String>::new());
+        if let Some(remembered) = remembered {
+            assert!(lists.iter().any(|list| **list == *remembered.ready));
+        } else {
+            assert_eq!(killed, 0, "what was there once stays");
+        }
+    }
+}
+
+/// Several processes, here several caches, at once.
+#[test]
+fn writers_and_readers_at_once_see_whole_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lists: Vec<Arc<Ready>> = (0..4)
+        .map(|n| Arc::new(ready(&[tool(&format!("t{n}"))])))
+        .collect();
+    std::thread::scope(|scope| {
+        for list in &lists {
+            let path = folder.path();
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    let cache = open(path);
+                    cache.recall(&mut spec());
+                    cache.follow(&[state(list)]);
+                    assert_eq!(cache.warnings(), Vec::<String>::new());
+                }
+            });
+        }
+    });
+    let (remembered, _) = recalled(folder.path(), spec());
+    let remembered = remembered.expect("one of them");
+    assert!(lists.iter().any(|list| **list == *remembered.ready));
+    assert!(!walk(folder.path()).contains(".new-"));
+}

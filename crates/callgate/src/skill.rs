@@ -1,0 +1,286 @@
+//! Skills: folders of instructions for a model, whose front matter names the
+//! servers they work with.
+//!
+//! The form is that of Agent Skills: a file `SKILL.md` that begins with YAML
+//! between two lines of `---`. Of its members, `name` and `description` are read,
+//! and `servers`, beside them or under `metadata`: names of servers in the
+//! configuration. Everything else is passed over; `allowed-tools` in particular
+//! grants nothing.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::harmless::harmless;
+
+/// The file of a skill, in its folder.
+const FILE: &str = "SKILL.md";
+/// The most bytes of the file that are read; the front matter has to end there.
+const MAX_READ: u64 = 64 << 10;
+/// The most characters of a name and of a description, by the format.
+const MAX_NAME: usize = 64;
+const MAX_DESCRIPTION: usize = 1_024;
+/// The most servers that a skill names.
+const MAX_SERVERS: usize = 100;
+
+/// A skill that a gate was made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Skill {
+    /// Its name: lower-case letters, digits and hyphens, at most 64.
+    pub name: String,
+    /// What it does and when it is of use, in at most 1,024 characters.
+    pub description: String,
+    /// Its `SKILL.md`, as an absolute path.
+    pub path: PathBuf,
+    /// The servers it works with, by their names in the configuration; `None` if
+    /// it says nothing of servers.
+    pub servers: Option<Vec<String>>,
+}
+
+/// Why a folder holds no skill.
+#[derive(Debug, thiserror::Error)]
+#[error("skill {}: {reason}", path.display())]
+pub struct SkillError {
+    path: PathBuf,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+struct FrontMatter {
+    name: String,
+    description: String,
+    #[serde(default)]
+    servers: Option<Names>,
+    #[serde(default)]
+    metadata: Option<Metadata>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    servers: Option<Names>,
+}
+
+/// A list, or a text with names between spaces or commas: under `metadata`, the
+/// format has texts only.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "servers must be a list of names, or one text of them"
+)]
+enum Names {
+    List(Vec<String>),
+    Text(String),
+}
+
+impl Skill {
+    /// Reads the skill in a folder; the path of the file itself will do, too.
+    ///
+    /// # Errors
+    ///
+    /// [`SkillError`], which names the file and says what is wrong with it.
+    pub fn load(folder: &Path) -> Result<Self, SkillError> {
+        let is_file = folder.file_name().is_some_and(|name| name == FILE);
+        let path = match is_file {
+            true => folder.to_owned(),
+            false => folder.join(FILE),
+        };
+        let failed = |reason: String| SkillError {
+            path: path.clone(),
+            reason,
+        };
+        let absolute = std::path::absolute(&path).map_err(|error| failed(error.to_string()))?;
+        let text = read(&absolute).map_err(|error| failed(error.to_string()))?;
+        let front = front_matter(&text).map_err(&failed)?;
+        Self::of(front, absolute.clone()).map_err(failed)
+    }
+
+    fn of(front: FrontMatter, path: PathBuf) -> Result<Self, String> {
+        let FrontMatter {
+            name,
+            description,
+            servers,
+            metadata,
+        } = front;
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(fits) {
+            return Err(format!(
+                "its name must be 1 to {MAX_NAME} lower-case letters, digits and hyphens"
+            ));
+        }
+        let description = description.trim();
+        if description.is_empty() || description.chars().count() > MAX_DESCRIPTION {
+            return Err(format!(
+                "its description must have 1 to {MAX_DESCRIPTION} characters"
+            ));
+        }
+        let servers = servers.or_else(|| metadata?.servers).map(Names::list);
+        if servers.as_ref().is_some_and(|it| it.len() > MAX_SERVERS) {
+            return Err(format!("it names more than {MAX_SERVERS} servers"));
+        }
+        Ok(Self {
+            name,
+            description: harmless(description),
+            path,
+            servers,
+        })
+    }
+}
+
+impl Names {
+    fn list(self) -> Vec<String> {
+        match self {
+            Self::List(names) => names,
+            Self::Text(text) => {
+                let names = text.split(|c: char| c == ',' || c.is_whitespace());
+                let names = names.filter(|name| !name.is_empty());
+                names.map(str::to_owned).collect()
+            }
+        }
+    }
+}
+
+/// The beginning of a file, as text.
+fn read(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_READ).read_to_end(&mut bytes)?;
+    // What follows the front matter may be cut within a character.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn front_matter(text: &str) -> Result<FrontMatter, String> {
+    let missing = || {
+        "it does not begin with front matter: YAML between two lines of ---, with name and \
+         description"
+            .to_owned()
+    };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().unwrap_or_default();
+    if first.trim_end() != "---" {
+        return Err(missing());
+    }
+    let mut end = first.len();
+    for line in lines {
+        if line.trim_end() == "---" {
+            let yaml = text.get(first.len()..end).unwrap_or_default();
+            return parse(yaml);
+        }
+        end += line.len();
+    }
+    Err(missing())
+}
+
+fn parse(yaml: &str) -> Result<FrontMatter, String> {
+    let mut options = serde_saphyr::Options::default();
+    if let Some(budget) = &mut options.budget {
+        budget.max_aliases = 0;
+        budget.max_events = 10_000;
+        budget.max_nodes = 10_000;
+        budget.max_depth = 16;
+    }
+    serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
+        let said = error.to_string();
+        // It may show the text it is about, on lines of their own.
+        let first = said.lines().next().unwrap_or_default();
+        let first = first.trim_start_matches("error: ");
+        format!("its front matter does not fit: {}", harmless(first))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Expect) {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(FILE), text).expect("a file");
+        let said = match Skill::load(folder.path()) {
+            Ok(skill) => format!("{} {:?} {:?}", skill.name, skill.description, skill.servers),
+            Err(error) => error.to_string(),
+        };
+        let said = said.replace(&folder.path().display().to_string(), "DIR");
+        expected.assert_eq(&said);
+    }
+
+    #[test]
+    fn servers_stand_in_the_front_matter_or_its_metadata() {
+        check(
+            "---\nname: mail\ndescription: Sort mail.\nservers: [imap, crm]\n---\n# Mail\n",
+            expect![[r#"mail "Sort mail." Some(["imap", "crm"])"#]],
+        );
+        check(
+            "---\r\nname: mail\r\ndescription: >\r\n  Sort\r\n  mail.\r\nallowed-tools: Bash\r\nmetadata:\r\n  author: me\r\n  servers: imap, crm\r\n---\r\n",
+            expect![[r#"mail "Sort mail." Some(["imap", "crm"])"#]],
+        );
+        check(
+            "---\nname: mail\ndescription: Sort mail.\nlicense: MIT\n---\n",
+            expect![[r#"mail "Sort mail." None"#]],
+        );
+    }
+
+    #[test]
+    fn what_is_no_skill_says_why() {
+        check(
+            "# Mail\n",
+            expect![
+                "skill DIR/SKILL.md: it does not begin with front matter: YAML between two lines of ---, with name and description"
+            ],
+        );
+        check(
+            "---\nname: mail\n",
+            expect![
+                "skill DIR/SKILL.md: it does not begin with front matter: YAML between two lines of ---, with name and description"
+            ],
+        );
+        check(
+            "---\nname: mail\n---\n",
+            expect![
+                "skill DIR/SKILL.md: its front matter does not fit: line 1 column 1: missing field `description`"
+            ],
+        );
+        check(
+            "---\nname: Mail Sorter\ndescription: x\n---\n",
+            expect![
+                "skill DIR/SKILL.md: its name must be 1 to 64 lower-case letters, digits and hyphens"
+            ],
+        );
+        check(
+            "---\nname: mail\ndescription: ''\n---\n",
+            expect!["skill DIR/SKILL.md: its description must have 1 to 1024 characters"],
+        );
+        check(
+            &format!("---\nname: mail\ndescription: {}\n---\n", "x".repeat(1_025)),
+            expect!["skill DIR/SKILL.md: its description must have 1 to 1024 characters"],
+        );
+        check(
+            "---\nname: mail\ndescription: x\nservers: 7\n---\n",
+            expect![
+                "skill DIR/SKILL.md: its front matter does not fit: line 3 column 10: servers must be a list of names, or one text of them"
+            ],
+        );
+        let error = Skill::load(Path::new("/no/such/folder")).expect_err("there is none");
+        expect!["skill /no/such/folder/SKILL.md: No such file or directory (os error 2)"]
+            .assert_eq(&error.to_string());
+    }
+
+    /// None of these takes long or memory, or the process down.
+    #[test]
+    fn hostile_front_matter_is_an_error() {
+        let bomb = "a: &a [x, x]\nb: &b [*a, *a]\nname: *b\n";
+        let deep = format!("name: {}\n", "[".repeat(20_000));
+        let wide = format!("metadata: {{ {} }}\n", "a: b, ".repeat(9_000));
+        for yaml in [bomb, &deep, &wide, "name: !!binary x\n", "\0", "? - :\n"] {
+            let text = format!("---\n{yaml}---\n");
+            let folder = tempfile::tempdir().expect("a folder");
+            std::fs::write(folder.path().join(FILE), text).expect("a file");
+            assert!(Skill::load(folder.path()).is_err(), "{yaml:.40}");
+        }
+    }
+}
