@@ -16,6 +16,22 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
+    build(project)?;
+    say::step("benchmarks");
+    let mut bench = project.cargo();
+    bench.args(["bench", "--locked", "--workspace"]);
+    for name in [
+        "gate", "calls", "policy", "flow", "start", "check", "search",
+    ] {
+        bench.args(["--bench", name]);
+    }
+    bench.arg("--");
+    process::run(bench.args(&options.arguments))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds every program and example in release mode.
+pub(crate) fn build(project: &Project) -> Result<()> {
     setup::for_build(project)?;
     say::step("build in release mode (the first time: about twenty minutes on two cores)");
     // The whole workspace both times: a part of it would choose other features
@@ -30,16 +46,5 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
         "--bins",
         "--examples",
     ]);
-    process::run(&mut build)?;
-    say::step("benchmarks");
-    let mut bench = project.cargo();
-    bench.args(["bench", "--locked", "--workspace"]);
-    for name in [
-        "gate", "calls", "policy", "flow", "start", "check", "search",
-    ] {
-        bench.args(["--bench", name]);
-    }
-    bench.arg("--");
-    process::run(bench.args(&options.arguments))?;
-    Ok(ExitCode::SUCCESS)
+    process::run(&mut build)
 }

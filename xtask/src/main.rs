@@ -17,6 +17,7 @@ mod project;
 mod real_servers;
 mod say;
 mod setup;
+mod soak;
 mod stamp;
 mod test;
 mod tools;
@@ -64,6 +65,8 @@ enum Command {
     Corpus(corpus::Options),
     /// Measure how well labelled queries find their tools among those.
     SearchQuality(corpus::Options),
+    /// Set up, build in release mode, and keep a server busy while its servers come and go.
+    Soak(soak::Options),
     /// The V8 archive from source (hours; only where no archive can be had).
     V8(v8::source::Options),
 }
@@ -78,6 +81,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Bench(options) => bench::run(&project, &options),
         Command::Corpus(options) => corpus::run(&project, &options),
         Command::SearchQuality(options) => corpus::quality(&project, &options),
+        Command::Soak(options) => soak::run(&project, &options),
         Command::V8(options) => v8::source::run(&project, &options),
     }
 }

@@ -44,11 +44,16 @@ impl Project {
 
     /// The file of a program that `cargo build` (dev profile) makes.
     pub(crate) fn built(&self, program: &str) -> PathBuf {
+        self.built_as("debug", program)
+    }
+
+    /// The same of one that was built with this profile, whose folder is given.
+    pub(crate) fn built_as(&self, profile: &str, program: &str) -> PathBuf {
         let mut folder = self.target_dir.clone();
         // Cargo keeps a named target's files apart, even when it is this machine's.
         folder.extend(env::var_os("CARGO_BUILD_TARGET").filter(|named| !named.is_empty()));
         folder
-            .join("debug")
+            .join(profile)
             .join(format!("{program}{}", env::consts::EXE_SUFFIX))
     }
 }

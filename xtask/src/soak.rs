@@ -1,0 +1,34 @@
+//! `cargo xtask soak`: many clients at `callgate serve --http` for minutes, in
+//! release mode, while servers come and go.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::project::Project;
+use crate::{bench, process, say};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// How long, in minutes.
+    #[arg(long, default_value_t = 10.0)]
+    minutes: f64,
+    /// How many clients at once.
+    #[arg(long, default_value_t = 50)]
+    clients: u32,
+    /// The time from one request of a client to its next one.
+    #[arg(long, default_value_t = 1000, value_name = "MS")]
+    period_ms: u64,
+}
+
+pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
+    bench::build(project)?;
+    say::step("soak");
+    let mut soak = Command::new(project.built_as("release", "examples/soak"));
+    soak.args(["--minutes", &options.minutes.to_string()]);
+    soak.args(["--clients", &options.clients.to_string()]);
+    soak.args(["--period-ms", &options.period_ms.to_string()]);
+    process::run(&mut soak)?;
+    Ok(ExitCode::SUCCESS)
+}
