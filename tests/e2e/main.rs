@@ -31,6 +31,7 @@ mod positions;
 mod questions;
 mod real_servers;
 mod reports;
+mod rest;
 mod secrets;
 mod serve;
 mod serve_asks;

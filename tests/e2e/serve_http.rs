@@ -320,13 +320,13 @@ async fn answers_are_for_nobody_else() {
 }
 
 /// A folder with a server that a script can tell that it has begun.
-struct Noting {
-    bench: Workbench,
+pub struct Noting {
+    pub bench: Workbench,
     pipe: Option<BufReader<File>>,
 }
 
 impl Noting {
-    fn new(serve: &Value) -> Self {
+    pub fn new(serve: &Value) -> Self {
         let bench = Workbench::empty();
         let pipe = bench.path().join("notes");
         let name = CString::new(pipe.display().to_string()).expect("a name");
@@ -345,7 +345,7 @@ impl Noting {
     }
 
     /// Waits for a note.
-    async fn noted(&mut self) {
+    pub async fn noted(&mut self) {
         let mut pipe = self.pipe.take().expect("it is noted once");
         let note = tokio::task::spawn_blocking(move || {
             let mut note = String::new();

@@ -157,11 +157,13 @@ async fn headers_that_are_wrong() {
     assert!(put.starts_with("405 "), "{put}");
     assert_eq!(
         send(http().get(at("/"))).await,
-        "404 -32600 to null: there is nothing at this path; MCP is at /mcp"
+        "404 -32600 to null: there is nothing at this path; MCP is at /mcp, and \
+         /v1/openapi.json says what is at /v1"
     );
     assert_eq!(
         send(http().get(at("/.well-known/oauth-protected-resource/mcp"))).await,
-        "404 -32600 to null: there is nothing at this path; MCP is at /mcp"
+        "404 -32600 to null: there is nothing at this path; MCP is at /mcp, and \
+         /v1/openapi.json says what is at /v1"
     );
 }
 

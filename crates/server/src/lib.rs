@@ -6,6 +6,7 @@
 mod face;
 mod http;
 mod options;
+mod rest;
 mod runs;
 mod service;
 

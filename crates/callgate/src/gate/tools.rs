@@ -36,6 +36,12 @@ impl Gate {
         self.fresh_catalog().await.get(function).is_some()
     }
 
+    /// Asks for lists of tools that are out of date, and waits for them, for two
+    /// seconds at most.
+    pub async fn refresh(&self) {
+        let _catalog = self.fresh_catalog().await;
+    }
+
     /// Which tools there are now, to tell whether there are others later.
     pub fn catalog_stamp(&self) -> CatalogStamp {
         CatalogStamp(self.catalog())

@@ -1,15 +1,16 @@
-//! The body of a request to `/mcp`: how much of it is read, and what it must be
+//! The body of a request: how much of it is read, and what it must be
 //! before anything is made of it.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode, header};
 use futures::StreamExt as _;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::refusal::Refusal;
 
@@ -71,6 +72,33 @@ pub(crate) async fn read(
     Ok(bytes.into())
 }
 
+/// Refuses a body that does not say that it is JSON.
+pub(crate) fn json_wanted(headers: &HeaderMap) -> Result<(), Refusal> {
+    let content = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let kind = content
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default();
+    match kind.trim().eq_ignore_ascii_case("application/json") {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the body must have the Content-Type application/json",
+        )),
+    }
+}
+
+/// The members of a body that is one JSON object.
+pub(crate) fn object(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    match serde_json::from_str(shallow(bytes)?).map_err(|error| no_json(&error))? {
+        Value::Object(members) => Ok(members),
+        _ => Err(Refusal::bad("the body must be a JSON object")),
+    }
+}
+
 /// Looks whether a body is one JSON-RPC message.
 pub(crate) fn envelope(bytes: &[u8]) -> Result<Envelope, Refusal> {
     #[derive(Deserialize)]
@@ -88,19 +116,8 @@ pub(crate) fn envelope(bytes: &[u8]) -> Result<Envelope, Refusal> {
         #[serde(borrow)]
         error: Option<&'a RawValue>,
     }
-    let text =
-        std::str::from_utf8(bytes).map_err(|_| Refusal::unreadable("the body is not UTF-8"))?;
-    if is_deep(text) {
-        return Err(Refusal::bad(format!(
-            "the message is nested deeper than {MAX_DEPTH} levels"
-        )));
-    }
-    let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
-        Refusal::unreadable(format!(
-            "the body is not JSON (line {line}, column {column})"
-        ))
-    })?;
+    let text = shallow(bytes)?;
+    let raw: &RawValue = serde_json::from_str(text).map_err(|error| no_json(&error))?;
     match raw.get().as_bytes().first() {
         Some(b'{') => {}
         Some(b'[') => {
@@ -139,6 +156,25 @@ pub(crate) fn envelope(bytes: &[u8]) -> Result<Envelope, Refusal> {
         id,
         method: message.method.map(Cow::into_owned),
     })
+}
+
+/// The text of a body that is not too deep.
+fn shallow(bytes: &[u8]) -> Result<&str, Refusal> {
+    let text =
+        std::str::from_utf8(bytes).map_err(|_| Refusal::unreadable("the body is not UTF-8"))?;
+    match is_deep(text) {
+        true => Err(Refusal::bad(format!(
+            "the message is nested deeper than {MAX_DEPTH} levels"
+        ))),
+        false => Ok(text),
+    }
+}
+
+fn no_json(error: &serde_json::Error) -> Refusal {
+    let (line, column) = (error.line(), error.column());
+    Refusal::unreadable(format!(
+        "the body is not JSON (line {line}, column {column})"
+    ))
 }
 
 /// A member that is there, be it null.

@@ -12,7 +12,7 @@ use axum::http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, AUTHORIZATION, CACHE_CONTROL,
     CONNECTION, COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
@@ -27,6 +27,7 @@ use super::mcp;
 use super::oauth::METADATA_PATH;
 use super::refusal::Refusal;
 use super::users::{Lease, Users};
+use crate::rest;
 
 /// What all requests have in common.
 pub(crate) struct Door {
@@ -53,6 +54,7 @@ pub(crate) struct Admitted(pub(crate) Arc<Lease>);
 pub(crate) fn router(door: Arc<Door>) -> Router {
     let behind = Router::new()
         .route("/mcp", any(mcp::answer))
+        .merge(rest::routes())
         .layer(from_fn_with_state(Arc::clone(&door), admit));
     Router::new()
         .route(METADATA_PATH, get(metadata))
@@ -68,12 +70,12 @@ pub(crate) fn router(door: Arc<Door>) -> Router {
 async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let mut response = match door.guard.check(&parts) {
-        Err(refused) => refused.response(),
+        Err(refused) => refused.at(parts.uri.path()),
         Ok(_) if door.closing.load(Ordering::Acquire) => {
             let close = HeaderValue::from_static("close");
             Refusal::unavailable("this server is about to end", 5)
                 .with(CONNECTION, close)
-                .response()
+                .at(parts.uri.path())
         }
         Ok(origin) => {
             // What a browser asks before it sends something, without a token.
@@ -126,7 +128,7 @@ async fn admit(
 ) -> Response {
     let lease = match enter(&door, peer, request.headers()).await {
         Ok(lease) => lease,
-        Err(refused) => return refused.response(),
+        Err(refused) => return refused.at(request.uri().path()),
     };
     // Nobody further on needs it, and so nobody can pass it on.
     for secret in [AUTHORIZATION, COOKIE] {
@@ -178,22 +180,22 @@ async fn metadata(State(door): State<Arc<Door>>, request: Request) -> Response {
         {
             Json(resource.metadata()).into_response()
         }
-        _ => nowhere().await,
+        _ => nowhere(request.uri().clone()).await,
     }
 }
 
-async fn nowhere() -> Response {
+async fn nowhere(uri: Uri) -> Response {
     Refusal::new(
         StatusCode::NOT_FOUND,
-        "there is nothing at this path; MCP is at /mcp",
+        "there is nothing at this path; MCP is at /mcp, and /v1/openapi.json says what is at /v1",
     )
-    .response()
+    .at(uri.path())
 }
 
-async fn wrong_method() -> Response {
+async fn wrong_method(uri: Uri) -> Response {
     Refusal::new(
         StatusCode::METHOD_NOT_ALLOWED,
-        "this path does not take this method",
+        "this path does not take this method; the Allow header has those that it takes",
     )
-    .response()
+    .at(uri.path())
 }

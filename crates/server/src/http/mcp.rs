@@ -8,7 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use callgate::config::ToolMode;
 use futures::StreamExt as _;
@@ -48,7 +48,7 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
     let mut asked = None;
     let body = match parts.method {
         Method::POST => {
-            json_wanted(&parts.headers)?;
+            body::json_wanted(&parts.headers)?;
             let bytes = body::read(
                 &parts.headers,
                 body,
@@ -75,11 +75,11 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
     let answered = user.mcp.handle(Request::from_parts(parts, body));
     let response = tokio::select! {
         response = answered => response.map(Body::new),
-        () = user.ended() => return Err(ended(user).to(id)),
+        () = user.ended() => return Err(user.gone().to(id)),
     };
     // A stream of a session begins before there is an answer.
     if user.failed() {
-        return Err(ended(user).to(id));
+        return Err(user.gone().to(id));
     }
     let response = in_our_words(response, id).await?;
     Ok(match asked {
@@ -139,24 +139,6 @@ fn session(parts: &Parts) -> Result<Option<&str>, Refusal> {
     }
 }
 
-fn json_wanted(headers: &HeaderMap) -> Result<(), Refusal> {
-    let content = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    let kind = content
-        .unwrap_or_default()
-        .split(';')
-        .next()
-        .unwrap_or_default();
-    match kind.trim().eq_ignore_ascii_case("application/json") {
-        true => Ok(()),
-        false => Err(Refusal::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "the body must have the Content-Type application/json",
-        )),
-    }
-}
-
 /// Whether there is a session for the message, or room for a new one.
 fn fitting(user: &User, envelope: &Envelope, session: Option<&str>) -> Result<(), Refusal> {
     match session {
@@ -176,16 +158,6 @@ fn no_session() -> Refusal {
         StatusCode::NOT_FOUND,
         "there is no such session, or it has ended; begin one with initialize",
     )
-}
-
-fn ended(user: &User) -> Refusal {
-    match user.failed() {
-        true => Refusal::unavailable(
-            "this server could not be made ready for you; whoever runs it can read why",
-            10,
-        ),
-        false => Refusal::unavailable("this server is about to end", 5),
-    }
 }
 
 /// The transport's own refusals, as JSON-RPC errors; what went wrong inside is

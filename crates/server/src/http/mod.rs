@@ -3,19 +3,20 @@
 //! A request goes through the [`door`]: [`guard`] looks at the names in it,
 //! [`auth`] at whose it is, [`limits`] at how many there are; then [`mcp`] reads
 //! it and hands it to the transport of its user, of whom [`users`] has a gate,
-//! runs and sessions that are no other's.
+//! runs and sessions that are no other's. What is at `/v1` goes the same way, to
+//! [`crate::rest`].
 
 mod auth;
 mod bearer;
-mod body;
-mod door;
+pub(crate) mod body;
+pub(crate) mod door;
 mod guard;
 mod limits;
 mod mcp;
 mod oauth;
-mod refusal;
+pub(crate) mod refusal;
 mod sessions;
-mod users;
+pub(crate) mod users;
 
 pub use auth::Identity;
 pub use users::MakeGate;

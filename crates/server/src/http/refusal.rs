@@ -6,7 +6,7 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
 /// Why a request is not served: a status, and a JSON-RPC error without an
-/// answer's `id` where the request's could not be read. It tells nothing that
+/// answer's `id` where the request's could not be read, or problem details. It tells nothing that
 /// whoever asked does not know or may not know.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
@@ -82,7 +82,32 @@ impl Refusal {
         self.inner.status
     }
 
-    /// The answer.
+    /// The answer of what is at this path.
+    pub(crate) fn at(self, path: &str) -> Response<Body> {
+        match path == "/v1" || path.starts_with("/v1/") {
+            true => self.problem(),
+            false => self.response(),
+        }
+    }
+
+    /// The answer where no MCP is spoken: problem details (RFC 9457).
+    pub(crate) fn problem(self) -> Response<Body> {
+        let status = self.inner.status;
+        let body = json!({
+            "type": "about:blank",
+            "title": status.canonical_reason().unwrap_or_default(),
+            "status": status.as_u16(),
+            "detail": self.inner.message,
+        });
+        answer(
+            status,
+            "application/problem+json",
+            &body,
+            self.inner.headers,
+        )
+    }
+
+    /// The answer where MCP is spoken: a JSON-RPC error.
     pub(crate) fn response(self) -> Response<Body> {
         let Inner {
             status,
@@ -96,11 +121,20 @@ impl Refusal {
             "id": id,
             "error": { "code": code, "message": message },
         });
-        let mut response = Response::new(Body::from(body.to_string()));
-        *response.status_mut() = status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.extend(more);
-        response
+        answer(status, "application/json", &body, more)
     }
+}
+
+fn answer(
+    status: StatusCode,
+    kind: &'static str,
+    body: &Value,
+    more: Vec<(HeaderName, HeaderValue)>,
+) -> Response<Body> {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.extend(more);
+    response
 }

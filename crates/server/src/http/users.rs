@@ -289,6 +289,25 @@ impl User {
         matches!(&*self.gate.borrow(), Making::Failed)
     }
 
+    /// What is said to those who come for a user who has ended.
+    pub(crate) fn gone(&self) -> Refusal {
+        match self.failed() {
+            true => Refusal::unavailable(
+                "this server could not be made ready for you; whoever runs it can read why",
+                10,
+            ),
+            false => Refusal::unavailable("this server is about to end", 5),
+        }
+    }
+
+    /// The gate, once it is made.
+    pub(crate) async fn made_gate(&self) -> Result<Arc<Gate>, Refusal> {
+        tokio::select! {
+            gate = self.service.gate.clone() => Ok(gate),
+            () = self.ended() => Err(self.gone()),
+        }
+    }
+
     /// Since when nothing has been done for the user, unless something is.
     fn idle(&self) -> Option<Duration> {
         let busy = self.under_way.load(Ordering::Acquire) > 0

@@ -71,6 +71,19 @@ pub(crate) fn run_script_schema(limits: &Limits) -> Arc<JsonObject> {
     }))
 }
 
+/// What [`plain`] takes, as a schema.
+pub(crate) fn plain_schema(limits: &Limits) -> Value {
+    let mut schema = Value::Object((*run_script_schema(limits)).clone());
+    if let Some(Value::Object(limits)) = schema.pointer_mut("/properties/limits") {
+        let what = "tighter limits for this run; the maxima are the defaults";
+        limits.insert("description".to_owned(), what.into());
+        if let Some(Value::Object(known)) = limits.get_mut("properties") {
+            known.shift_remove("waitMs");
+        }
+    }
+    schema
+}
+
 /// The input schema of `wait`.
 pub(crate) fn wait_schema() -> Arc<JsonObject> {
     object(json!({
@@ -110,7 +123,37 @@ pub(crate) fn run_script<'a>(
     gate: &Gate,
 ) -> Result<ScriptArguments<'a>, Wrong> {
     let server = |name: &str| gate.server(name).map(|_| ()).map_err(|e| e.to_string());
-    read_script(arguments, gate.limits(), &server)
+    read_script(
+        Reading::of("run_script", arguments),
+        Waits::AsSaid,
+        gate.limits(),
+        &server,
+    )
+}
+
+/// What is asked for of a run whose report comes as one answer, at its end.
+///
+/// # Errors
+///
+/// All that is wrong with it.
+pub(crate) fn plain<'a>(
+    arguments: &'a JsonObject,
+    gate: &Gate,
+) -> Result<ScriptArguments<'a>, Wrong> {
+    let server = |name: &str| gate.server(name).map(|_| ()).map_err(|e| e.to_string());
+    read_script(
+        Reading::of("/v1/run", Some(arguments)),
+        Waits::ToTheEnd,
+        gate.limits(),
+        &server,
+    )
+}
+
+/// Whether a run can be left to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    AsSaid,
+    ToTheEnd,
 }
 
 /// The arguments of a call of `wait`.
@@ -139,16 +182,20 @@ pub(crate) fn wait(arguments: Option<&JsonObject>) -> Result<WaitArguments<'_>, 
 }
 
 fn read_script<'a>(
-    arguments: Option<&'a JsonObject>,
+    mut reading: Reading<'a>,
+    waits: Waits,
     limits: &Limits,
     server: &dyn Fn(&str) -> Result<(), String>,
 ) -> Result<ScriptArguments<'a>, Wrong> {
-    let mut reading = Reading::of("run_script", arguments);
     let code = reading.text("code", "the script's text");
     let tightened = match reading.object("limits") {
         Some(given) => limits::tighten(limits, given, &mut reading),
         None => limits::Tightened::none(limits),
     };
+    if waits == Waits::ToTheEnd && tightened.wait.is_some() {
+        let wrong = "limits.waitMs is of no use here: the answer comes when the run has ended";
+        reading.wrong(wrong.to_owned());
+    }
     let servers = servers(&mut reading, server);
     reading.end(&["code", "limits", "servers"])?;
     Ok(ScriptArguments {

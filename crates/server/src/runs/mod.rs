@@ -10,6 +10,7 @@ mod client;
 mod desk;
 mod news;
 mod outcome;
+mod plain;
 mod question;
 mod resources;
 mod roots;
@@ -20,6 +21,7 @@ mod tasks;
 
 pub(crate) use call::Direct;
 pub use caller::AnyClient;
+pub(crate) use plain::NoReport;
 pub(crate) use roots::Roots;
 
 use std::sync::Arc;

@@ -7,9 +7,14 @@ fn read(arguments: &Value) -> Result<(String, Limits, Option<Vec<String>>), Stri
         _ => Err(format!("no server is named {name:?}")),
     };
     let arguments = arguments.as_object();
-    read_script(arguments, &Limits::default(), &server)
-        .map(|read| (read.code.to_owned(), read.limits, read.servers))
-        .map_err(|wrong| wrong.to_string())
+    read_script(
+        Reading::of("run_script", arguments),
+        Waits::AsSaid,
+        &Limits::default(),
+        &server,
+    )
+    .map(|read| (read.code.to_owned(), read.limits, read.servers))
+    .map_err(|wrong| wrong.to_string())
 }
 
 fn refused(arguments: Value, expected: &str) {

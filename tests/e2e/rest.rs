@@ -1,0 +1,405 @@
+//! `/v1` of `callgate serve --http`: tools and runs for clients that speak no MCP.
+
+use callgate_tests::{Workbench, fixture};
+use reqwest::header::HeaderMap;
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::serve_http::Noting;
+use crate::serve_http_users::{ALICE, BOB, two_users};
+use crate::served::{Served, http};
+
+struct Answer {
+    status: u16,
+    headers: HeaderMap,
+    body: Value,
+}
+
+impl Answer {
+    async fn to(request: RequestBuilder) -> Self {
+        let response = request.send().await.expect("an answer");
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = response.text().await.expect("a text");
+        let body = match text.as_str() {
+            "" => Value::Null,
+            text => serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}")),
+        };
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    fn header(&self, name: &str) -> &str {
+        let value = self.headers.get(name);
+        value.map_or("", |value| value.to_str().expect("text"))
+    }
+
+    /// The status and the detail of problem details, which agree with each other.
+    fn problem(&self) -> String {
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        assert_eq!(self.body["status"], self.status, "{}", self.body);
+        assert_eq!(self.body["type"], "about:blank");
+        assert!(self.body["title"].is_string(), "{}", self.body);
+        let detail = self.body["detail"].as_str().expect("a detail");
+        format!("{} {detail}", self.status)
+    }
+
+    fn functions(&self) -> Vec<&str> {
+        let tools = self.body["tools"].as_array().expect("tools").iter();
+        tools
+            .map(|tool| tool["function"].as_str().expect("a name"))
+            .collect()
+    }
+}
+
+fn at(served: &Served, method: Method, path: &str) -> RequestBuilder {
+    http().request(method, format!("http://{}{path}", served.authority()))
+}
+
+async fn get(served: &Served, path: &str) -> Answer {
+    Answer::to(at(served, Method::GET, path)).await
+}
+
+async fn run(served: &Served, body: Value) -> Answer {
+    Answer::to(at(served, Method::POST, "/v1/run").json(&body)).await
+}
+
+fn demo() -> Workbench {
+    Workbench::with_config(json!({
+        "mcpServers": {
+            "ticketing": fixture("callgate-demo-ticketing", &[]),
+            "logging": fixture("callgate-demo-logging", &[]),
+        },
+        "permissions": { "allow": ["ticketing_listIssues"], "deny": ["ticketing_createIssue"] },
+        "tools": { "logging_getLogs": { "visibility": "hidden" } },
+        "serve": { "http": { "maxBody": "2KiB" } },
+    }))
+}
+
+#[tokio::test]
+async fn tools_are_listed_and_found() {
+    let bench = demo();
+    let served = Served::start(&bench, &[]);
+    let all = get(&served, "/v1/tools").await;
+    let functions = all.functions();
+    assert_eq!(all.status, 200);
+    assert!(functions.contains(&"ticketing_listIssues"), "{functions:?}");
+    // What is denied or hidden is not there.
+    for gone in ["ticketing_createIssue", "logging_getLogs"] {
+        assert!(!functions.contains(&gone), "{functions:?}");
+    }
+    let listed = &all.body["tools"][0];
+    assert_eq!(listed["server"], "ticketing", "{listed}");
+    assert!(listed["tool"].is_string() && listed["summary"].is_string());
+    let names = get(&served, "/v1/tools?level=names&server=ticketing").await;
+    assert_eq!(names.functions(), functions);
+    let members = names.body["tools"][0].as_object().expect("an object");
+    assert_eq!(members.keys().collect::<Vec<_>>(), ["function", "server"]);
+    let none = get(&served, "/v1/tools?server=logging").await;
+    assert_eq!(none.body, json!({ "tools": [], "unavailable": [] }));
+    let found = get(&served, "/v1/tools?query=list%20issues&limit=1").await;
+    assert_eq!(found.functions(), ["ticketing_listIssues"]);
+    assert!(found.body["tools"][0]["score"].as_f64() > Some(0.0));
+    let found = get(&served, "/v1/tools?query=create%20issue").await;
+    assert!(!found.functions().contains(&"ticketing_createIssue"));
+}
+
+#[tokio::test]
+async fn a_tool_is_told_of() {
+    let bench = demo();
+    let served = Served::start(&bench, &[]);
+    let tool = get(&served, "/v1/tools/ticketing_listIssues").await;
+    assert_eq!(tool.status, 200);
+    assert_eq!(tool.body["function"], "ticketing_listIssues");
+    assert_eq!(tool.body["server"], "ticketing");
+    assert_eq!(tool.body["tool"], "listIssues");
+    assert_eq!(tool.body["inputSchema"]["type"], "object");
+    assert!(tool.body["description"].is_string(), "{}", tool.body);
+    let typescript = tool.body["typescript"].as_str().expect("a text");
+    assert!(typescript.contains("function ticketing_listIssues("));
+    for (name, expected) in [
+        (
+            "ticketing_listIssue",
+            "404 no tool is named \"ticketing_listIssue\"; did you mean \"ticketing_listIssues\"?",
+        ),
+        (
+            "logging_getLogs",
+            "404 no tool is named \"logging_getLogs\"",
+        ),
+        ("..%2F..%2Fetc", "404 no tool is named \"../../etc\""),
+        ("%ff", "400 the name in the path is not UTF-8"),
+        (
+            "ticketing_createIssue",
+            "403 ticketing_createIssue is denied by the rules; whoever runs this server can allow \
+             it",
+        ),
+    ] {
+        let answer = get(&served, &format!("/v1/tools/{name}")).await;
+        assert_eq!(answer.problem(), expected);
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_has_is_not_sent_again() {
+    let bench = demo();
+    let served = Served::start(&bench, &[]);
+    let mut tags = Vec::new();
+    for path in [
+        "/v1/tools",
+        "/v1/tools?level=names",
+        "/v1/tools/ticketing_listIssues",
+        "/v1/openapi.json",
+    ] {
+        let first = get(&served, path).await;
+        let tag = first.header("etag").to_owned();
+        assert!(tag.starts_with('"') && tag.len() > 20, "{tag}");
+        assert_eq!(first.header("cache-control"), "private, no-cache");
+        let again = |tag: String| {
+            let request = at(&served, Method::GET, path).header("If-None-Match", tag);
+            Answer::to(request)
+        };
+        let known = again(format!("\"other\", W/{tag}")).await;
+        assert_eq!((known.status, &known.body), (304, &Value::Null));
+        assert_eq!(known.header("etag"), tag);
+        assert_eq!(known.header("cache-control"), "private, no-cache");
+        let other = again("\"other\"".to_owned()).await;
+        assert_eq!((other.status, other.body), (200, first.body));
+        tags.push(tag);
+    }
+    tags.sort_unstable();
+    tags.dedup();
+    assert_eq!(tags.len(), 4);
+}
+
+#[tokio::test]
+async fn scripts_are_run() {
+    let bench = demo();
+    let served = Served::start(&bench, &[]);
+    let code = "console.log('printed'); return typeof await ticketing_listIssues({})";
+    let ran = run(&served, json!({ "code": code })).await;
+    assert_eq!(ran.status, 200, "{}", ran.body);
+    assert_eq!(ran.header("content-type"), "application/json");
+    assert_eq!(ran.header("cache-control"), "no-store");
+    assert_eq!(ran.body["status"], "completed", "{}", ran.body);
+    assert_eq!(ran.body["output"]["text"], "printed\n");
+    assert_eq!(ran.body["value"]["json"], "object");
+    assert_eq!(ran.body["calls"][0]["function"], "ticketing_listIssues");
+    // However a run ends, it took place.
+    let status = async |body: Value| {
+        let ran = run(&served, body).await;
+        assert_eq!(ran.status, 200, "{}", ran.body);
+        ran.body["status"].as_str().expect("a status").to_owned()
+    };
+    let throws = json!({ "code": "throw new Error('no')" });
+    assert_eq!(status(throws).await, "failed");
+    assert_eq!(status(json!({ "code": "let 1" })).await, "failed");
+    let long = json!({ "code": "while (true) {}", "limits": { "timeoutMs": 50 } });
+    assert_eq!(status(long).await, "limit");
+    let elsewhere = json!({ "code": code, "servers": ["logging"] });
+    assert_ne!(status(elsewhere).await, "completed");
+}
+
+/// What the rules leave to a person is denied, for there is none.
+#[tokio::test]
+async fn nobody_is_asked() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+    }));
+    let code = "return typeof await ticketing_createIssue({ title: 'A', body: 'B' })";
+    let served = Served::start(&bench, &[]);
+    let ran = run(&served, json!({ "code": code })).await;
+    assert_eq!((ran.status, &ran.body["status"]), (200, &json!("denied")));
+    let served = Served::start(&bench, &["--yes"]);
+    let ran = run(&served, json!({ "code": code })).await;
+    assert_eq!(ran.body["status"], "completed", "{}", ran.body);
+}
+
+#[tokio::test]
+async fn requests_that_are_wrong() {
+    let bench = demo();
+    let served = Served::start(&bench, &[]);
+    let post = |body: String, kind: &'static str| {
+        let request = at(&served, Method::POST, "/v1/run").body(body);
+        Answer::to(request.header("Content-Type", kind))
+    };
+    let json = "application/json; charset=utf-8";
+    for (body, expected) in [
+        ("", "400 the body is not JSON (line 1, column 0)"),
+        ("{\"code\":", "400 the body is not JSON (line 1, column 8)"),
+        ("[1]", "400 the body must be a JSON object"),
+        (
+            "{}",
+            "400 /v1/run needs an argument \"code\": the script's text",
+        ),
+        (
+            r#"{ "code": 1, "servers": ["loging"], "more": 1 }"#,
+            "400 \"code\" must be a string: the script's text\n\
+             servers[0]: no server is named \"loging\"; did you mean \"logging\"?\n\
+             /v1/run has no argument \"more\"; it takes code, limits, servers",
+        ),
+        (
+            r#"{ "code": "", "limits": { "waitMs": 1 } }"#,
+            "400 limits.waitMs is of no use here: the answer comes when the run has ended",
+        ),
+    ] {
+        assert_eq!(post(body.to_owned(), json).await.problem(), expected);
+    }
+    let deep = format!("{{\"code\":{}", "[".repeat(1_000));
+    let expected = "400 the message is nested deeper than 100 levels";
+    assert_eq!(post(deep, json).await.problem(), expected);
+    let expected = "415 the body must have the Content-Type application/json";
+    let good = json!({ "code": "return 1" }).to_string();
+    assert_eq!(post(good, "text/plain").await.problem(), expected);
+    let large = json!({ "code": " ".repeat(2 << 10) }).to_string();
+    let expected = "413 the body has more than 2048 bytes; \"maxBody\" is the limit";
+    assert_eq!(post(large, json).await.problem(), expected);
+    for (query, expected) in [
+        (
+            "level=full",
+            "400 \"full\" is no level; the levels are \"names\" and \"summaries\"",
+        ),
+        (
+            "server=loging",
+            "400 no server is named \"loging\"; did you mean \"logging\"?",
+        ),
+        (
+            "limit=3",
+            "400 limit goes with query; without a query, all tools are listed",
+        ),
+    ] {
+        let answer = get(&served, &format!("/v1/tools?{query}")).await;
+        assert_eq!(answer.problem(), expected);
+    }
+    let answer = get(&served, "/v1/run").await;
+    assert_eq!(answer.header("allow"), "POST");
+    assert_eq!(
+        answer.problem(),
+        "405 this path does not take this method; the Allow header has those that it takes"
+    );
+    let answer = get(&served, "/v1/nothing").await;
+    assert!(answer.problem().starts_with("404 there is nothing"));
+    let request = at(&served, Method::GET, "/v1/tools").header("Host", "evil.example");
+    let answer = Answer::to(request).await;
+    assert!(answer.problem().starts_with("403 the Host header names"));
+    let request = at(&served, Method::POST, "/v1/run").header("Origin", "https://evil.example");
+    let answer = Answer::to(request.json(&json!({ "code": "" }))).await;
+    assert!(answer.problem().starts_with("403 pages of this Origin"));
+}
+
+#[tokio::test]
+async fn nothing_of_one_user_is_the_others() {
+    let bench = two_users();
+    let served = Served::start(&bench, &[]);
+    let nobody = get(&served, "/v1/tools").await;
+    assert_eq!(nobody.header("www-authenticate"), "Bearer");
+    assert!(nobody.problem().starts_with("401 a token is needed"));
+    let with = |token: &str, path: &str| {
+        let request = at(&served, Method::GET, path).bearer_auth(token);
+        Answer::to(request)
+    };
+    let hers = with(ALICE, "/v1/tools").await;
+    let his = with(BOB, "/v1/tools").await;
+    assert!(hers.functions().contains(&"ticketing_createIssue"));
+    assert!(!his.functions().is_empty());
+    let is_his = |function: &&str| function.starts_with("logging_");
+    assert!(his.functions().iter().all(is_his), "{:?}", his.functions());
+    // Her tag says nothing of his list.
+    let request = at(&served, Method::GET, "/v1/tools").bearer_auth(BOB);
+    let request = request.header("If-None-Match", hers.header("etag"));
+    assert_eq!(Answer::to(request).await.status, 200);
+    let path = "/v1/tools/ticketing_createIssue";
+    assert_eq!(with(ALICE, path).await.status, 200);
+    assert_eq!(
+        with(BOB, path).await.problem(),
+        "404 no tool is named \"ticketing_createIssue\""
+    );
+    assert_eq!(
+        with(BOB, "/v1/tools?server=ticketing").await.problem(),
+        "400 no server is named \"ticketing\""
+    );
+    let code = "return typeof await ticketing_createIssue({ title: 'A', body: 'B' })";
+    for (token, expected) in [(ALICE, "completed"), (BOB, "failed")] {
+        let request = at(&served, Method::POST, "/v1/run").bearer_auth(token);
+        let ran = Answer::to(request.json(&json!({ "code": code }))).await;
+        assert_eq!(ran.body["status"], expected, "{}", ran.body);
+    }
+}
+
+/// Every path and method of the document answers as it says, and no other method.
+#[tokio::test]
+async fn the_document_is_true() {
+    let bench = demo();
+    let served = Served::start(&bench, &[]);
+    let document = get(&served, "/v1/openapi.json").await.body;
+    assert_eq!(document["openapi"], "3.1.1");
+    assert_eq!(document["security"], Value::Null, "nobody needs a token");
+    let paths = document["paths"].as_object().expect("paths");
+    assert_eq!(paths.len(), 4);
+    let methods = [Method::GET, Method::POST, Method::PUT, Method::DELETE];
+    for (path, item) in paths {
+        let filled = path.replace("{name}", "ticketing_listIssues");
+        for method in &methods {
+            let request = at(&served, method.clone(), &filled);
+            let answer = Answer::to(request.json(&json!({ "code": "return 1" }))).await;
+            let described = &item[method.as_str().to_lowercase()];
+            if described.is_null() {
+                assert_eq!(answer.status, 405, "{method} {path}");
+                let allowed = answer.header("allow").to_lowercase();
+                let mut allowed = allowed.split(',').filter(|method| *method != "head");
+                assert!(allowed.all(|method| item[method].is_object()), "{path}");
+                continue;
+            }
+            assert_eq!(answer.status, 200, "{method} {path}: {}", answer.body);
+            let content = &described["responses"]["200"]["content"]["application/json"];
+            let named = content["schema"]["$ref"].as_str().expect("a schema");
+            let schema = document.pointer(named.trim_start_matches('#'));
+            let schema = schema.unwrap_or_else(|| panic!("{named} is not there"));
+            for member in schema["required"].as_array().expect("members") {
+                let member = member.as_str().expect("a name");
+                assert!(answer.body.get(member).is_some(), "{path}: {member}");
+            }
+        }
+    }
+    // What it leads to is there.
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"#").skip(1) {
+        let pointer = reference.split('"').next().expect("a text");
+        assert!(document.pointer(pointer).is_some(), "{pointer}");
+    }
+    let script = &document["components"]["schemas"]["Script"]["properties"];
+    assert!(script["limits"]["properties"]["timeoutMs"].is_object());
+    assert!(script["limits"]["properties"]["waitMs"].is_null());
+}
+
+/// A client that goes away takes its run along: the server, which waits for runs
+/// when it ends, has none to wait for.
+#[tokio::test]
+async fn a_run_ends_with_its_client() {
+    let mut bench = Noting::new(&json!({ "http": { "shutdownTime": "1h" } }));
+    let mut served = Served::start(&bench.bench, &["--timeout", "1h"]);
+    let code = "await notes_note({ id: 'begun' }); while (true) {}";
+    let request = at(&served, Method::POST, "/v1/run").json(&json!({ "code": code }));
+    let client = tokio::spawn(request.send());
+    bench.noted().await;
+    client.abort();
+    assert!(client.await.is_err_and(|ended| ended.is_cancelled()));
+    served.terminate();
+    assert_eq!(served.wait().0, Some(0));
+}
+
+/// One that waits when the server ends gets its report.
+#[tokio::test]
+async fn a_report_is_delivered_at_the_end() {
+    let mut bench = Noting::new(&json!({ "http": { "shutdownTime": "1ms" } }));
+    let mut served = Served::start(&bench.bench, &["--timeout", "1h"]);
+    let code = "await notes_note({ id: 'begun' }); while (true) {}";
+    let request = at(&served, Method::POST, "/v1/run").json(&json!({ "code": code }));
+    let client = tokio::spawn(Answer::to(request));
+    bench.noted().await;
+    served.terminate();
+    let ran = client.await.expect("no panic");
+    assert_eq!(ran.body["status"], "cancelled", "{}", ran.body);
+    assert_eq!(served.wait().0, Some(0));
+}
