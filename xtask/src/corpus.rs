@@ -57,6 +57,10 @@ pub(crate) fn quality(project: &Project, options: &Options) -> Result<ExitCode> 
 }
 
 /// The folder with a list for each server, made if it is not there.
+pub(crate) fn folder(project: &Project) -> Result<PathBuf> {
+    lists(project, &Options { again: false })
+}
+
 fn lists(project: &Project, options: &Options) -> Result<PathBuf> {
     tools::check(tools::Purpose::Tests)?;
     let pins = project.root.join("fixtures/tool-corpus");

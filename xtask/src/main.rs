@@ -20,6 +20,7 @@ mod setup;
 mod soak;
 mod stamp;
 mod test;
+mod tokens;
 mod tools;
 mod typescript;
 mod v8;
@@ -65,6 +66,8 @@ enum Command {
     Corpus(corpus::Options),
     /// Measure how well labelled queries find their tools among those.
     SearchQuality(corpus::Options),
+    /// Set up, and count what a model is given and gives back, into `docs/tokens.md`.
+    Tokens,
     /// Set up, build in release mode, and keep a server busy while its servers come and go.
     Soak(soak::Options),
     /// The V8 archive from source (hours; only where no archive can be had).
@@ -81,6 +84,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Bench(options) => bench::run(&project, &options),
         Command::Corpus(options) => corpus::run(&project, &options),
         Command::SearchQuality(options) => corpus::quality(&project, &options),
+        Command::Tokens => tokens::run(&project),
         Command::Soak(options) => soak::run(&project, &options),
         Command::V8(options) => v8::source::run(&project, &options),
     }

@@ -1,0 +1,109 @@
+//! Real tools, and so many of them.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::path::Path;
+
+use callgate_tests::Workbench;
+use serde_json::{Map, Value, json};
+
+use crate::Fallible;
+use crate::tasks::USED;
+
+/// Tools by the name of their server.
+pub type Tools = BTreeMap<String, Vec<Value>>;
+
+/// A folder with a configuration of servers that have these tools.
+pub struct Catalog {
+    /// How many tools.
+    pub size: usize,
+    /// How many servers.
+    pub servers: usize,
+    /// Where `callgate serve` is started.
+    pub bench: Workbench,
+}
+
+/// The tools of all servers.
+///
+/// # Errors
+///
+/// If the folder or a file of it cannot be read.
+pub fn tools(corpus: &Path) -> Fallible<Tools> {
+    let mut tools = Tools::new();
+    let entries = std::fs::read_dir(corpus);
+    let entries = entries
+        .map_err(|error| format!("{}: {error}; cargo xtask corpus makes it", corpus.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let list: Value = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let list = list["tools"].as_array().cloned().unwrap_or_default();
+        let list = list.into_iter().filter(is_for_models).collect();
+        tools.insert(name.into_owned(), list);
+    }
+    Ok(tools)
+}
+
+/// Some tools are for the user interface of a server's app alone (MCP Apps).
+fn is_for_models(tool: &Value) -> bool {
+    let visibility = tool["_meta"]["ui"]["visibility"].as_array();
+    visibility.is_none_or(|all| all.iter().any(|one| one == "model"))
+}
+
+impl Catalog {
+    /// The tools that the tasks use, and others up to this size: one of each server
+    /// in turn, in the order of their names and lists.
+    ///
+    /// # Errors
+    ///
+    /// If a tool that the tasks use is not there, or the folder cannot be made.
+    pub fn of(all: &Tools, size: usize) -> Fallible<Self> {
+        let mut chosen = Tools::new();
+        let used: HashSet<(&str, &str)> = USED.into_iter().collect();
+        let mut rest: VecDeque<(&String, VecDeque<&Value>)> = VecDeque::new();
+        for (server, tools) in all {
+            let (of_tasks, others): (Vec<&Value>, Vec<&Value>) = tools.iter().partition(|tool| {
+                used.contains(&(server, tool["name"].as_str().unwrap_or_default()))
+            });
+            if !of_tasks.is_empty() {
+                let of_tasks = of_tasks.into_iter().cloned().collect();
+                chosen.insert(server.clone(), of_tasks);
+            }
+            rest.push_back((server, others.into()));
+        }
+        let mut count: usize = chosen.values().map(Vec::len).sum();
+        if count != USED.len() {
+            return Err(
+                "the corpus has not all the tools that the tasks use; cargo xtask corpus makes it"
+                    .into(),
+            );
+        }
+        while count < size
+            && let Some((server, mut others)) = rest.pop_front()
+        {
+            if let Some(tool) = others.pop_front() {
+                chosen.entry(server.clone()).or_default().push(tool.clone());
+                count += 1;
+                rest.push_back((server, others));
+            }
+        }
+        let bench = Workbench::empty();
+        let own = std::env::current_exe()?;
+        let mut servers = Map::new();
+        for (name, tools) in &chosen {
+            let list = json!({ "tools": tools }).to_string();
+            let file = bench.write(&format!("{name}.tools"), &list);
+            let server = json!({ "command": own, "args": ["--replay", file] });
+            servers.insert(name.clone(), server);
+        }
+        let config = json!({ "mcpServers": servers, "permissions": { "allow": ["*"] } });
+        bench.write("callgate.json", &config.to_string());
+        Ok(Self {
+            size: count,
+            servers: chosen.len(),
+            bench,
+        })
+    }
+}

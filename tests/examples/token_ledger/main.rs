@@ -1,0 +1,138 @@
+//! What a model is given and gives back, in tokens: for catalogs of several sizes,
+//! before it does anything, and for five tasks in each mode of `callgate serve`.
+//!
+//! `token_ledger CORPUS` prints tables. CORPUS is a folder with a `tools/list` result
+//! for each server, `SERVER.json`, as `cargo xtask corpus` makes it. Each task is
+//! really done in each mode; the tools answer what `answers` says.
+//!
+//! `token_ledger --replay FILE` is a server with the tools of a file.
+
+#![expect(clippy::print_stdout, reason = "the tables go to standard output")]
+
+mod answers;
+mod catalog;
+mod meter;
+mod replay;
+mod session;
+mod tasks;
+
+use std::error::Error;
+use std::path::Path;
+
+use callgate::config::ToolMode;
+
+use catalog::Catalog;
+use meter::{Meter, grouped};
+use session::Session;
+use tasks::Task;
+
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+/// How many tools there are; fewer where there are no more.
+const SIZES: [usize; 4] = [10, 100, 500, 1000];
+const MODES: [ToolMode; 3] = [ToolMode::Native, ToolMode::Discovery, ToolMode::Code];
+
+#[tokio::main]
+async fn main() -> Fallible<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["--replay", file] => replay::serve(Path::new(file)),
+        [corpus] => measure(Path::new(corpus)).await,
+        _ => Err("usage: token_ledger CORPUS".into()),
+    }
+}
+
+/// What one task cost in one mode.
+struct Cost {
+    new: usize,
+    billed: usize,
+    turns: usize,
+}
+
+async fn measure(corpus: &Path) -> Fallible<()> {
+    let all = catalog::tools(corpus)?;
+    let tasks = tasks::all();
+    let mut starts = Vec::new();
+    let mut costs = Vec::new();
+    for size in SIZES {
+        let catalog = Catalog::of(&all, size)?;
+        let mut start = Vec::new();
+        for mode in MODES {
+            let session = Session::begin(&catalog, mode).await?;
+            start.push(session.start());
+            for (at, task) in tasks.iter().enumerate() {
+                let cost = do_task(&session, task, mode).await;
+                let cost = cost.map_err(|error| {
+                    format!("{} with {} tools, {mode}: {error}", task.name, catalog.size)
+                })?;
+                costs.push((catalog.size, mode, at, cost));
+            }
+            session.end().await?;
+        }
+        starts.push((catalog.size, catalog.servers, start));
+    }
+    print_starts(&starts);
+    for (at, task) in tasks.iter().enumerate() {
+        let of_task = costs.iter().filter(|(_, _, of, _)| *of == at);
+        let of_task: Vec<_> = of_task
+            .map(|(size, mode, _, cost)| (*size, *mode, cost))
+            .collect();
+        print_task(task, &of_task);
+    }
+    Ok(())
+}
+
+async fn do_task(session: &Session<'_>, task: &Task, mode: ToolMode) -> Fallible<Cost> {
+    let mut meter = Meter::new(session.start(), task.prompt);
+    match mode {
+        ToolMode::Native => task.by_calls(session, &mut meter).await?,
+        ToolMode::Discovery => task.by_discovery(session, &mut meter).await?,
+        _ => task.by_scripts(session, &mut meter).await?,
+    }
+    Ok(meter.cost())
+}
+
+fn print_starts(starts: &[(usize, usize, Vec<usize>)]) {
+    println!("Tokens at the start (the array of tools):\n");
+    println!("| tools | servers | direct | discovery | code |");
+    println!("|---:|---:|---:|---:|---:|");
+    for (size, servers, start) in starts {
+        let start: Vec<String> = start.iter().map(|tokens| grouped(*tokens)).collect();
+        println!("| {size} | {servers} | {} |", start.join(" | "));
+    }
+}
+
+/// A row for each size; what is least is bold.
+fn print_task(task: &Task, costs: &[(usize, ToolMode, &Cost)]) {
+    println!("\n### {}\n\n{}\n", task.name, task.about);
+    println!(
+        "| tools | new: direct | discovery | code | billed: direct | discovery | code | turns |"
+    );
+    println!("|---:|---:|---:|---:|---:|---:|---:|---:|");
+    for row in costs.chunks(MODES.len()) {
+        let Some((size, _, _)) = row.first() else {
+            continue;
+        };
+        let cells = |of: fn(&Cost) -> usize| {
+            let least = row.iter().map(|(_, _, cost)| of(cost)).min();
+            let cells = row
+                .iter()
+                .map(|(_, _, cost)| match Some(of(cost)) == least {
+                    true => format!("**{}**", grouped(of(cost))),
+                    false => grouped(of(cost)),
+                });
+            cells.collect::<Vec<_>>().join(" | ")
+        };
+        let turns: Vec<String> = row
+            .iter()
+            .map(|(_, _, cost)| cost.turns.to_string())
+            .collect();
+        println!(
+            "| {size} | {} | {} | {} |",
+            cells(|cost| cost.new),
+            cells(|cost| cost.billed),
+            turns.join(", ")
+        );
+    }
+}

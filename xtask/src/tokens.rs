@@ -1,0 +1,52 @@
+//! `cargo xtask tokens`: what a model is given and gives back, by mode, counted and
+//! written into `docs/tokens.md`.
+
+use std::fs;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result};
+
+use crate::project::Project;
+use crate::{corpus, process, say, setup, test};
+
+const DOCUMENT: &str = "docs/tokens.md";
+/// What stands around the tables in it.
+const BEGIN: &str = "<!-- by cargo xtask tokens -->\n";
+const END: &str = "<!-- end -->\n";
+
+pub(crate) fn run(project: &Project) -> Result<ExitCode> {
+    setup::for_build(project)?;
+    let corpus = corpus::folder(project)?;
+    say::step("build (the first time: about ten minutes on two cores)");
+    test::build(project)?;
+    say::step("tokens (some minutes)");
+    let mut ledger = Command::new(project.built("examples/token_ledger"));
+    let tables = process::output(ledger.arg(corpus))?;
+    let file = project.root.join(DOCUMENT);
+    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {DOCUMENT}"))?;
+    fs::write(&file, with_tables(&text, &tables)?)?;
+    say::result(format_args!("the tables are in {DOCUMENT}"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The text with these tables in place of its own.
+fn with_tables(text: &str, tables: &str) -> Result<String> {
+    let missing = || format!("{DOCUMENT} needs the lines {BEGIN:?} and {END:?}");
+    let (before, rest) = text.split_once(BEGIN).with_context(missing)?;
+    let (_, after) = rest.split_once(END).with_context(missing)?;
+    Ok(format!("{before}{BEGIN}\n{tables}\n{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_replaced_and_the_rest_stays() {
+        let old = format!("# A\n{BEGIN}old\n{END}# B\n");
+        let new = with_tables(&old, "new\n").unwrap();
+        assert_eq!(new, format!("# A\n{BEGIN}\nnew\n\n{END}# B\n"));
+        assert_eq!(with_tables(&new, "new\n").unwrap(), new);
+        assert!(with_tables("# A\n", "new").is_err());
+    }
+}
