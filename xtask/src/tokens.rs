@@ -19,7 +19,7 @@ pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     let corpus = corpus::folder(project)?;
     say::step("build (the first time: about ten minutes on two cores)");
     test::build(project)?;
-    say::step("tokens (some minutes)");
+    say::step("tokens (half a minute)");
     let mut ledger = Command::new(project.built("examples/token_ledger"));
     let tables = process::output(ledger.arg(corpus))?;
     let file = project.root.join(DOCUMENT);

@@ -51,6 +51,9 @@ struct Cost {
 }
 
 async fn measure(corpus: &Path) -> Fallible<()> {
+    if meter::tokens("a") == 0 {
+        return Err("the vocabulary o200k_base cannot be loaded".into());
+    }
     let all = catalog::tools(corpus)?;
     let tasks = tasks::all();
     let mut starts = Vec::new();

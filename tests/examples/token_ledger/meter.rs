@@ -8,7 +8,7 @@ use crate::Cost;
 
 static VOCABULARY: LazyLock<Option<CoreBPE>> = LazyLock::new(|| tiktoken_rs::o200k_base().ok());
 
-/// Tokens of a text, `o200k_base`; 0 if the vocabulary cannot be loaded, which shows.
+/// Tokens of a text, `o200k_base`; 0 if the vocabulary cannot be loaded.
 pub fn tokens(text: &str) -> usize {
     let vocabulary = VOCABULARY.as_ref();
     vocabulary.map_or(0, |vocabulary| vocabulary.encode_ordinary(text).len())
