@@ -75,10 +75,14 @@ impl Catalog {
         }
         let mut count: usize = chosen.values().map(Vec::len).sum();
         if count != USED.len() {
-            return Err(
-                "the corpus has not all the tools that the tasks use; cargo xtask corpus makes it"
-                    .into(),
-            );
+            let servers: Vec<&String> = chosen.keys().collect();
+            return Err(format!(
+                "the corpus has {count} of the {} tools that the tasks use, of the servers \
+                 {servers:?}; those of \"github\" are the file \
+                 ../shared/corpus/github-mcp-server.tools.json beside the checkout",
+                USED.len()
+            )
+            .into());
         }
         while count < size
             && let Some((server, mut others)) = rest.pop_front()
