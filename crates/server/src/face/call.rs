@@ -2,13 +2,16 @@
 //! back of it, as unchanged as it can.
 
 use callgate::{CallError, CallRequest, Called, Gate};
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResultType};
+use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData, JsonObject, ResultType};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::arguments::Arguments;
 use super::own::CALL_TOOL;
 use crate::runs::Direct;
+
+/// The code of a server's answer that its client lacks a capability.
+const LACKING: i64 = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0 as i64;
 
 /// What `call_tool` asks for: a tool's name, and its arguments.
 ///
@@ -32,8 +35,8 @@ pub(crate) async fn asked(
     })
 }
 
-/// The call of a server's tool. `any_result` says whether the client's revision
-/// knows structured results that are no objects (2026-07-28).
+/// The call of a server's tool. `is_newest` says whether the client's revision is
+/// 2026-07-28 or later, which knows structured results that are no objects.
 ///
 /// # Errors
 ///
@@ -41,7 +44,7 @@ pub(crate) async fn asked(
 pub(crate) fn direct(
     function: String,
     args: Option<&JsonObject>,
-    any_result: bool,
+    is_newest: bool,
 ) -> Result<Direct, String> {
     let args = serde_json::to_string(&args.unwrap_or(&JsonObject::new()));
     let args = args.map_err(|error| error.to_string())?;
@@ -50,16 +53,33 @@ pub(crate) fn direct(
     Ok(Direct {
         request: CallRequest::new(function.as_str(), args).whole(),
         told_by,
-        answer: Box::new(move |called| result(&function, called, any_result)),
+        answer: Box::new(move |called| result(&function, called, is_newest)),
     })
 }
 
 /// What the client gets of a call.
-fn result(function: &str, called: Called, any_result: bool) -> CallToolResult {
+///
+/// # Errors
+///
+/// That the client lacks a capability which the server needs: that is told to
+/// clients, not to models (MCP 2026-07-28, "Capability Negotiation").
+fn result(function: &str, called: Called, is_newest: bool) -> Result<CallToolResult, ErrorData> {
     match called.result {
-        Ok(result) => server_result(&result, any_result),
+        Ok(result) => Ok(server_result(&result, is_newest)),
+        Err(CallError::Protocol {
+            code,
+            message,
+            data,
+            ..
+        }) if is_newest && code == LACKING => {
+            let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
+            let data = data.and_then(|data| serde_json::to_value(data).ok());
+            Err(ErrorData::new(code, message, data))
+        }
         // The model can do something about most of these, so it is told.
-        Err(error) => CallToolResult::error(vec![ContentBlock::text(told(function, &error))]),
+        Err(error) => Ok(CallToolResult::error(vec![ContentBlock::text(told(
+            function, &error,
+        ))])),
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Direct {
     /// What tells the call from others: the function and its arguments.
     pub(crate) told_by: String,
     /// What the client gets of it.
-    pub(crate) answer: Box<dyn FnOnce(Called) -> CallToolResult + Send>,
+    pub(crate) answer: Box<dyn FnOnce(Called) -> Result<CallToolResult, ErrorData> + Send>,
 }
 
 impl Runs {

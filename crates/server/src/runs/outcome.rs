@@ -14,7 +14,7 @@ pub(crate) struct Outcome {
     content: Vec<ContentBlock>,
     is_error: bool,
     /// The whole answer of a call that no script made.
-    called: Option<Box<CallToolResult>>,
+    called: Option<Box<Result<CallToolResult, ErrorData>>>,
     /// Why there is no report.
     lost: Option<&'static str>,
     /// Whether it was cancelled.
@@ -56,7 +56,7 @@ impl Outcome {
     }
 
     /// The answer of a call that no script made.
-    pub(crate) fn of_call(called: CallToolResult) -> Self {
+    pub(crate) fn of_call(called: Result<CallToolResult, ErrorData>) -> Self {
         Self {
             called: Some(Box::new(called)),
             ..Self::lost()
@@ -68,7 +68,7 @@ impl Outcome {
         let text = "the call was cancelled, or went on for longer than a run may";
         Self {
             is_cancelled: true,
-            ..Self::of_call(CallToolResult::error(vec![ContentBlock::text(text)]))
+            ..Self::of_call(Ok(CallToolResult::error(vec![ContentBlock::text(text)])))
         }
     }
 
@@ -89,10 +89,11 @@ impl Outcome {
     ///
     /// # Errors
     ///
-    /// Where the run came to nothing that is its script's doing.
+    /// Where the run came to nothing that is its script's doing, and what a
+    /// call that no script made was refused with.
     pub(crate) fn answer(&self) -> Result<CallToolResult, ErrorData> {
         if let Some(called) = &self.called {
-            return Ok((**called).clone());
+            return (**called).clone();
         }
         if let Some(lost) = self.lost {
             return Err(ErrorData::internal_error(lost, None));
