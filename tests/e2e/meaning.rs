@@ -137,7 +137,7 @@ async fn without_the_endpoint_words_are_compared() {
     let words = builder().build().await.expect("a gate");
     let expected = search(&words, "create issue", SearchBy::Auto).await;
     assert_eq!(expected.notes, [] as [&str; 0]);
-    let endpoint = Endpoint::doing([Do::Fail(401)]);
+    let endpoint = Endpoint::doing([Do::Fail(401), Do::Fail(401)]);
     let gate = builder()
         .models(embeddings(&endpoint.url))
         .build()

@@ -366,6 +366,7 @@ fn the_json_form() {
               "outcome": "ok"
             }
           ],
+          "lookups": 0,
           "denials": [],
           "dryRun": null,
           "check": {
@@ -398,7 +399,10 @@ fn the_declared_error_classes_are_there() {
             Some(format!("{name}.prototype instanceof {base}"))
         })
         .collect();
-    assert_eq!((classes.len(), checks.len()), (6, 6), "{ambient}");
+    assert_eq!((classes.len(), checks.len()), (7, 7), "{ambient}");
     let ran = Workbench::empty().run(&format!("return [{}]", checks.join(", ")), &[]);
-    assert_eq!(ran.stdout, "[true,true,true,true,true,true]\n", "{ran:#?}");
+    assert_eq!(
+        ran.stdout, "[true,true,true,true,true,true,true]\n",
+        "{ran:#?}"
+    );
 }

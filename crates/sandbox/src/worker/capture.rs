@@ -250,7 +250,7 @@ mod tests {
         check_more(0, &["abcdef"], "");
         check_more(100, &["abc"], "");
         check_more(100, &["abcdef", "gh"], "ef\ngh\n");
-        check_more(4, &["abcdef", "gh", "i"], "ef\n");
+        check_more(4, &["abcdef", "gh", "i"], "ef\ng");
         check_more(3, &["abcd\u{fc}", "x"], "\u{fc}\n");
         check_more(1, &["abcd\u{fc}", "x"], "");
     }
