@@ -1,0 +1,65 @@
+//! `callgate serve --http` as the server under test, passing tools through
+//! (`--mode native`): every server scenario of both requirement sets that is
+//! about what Callgate serves.
+//!
+//! The suite calls tools by fixed names, so the server behind Callgate is called
+//! `test` and its tools the rest of those names (`fixtures/conformance/tools.cjs`).
+//! It speaks the revision that is tested.
+
+use std::fs;
+
+use callgate_tests::{Workbench, repository};
+use serde_json::json;
+
+use super::{Leg, Requirements, all_pass, check_not_applicable, suite, verdict};
+use crate::served::Served;
+
+#[test]
+fn every_scenario_of_2025_11_25_that_applies_passes() {
+    check("2025-11-25");
+}
+
+#[test]
+fn every_scenario_of_2026_07_28_that_applies_passes() {
+    check("2026-07-28");
+}
+
+#[test]
+fn what_does_not_apply_is_there() {
+    check_not_applicable(Leg::Server, true);
+}
+
+#[test]
+fn requirements_are_read_from_the_suites_own_files() {
+    let count = |revision: &str| Requirements::of(Leg::Server, revision).required.len();
+    assert_eq!((count("2025-11-25"), count("2026-07-28")), (30, 37));
+}
+
+fn check(revision: &str) {
+    let tools = repository().join("fixtures/conformance/tools.cjs");
+    let server = |arguments: &[&str]| {
+        let arguments: Vec<_> = [&[tools.to_str().expect("UTF-8")], arguments].concat();
+        json!({ "command": "node", "args": arguments, "protocol": revision })
+    };
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "test": server(&[]), "json": server(&["json"]) },
+        "permissions": { "allow": ["test_*"] },
+    }));
+    let served = Served::start(&bench, &["--mode", "native"]);
+    // With two calls under way, nobody can tell for which of them a server of
+    // 2025-11-25 asks something, so it is declined.
+    all_pass(
+        Leg::Server,
+        revision,
+        |_| true,
+        |scenario| {
+            let results = bench.path().join(scenario);
+            fs::create_dir(&results).expect("a folder");
+            let output = suite(Leg::Server, revision, scenario, &results)
+                .args(["--url", &served.url])
+                .output()
+                .expect("start the conformance suite");
+            verdict(revision, scenario, &output)
+        },
+    );
+}

@@ -1,0 +1,204 @@
+//! The MCP Inspector's command line, a client of other people, lists and calls
+//! every tool of `callgate serve` in both eras of the protocol.
+
+use std::process::{Command, Stdio};
+
+use callgate_tests::{Workbench, conformance_suite, fixture};
+use serde_json::{Value, json};
+
+use crate::served::Served;
+
+const ERAS: [&str; 2] = ["legacy", "modern"];
+
+/// All of Callgate's own tools are shown where no declaration fits the budget.
+#[test]
+fn every_tool_of_mode_code() {
+    for era in ERAS {
+        let (bench, served) = serve(&["--context-share", "0.0001"]);
+        let inspector = Inspector {
+            era,
+            served: &served,
+            bench: &bench,
+        };
+        let left = inspector.call(
+            "run_script",
+            json!({
+                "code": "await new Promise(done => setTimeout(done, 2000)); return 'later'",
+                "limits": { "waitMs": 1 },
+            }),
+        );
+        let run = left.split('"').find(|word| word.starts_with("r-"));
+        let run = run.unwrap_or_else(|| panic!("no run is named: {left}"));
+        let calls = [
+            ("run_script", json!({ "code": "return 6 * 7" }), "42"),
+            ("wait", json!({ "run": run }), "later"),
+            (
+                "search_tools",
+                json!({ "query": "file an issue" }),
+                "ticketing_createIssue",
+            ),
+            (
+                "get_tool_details",
+                json!({ "names": ["ticketing_createIssue"] }),
+                "title: string",
+            ),
+            ("list_servers", json!({}), "ticketing"),
+            (
+                "disable_server",
+                json!({ "server": "ticketing" }),
+                "ticketing",
+            ),
+            (
+                "enable_server",
+                json!({ "server": "ticketing" }),
+                "ticketing",
+            ),
+        ];
+        inspector.check(&calls);
+    }
+}
+
+#[test]
+fn every_tool_of_mode_discovery() {
+    for era in ERAS {
+        let (bench, served) = serve(&["--mode", "discovery"]);
+        let inspector = Inspector {
+            era,
+            served: &served,
+            bench: &bench,
+        };
+        let issue = json!({ "name": "ticketing_createIssue", "args": { "title": "A" } });
+        let calls = [
+            (
+                "search_tools",
+                json!({ "query": "file an issue" }),
+                "ticketing_createIssue",
+            ),
+            (
+                "get_tool_details",
+                json!({ "names": ["ticketing_createIssue"] }),
+                "title: string",
+            ),
+            ("list_servers", json!({}), "ticketing"),
+            ("call_tool", issue, "issueId"),
+            (
+                "disable_server",
+                json!({ "server": "ticketing" }),
+                "ticketing",
+            ),
+            (
+                "enable_server",
+                json!({ "server": "ticketing" }),
+                "ticketing",
+            ),
+        ];
+        inspector.check(&calls);
+    }
+}
+
+#[test]
+fn tools_that_are_passed_on() {
+    for era in ERAS {
+        let (bench, served) = serve(&["--mode", "native"]);
+        let inspector = Inspector {
+            era,
+            served: &served,
+            bench: &bench,
+        };
+        let listed = inspector.run(&["--method", "tools/list"]);
+        let listed = names(&listed);
+        assert!(
+            listed.contains(&"ticketing_createIssue".to_owned()),
+            "{listed:?}"
+        );
+        let made = inspector.call("ticketing_createIssue", json!({ "title": "A" }));
+        assert!(made.contains("issueId"), "{made}");
+    }
+}
+
+fn serve(flags: &[&str]) -> (Workbench, Served) {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "allow": ["*"] },
+    }));
+    let served = Served::start(&bench, flags);
+    (bench, served)
+}
+
+struct Inspector<'a> {
+    era: &'static str,
+    served: &'a Served,
+    bench: &'a Workbench,
+}
+
+impl Inspector<'_> {
+    /// The tools listed are those called, and each answer says what it should.
+    fn check(&self, calls: &[(&str, Value, &str)]) {
+        let mut listed = names(&self.run(&["--method", "tools/list"]));
+        let mut called: Vec<String> = calls.iter().map(|(tool, ..)| (*tool).to_owned()).collect();
+        listed.sort_unstable();
+        called.sort_unstable();
+        assert_eq!(listed, called, "{}", self.era);
+        for (tool, arguments, expected) in calls {
+            let text = self.call(tool, arguments.clone());
+            assert!(text.contains(expected), "{} {tool}: {text}", self.era);
+        }
+    }
+
+    /// The text of an answer that is no error.
+    fn call(&self, tool: &str, arguments: Value) -> String {
+        let arguments = arguments.to_string();
+        let call = [
+            "--method",
+            "tools/call",
+            "--tool-name",
+            tool,
+            "--tool-args-json",
+            &arguments,
+        ];
+        let answer = self.run(&call);
+        let failed = answer["result"]["isError"].as_bool() == Some(true);
+        assert!(!failed, "{answer}");
+        let content = answer["result"]["content"].as_array().expect("content");
+        let texts = content.iter().filter_map(|block| block["text"].as_str());
+        texts.collect()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Value {
+        let suite = conformance_suite();
+        let bin = suite.join("node_modules/.bin");
+        let path = format!(
+            "{}:{}",
+            bin.display(),
+            std::env::var("PATH").expect("a PATH")
+        );
+        let output = Command::new("node")
+            .arg(suite.join(
+                "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
+            ))
+            .args(["--cli", &self.served.url, "--transport", "http"])
+            .args(["--format", "json", "--quiet", "--protocol-era", self.era])
+            .args(arguments)
+            // The Node.js that was installed with it, where there is one.
+            .env("PATH", path)
+            // What it keeps is not the user's.
+            .env("HOME", self.bench.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("start the Inspector");
+        let said = String::from_utf8_lossy(&output.stdout);
+        let problems = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "{} {arguments:?}: {said}{problems}",
+            self.era
+        );
+        serde_json::from_str(&said).expect("JSON")
+    }
+}
+
+fn names(listed: &Value) -> Vec<String> {
+    let tools = listed["result"]["tools"].as_array().expect("tools");
+    let names = tools.iter().filter_map(|tool| tool["name"].as_str());
+    names.map(str::to_owned).collect()
+}
