@@ -20,18 +20,19 @@ fn every_tool_of_mode_code() {
             served: &served,
             bench: &bench,
         };
-        let left = inspector.call(
-            "run_script",
-            json!({
-                "code": "await new Promise(done => setTimeout(done, 2000)); return 'later'",
-                "limits": { "waitMs": 1 },
-            }),
-        );
-        let run = left.split('"').find(|word| word.starts_with("r-"));
-        let run = run.unwrap_or_else(|| panic!("no run is named: {left}"));
+        // Of an output that was cut, the rest is read by the run's id.
+        let code = "console.log('line '.repeat(20000))";
+        let cut = inspector.call("run_script", json!({ "code": code }));
+        let run = cut.split("callgate://runs/").nth(1);
+        let run = run.and_then(|rest| rest.split('/').next());
+        let run = run.unwrap_or_else(|| panic!("no run is named: {cut}"));
         let calls = [
             ("run_script", json!({ "code": "return 6 * 7" }), "42"),
-            ("wait", json!({ "run": run }), "later"),
+            (
+                "wait",
+                json!({ "run": run, "offset": 0, "bytes": 9 }),
+                "line line",
+            ),
             (
                 "search_tools",
                 json!({ "query": "file an issue" }),
