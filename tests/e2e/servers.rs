@@ -201,7 +201,7 @@ fn a_skill_connects_its_servers_and_no_others() {
     let nowhere = bench.callgate(&["tools", "--skill", "none"]);
     assert_eq!(nowhere.code, 2);
     expect![[r#"
-        error: skill none/SKILL.md: No such file or directory (os error 2)
+        callgate: skill none/SKILL.md: No such file or directory (os error 2)
     "#]]
     .assert_eq(&nowhere.stderr);
 }
