@@ -90,7 +90,7 @@ pub enum Command {
     )]
     Call(CallArgs),
 
-    /// Serve the one tool run_script as an MCP server over stdio
+    /// Serve scripts and search as tools of an MCP server, over stdio or HTTP
     Serve(ServeArgs),
 
     /// Print the tools as the array that a provider's interface takes
