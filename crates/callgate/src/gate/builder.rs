@@ -248,7 +248,9 @@ impl GateBuilder {
     }
 
     /// How many workers wait, started, for a script. Default: 1. Each costs
-    /// an idle process; without any, a run waits for its worker to start.
+    /// an idle process; without any, a run waits for its worker to start. While
+    /// runs come faster than workers start, more wait: up to twice as many as
+    /// there are processors.
     pub fn spare_workers(mut self, spares: usize) -> Self {
         self.spares = spares;
         self

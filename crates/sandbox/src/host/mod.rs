@@ -9,10 +9,11 @@ mod hush;
 mod outbox;
 mod process;
 mod run;
+mod spares;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
@@ -22,6 +23,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::worker::Settings;
 use crate::{Captured, End, Ended, Job, Thrown};
 use process::{Spawner, Worker};
+use spares::Spares;
 
 /// The program that workers are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +45,11 @@ pub struct LauncherOptions {
     /// no processor time. It is started with the heap limit and the `jit` setting of the run before
     /// it; a run with others starts its own worker.
     pub spares: usize,
+    /// Workers that wait at the most. While runs come faster than workers start, more than `spares`
+    /// wait: one more after each run that had to wait for its worker, and one fewer after ten seconds
+    /// without such a run. Default: twice the processors. Fewer than `spares` means as many as those;
+    /// without spares there are none of these either.
+    pub most_spares: usize,
     /// Heap limit of the first spares, in bytes. Default as in [`Limits`](crate::Limits).
     pub heap_bytes: u64,
     /// `jit` of the first spares. Default as in [`Limits`](crate::Limits).
@@ -54,6 +61,7 @@ impl Default for LauncherOptions {
         let limits = crate::Limits::default();
         Self {
             spares: 1,
+            most_spares: std::thread::available_parallelism().map_or(2, |count| 2 * count.get()),
             heap_bytes: limits.heap_bytes,
             jit: limits.jit,
         }
@@ -96,8 +104,7 @@ pub struct Launcher {
 #[derive(Debug)]
 struct Inner {
     spawner: Spawner,
-    spares: usize,
-    waiting: Mutex<Vec<Worker>>,
+    spares: Mutex<Spares<Worker>>,
 }
 
 impl Launcher {
@@ -105,15 +112,14 @@ impl Launcher {
     /// at all shows in the first run.
     #[must_use]
     pub fn new(program: WorkerProgram, options: LauncherOptions) -> Self {
-        let spawner = Spawner::new(program);
+        let settings = settings(options.heap_bytes, options.jit);
         let launcher = Self {
             inner: Arc::new(Inner {
-                spawner,
-                spares: options.spares,
-                waiting: Mutex::new(Vec::new()),
+                spawner: Spawner::new(program),
+                spares: Mutex::new(Spares::new(options.spares, options.most_spares, settings)),
             }),
         };
-        launcher.refill(settings(options.heap_bytes, options.jit));
+        launcher.refill(settings);
         launcher
     }
 
@@ -128,7 +134,7 @@ impl Launcher {
         cancel: CancellationToken,
     ) -> Ended {
         let settings = settings(job.limits.heap_bytes, job.limits.jit);
-        let waiting = self.take_spare(settings);
+        let waiting = self.inner.spares().take(settings, Instant::now());
         let worker = match waiting {
             Some(worker) => Ok(worker),
             None => self.inner.spawner.spawn(settings).await,
@@ -159,42 +165,26 @@ impl Launcher {
         }
     }
 
-    fn take_spare(&self, settings: Settings) -> Option<Worker> {
-        let mut waiting = self
-            .inner
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        // Spares that died while they waited are of no use to anyone.
-        waiting.retain_mut(Worker::is_alive);
-        let fitting = waiting
-            .iter()
-            .position(|worker| worker.settings == settings)?;
-        Some(waiting.remove(fitting))
-    }
-
-    /// Has spares with these settings started, in place of those with others.
+    /// Has the spares started that are missing.
     fn refill(&self, settings: Settings) {
         let inner = &self.inner;
-        let missing = {
-            let mut waiting = inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            waiting.retain(|worker| worker.settings == settings);
-            inner.spares.saturating_sub(waiting.len())
-        };
+        let missing = inner.spares().missing();
         for _ in 0..missing {
             // The launcher may be gone by then, and its spares with it.
             let launcher = Arc::downgrade(inner);
-            let spares = inner.spares;
             inner.spawner.spawn_for(settings, move |worker| {
-                let (Ok(worker), Some(inner)) = (worker, launcher.upgrade()) else {
-                    return;
-                };
-                let mut waiting = inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-                if waiting.len() < spares {
-                    waiting.push(worker);
+                if let Some(inner) = launcher.upgrade() {
+                    let unwanted = inner.spares().started(settings, worker.ok());
+                    drop(unwanted);
                 }
             });
         }
+    }
+}
+
+impl Inner {
+    fn spares(&self) -> MutexGuard<'_, Spares<Worker>> {
+        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Worker processes: how they are started, watched and ended.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::WorkerProgram;
+use super::spares::Spare;
 use crate::worker::{STOP_SIGNAL, Settings, WORKER_NAME};
 
 /// Bytes of a dead worker's standard error that are looked at.
@@ -82,7 +83,7 @@ impl Drop for Spawner {
 #[derive(Debug)]
 pub(super) struct Worker {
     /// What it was started with.
-    pub(super) settings: Settings,
+    settings: Settings,
     socket: Option<UnixStream>,
     child: Option<Child>,
     cpu_clock: Option<libc::clockid_t>,
@@ -93,13 +94,6 @@ impl Worker {
     /// The host's end of the socket; the first call has it.
     pub(super) fn take_socket(&mut self) -> Option<UnixStream> {
         self.socket.take()
-    }
-
-    /// Whether the process has not ended yet.
-    pub(super) fn is_alive(&mut self) -> bool {
-        self.child
-            .as_mut()
-            .is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
     /// Processor time the process has used so far, all its threads together; `None` once it is dead.
@@ -153,6 +147,35 @@ impl Worker {
         if let Err(mpsc::SendError(dead)) = self.dead.send(Dead { child, tell }) {
             dead.bury();
         }
+    }
+}
+
+impl Spare for Worker {
+    fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    fn is_alive(&mut self) -> bool {
+        self.child
+            .as_mut()
+            .is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// The first thing that a worker sends is that it is ready.
+    fn is_ready(&self) -> bool {
+        self.socket.as_ref().is_some_and(|socket| {
+            let mut byte = 0_u8;
+            // SAFETY: writes at most one byte to one live byte.
+            let read = unsafe {
+                libc::recv(
+                    socket.as_raw_fd(),
+                    (&raw mut byte).cast(),
+                    1,
+                    libc::MSG_PEEK | libc::MSG_DONTWAIT,
+                )
+            };
+            read == 1
+        })
     }
 }
 
