@@ -140,7 +140,7 @@ async fn a_state_is_good_once_and_for_its_script_alone() {
         session.come(&script, &state, yes()).await,
         Ok("true".to_owned())
     );
-    let used = "the requestState was used before, or its run has ended; run the script anew";
+    let used = "the requestState was used before, or its run has ended; make the call anew";
     assert_eq!(
         session.come(&script, &state, yes()).await,
         Err(used.to_owned())
@@ -205,7 +205,7 @@ async fn a_run_that_nobody_comes_for_ends() {
     check_given_up(&bench);
     let yes = json!({ "question-1": { "action": "accept", "content": { "answer": "once" } } });
     let state = required.request_state.expect("a state");
-    let expired = "the requestState has expired, and its run was cancelled; run the script anew";
+    let expired = "the requestState has expired, and its run was cancelled; make the call anew";
     assert_eq!(
         session.come(&script, &state, yes).await,
         Err(expired.to_owned())

@@ -14,7 +14,7 @@ use rmcp::ErrorData;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
-    CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
+    CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, ErrorCode,
     Implementation, InputRequiredResult, ListRootsResult, ProgressNotificationParam,
     ProtocolVersion,
 };
@@ -39,8 +39,23 @@ pub struct User {
     pub answers: Arc<Mutex<Vec<Value>>>,
     /// What it was asked.
     pub asked: Arc<Mutex<Vec<ElicitRequestParams>>>,
+    /// What its model does.
+    pub model: Model,
+    /// What its model was asked.
+    pub sampled: Arc<Mutex<Vec<CreateMessageRequestParams>>>,
     /// Hears of progress: the number and the message.
     pub told: mpsc::UnboundedSender<String>,
+}
+
+/// What a client's model does when it is asked.
+#[derive(Clone, Copy)]
+pub enum Model {
+    /// It says how much it may say.
+    Counts,
+    /// It says this.
+    Says(&'static str),
+    /// It is not asked, for its user does not want that.
+    Declines,
 }
 
 impl User {
@@ -52,6 +67,8 @@ impl User {
             can: can(json!({ "elicitation": {} })),
             answers: Arc::new(Mutex::new(answers.iter().rev().map(filled_in).collect())),
             asked: Arc::default(),
+            model: Model::Counts,
+            sampled: Arc::default(),
             told: mpsc::unbounded_channel().0,
         }
     }
@@ -83,10 +100,16 @@ impl ClientHandler for User {
         params: CreateMessageRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
+        let text = match self.model {
+            Model::Counts => format!("{} of it", params.max_tokens),
+            Model::Says(text) => text.to_owned(),
+            Model::Declines => return Err(ErrorData::new(ErrorCode(-1), "rejected", None)),
+        };
+        self.sampled.lock().expect("no panic").push(params);
         let result = json!({
             "model": "test",
             "role": "assistant",
-            "content": { "type": "text", "text": format!("{} of it", params.max_tokens) },
+            "content": { "type": "text", "text": text },
         });
         Ok(serde_json::from_value(result).expect("a result"))
     }

@@ -146,6 +146,12 @@ impl Gate {
     pub async fn search(&self, request: &SearchRequest) -> Result<Found, SearchError> {
         self.searcher.search(request).await
     }
+
+    /// How a search is done here that asks for this: what [`SearchBy::Auto`]
+    /// stands for, and any other way as it is.
+    pub fn search_way(&self, by: SearchBy) -> SearchBy {
+        self.searcher.way(by)
+    }
 }
 
 /// The search of one gate, which runs share with it: a script can look for

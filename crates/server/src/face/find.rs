@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate::{Detail, Gate, SearchBy, SearchRequest};
+use callgate::{Caller, Detail, Gate, SearchBy, SearchRequest};
 use rmcp::model::JsonObject;
 
 use super::arguments::{Arguments, shown};
@@ -35,46 +35,76 @@ const WAYS: [(&str, SearchBy); 6] = [
     ("model", SearchBy::Model),
 ];
 
-/// Answers `search_tools`.
-///
-/// # Errors
-///
-/// What is wrong with the arguments, for the model to mend.
-pub(crate) async fn search_tools(
-    gate: &Arc<Gate>,
-    given: Option<&JsonObject>,
-) -> Result<String, String> {
-    let mut arguments = Arguments::of(SEARCH_TOOLS, given);
-    let query = arguments.text("query", "what to look for");
-    let detail = arguments.choice("detail", &DETAILS);
-    let limit = arguments.count("limit", MAX_HITS, HITS);
-    let server = arguments.optional_text("server", "the name of one");
-    let by = arguments.choice("by", &WAYS);
-    arguments.check()?;
-    let mut request = SearchRequest::new(query);
-    request.by = by.unwrap_or_default();
-    request.server = server.map(str::to_owned);
-    request.limit = limit.saturating_add(SPARE_HITS);
-    let found = gate
-        .search(&request)
-        .await
-        .map_err(|error| format!("{SEARCH_TOOLS} was not called:\n- {error}"))?;
-    let hits = found.hits.into_iter().map(|hit| hit.function);
-    let hits: Vec<String> = hits
-        .filter(|function| !gate.denies(function))
-        .take(limit)
-        .collect();
-    let mut text = match hits.is_empty() {
-        true => format!(
-            "nothing found among {}; try other words, or see list_servers\n",
-            count(found.searched, "", "tool")
-        ),
-        false => told(gate, detail.unwrap_or_default(), hits).await,
-    };
-    for note in &found.notes {
-        text.push_str(&format!("note: {note}\n"));
+/// What `search_tools` is asked for.
+pub(crate) struct Search {
+    request: SearchRequest,
+    detail: Detail,
+    limit: usize,
+}
+
+impl Search {
+    /// What these arguments ask for.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them, for the model to mend.
+    pub(crate) fn asked(given: Option<&JsonObject>) -> Result<Self, String> {
+        let mut arguments = Arguments::of(SEARCH_TOOLS, given);
+        let query = arguments.text("query", "what to look for");
+        let detail = arguments.choice("detail", &DETAILS);
+        let limit = arguments.count("limit", MAX_HITS, HITS);
+        let server = arguments.optional_text("server", "the name of one");
+        let by = arguments.choice("by", &WAYS);
+        arguments.check()?;
+        let mut request = SearchRequest::new(query);
+        request.by = by.unwrap_or_default();
+        request.server = server.map(str::to_owned);
+        request.limit = limit.saturating_add(SPARE_HITS);
+        Ok(Self {
+            request,
+            detail: detail.unwrap_or_default(),
+            limit,
+        })
     }
-    Ok(text)
+
+    /// Whether a model is to pick.
+    pub(crate) fn is_by_model(&self, gate: &Gate) -> bool {
+        gate.search_way(self.request.by) == SearchBy::Model
+    }
+
+    /// Has this one's model pick, before the one of the configuration.
+    pub(crate) fn asking(mut self, caller: Arc<dyn Caller>) -> Self {
+        self.request.caller = Some(caller);
+        self
+    }
+
+    /// Answers it.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing could be looked for, for the model to mend.
+    pub(crate) async fn answer(self, gate: &Arc<Gate>) -> Result<String, String> {
+        let found = gate
+            .search(&self.request)
+            .await
+            .map_err(|error| format!("{SEARCH_TOOLS} was not called:\n- {error}"))?;
+        let hits = found.hits.into_iter().map(|hit| hit.function);
+        let hits: Vec<String> = hits
+            .filter(|function| !gate.denies(function))
+            .take(self.limit)
+            .collect();
+        let mut text = match hits.is_empty() {
+            true => format!(
+                "nothing found among {}; try other words, or see list_servers\n",
+                count(found.searched, "", "tool")
+            ),
+            false => told(gate, self.detail, hits).await,
+        };
+        for note in &found.notes {
+            text.push_str(&format!("note: {note}\n"));
+        }
+        Ok(text)
+    }
 }
 
 /// Answers `get_tool_details`.

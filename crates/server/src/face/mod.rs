@@ -30,12 +30,14 @@ use rmcp::model::{
     ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use crate::runs::{Roots, Runs};
+use crate::runs::{self, Roots, Runs};
 use crate::service::Service;
 
 use arguments::{nearest, shown as shown_name};
+use find::Search;
 use shown::Shown;
 
 /// Answers for one MCP session, or for one request where there are none.
@@ -118,6 +120,28 @@ impl Session {
         };
         let runs = &self.service.runs;
         runs.call(gate, direct, request, context, &self.roots).await
+    }
+
+    /// Looks for tools. Where a model is to pick them and the client has one, it is
+    /// asked: by a request, or by an answer that the client comes again to.
+    async fn search(
+        &self,
+        gate: Arc<Gate>,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let given = request.arguments.as_ref();
+        let search = match Search::asked(given) {
+            Ok(search) => search,
+            Err(wrong) => return Ok(said(Err(wrong))),
+        };
+        if !search.is_by_model(&gate) || !runs::has_model(context) {
+            return Ok(said(search.answer(&gate).await));
+        }
+        let told_by = Value::Object(given.cloned().unwrap_or_default()).to_string();
+        let pick = |caller| async move { result(search.asking(caller).answer(&gate).await) };
+        let runs = &self.service.runs;
+        runs.search(&told_by, request, context, pick).await
     }
 
     fn info(&self, mode: ToolMode) -> ServerConfig {
@@ -203,7 +227,7 @@ impl ServerHandler for Session {
                 let runs = &self.service.runs;
                 return runs.run_script(&request, &context, &self.roots).await;
             }
-            own::SEARCH_TOOLS => return Ok(said(find::search_tools(&gate, given).await)),
+            own::SEARCH_TOOLS => return self.search(gate, &request, &context).await,
             own::GET_TOOL_DETAILS => return Ok(said(find::get_tool_details(&gate, given).await)),
             own::LIST_SERVERS => return Ok(said(servers::list_servers(&gate, given))),
             own::ENABLE_SERVER => return Ok(said(servers::enable_server(&gate, given).await)),
@@ -301,9 +325,13 @@ fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
 /// mend, so it is a result it sees, not a protocol error that its client swallows
 /// (MCP 2025-11-25, server/tools, "Error Handling").
 fn said(text: Result<String, String>) -> CallToolResponse {
+    result(text).into()
+}
+
+fn result(text: Result<String, String>) -> CallToolResult {
     match text {
-        Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]).into(),
-        Err(text) => CallToolResult::error(vec![ContentBlock::text(text)]).into(),
+        Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+        Err(text) => CallToolResult::error(vec![ContentBlock::text(text)]),
     }
 }
 

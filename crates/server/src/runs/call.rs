@@ -1,10 +1,11 @@
-//! A call of a server's tool that no script makes: it has a run's way to its
-//! client, for questions, progress and cancelling.
+//! What is done for a request without a script: a call of a server's tool, or a
+//! search in which the client's model picks. It has a run's way to its client, for
+//! questions, progress and cancelling.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::{CallRequest, Called, Gate};
+use callgate::{CallRequest, Called, Caller, Gate};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
 use rmcp::service::{RequestContext, RoleServer};
 
@@ -15,7 +16,7 @@ use super::outcome::Outcome;
 use super::seal::For;
 use super::{Ending, Roots, Runs, mistake};
 
-/// How much longer a request waits than its call may take.
+/// How much longer a request waits than what it is for may take.
 const LONGER: Duration = Duration::from_secs(60);
 
 /// A call to make.
@@ -42,10 +43,64 @@ impl Runs {
         context: &RequestContext<RoleServer>,
         roots: &Roots,
     ) -> Result<CallToolResponse, ErrorData> {
+        let Direct {
+            request: call,
+            told_by,
+            answer,
+        } = direct;
+        let asks = self.options.asks;
+        let work = move |desk: Arc<Desk>| async move {
+            let mut call = call.caller(Arc::<Desk>::clone(&desk));
+            if asks {
+                call = call.asker(desk);
+            }
+            answer(gate.call_with(call).await)
+        };
+        self.without_script(For::Call(&told_by), request, context, Some(roots), work)
+            .await
+    }
+
+    /// Answers a request to look for tools by having the client's model pick
+    /// them, or goes on with one whose client was asked. `told_by` are its
+    /// arguments.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_script`](Self::run_script).
+    pub(crate) async fn search<F>(
+        &self,
+        told_by: &str,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        search: impl FnOnce(Arc<dyn Caller>) -> F,
+    ) -> Result<CallToolResponse, ErrorData>
+    where
+        F: Future<Output = CallToolResult> + Send + 'static,
+    {
+        let work = |desk: Arc<Desk>| {
+            let searched = search(desk);
+            async { Ok(searched.await) }
+        };
+        self.without_script(For::Search(told_by), request, context, None, work)
+            .await
+    }
+
+    /// Does this for a request, or goes on with it, until there is something to
+    /// answer. The folders of the client are asked for where `roots` are given.
+    async fn without_script<F>(
+        &self,
+        for_it: For<'_>,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        roots: Option<&Roots>,
+        work: impl FnOnce(Arc<Desk>) -> F,
+    ) -> Result<CallToolResponse, ErrorData>
+    where
+        F: Future<Output = Result<CallToolResult, ErrorData>> + Send + 'static,
+    {
         let client = Client::of(context);
-        let most = gate.limits().run_time;
-        let told_by = direct.told_by.clone();
-        let for_it = For::Call(&told_by);
+        // It lasts no longer than a run may.
+        let most = self.gate.clone().await.limits().run_time;
         let again = self.again(request, &client, for_it)?;
         let (run, lines) = match again {
             Some(run) => {
@@ -53,7 +108,10 @@ impl Runs {
                 (run, lines)
             }
             None => {
-                let roots = roots.of(&client).await;
+                let roots = match roots {
+                    Some(roots) => roots.of(&client).await,
+                    None => Vec::new(),
+                };
                 let run = match self.new_run(most) {
                     Ok(run) => run,
                     Err(refused) => return Ok(mistake(refused)),
@@ -64,19 +122,15 @@ impl Runs {
                     roots,
                     run: Arc::clone(&run),
                 });
-                let mut call = direct.request.caller(Arc::<Desk>::clone(&desk));
-                if self.options.asks {
-                    call = call.asker(desk);
-                }
                 let ending = Ending {
                     run: Arc::clone(&run),
                     store: Arc::clone(&self.store),
                 };
                 let cancel = run.token();
-                let answer = direct.answer;
+                let work = work(desk);
                 self.tasks.spawn(async move {
                     let outcome = tokio::select! {
-                        called = gate.call_with(call) => Outcome::of_call(answer(called)),
+                        answer = work => Outcome::of_call(answer),
                         () = cancel.cancelled() => Outcome::cancelled_call(),
                         () = tokio::time::sleep(most) => Outcome::cancelled_call(),
                     };
@@ -89,7 +143,7 @@ impl Runs {
         let attendant = Attendant {
             client: &client,
             context,
-            // A call is not left: there is nothing that would pick it up.
+            // It is not left: there is nothing that would pick it up.
             wait: most.saturating_add(LONGER),
             carries: true,
             lines,

@@ -49,6 +49,11 @@ impl Client {
     }
 }
 
+/// Whether the client of a request has a model that can be asked (`sampling`).
+pub(crate) fn has_model(context: &RequestContext<RoleServer>) -> bool {
+    Client::of(context).can.sampling
+}
+
 impl Can {
     /// Whether a client that can do this can answer the request.
     #[expect(

@@ -21,6 +21,7 @@ mod tasks;
 
 pub(crate) use call::Direct;
 pub use caller::AnyClient;
+pub(crate) use client::has_model;
 pub(crate) use plain::NoReport;
 pub(crate) use roots::Roots;
 

@@ -32,6 +32,8 @@ pub(crate) enum For<'a> {
     Wait(&'a str),
     /// A call of a tool, told by its name and arguments.
     Call(&'a str),
+    /// `search_tools` with these arguments.
+    Search(&'a str),
 }
 
 /// Why a client that comes again is sent away. Nothing has changed then.
@@ -39,9 +41,9 @@ pub(crate) enum For<'a> {
 pub(crate) enum Refused {
     #[error("the requestState is not one that this server gave for {0}")]
     Forged(&'static str),
-    #[error("the requestState has expired, and its run was cancelled; run the script anew")]
+    #[error("the requestState has expired, and its run was cancelled; make the call anew")]
     Expired,
-    #[error("the requestState was used before, or its run has ended; run the script anew")]
+    #[error("the requestState was used before, or its run has ended; make the call anew")]
     Used,
     #[error("inputResponses has no answer to {0}, which was asked for")]
     NoAnswer(String),
@@ -82,6 +84,7 @@ impl Seal {
                     For::Script(_) => "this script",
                     For::Wait(_) => "this run",
                     For::Call(_) => "this call",
+                    For::Search(_) => "this search",
                 }),
             })
     }
@@ -94,6 +97,7 @@ impl For<'_> {
             Self::Wait(run) => ("wait", run),
             // No generated name has a space.
             Self::Call(call) => ("of a server", call),
+            Self::Search(arguments) => ("search_tools", arguments),
         };
         let mut bound = format!("tools/call {tool} ").into_bytes();
         bound.extend_from_slice(&Sha256::digest(text.as_bytes()));
@@ -140,6 +144,10 @@ mod tests {
         assert_eq!(
             open(0, &state, For::Wait("code")),
             Err(Refused::Forged("this run"))
+        );
+        assert_eq!(
+            open(0, &state, For::Search("code")),
+            Err(Refused::Forged("this search"))
         );
     }
 
