@@ -4,7 +4,7 @@ use callgate_tests::{Workbench, fixture, odd};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, Tool};
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, Session, User, connect, shown};
+use crate::serve_client::{NEWEST, Session, User, can, connect, shown};
 
 const OLD: ProtocolVersion = ProtocolVersion::V_2025_11_25;
 const FINDERS: [&str; 2] = ["search_tools", "get_tool_details"];
@@ -108,6 +108,45 @@ async fn what_is_inlined_is_said() {
     session.client.cancel().await.expect("a clean end");
 }
 
+/// What else `mcp` has is in the description, `mcp.extract` where there is a
+/// model to ask.
+#[tokio::test]
+async fn extract_is_told_of_where_there_is_a_model() {
+    let small = json!({ "small": { "url": "http://127.0.0.1:9/v1", "model": "small" } });
+    for (config, capabilities, extracts) in [
+        (json!({}), json!({}), false),
+        (json!({}), json!({ "sampling": {} }), true),
+        (json!({ "models": small }), json!({}), true),
+        (
+            json!({ "models": small, "permissions": { "deny": ["model_extract"] } }),
+            json!({ "sampling": {} }),
+            false,
+        ),
+    ] {
+        let mut all = config.clone();
+        all["mcpServers"] = demo();
+        let bench = Workbench::with_config(all);
+        for version in [OLD, NEWEST] {
+            let mut user = User::new(&version, &[]);
+            user.can = can(capabilities.clone());
+            let session = connect(&bench, user, &[]).await;
+            let listed = tools(&session).await;
+            let description = listed[0].description.as_deref().unwrap_or_default();
+            let lines = |begin: &str| {
+                let lines = description.lines();
+                lines.filter(|line| line.starts_with(begin)).count()
+            };
+            assert_eq!(lines("- mcp.emit("), 1, "{description}");
+            assert_eq!(
+                lines("- mcp.extract("),
+                usize::from(extracts),
+                "{version} {config} {capabilities}: {description}"
+            );
+            session.client.cancel().await.expect("a clean end");
+        }
+    }
+}
+
 /// A thousand tools, and nothing of them is inlined: what a model starts with.
 #[tokio::test]
 async fn a_thousand_tools_cost_few_tokens() {
@@ -117,7 +156,10 @@ async fn a_thousand_tools_cost_few_tokens() {
     let bench = Workbench::new(servers.into());
     let vocabulary = tiktoken_rs::o200k_base().expect("the vocabulary");
     for mode in ["code", "discovery"] {
-        let session = client(&bench, &NEWEST, &["--mode", mode]).await;
+        // With a model, there is a line more to say.
+        let mut user = User::new(&NEWEST, &[]);
+        user.can = can(json!({ "sampling": {} }));
+        let session = connect(&bench, user, &["--mode", mode]).await;
         let listed = tools(&session).await;
         let text = serde_json::to_string(&listed).expect("JSON");
         let tokens = vocabulary.encode_ordinary(&text).len();
@@ -127,6 +169,7 @@ async fn a_thousand_tools_cost_few_tokens() {
         );
         if mode == "code" {
             assert!(text.contains("PARTIAL: none of 1000 functions"), "{text}");
+            assert!(text.contains("- mcp.extract("), "{text}");
         }
         session.client.cancel().await.expect("a clean end");
     }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use callgate_broker::{Asker, RunSetup};
-use callgate_policy::{CallFacts, Decision, Grant, Rules, SessionGrants};
+use callgate_policy::{CallFacts, Decision, Grant, Hints, Rules, SessionGrants, Verdict};
 use jiff::Timestamp;
 
 use super::Gate;
 use crate::RunRequest;
+use crate::extract;
 use crate::roots::with_roots;
 
 impl Gate {
@@ -66,6 +67,27 @@ impl Gate {
                 .as_ref()
                 .is_some_and(|caller| caller.offers().sampling);
         setup
+    }
+
+    /// Whether scripts can have a model put values into a form (`mcp.extract`):
+    /// there is one, here or as the caller of a run offers it, and the rules do
+    /// not deny it whatever it is given.
+    pub fn extracts(&self, caller_has_model: bool) -> bool {
+        let model = extract::consultant();
+        let decision = self.rules.decide(&CallFacts {
+            function: &model.function,
+            server: &model.server,
+            tool: &model.tool,
+            hints: Hints {
+                read_only: Some(true),
+                ..Hints::default()
+            },
+            trusted: true,
+            definition: None,
+            arguments: None,
+            now: Timestamp::now(),
+        });
+        (caller_has_model || self.models.has_small()) && decision.verdict != Verdict::Deny
     }
 
     /// The run of a request.

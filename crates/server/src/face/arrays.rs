@@ -1,5 +1,5 @@
 //! The arrays of tools for requests that belong to no session (MCP 2026-07-28):
-//! one for each mode of a user, which stays as it is for the time that clients
+//! one for each mode of a user and each kind of client, which stays as it is for the time that clients
 //! were told they may keep it.
 
 use std::collections::HashMap;
@@ -11,13 +11,13 @@ use callgate::{CatalogStamp, Gate};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::shown::Shown;
+use super::shown::{Audience, Shown};
 use crate::options::ServeOptions;
 
 /// The arrays of one user.
 #[derive(Debug, Default)]
 pub(crate) struct Arrays {
-    made: Mutex<HashMap<ToolMode, Made>>,
+    made: Mutex<HashMap<(ToolMode, Audience), Made>>,
 }
 
 #[derive(Debug)]
@@ -35,11 +35,12 @@ impl Arrays {
         gate: &Arc<Gate>,
         mode: ToolMode,
         options: &ServeOptions,
+        audience: Audience,
     ) -> (Arc<Shown>, Duration) {
         // Whoever comes while one is made wants the same.
         let mut arrays = self.made.lock().await;
         let now = Instant::now();
-        if let Some(made) = arrays.get_mut(&mode) {
+        if let Some(made) = arrays.get_mut(&(mode, audience)) {
             if now >= made.until && made.of == gate.catalog_stamp() {
                 made.until = now + options.tools_ttl;
             }
@@ -48,13 +49,13 @@ impl Arrays {
             }
         }
         let of = gate.catalog_stamp();
-        let shown = Arc::new(make(gate, mode, options, true).await);
+        let shown = Arc::new(make(gate, mode, options, audience).await);
         let made = Made {
             shown: Arc::clone(&shown),
             of,
             until: Instant::now() + options.tools_ttl,
         };
-        arrays.insert(mode, made);
+        arrays.insert((mode, audience), made);
         (shown, options.tools_ttl)
     }
 }
@@ -64,11 +65,11 @@ pub(crate) async fn make(
     gate: &Arc<Gate>,
     mode: ToolMode,
     options: &ServeOptions,
-    any_result: bool,
+    audience: Audience,
 ) -> Shown {
     let (gate, options) = (Arc::clone(gate), options.clone());
     let made =
-        tokio::task::spawn_blocking(move || Shown::make(&gate, mode, &options, any_result)).await;
+        tokio::task::spawn_blocking(move || Shown::make(&gate, mode, &options, audience)).await;
     match made {
         Ok(shown) => shown,
         // Nothing in it panics, so the runtime is shutting down, and this task

@@ -38,7 +38,7 @@ use crate::service::Service;
 
 use arguments::{nearest, shown as shown_name};
 use find::Search;
-use shown::Shown;
+use shown::{Audience, Shown};
 
 /// Answers for one MCP session, or for one request where there are none.
 pub(crate) struct Session {
@@ -97,12 +97,17 @@ impl Session {
     ) -> Result<(Arc<Shown>, Option<u64>), ErrorData> {
         let mode = self.mode(context)?;
         let options = &self.service.options;
+        let audience = Audience {
+            any_result: is_stateless(context),
+            has_model: runs::has_model(context),
+        };
         if is_stateless(context) {
-            let (shown, left) = self.service.arrays.get(gate, mode, options).await;
+            let arrays = &self.service.arrays;
+            let (shown, left) = arrays.get(gate, mode, options, audience).await;
             let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
             return Ok((shown, Some(left)));
         }
-        let make = || async { Arc::new(arrays::make(gate, mode, options, false).await) };
+        let make = || async { Arc::new(arrays::make(gate, mode, options, audience).await) };
         Ok((Arc::clone(self.shown.get_or_init(make).await), None))
     }
 

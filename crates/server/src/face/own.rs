@@ -52,11 +52,17 @@ pub(crate) fn of(mode: ToolMode) -> &'static [&'static str] {
     }
 }
 
-/// `run_script`.
-pub(crate) fn run_script(gate: &Gate, inlined: &Inlined, servers: &[Server]) -> Tool {
+/// `run_script`. `extracts` says whether its scripts can have a model put values
+/// into a form.
+pub(crate) fn run_script(
+    gate: &Gate,
+    inlined: &Inlined,
+    servers: &[Server],
+    extracts: bool,
+) -> Tool {
     Tool::new(
         RUN_SCRIPT,
-        texts::run_script(gate, inlined, servers),
+        texts::run_script(gate, inlined, servers, extracts),
         Runs::run_script_schema(gate.limits()),
     )
     .with_title("Run a script")

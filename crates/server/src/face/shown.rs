@@ -18,15 +18,22 @@ pub(crate) struct Shown {
     own: usize,
 }
 
+/// What a client knows and has, as far as what it sees depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Audience {
+    /// Whether its revision knows results that are no objects (2026-07-28).
+    pub(crate) any_result: bool,
+    /// Whether it has a model that can be asked (`sampling`).
+    pub(crate) has_model: bool,
+}
+
 impl Shown {
-    /// The tools of this mode. `any_result` says whether the client's revision
-    /// knows results that are no objects (2026-07-28). It may count tokens,
-    /// which takes a while.
+    /// The tools of this mode. It may count tokens, which takes a while.
     pub(crate) fn make(
         gate: &Gate,
         mode: ToolMode,
         options: &ServeOptions,
-        any_result: bool,
+        audience: Audience,
     ) -> Self {
         // What the rules deny whatever its arguments is not offered.
         let known = gate.tools();
@@ -38,8 +45,12 @@ impl Shown {
         let servers = gate.servers();
         match mode {
             ToolMode::Discovery => Self::of_own(discovery()),
-            ToolMode::Native => native(gate, &callable, &servers, any_result),
-            _ => Self::of_own(code(gate, &callable, &servers, options)),
+            ToolMode::Native => native(gate, &callable, &servers, audience.any_result),
+            _ => {
+                let inlined = Inlined::of(gate, &callable, options);
+                let extracts = gate.extracts(audience.has_model);
+                Self::of_own(code(gate, &inlined, &servers, extracts))
+            }
         }
     }
 
@@ -54,9 +65,9 @@ impl Shown {
     }
 }
 
-fn code(gate: &Gate, callable: &[&str], servers: &[Server], options: &ServeOptions) -> Vec<Tool> {
-    let inlined = Inlined::of(gate, callable, options);
-    let mut tools = vec![own::run_script(gate, &inlined, servers), own::wait()];
+fn code(gate: &Gate, inlined: &Inlined, servers: &[Server], extracts: bool) -> Vec<Tool> {
+    let script = own::run_script(gate, inlined, servers, extracts);
+    let mut tools = vec![script, own::wait()];
     if !inlined.is_complete || servers.iter().any(may_have_more) {
         tools.extend(own::finders());
         tools.extend(own::switches());

@@ -13,6 +13,10 @@ const MAX_LINE: usize = 80;
 /// Bytes of the lines about servers, in a text that does not declare all.
 const MAX_SERVERS: usize = 500;
 
+/// The rule of the sandbox that counts where there is a model to ask.
+const EXTRACT: &str = "- mcp.extract(text, \"{ id: number; to: string }[]\") has a small model \
+    put a text into that form; give it many at once, not one by one.\n";
+
 /// What a client is told when it connects (`instructions`).
 pub(crate) fn instructions(mode: ToolMode) -> &'static str {
     match mode {
@@ -38,7 +42,12 @@ pub(crate) fn instructions(mode: ToolMode) -> &'static str {
 }
 
 /// The description of `run_script`.
-pub(crate) fn run_script(gate: &Gate, inlined: &Inlined, servers: &[Server]) -> String {
+pub(crate) fn run_script(
+    gate: &Gate,
+    inlined: &Inlined,
+    servers: &[Server],
+    extracts: bool,
+) -> String {
     let limits = gate.limits();
     let mut text = format!(
         "Run one TypeScript script that does the whole job by calling functions, and console.log \
@@ -52,11 +61,14 @@ pub(crate) fn run_script(gate: &Gate, inlined: &Inlined, servers: &[Server]) -> 
          - A function that returns unknown gives its text as a string, null if there is none, or \
          {{ content: [...] }} for images and resources; mcp.text(result) and mcp.json(result) \
          read it. mcp.callTool(name, input) calls a function by its name.\n\
+         - mcp.emit(result) adds a result's images, sound and resources to the answer of this \
+         tool; printed, they would be text.\n{}\
          - A failing call throws McpToolError, McpProtocolError, McpTimeoutError or \
          McpDeniedError; catch it to go on. A denied call will be denied again. Every function takes \
          {{ signal, timeoutMs }} as its second argument.\n\
          - Output over {} bytes keeps its head and tail; script time is limited to {} ms, waiting \
          for functions not counted.\n",
+        if extracts { EXTRACT } else { "" },
         limits.output_bytes,
         limits.script_time.as_millis(),
     );
