@@ -172,16 +172,11 @@ fn preview_text(preview: &Preview) -> String {
 }
 
 async fn types(config: &Sources, args: TypesArgs) -> anyhow::Result<u8> {
-    let config = session::required_configuration(config)?;
-    let cancel = session::cancel_on_signal()?;
-    let Some(gate) =
-        session::connect(Some(&config), Setting::default(), &Progress::new(), &cancel).await?
-    else {
-        return Ok(session::INTERRUPTED);
-    };
-    session::tell_problems(&gate);
-    if let Some(code) = not_a_tool(&gate, &args.tools) {
-        gate.shutdown().await;
+    session::with_tools(config, async |gate| print_types(gate, &args)).await
+}
+
+fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
+    if let Some(code) = not_a_tool(gate, &args.tools) {
         return Ok(code);
     }
     let all = args.tools.is_empty();
@@ -192,7 +187,6 @@ async fn types(config: &Sources, args: TypesArgs) -> anyhow::Result<u8> {
             print::error(problem);
         }
         print::out(&types.text)?;
-        gate.shutdown().await;
         return Ok(0);
     }
     let text = gate.declarations(args.detail, chosen);
@@ -200,38 +194,32 @@ async fn types(config: &Sources, args: TypesArgs) -> anyhow::Result<u8> {
         Detail::Name | Detail::Summary => print::out(&text)?,
         _ => print::out(&format!("{}\n{text}", callgate::ambient_declarations()))?,
     }
-    gate.shutdown().await;
     Ok(0)
 }
 
 async fn tools(config: &Sources, args: ToolsArgs) -> anyhow::Result<u8> {
-    let config = session::required_configuration(config)?;
-    let cancel = session::cancel_on_signal()?;
-    let Some(gate) =
-        session::connect(Some(&config), Setting::default(), &Progress::new(), &cancel).await?
-    else {
-        return Ok(session::INTERRUPTED);
-    };
-    session::tell_problems(&gate);
+    session::with_tools(config, async |gate| print_tools(gate, &args)).await
+}
+
+fn print_tools(gate: &Gate, args: &ToolsArgs) -> anyhow::Result<u8> {
     let tools = gate.tools();
     if args.json {
         print::out(&format!("{}\n", serde_json::to_string_pretty(&tools)?))?;
-    } else {
-        let mut text = String::new();
-        let mut server = None;
-        for tool in &tools {
-            if server != Some(&tool.server) {
-                text += &format!("{}\n", tool.server);
-                server = Some(&tool.server);
-            }
-            match &tool.summary {
-                Some(summary) => text += &format!("  {}  {summary}\n", tool.function),
-                None => text += &format!("  {}\n", tool.function),
-            }
-        }
-        print::out(&text)?;
+        return Ok(0);
     }
-    gate.shutdown().await;
+    let mut text = String::new();
+    let mut server = None;
+    for tool in &tools {
+        if server != Some(&tool.server) {
+            text += &format!("{}\n", tool.server);
+            server = Some(&tool.server);
+        }
+        match &tool.summary {
+            Some(summary) => text += &format!("  {}  {summary}\n", tool.function),
+            None => text += &format!("  {}\n", tool.function),
+        }
+    }
+    print::out(&text)?;
     Ok(0)
 }
 

@@ -1,11 +1,10 @@
 //! `callgate export`: the tools as a provider's interface takes them.
 
-use callgate::ExportFormat;
 use callgate::flow::Pattern;
+use callgate::{ExportFormat, Gate};
 use clap::Args;
 
-use crate::progress::Progress;
-use crate::session::{Setting, Sources};
+use crate::session::Sources;
 use crate::{print, session};
 
 /// Flags of `export`.
@@ -31,14 +30,10 @@ pub struct ExportArgs {
 
 /// Prints the array; what it does not say goes to standard error.
 pub async fn execute(config: &Sources, args: ExportArgs) -> anyhow::Result<u8> {
-    let config = session::required_configuration(config)?;
-    let cancel = session::cancel_on_signal()?;
-    let Some(gate) =
-        session::connect(Some(&config), Setting::default(), &Progress::new(), &cancel).await?
-    else {
-        return Ok(session::INTERRUPTED);
-    };
-    session::tell_problems(&gate);
+    session::with_tools(config, async |gate| print_tools(gate, &args)).await
+}
+
+fn print_tools(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
     let one_of = |patterns: &[Pattern], function: &str| {
         patterns.iter().any(|pattern| pattern.matches(function))
     };
@@ -62,7 +57,6 @@ pub async fn execute(config: &Sources, args: ExportArgs) -> anyhow::Result<u8> {
         |function| args.tools.is_empty() || one_of(&args.tools, function),
         |function| args.defer && !one_of(&args.load, function),
     );
-    gate.shutdown().await;
     for note in &exported.notes {
         print::error(note);
     }

@@ -1,10 +1,10 @@
 //! `callgate search`: tools by what they do.
+
 use callgate::{Detail, Found, Gate, Hit, SearchBy, SearchRequest};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::progress::Progress;
-use crate::session::{Setting, Sources};
+use crate::session::Sources;
 use crate::{print, session};
 
 /// Flags of `search`.
@@ -47,14 +47,6 @@ pub enum Way {
 
 /// Prints the tools, the best first; 1 if there are none.
 pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
-    let config = session::required_configuration(config)?;
-    let cancel = session::cancel_on_signal()?;
-    let Some(gate) =
-        session::connect(Some(&config), Setting::default(), &Progress::new(), &cancel).await?
-    else {
-        return Ok(session::INTERRUPTED);
-    };
-    session::tell_problems(&gate);
     let mut request = SearchRequest::new(args.query.as_str());
     request.by = match args.by {
         None => SearchBy::Auto,
@@ -63,16 +55,14 @@ pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
     };
     request.server.clone_from(&args.server);
     request.limit = args.limit;
-    let searched = gate.search(&request).await;
-    let code = match searched {
-        Ok(found) => print_found(&gate, &found, &args),
+    let search = async |gate: &Gate| match gate.search(&request).await {
+        Ok(found) => print_found(gate, &found, &args),
         Err(error) => {
             print::error(&error.to_string());
             Ok(crate::USAGE)
         }
     };
-    gate.shutdown().await;
-    code
+    session::with_tools(config, search).await
 }
 
 fn print_found(gate: &Gate, found: &Found, args: &SearchArgs) -> anyhow::Result<u8> {

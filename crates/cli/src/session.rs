@@ -182,6 +182,25 @@ pub async fn connect(
     Ok(built)
 }
 
+/// What commands do that are about the tools there are, and call none: connects to
+/// the configured servers, tells what could not be had, does what the command is
+/// for, and ends the connections.
+pub async fn with_tools(
+    sources: &Sources,
+    command: impl AsyncFnOnce(&Gate) -> anyhow::Result<u8>,
+) -> anyhow::Result<u8> {
+    let config = required_configuration(sources)?;
+    let cancel = cancel_on_signal()?;
+    let setting = Setting::default();
+    let Some(gate) = connect(Some(&config), setting, &Progress::new(), &cancel).await? else {
+        return Ok(INTERRUPTED);
+    };
+    tell_problems(&gate);
+    let code = command(&gate).await;
+    gate.shutdown().await;
+    code
+}
+
 /// Tells on standard error what could not be connected or used.
 pub fn tell_problems(gate: &Gate) {
     for server in gate.unavailable() {
