@@ -64,7 +64,7 @@ pub struct RunReport {
     /// How often the script looked tools up, with `mcp.searchTools` and
     /// `mcp.getToolDetails`: those are no calls.
     pub lookups: u64,
-    /// Those of them that were denied, gathered by function, line and reason.
+    /// The calls that were denied, gathered by function, line and reason.
     pub denials: Vec<Denial>,
     /// The calls that a dry run did not make, in the order in which they were
     /// asked for; `None` for any other run.
