@@ -2,16 +2,16 @@
 //! badly and not at all, and over a real model where one is installed.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use callgate::config::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
+use callgate::config::{CacheConfig, Config, EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 use callgate::{
     Api, Caller, CheckMode, Found, Gate, GateBuilder, Offers, Refusal, Sample, SearchBy,
     SearchRequest, ServerSpec,
 };
-use callgate_tests::{binary, profile_dir, repository};
+use callgate_tests::{Workbench, binary, fixture, profile_dir, repository};
 use expect_test::expect;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -87,7 +87,7 @@ async fn tools_have_vectors_that_are_kept() {
     let endpoint = Endpoint::answering(vectors);
     let gate = || async {
         let builder = builder().models(embeddings(&endpoint.url));
-        let builder = builder.vectors_folder(Some(folder.path().to_owned()));
+        let builder = builder.cache(Some(CacheConfig::at(folder.path())));
         builder.build().await.expect("a gate")
     };
     let first = gate().await;
@@ -120,8 +120,7 @@ async fn tools_have_vectors_that_are_kept() {
     assert_eq!(asked(&endpoint), found.searched + 3);
     drop(second);
     // A file that is damaged is made anew.
-    let file = std::fs::read_dir(folder.path()).expect("a folder").next();
-    let file = file.expect("a file").expect("an entry").path();
+    let file = vectors_in(folder.path()).pop().expect("a file");
     let good = std::fs::read(&file).expect("the file");
     std::fs::write(&file, &good[..good.len() / 2]).expect("half of it");
     let third = gate().await;
@@ -130,6 +129,56 @@ async fn tools_have_vectors_that_are_kept() {
         tokio::task::yield_now().await;
     }
     assert_eq!(asked(&endpoint), 2 * found.searched + 4);
+}
+
+/// The files of vectors in the folder of a cache.
+fn vectors_in(cache: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(cache).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let files = paths.flat_map(|path| match path.is_dir() {
+        true => vectors_in(&path),
+        false => vec![path],
+    });
+    let is_of_vectors = |path: &PathBuf| path.extension().is_some_and(|it| it == "bin");
+    files.filter(is_of_vectors).collect()
+}
+
+#[tokio::test]
+async fn vectors_are_kept_where_the_configuration_says() {
+    let endpoint = Endpoint::answering(vectors);
+    let bench = |cache: Value| {
+        Workbench::with_config(json!({
+            "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+            "models": { "embeddings": { "url": endpoint.url, "model": "letters" } },
+            "check": { "mode": "off" },
+            "cache": cache,
+        }))
+    };
+    let gate = async |bench: &Workbench, user: &str| {
+        let config = Config::load(&bench.path().join("callgate.json")).expect("a configuration");
+        let builder = Gate::builder().worker_binary(binary("callgate-worker"));
+        let builder = builder.config(&config).cache_scope(user);
+        builder.build().await.expect("a gate")
+    };
+    let kept = bench(json!({ "path": "kept" }));
+    // Nothing of one user is another's.
+    for (user, asked, files) in [("ada", 3, 1), ("ada", 4, 1), ("bob", 7, 2)] {
+        let gate = gate(&kept, user).await;
+        settled(&gate, "create an issue", SearchBy::Vectors).await;
+        while vectors_in(&kept.path().join("kept")).len() < files {
+            tokio::task::yield_now().await;
+        }
+        gate.shutdown().await;
+        let texts = endpoint.asked();
+        let texts = texts
+            .iter()
+            .map(|body| body["input"].as_array().map_or(0, Vec::len));
+        assert_eq!(texts.sum::<usize>(), asked, "{user}");
+    }
+    let off = bench(json!({ "enabled": false, "path": "kept" }));
+    let gate = gate(&off, "ada").await;
+    settled(&gate, "create an issue", SearchBy::Vectors).await;
+    assert!(!off.path().join("kept").exists());
 }
 
 #[tokio::test]

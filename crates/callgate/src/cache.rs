@@ -14,6 +14,8 @@ mod identity;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use folder::Folder;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +25,6 @@ use callgate_broker::{Phase, Ready, Remembered, ServerSpec, ServerState, Status}
 
 use crate::config::CacheConfig;
 use entry::{MAX_FILE, Unfit};
-use folder::Folder;
 use identity::Key;
 
 /// A list that was asked for anew is written again only if its file says that it
@@ -38,6 +39,7 @@ const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 pub(crate) struct Cache {
     lists: Folder,
     definitions: Folder,
+    vectors: Folder,
     key: Key,
     /// How long a list holds for which its server says nothing.
     ttl: Option<Duration>,
@@ -79,6 +81,7 @@ impl Cache {
             Ok(Self {
                 lists: own.sub("servers")?,
                 definitions: own.sub("definitions")?,
+                vectors: own.sub("vectors")?,
                 key,
                 ttl: config.ttl,
                 slots: Mutex::default(),
@@ -88,6 +91,11 @@ impl Cache {
         let opened = open()
             .map_err(|error: std::io::Error| format!("{} cannot be used: {error}", root.display()));
         opened.map(Some)
+    }
+
+    /// Where vectors of tools are kept.
+    pub(crate) fn vectors(&self) -> Folder {
+        self.vectors.clone()
     }
 
     /// Tells a server's specification what is known of it from an earlier time.
@@ -162,6 +170,8 @@ impl Cache {
     pub(crate) fn tidy(&self) {
         self.lists.tidy(UNUSED);
         self.definitions.tidy(granted::UNUSED);
+        // Of those, what was never written to its end.
+        self.vectors.tidy(UNUSED);
     }
 
     fn forget(&self, slot: &mut Slot) -> std::io::Result<()> {

@@ -5,9 +5,7 @@ mod store;
 mod text;
 
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -17,6 +15,7 @@ use callgate_models::Embedder;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinHandle;
 
+use crate::cache::Folder;
 use crate::live::Live;
 use crate::models::Models;
 use store::Store;
@@ -34,23 +33,11 @@ const MAX_QUERIES: usize = 256;
 /// A vector of length 1.
 pub(crate) type Vector = Arc<[f32]>;
 
-/// Where vectors are kept for this user: `callgate` in the folder of caches, by
-/// the XDG base directory specification.
-pub(crate) fn folder(environment: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let set = |name: &str| {
-        environment(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let caches = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-    Some(caches.join("callgate"))
-}
-
 /// The vectors of one gate.
 pub(crate) struct Vectors {
     models: Arc<Models>,
     /// The folder for files of vectors; `None` keeps them in memory alone.
-    folder: Option<PathBuf>,
+    folder: Option<Folder>,
     known: RwLock<HashMap<Key, Vector>>,
     /// The keys of the tools of the catalog that was last asked about.
     keys: Mutex<(Arc<Catalog>, Arc<[Key]>)>,
@@ -70,7 +57,7 @@ pub(crate) struct Near {
 }
 
 impl Vectors {
-    pub(crate) fn new(models: Arc<Models>, folder: Option<PathBuf>) -> Self {
+    pub(crate) fn new(models: Arc<Models>, folder: Option<Folder>) -> Self {
         Self {
             models,
             folder,
@@ -121,7 +108,7 @@ impl Vectors {
         let mut store = self.making.lock().await;
         let embedder = self.embedder().await?;
         if store.is_none() {
-            let (opened, read) = Store::open(self.folder.as_deref(), &embedder.identity());
+            let (opened, read) = Store::open(self.folder.as_ref(), &embedder.identity());
             self.known().extend(read);
             *store = Some(opened);
         }

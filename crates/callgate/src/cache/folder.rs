@@ -16,12 +16,12 @@ const LOOKED_AT: usize = 10_000;
 
 /// A folder that is the user's alone.
 #[derive(Debug, Clone)]
-pub(super) struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     /// Opens a folder, made where there is none. One that others may look into is
     /// closed to them; that fails if it is another user's.
-    pub(super) fn open(path: PathBuf) -> io::Result<Self> {
+    pub(crate) fn open(path: PathBuf) -> io::Result<Self> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -39,7 +39,7 @@ impl Folder {
     }
 
     /// A file of at most so many bytes; `None` if there is none.
-    pub(super) fn read(&self, name: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn read(&self, name: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
         let path = self.0.join(name);
         match fs::symlink_metadata(&path) {
             Ok(found) if !found.is_file() => return Err(io::Error::other("it is no file")),
@@ -62,7 +62,7 @@ impl Folder {
 
     /// Puts a whole file in the place of another: whoever reads sees the old one or
     /// the new one, whenever this process ends.
-    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.write_new(bytes, |new| fs::rename(new, self.0.join(name)))
     }
 

@@ -1,4 +1,4 @@
-//! `cache`: where and for how long is kept what servers list.
+//! `cache`: where and for how long is kept what servers list, and vectors of it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,7 +18,8 @@ const CACHE: Keys = Keys {
     others: &[],
 };
 
-/// Where and for how long is kept what servers list.
+/// Where and for how long is kept what servers list; vectors of tools are kept
+/// there, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheConfig {

@@ -23,7 +23,7 @@ use crate::live::{Live, Reading};
 use crate::models::Models;
 use crate::roots::with_roots;
 use crate::search::{SearchBy, Searcher};
-use crate::vectors::{self, Vectors};
+use crate::vectors::Vectors;
 use crate::workers::Workers;
 use crate::{Limits, Skill, ToolSettings};
 
@@ -62,7 +62,6 @@ pub struct GateBuilder {
     pub(super) models: ModelsConfig,
     pub(super) extract: ExtractLimits,
     pub(super) search: SearchBy,
-    pub(super) vectors: Option<PathBuf>,
     pub(super) asker: Arc<dyn Asker>,
     pub(super) caller: Option<Arc<dyn Caller>>,
     pub(super) flows: FlowRules,
@@ -91,7 +90,6 @@ impl Default for GateBuilder {
             models: ModelsConfig::default(),
             extract: ExtractLimits::default(),
             search: SearchBy::default(),
-            vectors: None,
             asker: Arc::new(NobodyToAsk),
             caller: None,
             flows: FlowRules::default(),
@@ -131,7 +129,6 @@ impl GateBuilder {
         self.models = config.models.clone();
         self.extract = config.extract;
         self.search = config.search;
-        self.vectors = vectors::folder(|name| std::env::var_os(name));
         self.roots.clone_from(&config.roots);
         self.tool_settings = config.tools.clone();
         self.cache = Some(config.cache.clone());
@@ -175,14 +172,6 @@ impl GateBuilder {
     /// an endpoint of embeddings, and by words where there is none.
     pub fn search_by(mut self, by: SearchBy) -> Self {
         self.search = by;
-        self
-    }
-
-    /// The folder in which vectors of tools are kept, a file for each endpoint
-    /// and model. Default: with a configuration, `callgate` in the user's folder
-    /// of caches; else none, so that they are in memory alone.
-    pub fn vectors_folder(mut self, folder: Option<PathBuf>) -> Self {
-        self.vectors = folder;
         self
     }
 
@@ -359,7 +348,8 @@ impl GateBuilder {
         unmatched_rules.extend(super::review::unmatched(&self.flows, &catalog));
         let live = Arc::new(live);
         let models = Arc::new(Models::new(self.models));
-        let vectors = Arc::new(Vectors::new(Arc::clone(&models), self.vectors));
+        let kept = cache.as_ref().map(|cache| cache.vectors());
+        let vectors = Arc::new(Vectors::new(Arc::clone(&models), kept));
         let searcher = Searcher::new(
             Arc::clone(&live),
             &broker,

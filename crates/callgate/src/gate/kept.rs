@@ -13,8 +13,8 @@ use crate::servers::closest;
 use crate::{Gate, Skill};
 
 impl GateBuilder {
-    /// Where what servers list is kept; `None` for nowhere. Default: as the
-    /// configuration says, and nowhere without one. A folder that cannot be used
+    /// Where what servers list and vectors of tools are kept; `None` for nowhere.
+    /// Default: as the configuration says, and nowhere without one. A folder that cannot be used
     /// is a warning of [`Gate::warnings`], and nothing is kept.
     pub fn cache(mut self, cache: Option<CacheConfig>) -> Self {
         self.cache = cache;

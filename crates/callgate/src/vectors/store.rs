@@ -6,13 +6,11 @@
 //! read, and made anew.
 
 use std::collections::HashMap;
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
 use super::{Key, Vector};
+use crate::cache::Folder;
 
 const MAGIC: &[u8] = b"callgate vectors 1\n";
 /// The bytes before the first vector.
@@ -28,25 +26,22 @@ const MAX_OLD: usize = 20_000;
 /// Where vectors of one endpoint and model are kept.
 #[derive(Debug, Clone)]
 pub(super) struct Store {
-    file: Option<PathBuf>,
+    /// A folder, and the name of a file in it.
+    file: Option<(Folder, String)>,
 }
 
 impl Store {
     /// The place in this folder, and what is there.
-    pub(super) fn open(folder: Option<&Path>, identity: &str) -> (Self, HashMap<Key, Vector>) {
+    pub(super) fn open(folder: Option<&Folder>, identity: &str) -> (Self, HashMap<Key, Vector>) {
         let file = folder.map(|folder| {
             let hash = Sha256::digest(identity);
-            let name: String = hash
-                .iter()
-                .take(16)
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
-            folder.join(format!("vectors-{name}.bin"))
+            let hash = hash.iter().take(16).map(|byte| format!("{byte:02x}"));
+            let name: String = hash.chain([".bin".to_owned()]).collect();
+            (folder.clone(), name)
         });
         let read = match &file {
-            Some(path) => read(path).unwrap_or_else(|reason| {
-                let path = path.display();
-                tracing::warn!(%path, reason, "the kept vectors are not read, and made anew");
+            Some((folder, name)) => read(folder, name).unwrap_or_else(|reason| {
+                tracing::warn!(name, reason, "the kept vectors are not read, and made anew");
                 HashMap::new()
             }),
             None => HashMap::new(),
@@ -60,7 +55,7 @@ impl Store {
         current: &[Key],
         known: &HashMap<Key, Vector>,
     ) -> std::io::Result<()> {
-        let (Some(path), Some(dimensions)) = (
+        let (Some((folder, name)), Some(dimensions)) = (
             &self.file,
             current
                 .iter()
@@ -93,51 +88,20 @@ impl Store {
         }
         let hash = Sha256::digest(&bytes);
         bytes.extend_from_slice(&hash);
-        write(path, &bytes)
+        folder.write(name, &bytes)
     }
-}
-
-/// Puts a file in the place of the one before, whole or not at all, for its
-/// owner alone to read.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
-    let _left_over = std::fs::remove_file(&beside);
-    let mut options = std::fs::OpenOptions::new();
-    let opened = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&beside);
-    let written = opened.and_then(|mut file| file.write_all(bytes));
-    let moved = written.and_then(|()| std::fs::rename(&beside, path));
-    if moved.is_err() {
-        let _nothing = std::fs::remove_file(&beside);
-    }
-    moved
 }
 
 /// What a file has; nothing if there is none.
-fn read(path: &Path) -> Result<HashMap<Key, Vector>, String> {
-    let file = match std::fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(HashMap::new()),
-        Err(error) => return Err(error.to_string()),
-    };
-    let mut bytes = Vec::new();
-    let limit = MAX_FILE as u64 + 1;
-    file.take(limit)
-        .read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
-    parse(&bytes).map_err(str::to_owned)
+fn read(folder: &Folder, name: &str) -> Result<HashMap<Key, Vector>, String> {
+    let bytes = folder.read(name, MAX_FILE as u64);
+    match bytes.map_err(|error| error.to_string())? {
+        Some(bytes) => parse(&bytes).map_err(str::to_owned),
+        None => Ok(HashMap::new()),
+    }
 }
 
 fn parse(bytes: &[u8]) -> Result<HashMap<Key, Vector>, &'static str> {
-    if bytes.len() > MAX_FILE {
-        return Err("it is too large");
-    }
     let (body, hash) = bytes.split_last_chunk::<32>().ok_or("it is too short")?;
     let (dimensions, count, mut rest) = header(body).ok_or("it is of another kind")?;
     if Sha256::digest(body).as_slice() != hash {
@@ -193,16 +157,16 @@ mod tests {
 
     #[test]
     fn what_is_saved_is_there_again() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let inside = folder.path().join("below");
-        let (store, nothing) = Store::open(Some(&inside), "a");
+        let place = tempfile::TempDir::new().unwrap();
+        let folder = Folder::open(place.path().to_owned()).unwrap();
+        let (store, nothing) = Store::open(Some(&folder), "a");
         assert_eq!(nothing, HashMap::new());
         store.save(&[Key([1; 32])], &some()).unwrap();
-        assert_eq!(Store::open(Some(&inside), "a").1, some());
+        assert_eq!(Store::open(Some(&folder), "a").1, some());
         // Of another model, there is nothing.
-        assert_eq!(Store::open(Some(&inside), "b").1, HashMap::new());
+        assert_eq!(Store::open(Some(&folder), "b").1, HashMap::new());
         // Nor is there anything else in the folder.
-        assert_eq!(std::fs::read_dir(&inside).unwrap().count(), 1);
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
     }
 
     #[test]
@@ -214,10 +178,11 @@ mod tests {
 
     #[test]
     fn any_damage_is_found() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let (store, _) = Store::open(Some(folder.path()), "a");
+        let place = tempfile::TempDir::new().unwrap();
+        let folder = Folder::open(place.path().to_owned()).unwrap();
+        let (store, _) = Store::open(Some(&folder), "a");
         store.save(&[Key([1; 32])], &some()).unwrap();
-        let path = store.file.clone().unwrap();
+        let path = place.path().join(&store.file.as_ref().unwrap().1);
         let good = std::fs::read(&path).unwrap();
         for place in 0..good.len() {
             let mut bad = good.clone();
@@ -226,7 +191,7 @@ mod tests {
             assert!(parse(&good[..place]).is_err(), "{place} bytes");
         }
         std::fs::write(&path, b"{}").unwrap();
-        assert_eq!(Store::open(Some(folder.path()), "a").1, HashMap::new());
+        assert_eq!(Store::open(Some(&folder), "a").1, HashMap::new());
         // And it is made anew.
         store.save(&[Key([1; 32])], &some()).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), good);
