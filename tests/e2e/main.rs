@@ -34,6 +34,7 @@ mod readme;
 mod real_servers;
 mod reports;
 mod rest;
+mod results;
 mod search;
 mod secrets;
 mod serve;

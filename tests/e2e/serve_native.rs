@@ -17,7 +17,7 @@ fn request(tool: &str, arguments: &Value) -> CallToolRequestParams {
     CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)
 }
 
-async fn call(session: &Session, tool: &str, arguments: Value) -> CallToolResult {
+pub async fn call(session: &Session, tool: &str, arguments: Value) -> CallToolResult {
     let called = session.client.call_tool(request(tool, &arguments)).await;
     called.expect("an answer")
 }

@@ -26,6 +26,10 @@ pub mod code {
     pub const TOO_MANY_CALLS: i64 = -32053;
     /// The ledger's file did not take the call's line, so it was not sent.
     pub const NOT_RECORDED: i64 = -32054;
+    /// What the tool answered is not what its `outputSchema` says. The call was
+    /// made. The error's data are an object: `problems`, an array of texts, and
+    /// `result`, what the tool answered.
+    pub const RESULT_MISMATCH: i64 = -32055;
     /// The arguments are not a JSON object (JSON-RPC's "invalid params").
     pub const INVALID_ARGUMENTS: i64 = -32602;
 }

@@ -53,6 +53,10 @@ pub struct LedgerLine {
     /// SHA-256 of that value, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_sha256: Option<String>,
+    /// Why the result was not held to the tool's `outputSchema`; absent where it
+    /// was, and where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<String>,
     /// When the call was made, in milliseconds since the run began.
     pub started_ms: u64,
     /// From sending the call to its outcome, in milliseconds; absent for a call
@@ -206,6 +210,7 @@ impl Ledger {
             flows: Vec::new(),
             result_bytes: None,
             result_sha256: None,
+            unchecked: None,
             started_ms: millis(self.began),
             took_ms: None,
             outcome: Outcome::Asking,
@@ -308,6 +313,11 @@ impl Entry {
             None => Outcome::Withheld,
         };
         self.finish(outcome, result);
+    }
+
+    /// Notes why its result was not held to its tool's schema.
+    pub(crate) fn unchecked(&self, reason: String) {
+        self.change(|line| line.unchecked = Some(reason));
     }
 
     /// Notes how it ended, and with what JSON text if there is one.

@@ -43,6 +43,7 @@ mod link;
 mod listed;
 mod logging;
 mod options;
+mod output;
 mod patience;
 mod process;
 mod refusal;

@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::judge::{Case, Judge};
 use crate::ledger::{Entry, Ledger, LedgerLine, MAX_LINES, Outcome};
 use crate::options::CallOptions;
+use crate::output::{self, Checked, Mismatch};
 use crate::review::Reviews;
 use crate::ruling::Ruling;
 use crate::server::Decided;
@@ -213,10 +214,10 @@ impl Run {
                 return fail(entry, code, &said, retryable);
             }
         };
-        let shaped = shape(&result, target.has_output_schema);
+        let shaped = shape(&result, target.output_schema.is_some());
         let text = match &shaped {
-            Shaped::Value(value) if !options.whole => Some(value.get()),
-            Shaped::Value(_) | Shaped::Failed { .. } => Some(result.get()),
+            Shaped::Value { value, .. } if !options.whole => Some(value.get()),
+            Shaped::Value { .. } | Shaped::Failed { .. } => Some(result.get()),
             Shaped::InputRequired | Shaped::Malformed(_) => None,
         };
         if let Some(text) = text {
@@ -234,17 +235,32 @@ impl Run {
             reviews.learn(&target, entry.ordinal(), text);
         }
         match shaped {
-            Shaped::Value(_) if options.whole => {
-                entry.close(Outcome::Ok, Some(result.get()));
-                Ok(result)
+            Shaped::Value { value, structured } => {
+                let (value, checked) = output::check(&target, value, structured).await;
+                let given = if options.whole { result } else { value };
+                match checked {
+                    Checked::Fits => {}
+                    Checked::Unchecked(reason) => entry.unchecked(reason),
+                    Checked::Mismatch(mismatch) => {
+                        let Mismatch { message, .. } = &mismatch;
+                        let outcome = Outcome::protocol_error(code::RESULT_MISMATCH, message);
+                        entry.close(outcome, Some(given.get()));
+                        return Err(CallError::Protocol {
+                            server: target.server,
+                            tool: target.tool,
+                            code: code::RESULT_MISMATCH,
+                            data: mismatch.data(&given),
+                            message: mismatch.message,
+                            retryable: harmless,
+                        });
+                    }
+                }
+                entry.close(Outcome::Ok, Some(given.get()));
+                Ok(given)
             }
             Shaped::Failed { message, .. } if options.whole => {
                 entry.close(Outcome::tool_error(&message), Some(result.get()));
                 Ok(result)
-            }
-            Shaped::Value(value) => {
-                entry.close(Outcome::Ok, Some(value.get()));
-                Ok(value)
             }
             Shaped::Failed {
                 message,

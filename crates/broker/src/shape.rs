@@ -20,7 +20,11 @@ const MAX_MESSAGE_BYTES: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) enum Shaped {
     /// The value for the script.
-    Value(Box<RawValue>),
+    Value {
+        value: Box<RawValue>,
+        /// Whether it is `structuredContent`.
+        structured: bool,
+    },
     /// The tool failed.
     Failed {
         message: String,
@@ -58,14 +62,17 @@ pub(crate) fn shape(result: &RawValue, has_output_schema: bool) -> Shaped {
         };
     }
     if let Some(structured) = result.structured_content {
-        return Shaped::Value(structured.to_owned());
+        return Shaped::Value {
+            value: structured.to_owned(),
+            structured: true,
+        };
     }
     match texts(&blocks) {
-        _ if blocks.is_empty() => Shaped::Value(raw("null")),
+        _ if blocks.is_empty() => unstructured(raw("null")),
         Some(texts) => text_value(&texts, has_output_schema),
         None => {
             let content = result.content.map_or("[]", RawValue::get);
-            Shaped::Value(raw(&format!("{{\"content\":{content}}}")))
+            unstructured(raw(&format!("{{\"content\":{content}}}")))
         }
     }
 }
@@ -109,18 +116,25 @@ fn text_value(texts: &[&RawValue], has_output_schema: bool) -> Shaped {
     if let [text] = texts
         && !has_output_schema
     {
-        return Shaped::Value((*text).to_owned());
+        return unstructured((*text).to_owned());
     }
     let joined = match joined(texts) {
         Ok(joined) => joined,
         Err(error) => return Shaped::Malformed(error.to_string()),
     };
     if has_output_schema && let Ok(value) = serde_json::from_str::<Box<RawValue>>(&joined) {
-        return Shaped::Value(value);
+        return unstructured(value);
     }
     match to_raw_value(&joined) {
-        Ok(value) => Shaped::Value(value),
+        Ok(value) => unstructured(value),
         Err(error) => Shaped::Malformed(error.to_string()),
+    }
+}
+
+fn unstructured(value: Box<RawValue>) -> Shaped {
+    Shaped::Value {
+        value,
+        structured: false,
     }
 }
 
@@ -168,7 +182,7 @@ mod tests {
     fn check(result: &str, has_output_schema: bool, expected: Expect) {
         let result: Box<RawValue> = serde_json::from_str(result).expect("JSON");
         let shown = match shape(&result, has_output_schema) {
-            Shaped::Value(value) => value.to_string(),
+            Shaped::Value { value, .. } => value.to_string(),
             other => format!("{other:?}"),
         };
         expected.assert_eq(&shown);

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use callgate_policy::{Definition, Hints};
+use callgate_schema::Declared;
 
 /// The tool a call goes to, as the catalog has it. Never taken from a script.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Target {
     /// The generated function name, which rules match.
     pub function: String,
@@ -19,6 +20,7 @@ pub struct Target {
     pub hints: Hints,
     /// What the tool is, to which grants are bound.
     pub definition: Option<Arc<Definition>>,
-    /// Whether the tool has an `outputSchema`: text is then read as JSON.
-    pub has_output_schema: bool,
+    /// The tool's `outputSchema`, to which its results are held; text is read as
+    /// JSON where there is one.
+    pub output_schema: Option<Declared>,
 }

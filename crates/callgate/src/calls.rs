@@ -10,6 +10,7 @@ use callgate_catalog::Catalog;
 use callgate_sandbox::{CallHandler, ErrorClass, ScriptCall, Thrown};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -235,7 +236,7 @@ pub(crate) fn target(catalog: &Catalog, function: &str) -> Option<Target> {
         title: definition.title.as_deref().map(Arc::from),
         hints: gate::hints(definition),
         definition: Some(Arc::clone(&definition.identity)),
-        has_output_schema: definition.output_schema.is_some(),
+        output_schema: definition.output_schema.clone(),
     })
 }
 
@@ -299,12 +300,12 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
         } => (
             ErrorClass::Tool,
             message,
-            json!({
-                "tool": function,
-                "server": server,
-                "content": content,
-                "structuredContent": structured_content,
-                "retryable": retryable,
+            text(&ToolFields {
+                tool: function,
+                server: &server,
+                content: &content,
+                structured_content: structured_content.as_deref(),
+                retryable,
             }),
         ),
         CallError::Protocol {
@@ -317,12 +318,12 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
         } => (
             ErrorClass::Protocol,
             message,
-            json!({
-                "tool": function,
-                "server": server,
-                "code": code,
-                "data": data,
-                "retryable": retryable,
+            text(&ProtocolFields {
+                tool: function,
+                server: &server,
+                code,
+                data: data.as_deref(),
+                retryable,
             }),
         ),
         CallError::Timeout {
@@ -333,33 +334,63 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
         } => (
             ErrorClass::Timeout,
             format!("{function} gave no answer within {} ms", limit.as_millis()),
-            json!({ "tool": function, "server": server, "retryable": retryable }),
+            text(&json!({ "tool": function, "server": server, "retryable": retryable })),
         ),
         CallError::Denied { server, ruling, .. } => (
             ErrorClass::Denied,
             shown,
-            denied(function, &server, &ruling),
+            text(&denied(function, &server, &ruling)),
         ),
         CallError::Kept { server, reason, .. } => (
             ErrorClass::Denied,
             shown,
-            json!({ "tool": function, "server": server, "because": reason }),
+            text(&json!({ "tool": function, "server": server, "because": reason })),
         ),
         CallError::DryRun {
             server, decision, ..
         } => (
             ErrorClass::DryRun,
             shown,
-            json!({ "tool": function, "server": server, "decision": decision }),
+            text(&json!({ "tool": function, "server": server, "decision": decision })),
         ),
         // A kind that is added later must not pass for a result.
-        _ => (ErrorClass::Protocol, shown, json!({ "tool": function })),
+        _ => {
+            let fields = json!({ "tool": function });
+            (ErrorClass::Protocol, shown, text(&fields))
+        }
     };
     Thrown {
         class,
         message: message.into(),
-        fields: fields.to_string().into(),
+        fields: fields.into(),
     }
+}
+
+/// The fields of an `McpToolError`. What a server sent stays text: it may be
+/// nested deeper than anything here reads.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolFields<'a> {
+    tool: &'a str,
+    server: &'a str,
+    content: &'a RawValue,
+    structured_content: Option<&'a RawValue>,
+    retryable: bool,
+}
+
+/// The fields of an `McpProtocolError`.
+#[derive(Serialize)]
+struct ProtocolFields<'a> {
+    tool: &'a str,
+    server: &'a str,
+    code: i64,
+    data: Option<&'a RawValue>,
+    retryable: bool,
+}
+
+fn text(fields: &impl Serialize) -> String {
+    // There is nothing in them that could not be written.
+    serde_json::to_string(fields).unwrap_or_else(|_| "{}".to_owned())
 }
 
 /// What a script gets to know of a denial: the rule as it is written, and where.

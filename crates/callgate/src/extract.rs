@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate_broker::{CallError, Caller, Consultant, Place, Run};
 use callgate_sandbox::{ErrorClass, Thrown};
+use callgate_schema::Schema;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -21,7 +22,6 @@ use serde_json::value::RawValue;
 use crate::calls;
 use crate::models::{Models, Silent, Task};
 use answer::Fit;
-use schema::Schema;
 
 /// What a script calls it.
 pub(crate) const NAME: &str = "mcp.extract";
@@ -187,7 +187,7 @@ impl Extractor {
         }
         let text = asked.schema.get().to_owned();
         // A schema may take a while to compile, and its parser a stack.
-        let read = tokio::task::spawn_blocking(move || Schema::read(&text)).await;
+        let read = tokio::task::spawn_blocking(move || schema::read(&text)).await;
         let failed = || Err("the schema could not be read".to_owned());
         let read = read.unwrap_or_else(|_panic| failed());
         read.map_err(|message| Failed::new(Reason::Schema, message))
@@ -262,7 +262,7 @@ impl Extractor {
             }
         }
         let schema = schema.clone();
-        let fit = tokio::task::spawn_blocking(move || schema.fit(said, MAX_PROBLEMS)).await;
+        let fit = tokio::task::spawn_blocking(move || Fit::of(said, &schema, MAX_PROBLEMS)).await;
         fit.map_err(|_panic| Failed::new(Reason::Invalid, "the answer could not be read"))
     }
 

@@ -21,6 +21,7 @@ use callgate_policy::flow::FlowRules;
 use callgate_policy::{Hints, Rules, SessionGrants, Verdict};
 use callgate_rust_types::RustTypes;
 use callgate_sandbox::{Job, Launcher, Stretch};
+use callgate_schema::Declared;
 use callgate_script::{Prepared, ScriptError};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -166,7 +167,7 @@ impl Gate {
                 server: &tool.definition.server,
                 tool: &tool.definition.name,
                 input: &tool.definition.input_schema,
-                output: tool.definition.output_schema.as_ref(),
+                output: tool.definition.output_schema.as_ref().map(Declared::value),
             })
             .collect();
         callgate_rust_types::generate(&tools)

@@ -60,7 +60,7 @@ pub use callgate_broker::{
     Answer, Asker, CallError, Changed, Connect, Done, DryRun, EraSetting, Http, JournalError,
     JournalLine, JournalOptions, JournalReader, Keep, LedgerLine, NobodyToAsk, Origin, Outcome,
     Question, ResultReview, Review, Reviewed, Reviewer, Ruling, ScriptLine, ServerSpec, Source,
-    SourceError, Stdio, Transport, Withheld, ask_with,
+    SourceError, Stdio, Transport, Withheld, ask_with, code,
 };
 pub use callgate_broker::{Caller, Elicit, NoCaller, Offers, Progress, Refusal, Root, Sample};
 

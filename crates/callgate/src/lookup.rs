@@ -228,7 +228,13 @@ fn described(tool: &CatalogTool) -> Value {
             "description",
             definition.description.as_deref().map(Value::from),
         ),
-        ("outputSchema", definition.output_schema.clone()),
+        (
+            "outputSchema",
+            definition
+                .output_schema
+                .as_ref()
+                .map(|it| it.value().clone()),
+        ),
     ];
     for (key, value) in optional {
         if let Some(value) = value {

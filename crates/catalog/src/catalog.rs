@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use callgate_schema::Declared;
 use callgate_typegen::names::{self, Names};
 use callgate_typegen::{Declarations, Detail, ToolSchema, generate};
 
@@ -216,7 +217,7 @@ impl CatalogTool {
                 .or(definition.annotations.title.as_deref()),
             description: definition.description.as_deref(),
             input: &definition.input_schema,
-            output: definition.output_schema.as_ref(),
+            output: definition.output_schema.as_ref().map(Declared::value),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use callgate_policy::Definition;
+use callgate_schema::Declared;
 use serde_json::{Map, Value};
 
 use crate::{Warning, quoted};
@@ -33,7 +34,7 @@ pub struct ToolDefinition {
     /// The JSON Schema of the arguments, which are an object.
     pub input_schema: Value,
     /// The JSON Schema of the structured result.
-    pub output_schema: Option<Value>,
+    pub output_schema: Option<Declared>,
     /// What the server says about the tool's effects.
     pub annotations: Annotations,
     /// `_meta`: what the server says of it to clients that know the keys.
@@ -105,7 +106,7 @@ impl ToolDefinition {
         let output_schema = match entry.get("outputSchema") {
             None | Some(Value::Null) => None,
             Some(schema) => match schema_fault(schema) {
-                None => Some(schema.clone()),
+                None => Some(Declared::new(schema.clone())),
                 Some(fault) => {
                     reader.ignore("outputSchema", &fault.to_string());
                     None

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use callgate_broker::{CallError, CallOptions, code};
+use callgate_broker::{CallError, CallOptions, LedgerLine, Outcome, code};
+use callgate_schema::Declared;
 use expect_test::{Expect, expect};
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -76,7 +77,7 @@ async fn results_of_every_kind() {
     check("no_such_tool", json!({}), expect![[r#"Protocol { server: "flaky", tool: "no_such_tool", code: -32602, message: "no tool `no_such_tool`", data: None, retryable: false }"#]]).await;
 
     let mut typed = target(&server, "json_text");
-    typed.has_output_schema = true;
+    typed.output_schema = Some(Declared::new(json!({})));
     for (text, value) in [("{\"a\": 1}", "{\"a\": 1}"), ("{a", "\"{a\"")] {
         let result = in_time(run.call(
             typed.clone(),
@@ -87,6 +88,134 @@ async fn results_of_every_kind() {
         assert_eq!(show(result), value);
     }
     broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn results_are_held_to_what_the_tool_declares() {
+    let (broker, run, server) = one(odd("flaky")).await;
+    let integer = json!({
+        "type": "object",
+        "properties": { "n": { "type": "integer" } },
+        "required": ["n"],
+    });
+    let call = async |tool: &str, schema: &Value, arguments: Value, whole: bool| {
+        let mut target = target(&server, tool);
+        target.output_schema = Some(Declared::new(schema.clone()));
+        let options = CallOptions {
+            whole,
+            ..CallOptions::default()
+        };
+        let result = in_time(run.call(target, raw(arguments), options)).await;
+        let line = run.ledger().pop().expect("a line");
+        format!("{}\n{}", show(result), told(&line))
+    };
+    let check = async |tool: &str, schema: &Value, arguments: Value, expected: Expect| {
+        expected.assert_eq(&call(tool, schema, arguments, false).await);
+    };
+    check(
+        "structured",
+        &integer,
+        json!({ "value": { "n": 1 } }),
+        expect![[r#"
+            {"n":1}
+            Ok, 7 bytes"#]],
+    )
+    .await;
+    check(
+        "structured",
+        &integer,
+        json!({ "value": { "n": "secret" } }),
+        expect![[r#"
+            Protocol { server: "flaky", tool: "structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"n":"secret"}})), retryable: false }
+            ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"" }, 14 bytes"#]],
+    )
+    .await;
+    check(
+        "structured",
+        &integer,
+        json!({ "value": null }),
+        expect![[r#"
+            Protocol { server: "flaky", tool: "structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":null})), retryable: false }
+            ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: the value: value is not of type \"object\"" }, 4 bytes"#]],
+    )
+    .await;
+    let whole = call(
+        "structured",
+        &integer,
+        json!({ "value": { "n": "x" } }),
+        true,
+    )
+    .await;
+    expect![[r#"
+        Protocol { server: "flaky", tool: "structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"content":[{"type":"text","text":"see structuredContent"}],"structuredContent":{"n":"x"}}})), retryable: false }
+        ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"" }, 90 bytes"#]].assert_eq(&whole);
+    // Without structured content it is the text that counts.
+    check(
+        "json_text",
+        &integer,
+        json!({ "text": "{\"n\": 1}" }),
+        expect![[r#"
+            {"n": 1}
+            Ok, 8 bytes"#]],
+    )
+    .await;
+    check(
+        "json_text",
+        &integer,
+        json!({ "text": "one" }),
+        expect![[r#"
+            Protocol { server: "flaky", tool: "json_text", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":"one"})), retryable: false }
+            ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"" }, 5 bytes"#]],
+    )
+    .await;
+    check(
+        "empty",
+        &integer,
+        json!({}),
+        expect![[r#"
+            Protocol { server: "flaky", tool: "empty", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":null})), retryable: false }
+            ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"" }, 4 bytes"#]],
+    )
+    .await;
+    check("image", &integer, json!({}), expect![[r#"
+        Protocol { server: "flaky", tool: "image", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property", data: Some(RawValue({"problems":["the value: \"n\" is a required property"],"result":{"content":[{"type":"image","data":"AAEC","mimeType":"image/png"}]}})), retryable: false }
+        ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property" }, 67 bytes"#]]).await;
+    // What failed is no result.
+    check("fails", &integer, json!({}), expect![[r#"
+        Tool { server: "flaky", tool: "fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }
+        ToolError { message: "disk is full" }, 97 bytes"#]]).await;
+    // A schema that is not taken keeps no result back.
+    let elsewhere = json!({ "$ref": "https://example.com/a.json" });
+    check("structured", &elsewhere, json!({ "value": 1 }), expect![[r##"
+        1
+        Ok, 1 bytes, unchecked: the schema refers to "https://example.com/a.json", which is no part of it; write "#/$defs/NAME""##]]).await;
+    // Large ones are looked at on a thread of their own.
+    let numbers = json!({ "items": { "type": "integer" } });
+    let mut large = vec![json!(7); 800_000];
+    let shown = call("structured", &numbers, json!({ "value": large }), false).await;
+    assert!(shown.ends_with("]\nOk, 1600001 bytes"), "{}", shown.len());
+    large.push(json!("x"));
+    let shown = call("structured", &numbers, json!({ "value": large }), false).await;
+    expect![[r#"ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema" }, 1600005 bytes"#]].assert_eq(shown.lines().last().expect("a line"));
+    broker.shutdown().await;
+}
+
+/// What the ledger has of how a call ended.
+fn told(line: &LedgerLine) -> String {
+    let bytes = line.result_bytes.map(|bytes| format!(", {bytes} bytes"));
+    let outcome = match &line.outcome {
+        Outcome::Ok => "Ok".to_owned(),
+        other => format!("{other:?}"),
+    };
+    let unchecked = line
+        .unchecked
+        .as_ref()
+        .map(|it| format!(", unchecked: {it}"));
+    format!(
+        "{outcome}{}{}",
+        bytes.unwrap_or_default(),
+        unchecked.unwrap_or_default()
+    )
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! What a model answered: the JSON in it, and whether that fits.
 
+use callgate_schema::Schema;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::schema::Schema;
 use crate::models::Said;
 
 /// What became of an answer.
@@ -18,9 +18,9 @@ pub(super) enum Fit {
     },
 }
 
-impl Schema {
-    /// Holds an answer to the schema; tells at most so many problems.
-    pub(super) fn fit(&self, said: Said, most: usize) -> Fit {
+impl Fit {
+    /// Holds an answer to a schema; tells at most so many problems.
+    pub(super) fn of(said: Said, schema: &Schema, most: usize) -> Self {
         let wrong = |text, problem: &str| Fit::Wrong {
             text,
             problems: vec![problem.to_owned()],
@@ -34,7 +34,7 @@ impl Schema {
             };
             return wrong(text, problem);
         };
-        let problems = self.problems(&value, text.len(), most);
+        let problems = schema.problems(&value, text.len(), most);
         if !problems.is_empty() {
             return Fit::Wrong { text, problems };
         }
@@ -50,6 +50,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use serde_json::json;
 
+    use super::super::schema::read;
     use super::*;
 
     #[test]
@@ -59,13 +60,13 @@ mod tests {
             "properties": { "id": { "type": "integer" }, "tags": { "items": { "type": "string" } } },
             "required": ["id"],
         });
-        let schema = Schema::read(&schema.to_string()).unwrap();
+        let schema = read(&schema.to_string()).unwrap();
         let check = |text: &str, expected: Expect| {
             let said = Said {
                 text: text.to_owned(),
                 cut: text.ends_with(':'),
             };
-            let shown = match schema.fit(said, 2) {
+            let shown = match Fit::of(said, &schema, 2) {
                 Fit::Fits(value) => value.get().to_owned(),
                 Fit::Wrong { problems, .. } => format!("{problems:#?}"),
             };
@@ -124,12 +125,12 @@ mod tests {
         let parts: Vec<_> = (0..2_000)
             .map(|_| json!({ "items": { "type": "string" } }))
             .collect();
-        let many = Schema::read(&json!({ "allOf": parts }).to_string()).unwrap();
+        let many = read(&json!({ "allOf": parts }).to_string()).unwrap();
         let said = Said {
             text: format!("[{}0]", "0,".repeat(5_000)),
             cut: false,
         };
-        let Fit::Wrong { problems, .. } = many.fit(said, 10) else {
+        let Fit::Wrong { problems, .. } = Fit::of(said, &many, 10) else {
             panic!("it fits");
         };
         assert_eq!(problems, ["/0: 0 is not of type \"string\""]);

@@ -68,7 +68,8 @@ impl Gate {
             definition.description.clone().map(Value::from),
         );
         put("inputSchema", Some(definition.input_schema.clone()));
-        put("outputSchema", definition.output_schema.clone());
+        let output = definition.output_schema.as_ref();
+        put("outputSchema", output.map(|it| it.value().clone()));
         let said = &definition.annotations;
         let mut annotations = json!({
             "title": said.title,

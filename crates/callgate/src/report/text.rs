@@ -74,6 +74,7 @@ impl fmt::Display for Problems<'_> {
         if let Some(withheld) = &report.dry_run {
             write_dry_run(f, withheld)?;
         }
+        write_unchecked(f, &report.calls)?;
         for server in &report.unavailable {
             writeln!(f, "warning: {}", server.reason)?;
         }
@@ -228,6 +229,29 @@ fn write_denials(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result 
         None | Some(0) => Ok(()),
         Some(more) => writeln!(f, "denied: and {more} more"),
     }
+}
+
+/// The tools whose results were not held to their schemas, each once.
+fn write_unchecked(f: &mut fmt::Formatter<'_>, calls: &[LedgerLine]) -> fmt::Result {
+    let mut told: Vec<&str> = Vec::new();
+    for line in calls {
+        let Some(reason) = &line.unchecked else {
+            continue;
+        };
+        if told.contains(&line.function.as_str()) {
+            continue;
+        }
+        told.push(&line.function);
+        if told.len() > SHOWN_CALLS {
+            return writeln!(f, "warning: results of more tools were not checked");
+        }
+        let function = &line.function;
+        writeln!(
+            f,
+            "warning: a result of {function} was not checked against its outputSchema: {reason}"
+        )?;
+    }
+    Ok(())
 }
 
 /// What a dry run would have done.

@@ -1,8 +1,9 @@
 //! Calls of servers' tools without a script: what is asked for, and what comes
 //! back of it, as unchanged as it can.
 
-use callgate::{CallError, CallRequest, Called, Gate};
+use callgate::{CallError, CallRequest, Called, Gate, code};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData, JsonObject, ResultType};
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -77,10 +78,40 @@ fn result(function: &str, called: Called, is_newest: bool) -> Result<CallToolRes
             Err(ErrorData::new(code, message, data))
         }
         // The model can do something about most of these, so it is told.
-        Err(error) => Ok(CallToolResult::error(vec![ContentBlock::text(told(
-            function, &error,
-        ))])),
+        Err(error) => {
+            let mut blocks = vec![ContentBlock::text(told(function, &error))];
+            blocks.extend(misfit(&error));
+            Ok(CallToolResult::error(blocks))
+        }
     }
+}
+
+/// What the tool answered, where that is not what it declares: the call was made,
+/// and cannot be taken back. No client takes it for a value of the declared type.
+fn misfit(error: &CallError) -> Vec<ContentBlock> {
+    #[derive(Deserialize)]
+    struct Misfit<'a> {
+        #[serde(borrow)]
+        result: &'a RawValue,
+    }
+    let CallError::Protocol {
+        code: code::RESULT_MISMATCH,
+        data: Some(data),
+        ..
+    } = error
+    else {
+        return Vec::new();
+    };
+    let Ok(Misfit { result }) = serde_json::from_str(data.get()) else {
+        return Vec::new();
+    };
+    let mut answered = server_result(result, true);
+    if let Some(value) = answered.structured_content.take()
+        && answered.content.is_empty()
+    {
+        answered.content.push(ContentBlock::text(value.to_string()));
+    }
+    answered.content
 }
 
 fn told(function: &str, error: &CallError) -> String {

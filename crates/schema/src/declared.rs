@@ -1,0 +1,197 @@
+//! The schema that a server declares for what a tool answers, and what it answers
+//! held to that.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value, json};
+
+use crate::schema::{Author, Schema};
+use crate::text::{Extent, extent, parse};
+
+/// The most values that are looked at, so that they take at most 200 MB while
+/// they are.
+const MAX_PARTS: u64 = 2_000_000;
+/// The most bytes that are looked at.
+const MAX_BYTES: usize = 64 << 20;
+/// The most levels that are read.
+const MAX_LEVELS: u32 = 127;
+/// The most steps: parts of the schema times parts of the value.
+const MAX_STEPS: u64 = 500_000_000;
+/// The most steps that are no reason for a thread of their own.
+const QUICK_STEPS: u64 = 200_000;
+/// The most levels of a recursive schema times levels of the value, so that no
+/// stack is too short.
+const MAX_NESTING: usize = 2_000;
+/// The most problems that are told.
+const MAX_PROBLEMS: usize = 5;
+
+/// A tool's `outputSchema`. It is compiled when something is first held to it.
+/// Clones are the same.
+#[derive(Clone)]
+pub struct Declared(Arc<Inner>);
+
+struct Inner {
+    value: Value,
+    compiled: OnceLock<Result<Schema, String>>,
+}
+
+/// What came of holding a value to a schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fit {
+    /// It fits.
+    Fits,
+    /// It does not.
+    Wrong {
+        /// Where, and what is wrong there, without the value's own words: at most
+        /// five, and none where that would be too much work.
+        problems: Vec<String>,
+    },
+    /// Nobody knows, for this reason.
+    Unknown(String),
+}
+
+impl Declared {
+    /// A schema as a server wrote it, whatever it is.
+    pub fn new(value: Value) -> Self {
+        Self(Arc::new(Inner {
+            value,
+            compiled: OnceLock::new(),
+        }))
+    }
+
+    /// The schema as the server wrote it.
+    pub fn value(&self) -> &Value {
+        &self.0.value
+    }
+
+    /// Whether [`Declared::fit`] of so many bytes is done in less time than it
+    /// takes to have another thread do it.
+    pub fn is_quick(&self, bytes: usize) -> bool {
+        match self.0.compiled.get() {
+            Some(Ok(schema)) => schema.shape().nodes.saturating_mul(bytes as u64) <= QUICK_STEPS,
+            Some(Err(_)) => true,
+            None => false,
+        }
+    }
+
+    /// Whether anything was held to it before.
+    pub fn is_compiled(&self) -> bool {
+        self.0.compiled.get().is_some()
+    }
+
+    /// Why nothing can be held to it. Compiles it.
+    pub fn fault(&self) -> Option<&str> {
+        self.compiled().as_ref().err().map(String::as_str)
+    }
+
+    /// Holds a value, as JSON text, to the schema.
+    pub fn fit(&self, json: &str) -> Fit {
+        let schema = match self.compiled() {
+            Ok(schema) => schema,
+            Err(reason) => return Fit::Unknown(reason.clone()),
+        };
+        let of = extent(json);
+        if let Some(reason) = too_much(schema, json.len(), of) {
+            return Fit::Unknown(reason);
+        }
+        // No more can be read, by anybody who counts.
+        if of.levels > MAX_LEVELS {
+            return wrong(format!("it is nested deeper than {MAX_LEVELS} levels"));
+        }
+        let value = match parse(json) {
+            Ok(value) => value,
+            Err(reason) => return wrong(format!("it cannot be read: {reason}")),
+        };
+        let fit = || match schema.fits(&value) {
+            true => Fit::Fits,
+            false => Fit::Wrong {
+                problems: schema.masked_problems(&value, (of.parts, of.levels), MAX_PROBLEMS),
+            },
+        };
+        // It is another's code, on input of which neither part is ours.
+        let fit = catch_unwind(AssertUnwindSafe(fit));
+        fit.unwrap_or_else(|_panic| Fit::Unknown("the validator failed".to_owned()))
+    }
+
+    fn compiled(&self) -> &Result<Schema, String> {
+        self.0.compiled.get_or_init(|| {
+            let value = with_null(&self.0.value);
+            let compile = || Schema::new(value, Author::Server);
+            let compiled = catch_unwind(AssertUnwindSafe(compile));
+            compiled.unwrap_or_else(|_panic| Err("the schema cannot be compiled".to_owned()))
+        })
+    }
+}
+
+impl PartialEq for Declared {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.value == other.0.value
+    }
+}
+
+impl fmt::Debug for Declared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Declared({})", self.0.value)
+    }
+}
+
+fn wrong(problem: String) -> Fit {
+    Fit::Wrong {
+        problems: vec![problem],
+    }
+}
+
+/// Why a value is not looked at.
+fn too_much(schema: &Schema, bytes: usize, Extent { parts, levels }: Extent) -> Option<String> {
+    let shape = schema.shape();
+    if bytes > MAX_BYTES {
+        return Some(format!(
+            "it has {bytes} bytes, over the limit of {MAX_BYTES}"
+        ));
+    }
+    if parts > MAX_PARTS {
+        return Some(format!("it has more than {MAX_PARTS} values"));
+    }
+    if shape.nodes.saturating_mul(parts) > MAX_STEPS {
+        let nodes = shape.nodes;
+        return Some(format!(
+            "its {parts} values are too many for the {nodes} parts of the schema"
+        ));
+    }
+    let nesting = shape.levels.saturating_mul(levels as usize);
+    (shape.loops > 0 && levels <= MAX_LEVELS && nesting > MAX_NESTING)
+        .then(|| format!("it is nested too deep for the schema, with {levels} levels"))
+}
+
+/// The schema with `null` where `nullable` allows it, as types have it too:
+/// servers write this word of OpenAPI, and JSON Schema does not know it.
+fn with_null(schema: &Value) -> Value {
+    let members = match schema {
+        Value::Array(items) => return items.iter().map(with_null).collect(),
+        Value::Object(members) => members,
+        other => return other.clone(),
+    };
+    let mut copy: Map<String, Value> = members
+        .iter()
+        .map(|(key, member)| (key.clone(), with_null(member)))
+        .collect();
+    if copy.get("nullable") != Some(&Value::Bool(true)) {
+        return copy.into();
+    }
+    let names_values = ["type", "enum"].iter().any(|key| copy.contains_key(*key));
+    if !names_values {
+        return json!({ "anyOf": [copy, { "type": "null" }] });
+    }
+    if let Some(kind @ Value::String(_)) = copy.get_mut("type") {
+        *kind = json!([kind, "null"]);
+    }
+    if let Some(Value::Array(values)) = copy.get_mut("enum") {
+        values.push(Value::Null);
+    }
+    copy.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+fn check(schema: &Value, json: &str, expected: Expect) {
+    let shown = match Declared::new(schema.clone()).fit(json) {
+        Fit::Fits => "fits".to_owned(),
+        Fit::Wrong { problems } => format!("wrong: {}", problems.join("; ")),
+        Fit::Unknown(reason) => format!("unknown: {reason}"),
+    };
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn what_fits_and_what_does_not() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "n": { "type": "integer" }, "s": { "type": "string", "format": "email" } },
+        "required": ["n"],
+    });
+    check(
+        &schema,
+        r#"{"n":1,"s":"no mail","more":[]}"#,
+        expect!["fits"],
+    );
+    check(&schema, r#"{"n":1.0}"#, expect!["fits"]);
+    check(
+        &schema,
+        r#"{"n":"secret","s":2}"#,
+        expect![[
+            r#"wrong: /n: value is not of type "integer"; /s: value is not of type "string""#
+        ]],
+    );
+    check(
+        &schema,
+        "null",
+        expect![[r#"wrong: the value: value is not of type "object""#]],
+    );
+    check(&schema, r#"{"n":1,"s":"\ud83d"}"#, expect!["fits"]);
+    check(
+        &schema,
+        r#"{"n":1e400}"#,
+        expect!["wrong: it cannot be read: number out of range at line 1 column 10"],
+    );
+    check(
+        &schema,
+        r#"{"n":1,"#,
+        expect!["wrong: it cannot be read: EOF while parsing a value at line 1 column 7"],
+    );
+    check(
+        &json!(false),
+        "1",
+        expect!["wrong: the value: False schema does not allow value"],
+    );
+    check(&json!(true), "1", expect!["fits"]);
+}
+
+#[test]
+fn null_where_nullable_says_so() {
+    let schema = json!({
+        "properties": {
+            "a": { "type": "string", "nullable": true },
+            "b": { "enum": ["x"], "nullable": true },
+            "c": { "$ref": "#/$defs/c", "nullable": true },
+            "d": { "type": "string", "nullable": false },
+        },
+        "$defs": { "c": { "type": "array" } },
+    });
+    check(&schema, r#"{"a":null,"b":null,"c":null}"#, expect!["fits"]);
+    check(&schema, r#"{"a":"","b":"x","c":[]}"#, expect!["fits"]);
+    check(
+        &schema,
+        r#"{"a":1,"b":"y","c":{},"d":null}"#,
+        expect![[
+            r#"wrong: /a: value is not of types "null", "string"; /b: value is not one of "x" or null; /c: value is not valid under any of the schemas listed in the 'anyOf' keyword; /d: value is not of type "string""#
+        ]],
+    );
+}
+
+#[test]
+fn schemas_that_are_not_taken() {
+    check(
+        &json!({ "$ref": "https://example.com/a.json" }),
+        "1",
+        expect![[
+            r##"unknown: the schema refers to "https://example.com/a.json", which is no part of it; write "#/$defs/NAME""##
+        ]],
+    );
+    check(
+        &json!({ "$ref": "http://127.0.0.1/a.json" }),
+        "1",
+        expect![[
+            r##"unknown: the schema refers to "http://127.0.0.1/a.json", which is no part of it; write "#/$defs/NAME""##
+        ]],
+    );
+    check(
+        &json!({ "$dynamicRef": "#a" }),
+        "1",
+        expect![[r#"unknown: the schema has "$dynamicRef"; leave it out"#]],
+    );
+    check(
+        &json!({ "items": { "$id": "https://example.com/" } }),
+        "1",
+        expect![[r#"unknown: the schema has "$id"; leave it out"#]],
+    );
+    check(
+        &json!({ "pattern": "^(?=a)" }),
+        "1",
+        expect![[
+            r#"unknown: the schema is no JSON Schema, at "/pattern": value is not a "regex""#
+        ]],
+    );
+    check(
+        &json!({ "type": "text" }),
+        "1",
+        expect![[
+            r#"unknown: the schema is no JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword"#
+        ]],
+    );
+    check(
+        &json!({ "anyOf": [{ "$ref": "#" }] }),
+        "1",
+        expect![[r##"unknown: the schema refers to itself with "#" for the same value"##]],
+    );
+    check(
+        &json!({ "enum": ["x".repeat(1 << 20)] }),
+        "1",
+        expect!["unknown: the schema has 1048589 bytes, over the limit of 1048576"],
+    );
+}
+
+#[test]
+fn recursive_schemas() {
+    let tree = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$ref": "#/definitions/Node%3Cstring%3E",
+        "definitions": { "Node<string>": {
+            "type": "object",
+            "properties": {
+                "name": { "type": "string" },
+                "children": { "type": "array", "items": { "$ref": "#/definitions/Node%3Cstring%3E" } },
+            },
+            "required": ["name"],
+        } },
+    });
+    check(
+        &tree,
+        r#"{"name":"a","children":[{"name":"b","children":[]}]}"#,
+        expect!["fits"],
+    );
+    check(
+        &tree,
+        r#"{"name":"a","children":[{"children":[]}]}"#,
+        expect![[r#"wrong: /children/0: "name" is a required property"#]],
+    );
+    // As deep as is read.
+    let deep = |levels: usize| {
+        let (open, close) = (r#"{"name":"a","children":["#, "]}");
+        format!("{}{}", open.repeat(levels), close.repeat(levels))
+    };
+    check(&tree, &deep(63), expect!["fits"]);
+    check(
+        &tree,
+        &deep(64),
+        expect!["wrong: it is nested deeper than 127 levels"],
+    );
+    check(
+        &tree,
+        &deep(300_000),
+        expect!["wrong: it is nested deeper than 127 levels"],
+    );
+}
+
+#[test]
+fn what_takes_long_is_bounded() {
+    // Each level asks twice for each of two ways, and the last is wrong.
+    let doubled = json!({ "anyOf": [
+        { "properties": { "a": { "$ref": "#" }, "b": { "type": "string" } }, "required": ["b"] },
+        { "properties": { "a": { "$ref": "#" }, "c": { "type": "string" } }, "required": ["c"] },
+        { "type": "null" },
+    ] });
+    let value = |levels: usize| {
+        format!(
+            "{}7{}",
+            r#"{"a":"#.repeat(levels),
+            r#","c":""}"#.repeat(levels)
+        )
+    };
+    check(&doubled, &value(60), expect!["fits"]);
+    let wrong = |levels: usize| value(levels).replacen("\"c\"", "\"d\"", 1);
+    check(
+        &doubled,
+        &wrong(2),
+        expect![
+            "wrong: the value: value is not valid under any of the schemas listed in the 'anyOf' keyword"
+        ],
+    );
+    check(&doubled, &wrong(60), expect!["wrong: "]);
+    // More values than are looked at.
+    let numbers = json!({ "type": "array", "items": { "type": "number" } });
+    check(
+        &numbers,
+        &format!("[{}0]", "0,".repeat(1_000_000)),
+        expect!["fits"],
+    );
+    check(
+        &numbers,
+        &format!("[{}0]", "0,".repeat(2_000_000)),
+        expect!["unknown: it has more than 2000000 values"],
+    );
+    let parts: Vec<_> = (0..2_000)
+        .map(|_| json!({ "items": { "type": "string" } }))
+        .collect();
+    check(
+        &json!({ "allOf": parts }),
+        &format!("[{}0]", "0,".repeat(100_000)),
+        expect!["unknown: its 100002 values are too many for the 6002 parts of the schema"],
+    );
+    // More problems than are told.
+    check(
+        &numbers,
+        r#"["a","b","c","d","e","f","g"]"#,
+        expect![[
+            r#"wrong: /0: value is not of type "number"; /1: value is not of type "number"; /2: value is not of type "number"; /3: value is not of type "number"; /4: value is not of type "number""#
+        ]],
+    );
+    check(
+        &numbers,
+        &format!("[{}0]", "\"\",".repeat(500_000)),
+        expect!["wrong: "],
+    );
+}
+
+#[test]
+fn what_is_quick() {
+    let schema = Declared::new(json!({ "type": "string" }));
+    assert!(!schema.is_quick(1));
+    assert_eq!(schema.fit("\"\""), Fit::Fits);
+    assert!(schema.is_quick(1_000));
+    assert!(!schema.is_quick(1 << 20));
+    assert_eq!(schema.fault(), None);
+}

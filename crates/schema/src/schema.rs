@@ -1,0 +1,188 @@
+//! A schema that is taken, as a validator.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+
+use crate::shape::Shape;
+
+/// How many errors there may be at the very most where more than the first is
+/// told.
+const MAX_ERRORS: u64 = 1_000_000;
+/// The most characters of one problem.
+const MAX_PROBLEM: usize = 200;
+/// The most bytes that a pattern may be compiled to.
+const MAX_PATTERN: usize = 256 << 10;
+
+/// Who wrote a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Author {
+    /// A script, for a value that a model is to make. It may not refer to
+    /// itself: nothing that a model says in one go needs that.
+    Script,
+    /// A server, for what its tool answers.
+    Server,
+}
+
+impl Author {
+    /// Refuses a schema of too many bytes of JSON.
+    ///
+    /// # Errors
+    ///
+    /// It has more than are taken.
+    pub fn takes(self, bytes: usize) -> Result<(), String> {
+        let limit: usize = match self {
+            Self::Script => 64 << 10,
+            Self::Server => 1 << 20,
+        };
+        if bytes > limit {
+            return Err(format!(
+                "the schema has {bytes} bytes, over the limit of {limit}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// How many values it may have, references in place.
+    fn max_nodes(self) -> u64 {
+        match self {
+            Self::Script => 20_000,
+            Self::Server => 100_000,
+        }
+    }
+}
+
+/// A schema, and what it is as a validator. Clones are the same.
+#[derive(Clone)]
+pub struct Schema(Arc<Inner>);
+
+struct Inner {
+    value: Value,
+    text: String,
+    validator: Validator,
+    shape: Shape,
+}
+
+impl Schema {
+    /// Takes a schema; may take a while.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not taken: it is none, refers to what is elsewhere, or is too
+    /// much.
+    pub fn new(value: Value, author: Author) -> Result<Self, String> {
+        let text = value.to_string();
+        author.takes(text.len())?;
+        let draft = value.get("$schema").and_then(Value::as_str);
+        if draft.is_some_and(|draft| draft.contains("draft-04")) {
+            // There, any `id` moves what references are to.
+            return Err("the schema is of draft 4; write one of 2020-12".to_owned());
+        }
+        let shape = Shape::of(&value, author)?;
+        let limit = author.max_nodes();
+        if shape.nodes > limit {
+            return Err(format!(
+                "the schema has more than {limit} parts with all references in place"
+            ));
+        }
+        let patterns = PatternOptions::regex()
+            .size_limit(MAX_PATTERN)
+            .dfa_size_limit(MAX_PATTERN);
+        let options = jsonschema::options()
+            .offline()
+            .with_pattern_options(patterns);
+        let options = match author {
+            Author::Script => options,
+            // Types do not tell them apart, and servers mean them loosely.
+            Author::Server => options.should_validate_formats(false),
+        };
+        let validator = options.build(&value).map_err(|error| {
+            let place = error.instance_path().to_string();
+            let shown: String = error.masked().to_string().chars().take(200).collect();
+            format!("the schema is no JSON Schema, at {place:?}: {shown}")
+        })?;
+        Ok(Self(Arc::new(Inner {
+            value,
+            text,
+            validator,
+            shape,
+        })))
+    }
+
+    /// The schema.
+    pub fn value(&self) -> &Value {
+        &self.0.value
+    }
+
+    /// Its JSON.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// What is wrong with a value that came as `bytes` bytes of JSON: nothing if
+    /// it fits, and at most so many problems, with the value's own words in them.
+    pub fn problems(&self, value: &Value, bytes: usize, most: usize) -> Vec<String> {
+        let validator = &self.0.validator;
+        let Err(first) = validator.validate(value) else {
+            return Vec::new();
+        };
+        // All errors are made before the first is seen, and each part of the
+        // schema may have one of each part of the value.
+        if self.0.shape.nodes.saturating_mul(bytes as u64) > MAX_ERRORS {
+            return vec![problem(&first, &first)];
+        }
+        let errors = validator.iter_errors(value).take(most);
+        errors.map(|error| problem(&error, &error)).collect()
+    }
+
+    /// What it is with references in place.
+    pub(crate) fn shape(&self) -> Shape {
+        self.0.shape
+    }
+
+    /// Whether a value fits; what there is to do for that is in proportion to the
+    /// parts of the schema and those of the value, also where it is recursive.
+    pub(crate) fn fits(&self, value: &Value) -> bool {
+        self.0.validator.is_valid(value)
+    }
+
+    /// What is wrong with a value of so many parts and levels that does not fit:
+    /// at most so many problems, without the value's own words, and none where it
+    /// would be too much to say.
+    pub(crate) fn masked_problems(
+        &self,
+        value: &Value,
+        (parts, levels): (u64, u32),
+        most: usize,
+    ) -> Vec<String> {
+        let Shape { nodes, loops, .. } = self.0.shape;
+        // Each loop is taken once more at each level.
+        let errors = nodes.saturating_mul(loops.max(1).saturating_pow(levels));
+        if errors.saturating_mul(parts) > MAX_ERRORS {
+            return Vec::new();
+        }
+        let errors = self.0.validator.iter_errors(value).take(most);
+        errors
+            .map(|error| problem(&error, &error.masked()))
+            .collect()
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+/// One line: where, and what.
+fn problem(error: &ValidationError<'_>, words: &dyn fmt::Display) -> String {
+    let path = error.instance_path().to_string();
+    let place = if path.is_empty() { "the value" } else { &path };
+    let problem = format!("{place}: {words}");
+    problem.chars().take(MAX_PROBLEM).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use super::*;
+
+fn check(schema: &Value, expected: Expect) {
+    check_of(Author::Script, schema, expected);
+}
+
+fn check_of(author: Author, schema: &Value, expected: Expect) {
+    let shown = match Schema::new(schema.clone(), author) {
+        Ok(schema) => format!("{:?}", schema.shape()),
+        Err(message) => message,
+    };
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn what_is_no_schema_of_a_script() {
+    check(
+        &json!({ "type": "text" }),
+        expect![[
+            r#"the schema is no JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword"#
+        ]],
+    );
+    check(
+        &json!({ "pattern": "(" }),
+        expect![[r#"the schema is no JSON Schema, at "/pattern": value is not a "regex""#]],
+    );
+    check(
+        &json!({ "pattern": "(a{1000}){1000}" }),
+        expect![[r#"the schema is no JSON Schema, at "/pattern": value is not a "regex""#]],
+    );
+    check(
+        &json!({ "$ref": "https://example.com/schema.json" }),
+        expect![[
+            r##"the schema refers to "https://example.com/schema.json", which is no part of it; write "#/$defs/NAME""##
+        ]],
+    );
+    check(
+        &json!({ "$ref": "file:///etc/passwd" }),
+        expect![[
+            r##"the schema refers to "file:///etc/passwd", which is no part of it; write "#/$defs/NAME""##
+        ]],
+    );
+    check(
+        &json!({ "$ref": "#/$defs/none" }),
+        expect![[
+            r##"the schema refers to "#/$defs/none", which is no part of it; write "#/$defs/NAME""##
+        ]],
+    );
+    check(
+        &json!({ "$schema": "https://example.com/own" }),
+        expect![[
+            r#"the schema is no JSON Schema, at "": Unknown meta-schema: 'https://example.com/own'. Custom meta-schemas must be registered in the registry before use"#
+        ]],
+    );
+    check(
+        &json!({ "$schema": "http://json-schema.org/draft-04/schema#" }),
+        expect!["the schema is of draft 4; write one of 2020-12"],
+    );
+    check(
+        &json!({ "$id": "https://example.com/" }),
+        expect![[r#"the schema has "$id"; leave it out"#]],
+    );
+    check(
+        &json!({ "$dynamicRef": "#x" }),
+        expect![[r#"the schema has "$dynamicRef"; leave it out"#]],
+    );
+}
+
+#[test]
+fn references_that_would_work_for_ever() {
+    check(
+        &json!({ "anyOf": [{ "$ref": "#" }] }),
+        expect![[r##"the schema refers to itself with "#"; write its levels out"##]],
+    );
+    let pair = json!({
+        "$defs": { "a": { "allOf": [{ "$ref": "#/$defs/b" }] }, "b": { "$ref": "#/$defs/a" } },
+        "$ref": "#/$defs/a",
+    });
+    check(
+        &pair,
+        expect![[r##"the schema refers to itself with "#/$defs/b"; write its levels out"##]],
+    );
+    // The same part under two names.
+    let names = json!({ "$defs": { "a": { "$ref": "#/%24defs/a" } }, "$ref": "#/$defs/a" });
+    check(
+        &names,
+        expect![[r##"the schema refers to itself with "#/%24defs/a"; write its levels out"##]],
+    );
+    // Each part has the next one twice.
+    let doubled = |levels: usize| {
+        let mut parts = serde_json::Map::new();
+        for level in 0..levels {
+            let next = json!({ "$ref": format!("#/$defs/p{}", level + 1) });
+            parts.insert(format!("p{level}"), json!({ "allOf": [next, next] }));
+        }
+        parts.insert(format!("p{levels}"), json!({}));
+        json!({ "$defs": parts, "$ref": "#/$defs/p0" })
+    };
+    assert!(Schema::new(doubled(5), Author::Script).is_ok());
+    check(
+        &doubled(15),
+        expect!["the schema has more than 20000 parts with all references in place"],
+    );
+    check(
+        &doubled(2_000),
+        expect!["the schema has 136718 bytes, over the limit of 65536"],
+    );
+    let mut deep = json!({});
+    for _ in 0..100 {
+        deep = json!({ "not": deep });
+    }
+    check(&deep, expect!["the schema is nested deeper than 64 levels"]);
+}
+#[test]
+fn what_servers_may_do_and_scripts_may_not() {
+    let check = |schema: serde_json::Value, expected| check_of(Author::Server, &schema, expected);
+    check(
+        json!({ "$id": "https://example.com/a.json", "type": "string" }),
+        expect!["Shape { nodes: 3, levels: 2, loops: 0 }"],
+    );
+    check(
+        json!({ "properties": { "a": { "$ref": "#" } } }),
+        expect!["Shape { nodes: 4, levels: 4, loops: 1 }"],
+    );
+    check(
+        json!({ "$defs": { "a": { "items": { "$ref": "#/$defs/a" } } }, "$ref": "#/$defs/a" }),
+        expect!["Shape { nodes: 10, levels: 7, loops: 2 }"],
+    );
+    // What is data is no schema.
+    check(
+        json!({ "enum": [{ "$id": "x", "$ref": "y" }], "examples": [{ "$ref": "#" }] }),
+        expect!["Shape { nodes: 8, levels: 2, loops: 0 }"],
+    );
+    check(
+        json!({ "properties": { "examples": { "$ref": "y" } } }),
+        expect![[r##"the schema refers to "y", which is no part of it; write "#/$defs/NAME""##]],
+    );
+}
+
+#[test]
+fn circles_within_one_value() {
+    let check = |schema: serde_json::Value, expected| check_of(Author::Server, &schema, expected);
+    check(
+        json!({ "anyOf": [{ "$ref": "#" }] }),
+        expect![[r##"the schema refers to itself with "#" for the same value"##]],
+    );
+    check(
+        json!({ "$defs": { "a": { "$ref": "#/%24defs/a" } }, "$ref": "#/$defs/a" }),
+        expect![[r##"the schema refers to itself with "#/%24defs/a" for the same value"##]],
+    );
+    check(
+        json!({ "dependentSchemas": { "items": { "$ref": "#" } } }),
+        expect![[r##"the schema refers to itself with "#" for the same value"##]],
+    );
+    // One way goes into the value, and another does not.
+    check(
+        json!({
+            "$defs": { "b": { "not": { "$ref": "#" } } },
+            "properties": { "x": { "$ref": "#/$defs/b" } },
+            "allOf": [{ "$ref": "#/$defs/b" }],
+        }),
+        expect![[r##"the schema refers to itself with "#/$defs/b" for the same value"##]],
+    );
+    // Never used, and not taken all the same.
+    check(
+        json!({ "$defs": { "a": { "items": { "$ref": "#/$defs/a" } }, "b": { "not": { "$ref": "#/$defs/b" } } } }),
+        expect![[r##"the schema refers to itself with "#/$defs/b" for the same value"##]],
+    );
+}
+
+#[test]
+fn long_chains_are_deep() {
+    let mut parts = serde_json::Map::new();
+    parts.insert("p0".to_owned(), json!({}));
+    for level in 1..1_000 {
+        let before = format!("#/$defs/p{}", level - 1);
+        parts.insert(format!("p{level}"), json!({ "$ref": before }));
+    }
+    check(
+        &json!({ "$defs": parts }),
+        expect!["the schema is nested deeper than 64 levels"],
+    );
+}

@@ -1,0 +1,310 @@
+//! What a schema is with its references in place: how large, how deep, and
+//! whether it goes round in circles.
+
+use std::collections::HashMap;
+use std::ptr;
+
+use serde_json::{Map, Value};
+
+use crate::schema::Author;
+
+/// How deeply a schema may be nested, references in place.
+const MAX_LEVELS: usize = 64;
+/// The most characters of a reference that a message has.
+const SHOWN: usize = 80;
+
+/// Keywords whose value is data and no schema.
+const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
+/// Keywords whose value has a schema under each name.
+const NAMED: [&str; 6] = [
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+];
+/// Keywords whose schemas are for a part of the value, and not for all of it.
+const INTO_PARTS: [&str; 10] = [
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "items",
+    "patternProperties",
+    "prefixItems",
+    "properties",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// What a schema is with its references in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Its values. A part that refers to itself counts once.
+    pub(crate) nodes: u64,
+    /// Its levels, counted in the same way.
+    pub(crate) levels: usize,
+    /// How often a part of it refers to itself, for a part of the value.
+    pub(crate) loops: u64,
+}
+
+impl Shape {
+    /// Measures a schema, unless there is something in it that is not taken.
+    pub(crate) fn of(root: &Value, author: Author) -> Result<Self, String> {
+        let mut walk = Walk {
+            root,
+            author,
+            known: HashMap::new(),
+            open: vec![root],
+        };
+        let Size {
+            nodes,
+            levels,
+            loops,
+        } = walk.size(root, 0)?;
+        if loops > 0 {
+            let seen = HashMap::new();
+            Circles { root, seen }.look(root)?;
+        }
+        Ok(Self {
+            nodes,
+            levels,
+            loops,
+        })
+    }
+}
+
+/// How large a part is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Size {
+    nodes: u64,
+    levels: usize,
+    loops: u64,
+}
+
+impl Size {
+    const ONE: Self = Self {
+        nodes: 1,
+        levels: 1,
+        loops: 0,
+    };
+
+    /// With another one below it.
+    fn over(&mut self, part: Self) {
+        self.nodes = self.nodes.saturating_add(part.nodes);
+        self.levels = self.levels.max(part.levels + 1);
+        self.loops = self.loops.saturating_add(part.loops);
+    }
+}
+
+/// Measures.
+struct Walk<'a> {
+    root: &'a Value,
+    author: Author,
+    /// What was referred to, by where it is.
+    known: HashMap<*const Value, Size>,
+    /// What is being followed.
+    open: Vec<&'a Value>,
+}
+
+impl<'a> Walk<'a> {
+    /// Of a schema so many levels down.
+    fn size(&mut self, value: &'a Value, down: usize) -> Result<Size, String> {
+        let mut size = Size::ONE;
+        fits_below(down, size)?;
+        match value {
+            Value::Array(items) => {
+                for item in items {
+                    size.over(self.size(item, down + 1)?);
+                }
+            }
+            Value::Object(members) => {
+                for (key, member) in members {
+                    size.over(self.member(value, key, member, down + 1)?);
+                }
+            }
+            _ => {}
+        }
+        Ok(size)
+    }
+
+    fn member(
+        &mut self,
+        parent: &'a Value,
+        key: &str,
+        member: &'a Value,
+        down: usize,
+    ) -> Result<Size, String> {
+        match (key, member) {
+            ("$ref", Value::String(to)) => self.reference(to, down),
+            // What it names is the whole schema, to which all references are.
+            ("$id", Value::String(_))
+                if self.author == Author::Server && ptr::eq(parent, self.root) =>
+            {
+                Ok(Size::ONE)
+            }
+            ("$dynamicRef" | "$recursiveRef" | "$id", Value::String(_)) => {
+                Err(format!("the schema has {key:?}; leave it out"))
+            }
+            (key, Value::Object(schemas)) if NAMED.contains(&key) => {
+                let mut size = Size::ONE;
+                for schema in schemas.values() {
+                    size.over(self.size(schema, down + 1)?);
+                }
+                Ok(size)
+            }
+            (key, data) if DATA.contains(&key) => Ok(Size {
+                nodes: values(data),
+                ..Size::ONE
+            }),
+            _ => self.size(member, down),
+        }
+    }
+
+    fn reference(&mut self, to: &str, down: usize) -> Result<Size, String> {
+        let part = target(self.root, to)?;
+        if self.open.iter().any(|open| ptr::eq(*open, part)) {
+            if self.author == Author::Script {
+                let shown = shown(to);
+                return Err(format!(
+                    "the schema refers to itself with {shown:?}; write its levels out"
+                ));
+            }
+            return Ok(Size {
+                loops: 1,
+                ..Size::ONE
+            });
+        }
+        if let Some(known) = self.known.get(&ptr::from_ref(part)) {
+            return fits_below(down, *known);
+        }
+        self.open.push(part);
+        let size = self.size(part, down)?;
+        self.open.pop();
+        self.known.insert(ptr::from_ref(part), size);
+        Ok(size)
+    }
+}
+
+/// That a part may be so many levels down.
+fn fits_below(down: usize, size: Size) -> Result<Size, String> {
+    if down + size.levels > MAX_LEVELS + 1 {
+        return Err(format!(
+            "the schema is nested deeper than {MAX_LEVELS} levels"
+        ));
+    }
+    Ok(size)
+}
+
+/// Looks for parts that refer to themselves for the same value, which would never
+/// end.
+struct Circles<'a> {
+    root: &'a Value,
+    /// What was referred to; whether it is done.
+    seen: HashMap<*const Value, bool>,
+}
+
+impl<'a> Circles<'a> {
+    /// Looks at a schema and at all that it has, from each on its own.
+    fn look(&mut self, value: &'a Value) -> Result<(), String> {
+        self.follow(value)?;
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| self.look(item)),
+            Value::Object(members) => members.iter().try_for_each(|(key, member)| match member {
+                Value::Object(schemas) if NAMED.contains(&key.as_str()) => {
+                    schemas.values().try_for_each(|schema| self.look(schema))
+                }
+                _ if DATA.contains(&key.as_str()) => Ok(()),
+                _ => self.look(member),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Follows what a schema says of the value that it is for.
+    fn follow(&mut self, value: &'a Value) -> Result<(), String> {
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| self.follow(item)),
+            Value::Object(members) => self.follow_members(members),
+            _ => Ok(()),
+        }
+    }
+
+    fn follow_members(&mut self, members: &'a Map<String, Value>) -> Result<(), String> {
+        for (key, member) in members {
+            match (key.as_str(), member) {
+                ("$ref", Value::String(to)) => self.follow_reference(to)?,
+                ("dependencies" | "dependentSchemas", Value::Object(schemas)) => {
+                    schemas
+                        .values()
+                        .try_for_each(|schema| self.follow(schema))?;
+                }
+                (key, _)
+                    if DATA.contains(&key) || NAMED.contains(&key) || INTO_PARTS.contains(&key) => {
+                }
+                (_, member) => self.follow(member)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn follow_reference(&mut self, to: &str) -> Result<(), String> {
+        let part = target(self.root, to)?;
+        match self.seen.get(&ptr::from_ref(part)) {
+            Some(true) => Ok(()),
+            Some(false) => {
+                let shown = shown(to);
+                Err(format!(
+                    "the schema refers to itself with {shown:?} for the same value"
+                ))
+            }
+            None => {
+                self.seen.insert(ptr::from_ref(part), false);
+                self.follow(part)?;
+                self.seen.insert(ptr::from_ref(part), true);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What a reference is to, which is a part of the schema itself.
+fn target<'a>(root: &'a Value, to: &str) -> Result<&'a Value, String> {
+    let pointer = to.strip_prefix('#').and_then(decoded);
+    let part = pointer.and_then(|pointer| root.pointer(&pointer));
+    part.ok_or_else(|| {
+        let shown = shown(to);
+        format!("the schema refers to {shown:?}, which is no part of it; write \"#/$defs/NAME\"")
+    })
+}
+
+fn shown(to: &str) -> String {
+    to.chars().take(SHOWN).collect()
+}
+
+/// A fragment without percent-encoding.
+fn decoded(fragment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || char::from(rest.next()?).to_digit(16);
+        let (high, low) = (digit()?, digit()?);
+        bytes.push(u8::try_from(high << 4 | low).ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// The values in a value.
+fn values(value: &Value) -> u64 {
+    let within: u64 = match value {
+        Value::Array(items) => items.iter().map(values).sum(),
+        Value::Object(members) => members.values().map(values).sum(),
+        _ => 0,
+    };
+    within + 1
+}
