@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use callgate::{Caller, Elicit, Gate, Offers, Progress, Refusal, Root, Rules, Sample, ServerSpec};
+use callgate::{
+    Caller, Elicit, Gate, ListRoots, Offers, Progress, Refusal, Root, Rules, Sample, ServerSpec,
+};
 use callgate_tests::real_servers;
 use futures::future::BoxFuture;
 use serde_json::value::{RawValue, to_raw_value};
@@ -52,11 +54,12 @@ impl Caller for Host {
         )
     }
 
-    fn roots(&self) -> Vec<Root> {
-        vec![Root {
+    fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
+        let root = Root {
             uri: "file:///work".to_owned(),
             name: Some("work".to_owned()),
-        }]
+        };
+        Box::pin(async move { Ok(vec![root]) })
     }
 
     fn progress(&self, progress: Progress<'_>) {

@@ -1,6 +1,8 @@
 //! `callgate serve` asks its client's user about calls: by a request where the
 //! protocol has one, else by an answer that the client comes again to.
 
+use std::collections::BTreeMap;
+
 use callgate_tests::{Workbench, fixture};
 use rmcp::model::InputRequest;
 use serde_json::{Value, json};
@@ -131,11 +133,16 @@ async fn a_state_is_good_once_and_for_its_script_alone() {
             Err(not_ours.to_owned())
         );
     }
-    let refused = session.come(&script, &state, json!({})).await;
-    let missing = "inputResponses has no answer to question-1, which was asked for";
-    assert_eq!(refused, Err(missing.to_owned()));
 
-    // None of that has changed anything.
+    // None of that has changed anything, and no answer neither: it is asked again.
+    let other = json!({ "question-2": { "action": "accept", "content": { "answer": "once" } } });
+    for responses in [json!({}), other] {
+        let again = session.park_again(&script, &state, responses).await;
+        let again = again.input_requests.expect("requests");
+        let question = |asked: &BTreeMap<_, _>| serde_json::to_value(asked).expect("JSON");
+        assert_eq!(question(&again), question(&asked));
+    }
+
     assert_eq!(
         session.come(&script, &state, yes()).await,
         Ok("true".to_owned())

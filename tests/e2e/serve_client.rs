@@ -189,12 +189,25 @@ impl Session {
         }
     }
 
-    /// Comes again, with this state and this answer.
-    pub async fn come(&self, code: &str, state: &str, answer: Value) -> Result<String, String> {
-        let mut request = request(code);
-        request.request_state = Some(state.to_owned());
-        request.input_responses = serde_json::from_value(answer).expect("responses");
-        match self.client.call_tool_once(request).await {
+    /// Comes again, with this state and these answers, and is asked for more.
+    pub async fn park_again(&self, code: &str, state: &str, answers: Value) -> InputRequiredResult {
+        match self
+            .client
+            .call_tool_once(again(code, state, answers))
+            .await
+        {
+            Ok(CallToolResponse::InputRequired(required)) => required,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Comes again, with this state and these answers.
+    pub async fn come(&self, code: &str, state: &str, answers: Value) -> Result<String, String> {
+        match self
+            .client
+            .call_tool_once(again(code, state, answers))
+            .await
+        {
             Ok(CallToolResponse::Complete(result)) => Ok(value(&shown(&result).1).to_owned()),
             Ok(other) => panic!("{other:?}"),
             Err(rmcp::ServiceError::McpError(error)) => {
@@ -246,6 +259,14 @@ pub fn request(code: &str) -> CallToolRequestParams {
         unreachable!("an object")
     };
     CallToolRequestParams::new("run_script").with_arguments(arguments)
+}
+
+/// The same once more, with this state and these answers.
+fn again(code: &str, state: &str, answers: Value) -> CallToolRequestParams {
+    let mut request = request(code);
+    request.request_state = Some(state.to_owned());
+    request.input_responses = serde_json::from_value(answers).expect("responses");
+    request
 }
 
 pub fn shown(result: &CallToolResult) -> (bool, String) {

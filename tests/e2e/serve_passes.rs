@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_tests::Workbench;
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{InputRequiredResult, ProtocolVersion};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -29,7 +29,7 @@ async fn check_passed_on(version: &ProtocolVersion, capabilities: Value, expecte
 
 #[tokio::test]
 async fn what_servers_ask_is_passed_on() {
-    let mut answers = json!({
+    let answers = json!({
         "elicitation/create": { "action": "accept", "content": { "name": "Ada" } },
         "ping": {},
         "roots/list": { "roots": [{ "uri": "file:///home/test" }] },
@@ -40,10 +40,9 @@ async fn what_servers_ask_is_passed_on() {
         },
     });
     let all = json!({ "elicitation": {}, "roots": {}, "sampling": {} });
-    check_passed_on(&OLDER[1], all.clone(), answers.clone()).await;
-    // A client of the newest revision is not asked for its folders.
-    answers["roots/list"] = json!({ "error": -32601 });
-    check_passed_on(&NEWEST, all, answers).await;
+    for version in [&OLDER[1], &NEWEST] {
+        check_passed_on(version, all.clone(), answers.clone()).await;
+    }
 }
 
 #[tokio::test]
@@ -57,6 +56,100 @@ async fn what_a_client_cannot_do_is_declined() {
     for version in [&OLDER[1], &NEWEST] {
         check_passed_on(version, json!({}), declined.clone()).await;
     }
+}
+
+const WHO: &str = r#"{ method: "elicitation/create", params: { message: "who?",
+    requestedSchema: { type: "object", properties: { name: { type: "string" } } } } }"#;
+
+fn named(name: &str) -> Value {
+    json!({ "action": "accept", "content": { "name": name } })
+}
+
+#[tokio::test]
+async fn what_one_call_wants_is_asked_at_once() {
+    let bench = Workbench::new(json!({ "odd": odd_wanting() }));
+    let mut user = User::new(&NEWEST, &[]);
+    user.can = can(json!({ "elicitation": {}, "roots": {}, "sampling": {} }));
+    let session = connect(&bench, user, &[]).await;
+    let script = format!(
+        r#"return await odd_want({{ state: "s", requests: {{
+            who: {WHO},
+            where: {{ method: "roots/list" }},
+            what: {{ method: "sampling/createMessage", params: {{ messages: [], maxTokens: 1 }} }},
+        }} }})"#
+    );
+    let keys = |required: &InputRequiredResult| -> Vec<String> {
+        let requests = required.input_requests.as_ref().expect("requests");
+        requests.keys().cloned().collect()
+    };
+    let state = |required: InputRequiredResult| required.request_state.expect("a state");
+    let required = session.park(&script).await;
+    assert_eq!(keys(&required), ["what", "where", "who"]);
+
+    // Whoever answers a part is asked for the rest.
+    let message = json!({
+        "model": "m", "role": "assistant", "content": { "type": "text", "text": "t" },
+    });
+    let some = json!({ "what": message, "why": 1 });
+    let required = session.park_again(&script, &state(required), some).await;
+    assert_eq!(keys(&required), ["where", "who"]);
+    let none = session
+        .park_again(&script, &state(required), json!({}))
+        .await;
+    assert_eq!(keys(&none), ["where", "who"]);
+    let roots = json!({ "roots": [{ "uri": "file:///home/test" }] });
+    let rest = json!({ "who": named("Ada"), "where": roots, "what": { "again": true } });
+    let result = session.come(&script, &state(none), rest).await;
+    let result: Value = serde_json::from_str(&result.expect("a result")).expect("JSON");
+    assert_eq!(
+        result["inputResponses"],
+        json!({ "who": named("Ada"), "where": roots, "what": message })
+    );
+    session.client.cancel().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn two_servers_may_ask_under_one_key() {
+    let bench = Workbench::new(json!({ "one": odd_wanting(), "two": odd_wanting() }));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    let wants = format!(r#"{{ state: "s", requests: {{ who: {WHO} }} }}"#);
+    let script = format!("return await Promise.all([one_want({wants}), two_want({wants})])");
+    let mut required = session.park(&script).await;
+    // The first may have asked before the second did.
+    while required
+        .input_requests
+        .as_ref()
+        .is_none_or(|it| it.len() < 2)
+    {
+        let state = required.request_state.expect("a state");
+        required = session.park_again(&script, &state, json!({})).await;
+    }
+    let requests = serde_json::to_value(required.input_requests).expect("JSON");
+    let requests = requests.as_object().expect("an object");
+    let keys: Vec<_> = requests.keys().collect();
+    assert_eq!(keys, ["who", "who-2"]);
+    let answer = |request: &Value| match request["params"]["message"].as_str() {
+        Some("The server \"one\" asks: who?") => named("Ada"),
+        Some("The server \"two\" asks: who?") => named("Bob"),
+        other => panic!("{other:?}"),
+    };
+    let answers = requests
+        .iter()
+        .map(|(key, request)| (key.clone(), answer(request)));
+    let state = required.request_state.expect("a state");
+    let result = session.come(&script, &state, answers.collect()).await;
+    let result: Value = serde_json::from_str(&result.expect("a result")).expect("JSON");
+    for (index, name) in ["Ada", "Bob"].into_iter().enumerate() {
+        assert_eq!(
+            result[index]["inputResponses"],
+            json!({ "who": named(name) })
+        );
+    }
+    session.client.cancel().await.expect("a clean end");
+}
+
+fn odd_wanting() -> Value {
+    callgate_tests::fixture("callgate-odd-server", &["wants-input", "--modern"])
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::caller::{Caller, Offers};
 use crate::envelope;
-use crate::input::{Asks, answer};
+use crate::input::{Ask, Asks};
 use crate::session::Session;
 
 /// How many requests of one server are worked on at a time. More are refused.
@@ -109,7 +109,14 @@ impl Asked {
         let asking = Asking::start(&session);
         drop(session);
         let task = tokio::spawn(async move {
-            let answer = answer(asks, &*caller, &server, tool.as_deref(), &params).await;
+            let ask = Ask {
+                asks,
+                server: &server,
+                tool: tool.as_deref(),
+                key: None,
+                params: &params,
+            };
+            let answer = ask.answered(ask.wanted().of(&*caller).await);
             drop(asking);
             drop(done);
             if let Some(session) = weak.upgrade() {

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Whoever stands behind the calls: a person at a terminal, an MCP client, a
 /// program.
@@ -40,8 +40,27 @@ pub trait Caller: Send + Sync {
     }
 
     /// The folders servers may work in, if roots are offered.
-    fn roots(&self) -> Vec<Root> {
-        Vec::new()
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] is told to the server as a JSON-RPC error.
+    fn roots<'a>(&'a self, request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
+        let _ = request;
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// Answers all that one call wants before it goes on (2026-07-28), in the same
+    /// order: folders as a `ListRootsResult`, all else as [`elicit`](Self::elicit)
+    /// and [`sample`](Self::sample) do. Unless a caller does it in another way, it
+    /// is asked for one after another.
+    fn inputs<'a>(&'a self, wanted: Vec<Wanted<'a>>) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
+        Box::pin(async move {
+            let mut answers = Vec::with_capacity(wanted.len());
+            for one in wanted {
+                answers.push(one.of(self).await);
+            }
+            answers
+        })
     }
 
     /// Hears how far a call is. Called while messages are read, so it must not
@@ -82,6 +101,8 @@ pub struct Elicit<'a> {
     pub server: &'a str,
     /// The tool whose call it asks for, where that is known.
     pub tool: Option<&'a str>,
+    /// The server's own key for it, where it asks in a result (2026-07-28).
+    pub key: Option<&'a str>,
     /// The request's `params` as the server wrote them: `mode` (`form` if
     /// absent), `message`, and `requestedSchema` or `url`. Text in it is the
     /// server's and may hold anything.
@@ -96,6 +117,8 @@ pub struct Sample<'a> {
     pub server: &'a str,
     /// The tool whose call it asks for, where that is known.
     pub tool: Option<&'a str>,
+    /// The server's own key for it, where it asks in a result (2026-07-28).
+    pub key: Option<&'a str>,
     /// The request's `params` as the server wrote them.
     pub params: &'a Value,
 }
@@ -106,7 +129,61 @@ impl<'a> Sample<'a> {
         Self {
             server,
             tool,
+            key: None,
             params,
+        }
+    }
+}
+
+/// A server's request for folders (`roots/list`).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ListRoots<'a> {
+    /// The server that asks.
+    pub server: &'a str,
+    /// The tool whose call it asks for, where that is known.
+    pub tool: Option<&'a str>,
+    /// The server's own key for it, where it asks in a result (2026-07-28).
+    pub key: Option<&'a str>,
+}
+
+impl ListRoots<'_> {
+    /// The answer to one, as the protocol has it.
+    pub fn result(roots: &[Root]) -> Value {
+        let root = |root: &Root| match &root.name {
+            Some(name) => json!({ "uri": root.uri, "name": name }),
+            None => json!({ "uri": root.uri }),
+        };
+        json!({ "roots": roots.iter().map(root).collect::<Vec<_>>() })
+    }
+}
+
+/// One thing of all that a call wants before it goes on.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Wanted<'a> {
+    /// A person's answer.
+    Elicit(Elicit<'a>),
+    /// A model's message.
+    Sample(Sample<'a>),
+    /// Folders.
+    Roots(ListRoots<'a>),
+}
+
+impl Wanted<'_> {
+    /// What this caller answers, as the protocol has it.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not.
+    pub async fn of<C: Caller + ?Sized>(self, caller: &C) -> Result<Value, Refusal> {
+        match self {
+            Self::Elicit(request) => caller.elicit(request).await,
+            Self::Sample(request) => caller.sample(request).await,
+            Self::Roots(request) => {
+                let roots = caller.roots(request).await?;
+                Ok(ListRoots::result(&roots))
+            }
         }
     }
 }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memchr::memmem;
+use rmcp::model::ErrorData;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::sleep;
 
 use crate::asked::Asking;
-use crate::caller::Caller;
+use crate::caller::{Caller, Refusal};
 use crate::failure::Failure;
 use crate::inbox::Who;
-use crate::input::{Asks, answer};
+use crate::input::{Ask, Asks};
 use crate::patience::{Clock, Patience};
 use crate::session::{Request, Session};
 use crate::tasks;
@@ -117,7 +118,15 @@ impl Session {
             )));
         }
         let offers = call.caller.offers();
+        let none = Value::Object(serde_json::Map::new());
+        let cannot = |method: &str, error: ErrorData| {
+            Failure::Input(format!(
+                "the tool asks for {method}, which it cannot have: {}",
+                error.message
+            ))
+        };
         let mut responses = serde_json::Map::new();
+        let mut asked = Vec::new();
         for (key, request) in requests {
             let method = request.get("method").and_then(Value::as_str);
             let method = method.unwrap_or_default();
@@ -126,22 +135,33 @@ impl Session {
                     "the tool asks for something that clients do not know".to_owned(),
                 ));
             };
-            let none = Value::Object(serde_json::Map::new());
-            let params = request.get("params").unwrap_or(&none);
-            let answered = match asks.declined(offers, params) {
-                Some(declined) => declined,
-                None => {
-                    let _asking = Asking::start(self);
-                    answer(asks, &*call.caller, &self.server, Some(call.tool), params).await
-                }
+            let ask = Ask {
+                asks,
+                server: &self.server,
+                tool: Some(call.tool),
+                key: Some(key),
+                params: request.get("params").unwrap_or(&none),
             };
-            let answered = answered.map_err(|error| {
-                Failure::Input(format!(
-                    "the tool asks for {method}, which it cannot have: {}",
-                    error.message
-                ))
-            })?;
-            responses.insert(key.clone(), answered);
+            match asks.declined(offers, ask.params) {
+                Some(Ok(declined)) => {
+                    responses.insert(key.clone(), declined);
+                }
+                Some(Err(error)) => return Err(cannot(method, error)),
+                None => asked.push((key, method, ask)),
+            }
+        }
+        if !asked.is_empty() {
+            let wanted = asked.iter().map(|(.., ask)| ask.wanted()).collect();
+            let asking = Asking::start(self);
+            let mut answers = call.caller.inputs(wanted).await.into_iter();
+            drop(asking);
+            for (key, method, ask) in asked {
+                let answer = answers.next().unwrap_or(Err(Refusal::Cancelled));
+                let answered = ask
+                    .answered(answer)
+                    .map_err(|error| cannot(method, error))?;
+                responses.insert(key.clone(), answered);
+            }
         }
         Ok(Value::Object(responses).to_string())
     }

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, Elicit, Offers, Progress, Refusal, Root, Sample};
+use crate::caller::{Caller, Elicit, ListRoots, Offers, Progress, Refusal, Root, Sample};
 use crate::calls::Call;
 use crate::inbox::Inbox;
 use crate::link::{Link, LinkError, Outgoing};
@@ -206,11 +206,12 @@ impl Caller for Host {
         Box::pin(self.answer(json!({ "role": "assistant", "content": content, "model": "m" })))
     }
 
-    fn roots(&self) -> Vec<Root> {
-        vec![Root {
+    fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
+        let root = Root {
             uri: "file:///work".to_owned(),
             name: None,
-        }]
+        };
+        Box::pin(std::future::ready(Ok(vec![root])))
     }
 
     fn progress(&self, progress: Progress<'_>) {

@@ -4,7 +4,7 @@
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, Elicit, Offers, Refusal, Sample};
+use crate::caller::{Elicit, ListRoots, Offers, Refusal, Sample, Wanted};
 use crate::form;
 
 /// What is asked for.
@@ -58,50 +58,60 @@ impl Asks {
     }
 }
 
-/// Asks the caller, which offers it, and says what it answers as the protocol
-/// wants it.
-pub(crate) async fn answer(
-    asks: Asks,
-    caller: &dyn Caller,
-    server: &str,
-    tool: Option<&str>,
-    params: &Value,
-) -> Result<Value, ErrorData> {
-    match asks {
-        Asks::Elicitation => {
-            let request = Elicit {
+/// One request of a server's: who asks, and for what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    pub(crate) asks: Asks,
+    pub(crate) server: &'a str,
+    pub(crate) tool: Option<&'a str>,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) params: &'a Value,
+}
+
+impl<'a> Ask<'a> {
+    /// What the caller is asked, which offers it.
+    pub(crate) fn wanted(self) -> Wanted<'a> {
+        let Self {
+            asks,
+            server,
+            tool,
+            key,
+            params,
+        } = self;
+        match asks {
+            Asks::Elicitation => Wanted::Elicit(Elicit {
                 server,
                 tool,
+                key,
                 params,
-            };
-            match caller.elicit(request).await {
-                Ok(result) => form::complete(result, mode(params), params.get("requestedSchema")),
-                Err(Refusal::Declined | Refusal::Unsupported) => Ok(json!({ "action": "decline" })),
-                Err(Refusal::Cancelled) => Ok(json!({ "action": "cancel" })),
-                Err(Refusal::Failed(reason)) => Err(ErrorData::internal_error(reason, None)),
+            }),
+            Asks::Sampling => Wanted::Sample(Sample {
+                server,
+                tool,
+                key,
+                params,
+            }),
+            Asks::Roots => Wanted::Roots(ListRoots { server, tool, key }),
+        }
+    }
+
+    /// What the caller said, as the protocol wants it.
+    pub(crate) fn answered(self, answer: Result<Value, Refusal>) -> Result<Value, ErrorData> {
+        let refusal = match (self.asks, answer) {
+            (Asks::Elicitation, Ok(result)) => {
+                let params = self.params;
+                return form::complete(result, mode(params), params.get("requestedSchema"));
             }
-        }
-        Asks::Sampling => {
-            let request = Sample {
-                server,
-                tool,
-                params,
-            };
-            let result = caller.sample(request).await;
-            result.map_err(|refusal| match refusal {
-                Refusal::Unsupported => not_announced(),
-                Refusal::Failed(reason) => ErrorData::internal_error(reason, None),
-                // The code that the specification gives for it.
-                refusal => ErrorData::new(ErrorCode(-1), refusal.to_string(), None),
-            })
-        }
-        Asks::Roots => {
-            let root = |root: crate::caller::Root| match root.name {
-                Some(name) => json!({ "uri": root.uri, "name": name }),
-                None => json!({ "uri": root.uri }),
-            };
-            let roots: Vec<Value> = caller.roots().into_iter().map(root).collect();
-            Ok(json!({ "roots": roots }))
+            (_, Ok(result)) => return Ok(result),
+            (_, Err(refusal)) => refusal,
+        };
+        match (self.asks, refusal) {
+            (_, Refusal::Failed(reason)) => Err(ErrorData::internal_error(reason, None)),
+            (Asks::Elicitation, Refusal::Cancelled) => Ok(json!({ "action": "cancel" })),
+            (Asks::Elicitation, _) => Ok(json!({ "action": "decline" })),
+            (_, Refusal::Unsupported) => Err(not_announced()),
+            // The code that the specification gives for it.
+            (_, refusal) => Err(ErrorData::new(ErrorCode(-1), refusal.to_string(), None)),
         }
     }
 }

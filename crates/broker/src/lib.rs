@@ -70,7 +70,9 @@ mod writer;
 
 pub use ask::{Answer, Asker, Changed, Done, NobodyToAsk, Question, ScriptLine, ask_with};
 pub use broker::{Broker, Phase, Ready, ServerInfo, ServerState, Status, WeakBroker};
-pub use caller::{Caller, Elicit, NoCaller, Offers, Progress, Refusal, Root, Sample};
+pub use caller::{
+    Caller, Elicit, ListRoots, NoCaller, Offers, Progress, Refusal, Root, Sample, Wanted,
+};
 pub use dry_run::{DryRun, Withheld};
 pub use error::{CallError, StartError, StartErrorKind, code};
 pub use journal::{

@@ -62,7 +62,9 @@ pub use callgate_broker::{
     Question, ResultReview, Review, Reviewed, Reviewer, Ruling, ScriptLine, ServerSpec, Source,
     SourceError, Stdio, Transport, Withheld, ask_with, code,
 };
-pub use callgate_broker::{Caller, Elicit, NoCaller, Offers, Progress, Refusal, Root, Sample};
+pub use callgate_broker::{
+    Caller, Elicit, ListRoots, NoCaller, Offers, Progress, Refusal, Root, Sample, Wanted,
+};
 
 /// Data on its way from one server to another, and the rules over it.
 pub mod flow {

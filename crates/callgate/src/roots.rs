@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate_broker::{Caller, Elicit, Offers, Progress, Refusal, Root, Sample};
+use callgate_broker::{Caller, Elicit, ListRoots, Offers, Progress, Refusal, Root, Sample, Wanted};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -38,8 +38,21 @@ impl Caller for WithRoots {
         self.caller.sample(request)
     }
 
-    fn roots(&self) -> Vec<Root> {
-        self.roots.clone()
+    fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
+        Box::pin(std::future::ready(Ok(self.roots.clone())))
+    }
+
+    fn inputs<'a>(&'a self, wanted: Vec<Wanted<'a>>) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
+        Box::pin(async move {
+            let is_ours = |one: &Wanted<'_>| matches!(one, Wanted::Roots(_));
+            let others = wanted.iter().filter(|one| !is_ours(one)).copied().collect();
+            let mut others = self.caller.inputs(others).await.into_iter();
+            let answers = wanted.iter().map(|one| match is_ours(one) {
+                true => Ok(ListRoots::result(&self.roots)),
+                false => others.next().unwrap_or(Err(Refusal::Cancelled)),
+            });
+            answers.collect()
+        })
     }
 
     fn progress(&self, progress: Progress<'_>) {

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use callgate_broker::{Caller, Elicit, Offers, Progress, Refusal, Root, Sample, ServerSpec};
+use callgate_broker::{
+    Caller, Elicit, ListRoots, Offers, Progress, Refusal, Root, Sample, ServerSpec,
+};
 use expect_test::{Expect, expect};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -33,11 +35,12 @@ impl Caller for Able {
         Box::pin(async { Err(Refusal::Declined) })
     }
 
-    fn roots(&self) -> Vec<Root> {
-        vec![Root {
+    fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
+        let root = Root {
             uri: "file:///a".to_owned(),
             name: Some("a".to_owned()),
-        }]
+        };
+        Box::pin(async move { Ok(vec![root]) })
     }
 
     fn progress(&self, progress: Progress<'_>) {

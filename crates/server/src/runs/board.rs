@@ -1,9 +1,10 @@
 //! What a run wants of its client, until somebody takes it there and answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::future::join_all;
 use rmcp::model::{InputRequest, InputRequests, InputResponses};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
@@ -13,6 +14,11 @@ use super::client::Can;
 /// A state that a client was given must not outlive what it asks for, and is
 /// sealed a moment later.
 const LAST_MOMENT: Duration = Duration::from_millis(100);
+
+/// The longest key of a server's that is kept, in bytes.
+const MOST_KEY_BYTES: usize = 128;
+/// How many keys are remembered. Beyond, each has its number in it.
+const MOST_KEYS: usize = 1_000;
 
 /// The wishes of one run that nobody has answered. Bounded by the calls that may
 /// be under way.
@@ -28,10 +34,15 @@ pub(crate) struct Board {
 struct Wishes {
     count: u64,
     open: BTreeMap<u64, Wish>,
+    /// Keys that there were before, so that an answer that comes late is none to
+    /// something else.
+    keys: HashSet<String>,
 }
 
 #[derive(Debug)]
 struct Wish {
+    /// What it is called in answers that ask for it. No other wish of the run is.
+    key: String,
     request: InputRequest,
     answer: oneshot::Sender<Result<Value, Unanswered>>,
     /// Whether a client was sent the request, and is at it.
@@ -39,7 +50,7 @@ struct Wish {
 }
 
 /// Why a wish has no answer.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unanswered {
     /// There is nobody who could.
     Nobody,
@@ -49,14 +60,13 @@ pub(crate) enum Unanswered {
     Failed(String),
 }
 
-/// Why answers do not fit. Nothing has changed then.
+/// Nothing of what was asked for is wanted any more.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unfit {
-    /// Nothing of what was asked for is wanted any more.
-    Over,
-    /// One that was asked for is missing.
-    Missing(String),
-}
+pub(crate) struct Over;
+
+/// Something to put on a board: the key that a server has for it, if it has one,
+/// and what is asked for.
+pub(crate) type Wanted<'a> = (Option<&'a str>, InputRequest);
 
 impl Board {
     /// A board on which each wish waits for so long.
@@ -78,31 +88,32 @@ impl Board {
         self.last.subscribe()
     }
 
-    /// Puts this up, and waits for the answer. Dropping it takes it down.
-    pub(crate) async fn wish(&self, request: InputRequest) -> Result<Value, Unanswered> {
-        let (answer, answered) = oneshot::channel();
-        let number = {
+    /// Puts all of this up at once, and waits for the answers. Dropping it takes
+    /// it down.
+    pub(crate) async fn wish(&self, wanted: Vec<Wanted<'_>>) -> Vec<Result<Value, Unanswered>> {
+        let (last, waiting): (Option<u64>, Vec<_>) = {
             let mut wishes = self.lock();
-            wishes.count += 1;
-            let number = wishes.count;
-            let wish = Wish {
-                request,
-                answer,
-                is_asked: false,
-            };
-            wishes.open.insert(number, wish);
-            number
+            let waiting = wanted.into_iter().map(|(key, request)| {
+                let (number, answered) = wishes.put_up(key, request);
+                let board = self;
+                (TakeDown { board, number }, answered)
+            });
+            let waiting = waiting.collect();
+            (wishes.open.keys().next_back().copied(), waiting)
         };
-        let _down = TakeDown {
-            board: self,
-            number,
-        };
-        self.last.send_replace(number);
-        match tokio::time::timeout(self.answer_time + LAST_MOMENT, answered).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_dropped)) => Err(Unanswered::Nobody),
-            Err(_late) => Err(Unanswered::Late),
+        if let Some(last) = last {
+            self.last.send_replace(last);
         }
+        let late = self.answer_time + LAST_MOMENT;
+        let answers = waiting.into_iter().map(|(down, answered)| async move {
+            let _down = down;
+            match tokio::time::timeout(late, answered).await {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(_dropped)) => Err(Unanswered::Nobody),
+                Err(_late) => Err(Unanswered::Late),
+            }
+        });
+        join_all(answers).await
     }
 
     /// Takes what this client is to be sent as requests.
@@ -130,7 +141,7 @@ impl Board {
         let requests: InputRequests = shown
             .map(|(number, wish)| {
                 last = Some(*number);
-                (key(*number), wish.request.clone())
+                (wish.key.clone(), wish.request.clone())
             })
             .collect();
         Some((last?, requests))
@@ -161,59 +172,87 @@ impl Board {
         }
     }
 
-    /// Hands over the answers to all that was shown up to this number.
+    /// Hands over the answers to what was shown up to this number. What has none
+    /// stays, to be asked for again.
     ///
     /// # Errors
     ///
-    /// [`Unfit`], and no answer is handed over.
+    /// [`Over`], and no answer is handed over.
     pub(crate) fn answer_shown(
         &self,
         last: u64,
         can: Can,
-        mut responses: InputResponses,
-    ) -> Result<(), Unfit> {
+        responses: InputResponses,
+    ) -> Result<(), Over> {
         let mut wishes = self.lock();
         let shown = wishes.open.range(..=last);
-        let numbers: Vec<u64> = shown
-            .filter(|(_, wish)| !wish.is_asked && can.answer(&wish.request))
-            .map(|(number, _)| *number)
-            .collect();
-        if numbers.is_empty() {
-            return Err(Unfit::Over);
+        let mut shown = shown.filter(|(_, wish)| !wish.is_asked && can.answer(&wish.request));
+        if shown.next().is_none() {
+            return Err(Over);
         }
-        let keys = numbers.iter().map(|number| key(*number));
-        if let Some(missing) = keys.into_iter().find(|key| !responses.contains_key(key)) {
-            return Err(Unfit::Missing(missing));
-        }
-        for number in numbers {
-            if let (Some(wish), Some(response)) =
-                (wishes.open.remove(&number), responses.remove(&key(number)))
-            {
-                let _gone = wish.answer.send(Ok(response));
-            }
-        }
+        wishes.hand_over(last, responses);
         Ok(())
     }
 
     /// Hands over those of the answers that fit; others are nothing (the tasks
     /// extension has it so).
     pub(crate) fn answer_any(&self, responses: InputResponses) {
-        let mut wishes = self.lock();
-        for (named, response) in responses {
-            let Some(number) = number(&named) else {
-                continue;
-            };
-            if wishes.open.get(&number).is_some_and(|wish| !wish.is_asked)
-                && let Some(wish) = wishes.open.remove(&number)
-            {
-                let _gone = wish.answer.send(Ok(response));
-            }
-        }
+        self.lock().hand_over(u64::MAX, responses);
     }
 
     fn lock(&self) -> MutexGuard<'_, Wishes> {
         // Nothing is left half done where a panic could come.
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wishes {
+    fn put_up(
+        &mut self,
+        key: Option<&str>,
+        request: InputRequest,
+    ) -> (u64, oneshot::Receiver<Result<Value, Unanswered>>) {
+        let (answer, answered) = oneshot::channel();
+        self.count += 1;
+        let number = self.count;
+        let wish = Wish {
+            key: self.key(key, number),
+            request,
+            answer,
+            is_asked: false,
+        };
+        self.open.insert(number, wish);
+        (number, answered)
+    }
+
+    /// The server's own key where no other wish has it or had it.
+    fn key(&mut self, own: Option<&str>, number: u64) -> String {
+        let own = own.filter(|own| (1..=MOST_KEY_BYTES).contains(&own.len()));
+        let mut key = own.map_or_else(|| format!("question-{number}"), str::to_owned);
+        let is_full = self.keys.len() >= MOST_KEYS;
+        if is_full && own.is_some() {
+            key.push_str(&format!("-{number}"));
+        }
+        let is_open = |key: &str| self.open.values().any(|wish| wish.key == key);
+        while self.keys.contains(&key) || is_open(&key) {
+            key.push_str(&format!("-{number}"));
+        }
+        if !is_full {
+            self.keys.insert(key.clone());
+        }
+        key
+    }
+
+    fn hand_over(&mut self, last: u64, mut responses: InputResponses) {
+        let answered = self.open.extract_if(..=last, |_, wish| {
+            !wish.is_asked && responses.contains_key(&wish.key)
+        });
+        let answered: Vec<Wish> = answered.map(|(_, wish)| wish).collect();
+        for wish in answered {
+            if let Some(response) = responses.remove(&wish.key) {
+                let _gone = wish.answer.send(Ok(response));
+            }
+        }
     }
 }
 
@@ -227,16 +266,6 @@ impl Drop for TakeDown<'_> {
     fn drop(&mut self) {
         self.board.lock().open.remove(&self.number);
     }
-}
-
-fn key(number: u64) -> String {
-    format!("question-{number}")
-}
-
-fn number(key: &str) -> Option<u64> {
-    let number = key.strip_prefix("question-")?.parse().ok()?;
-    // One key for each.
-    (self::key(number) == key).then_some(number)
 }
 
 #[cfg(test)]
@@ -257,14 +286,17 @@ mod tests {
         roots: true,
     };
 
-    /// Something that a run waits for, which is on the board when this returns.
-    async fn wish(board: &Arc<Board>) -> JoinHandle<Result<Value, Unanswered>> {
+    type Answers = Vec<Result<Value, Unanswered>>;
+
+    /// What a run waits for, which is on the board when this returns.
+    async fn wish(board: &Arc<Board>, keys: &'static [Option<&str>]) -> JoinHandle<Answers> {
         let mut heard = board.follow();
         heard.mark_unchanged();
         let board = Arc::clone(board);
         let request = json!({ "method": "roots/list" });
-        let request = serde_json::from_value(request).expect("a request");
-        let waiting = tokio::spawn(async move { board.wish(request).await });
+        let request: InputRequest = serde_json::from_value(request).expect("a request");
+        let wanted = keys.iter().map(|key| (*key, request.clone())).collect();
+        let waiting = tokio::spawn(async move { board.wish(wanted).await });
         heard.changed().await.expect("a wish");
         waiting
     }
@@ -273,36 +305,90 @@ mod tests {
         serde_json::from_value(value).expect("responses")
     }
 
+    #[track_caller]
+    fn shown(board: &Board, last: u64, keys: &[&str]) {
+        let (number, requests) = board.show(ALL).expect("wishes");
+        let mut shown: Vec<_> = requests.keys().map(String::as_str).collect();
+        shown.sort_unstable();
+        assert_eq!((number, shown.as_slice()), (last, keys));
+    }
+
     #[tokio::test]
-    async fn answers_fit_once_and_all_together() {
+    async fn what_has_no_answer_is_asked_for_again() {
         let board = Arc::new(Board::new(HOUR));
-        let first = wish(&board).await;
-        let second = wish(&board).await;
-        let (last, shown) = board.show(ALL).expect("wishes");
-        assert_eq!(last, 2);
-        let keys: Vec<_> = shown.keys().collect();
-        assert_eq!(keys, ["question-1", "question-2"]);
-        let one = responses(json!({ "question-1": 1 }));
-        assert_eq!(
-            board.answer_shown(last, ALL, one),
-            Err(Unfit::Missing("question-2".to_owned()))
-        );
-        let all = || responses(json!({ "question-1": 1, "question-2": 2, "question-9": 9 }));
-        assert_eq!(board.answer_shown(last, ALL, all()), Ok(()));
-        assert_eq!(first.await.expect("an end"), Ok(json!(1)));
-        assert_eq!(second.await.expect("an end"), Ok(json!(2)));
+        let first = wish(&board, &[None, None]).await;
+        let second = wish(&board, &[None]).await;
+        shown(&board, 3, &["question-1", "question-2", "question-3"]);
+        let none = responses(json!({ "question-9": 9 }));
+        assert_eq!(board.answer_shown(3, ALL, none), Ok(()));
+        shown(&board, 3, &["question-1", "question-2", "question-3"]);
+        let some = || responses(json!({ "question-1": 1, "question-3": 3, "question-9": 9 }));
+        assert_eq!(board.answer_shown(3, ALL, some()), Ok(()));
+        shown(&board, 2, &["question-2"]);
+        assert_eq!(second.await.expect("an end"), [Ok(json!(3))]);
+        let rest = responses(json!({ "question-2": 2 }));
+        assert_eq!(board.answer_shown(3, ALL, rest), Ok(()));
+        assert_eq!(first.await.expect("an end"), [Ok(json!(1)), Ok(json!(2))]);
 
         // A later wish is none that the earlier answers are for.
-        let third = wish(&board).await;
-        assert_eq!(board.answer_shown(last, ALL, all()), Err(Unfit::Over));
-        board.answer_any(responses(json!({ "question-03": 0, "question-3": 3 })));
-        assert_eq!(third.await.expect("an end"), Ok(json!(3)));
+        let third = wish(&board, &[None]).await;
+        assert_eq!(board.answer_shown(3, ALL, some()), Err(Over));
+        board.answer_any(responses(json!({ "question-04": 0, "question-4": 4 })));
+        assert_eq!(third.await.expect("an end"), [Ok(json!(4))]);
+    }
+
+    #[tokio::test]
+    async fn servers_keys_stay_where_nothing_else_has_them() {
+        let board = Arc::new(Board::new(HOUR));
+        let long = Some("k".repeat(MOST_KEY_BYTES + 1).leak() as &str);
+        let keys: &[_] = vec![Some("name"), Some(""), long, Some("question-5"), None].leak();
+        let first = wish(&board, keys).await;
+        let names = [
+            "name",
+            "question-2",
+            "question-3",
+            "question-5",
+            "question-5-5",
+        ];
+        shown(&board, 5, &names);
+        let other = wish(&board, &[Some("name")]).await;
+        let all = [
+            "name",
+            "name-6",
+            "question-2",
+            "question-3",
+            "question-5",
+            "question-5-5",
+        ];
+        shown(&board, 6, &all);
+        first.abort();
+        assert!(first.await.expect_err("given up").is_cancelled());
+        // One that is gone keeps its key, and another its own.
+        let _third = wish(&board, &[Some("name"), Some("name-6")]).await;
+        shown(&board, 8, &["name-6", "name-6-8", "name-7"]);
+        board.answer_any(responses(json!({ "name": 0, "name-6": 6 })));
+        assert_eq!(other.await.expect("an end"), [Ok(json!(6))]);
+    }
+
+    #[tokio::test]
+    async fn keys_that_are_remembered_are_bounded() {
+        let board = Arc::new(Board::new(HOUR));
+        for number in 1..=MOST_KEYS {
+            wish(&board, &[None]).await.abort();
+            assert_eq!(board.lock().keys.len(), number);
+        }
+        let _waiting = wish(&board, &[Some("name"), None]).await;
+        assert_eq!(board.lock().keys.len(), MOST_KEYS);
+        let (_, requests) = board.show(ALL).expect("wishes");
+        for key in ["name-1001", "question-1002"] {
+            assert!(requests.contains_key(key), "{key}");
+        }
     }
 
     #[tokio::test]
     async fn what_a_client_is_at_is_not_shown_to_another() {
         let board = Arc::new(Board::new(HOUR));
-        let waiting = wish(&board).await;
+        let waiting = wish(&board, &[None]).await;
         assert!(board.take(Can::default()).is_empty(), "it can nothing");
         assert!(board.show(Can::default()).is_none());
         assert!(board.wants());
@@ -312,23 +398,23 @@ mod tests {
         assert!(!board.wants());
         let given = responses(json!({ "question-1": "other" }));
         board.answer_any(given.clone());
-        assert_eq!(board.answer_shown(1, ALL, given), Err(Unfit::Over));
+        assert_eq!(board.answer_shown(1, ALL, given), Err(Over));
         board.answer(1, Err(Unanswered::Failed("no".to_owned())));
         let answer = waiting.await.expect("an end");
-        assert_eq!(answer, Err(Unanswered::Failed("no".to_owned())));
+        assert_eq!(answer, [Err(Unanswered::Failed("no".to_owned()))]);
     }
 
     #[tokio::test]
     async fn nothing_stays_of_a_wish_that_is_given_up_or_late() {
         let board = Arc::new(Board::new(HOUR));
-        let waiting = wish(&board).await;
+        let waiting = wish(&board, &[None]).await;
         waiting.abort();
         assert!(waiting.await.expect_err("given up").is_cancelled());
         assert!(!board.wants());
 
         let board = Arc::new(Board::new(Duration::ZERO));
-        let waiting = wish(&board).await;
-        assert_eq!(waiting.await.expect("an end"), Err(Unanswered::Late));
+        let waiting = wish(&board, &[None]).await;
+        assert_eq!(waiting.await.expect("an end"), [Err(Unanswered::Late)]);
         assert!(!board.wants());
     }
 }

@@ -110,18 +110,14 @@ impl Runs {
             None => {
                 let roots = match roots {
                     Some(roots) => roots.of(&client).await,
-                    None => Vec::new(),
+                    None => Some(Vec::new()),
                 };
                 let run = match self.new_run(most) {
                     Ok(run) => run,
                     Err(refused) => return Ok(mistake(refused)),
                 };
                 let lines = run.news.follow();
-                let desk = Arc::new(Desk {
-                    can: client.can,
-                    roots,
-                    run: Arc::clone(&run),
-                });
+                let desk = Desk::new(client.can, roots, &run);
                 let ending = Ending {
                     run: Arc::clone(&run),
                     store: Arc::clone(&self.store),

@@ -1,13 +1,14 @@
 //! What servers ask for while they work on a call, passed on to the client
 //! that runs the script.
 
-use callgate::{Caller, Elicit, Offers, Progress, Refusal, Root, Sample};
+use callgate::{Caller, Elicit, ListRoots, Offers, Progress, Refusal, Root, Sample, Wanted};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::board::Unanswered;
+use super::board::{self, Unanswered};
 use super::desk::Desk;
+use super::roots;
 
 /// What servers are told that can be done for them, where that has to be said
 /// before there is a client: all that a client may be able to do. What the
@@ -34,44 +35,32 @@ impl Caller for Desk {
         offers.url = self.can.url;
         offers.sampling = self.can.sampling;
         offers.sampling_tools = self.can.sampling_tools;
-        offers.roots = !self.roots.is_empty();
+        offers.roots = match &*self.folders() {
+            Some(folders) => !folders.is_empty(),
+            None => self.can.roots,
+        };
         offers
     }
 
     fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        async move {
-            let is_url = request.params.get("mode").and_then(Value::as_str) == Some("url");
-            if !(if is_url { self.can.url } else { self.can.form }) {
-                return Err(Refusal::Unsupported);
-            }
-            let mut params = params(request.params)?;
-            // Whoever reads it must know that it is not Callgate that asks.
-            let message = params.get("message").and_then(Value::as_str);
-            let message = format!(
-                "The server {:?} asks: {}",
-                request.server,
-                message.unwrap_or_default()
-            );
-            params.insert("message".to_owned(), message.into());
-            self.pass_on("elicitation/create", params).await
-        }
-        .boxed()
+        self.pass_on_one(Wanted::Elicit(request)).boxed()
     }
 
     fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        self.pass_on_one(Wanted::Sample(request)).boxed()
+    }
+
+    fn roots<'a>(&'a self, request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
         async move {
-            let params = params(request.params)?;
-            let has_tools = params.contains_key("tools") || params.contains_key("toolChoice");
-            if !self.can.sampling || (has_tools && !self.can.sampling_tools) {
-                return Err(Refusal::Unsupported);
-            }
-            self.pass_on("sampling/createMessage", params).await
+            let result = self.pass_on_one(Wanted::Roots(request)).await?;
+            Ok(roots::named(&result).unwrap_or_default())
         }
         .boxed()
     }
 
-    fn roots(&self) -> Vec<Root> {
-        self.roots.clone()
+    /// Asks for all of it at once.
+    fn inputs<'a>(&'a self, wanted: Vec<Wanted<'a>>) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
+        self.pass_on(wanted).boxed()
     }
 
     fn progress(&self, progress: Progress<'_>) {
@@ -90,17 +79,97 @@ impl Caller for Desk {
 }
 
 impl Desk {
-    async fn pass_on(&self, method: &str, params: Map<String, Value>) -> Result<Value, Refusal> {
+    async fn pass_on_one(&self, wanted: Wanted<'_>) -> Result<Value, Refusal> {
+        let mut answers = self.pass_on(vec![wanted]).await;
+        answers.pop().unwrap_or(Err(Refusal::Cancelled))
+    }
+
+    async fn pass_on(&self, wanted: Vec<Wanted<'_>>) -> Vec<Result<Value, Refusal>> {
+        let mut wishes = Vec::new();
+        let mut answers: Vec<Option<Result<Value, Refusal>>> = Vec::new();
+        for one in &wanted {
+            let answer = match (self.known(one), self.request(one)) {
+                (Some(known), _) => Some(Ok(known)),
+                (None, Err(refusal)) => Some(Err(refusal)),
+                (None, Ok(wish)) => {
+                    wishes.push(wish);
+                    None
+                }
+            };
+            answers.push(answer);
+        }
+        let heard = match wishes.is_empty() {
+            true => Vec::new(),
+            false => self.wish(wishes).await,
+        };
+        let mut heard = heard.into_iter();
+        let answer = |(one, known): (&Wanted<'_>, Option<_>)| {
+            known.unwrap_or_else(|| match heard.next() {
+                Some(Ok(result)) => self.checked(one, result),
+                None | Some(Err(Unanswered::Nobody | Unanswered::Late)) => Err(Refusal::Cancelled),
+                Some(Err(Unanswered::Failed(reason))) => Err(Refusal::Failed(reason)),
+            })
+        };
+        wanted.iter().zip(answers).map(answer).collect()
+    }
+
+    /// The answer to what need not be asked for.
+    fn known(&self, wanted: &Wanted<'_>) -> Option<Value> {
+        match wanted {
+            Wanted::Roots(_) => self.folders().as_deref().map(ListRoots::result),
+            _ => None,
+        }
+    }
+
+    /// What the client is asked, under the server's own key.
+    fn request<'a>(&self, wanted: &Wanted<'a>) -> Result<board::Wanted<'a>, Refusal> {
+        let (key, method, params) = match wanted {
+            Wanted::Elicit(request) => {
+                let is_url = request.params.get("mode").and_then(Value::as_str) == Some("url");
+                if !(if is_url { self.can.url } else { self.can.form }) {
+                    return Err(Refusal::Unsupported);
+                }
+                let mut params = params(request.params)?;
+                // Whoever reads it must know that it is not Callgate that asks.
+                let message = params.get("message").and_then(Value::as_str);
+                let message = format!(
+                    "The server {:?} asks: {}",
+                    request.server,
+                    message.unwrap_or_default()
+                );
+                params.insert("message".to_owned(), message.into());
+                (request.key, "elicitation/create", params)
+            }
+            Wanted::Sample(request) => {
+                let params = params(request.params)?;
+                let has_tools = params.contains_key("tools") || params.contains_key("toolChoice");
+                if !self.can.sampling || (has_tools && !self.can.sampling_tools) {
+                    return Err(Refusal::Unsupported);
+                }
+                (request.key, "sampling/createMessage", params)
+            }
+            Wanted::Roots(request) if self.can.roots => (request.key, "roots/list", Map::new()),
+            // A kind that is added later.
+            _ => return Err(Refusal::Unsupported),
+        };
         let request = json!({ "method": method, "params": params });
         let request = serde_json::from_value(request).map_err(|_unfit| {
             Refusal::Failed(format!("the params of the {method} are not of its form"))
         })?;
-        self.wish(request)
-            .await
-            .map_err(|unanswered| match unanswered {
-                Unanswered::Nobody | Unanswered::Late => Refusal::Cancelled,
-                Unanswered::Failed(reason) => Refusal::Failed(reason),
-            })
+        Ok((key, request))
+    }
+
+    /// The client's answer. Folders are kept for the rest of the run.
+    fn checked(&self, wanted: &Wanted<'_>, result: Value) -> Result<Value, Refusal> {
+        if !matches!(wanted, Wanted::Roots(_)) {
+            return Ok(result);
+        }
+        let named = roots::named(&result).ok_or_else(|| {
+            Refusal::Failed("what the client answered to roots/list names no roots".to_owned())
+        })?;
+        let result = ListRoots::result(&named);
+        *self.folders() = Some(named);
+        Ok(result)
     }
 }
 

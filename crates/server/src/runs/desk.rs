@@ -1,15 +1,14 @@
 //! Where what a run wants of its client goes: questions about calls, what
 //! servers ask for while they work on one, and how far they are.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callgate::{Answer, Asker, Question, Root};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use rmcp::model::InputRequest;
 use serde_json::Value;
 
-use super::board::Unanswered;
+use super::board::{Unanswered, Wanted};
 use super::client::Can;
 use super::question;
 use super::run::Run;
@@ -18,21 +17,33 @@ use super::run::Run;
 pub(crate) struct Desk {
     /// What the client could do that began the run.
     pub(crate) can: Can,
-    /// The folders that it named, if it names any.
-    pub(crate) roots: Vec<Root>,
+    /// The folders that it named; `None` while it may have some and was not asked.
+    folders: Mutex<Option<Vec<Root>>>,
     pub(crate) run: Arc<Run>,
 }
 
 impl Desk {
-    /// Has a client answer this: one that waits for the run, or the next that
+    pub(crate) fn new(can: Can, folders: Option<Vec<Root>>, run: &Arc<Run>) -> Arc<Self> {
+        Arc::new(Self {
+            can,
+            folders: Mutex::new(folders),
+            run: Arc::clone(run),
+        })
+    }
+
+    pub(crate) fn folders(&self) -> MutexGuard<'_, Option<Vec<Root>>> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a client answer all this: one that waits for the run, or the next that
     /// does.
-    pub(crate) async fn wish(&self, request: InputRequest) -> Result<Value, Unanswered> {
-        let answer = self.run.board.wish(request).await;
-        if answer == Err(Unanswered::Late) && self.run.nobody_came() {
+    pub(crate) async fn wish(&self, wanted: Vec<Wanted<'_>>) -> Vec<Result<Value, Unanswered>> {
+        let answers = self.run.board.wish(wanted).await;
+        if answers.contains(&Err(Unanswered::Late)) && self.run.nobody_came() {
             // Nothing goes on that waited for it: the run's end is near.
             return std::future::pending().await;
         }
-        answer
+        answers
     }
 }
 
@@ -43,10 +54,10 @@ impl Asker for Desk {
             let Some(form) = form else {
                 return Answer::Nobody;
             };
-            match self.wish(form).await {
-                Ok(result) => question::answer(&result),
-                Err(Unanswered::Nobody | Unanswered::Late) => Answer::Nobody,
-                Err(Unanswered::Failed(reason)) => {
+            match self.wish(vec![(None, form)]).await.pop() {
+                Some(Ok(result)) => question::answer(&result),
+                None | Some(Err(Unanswered::Nobody | Unanswered::Late)) => Answer::Nobody,
+                Some(Err(Unanswered::Failed(reason))) => {
                     tracing::debug!(reason, "the client could not ask its user");
                     Answer::Nobody
                 }

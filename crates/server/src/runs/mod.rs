@@ -43,7 +43,6 @@ use crate::service::ComingGate;
 
 use arguments::{ScriptArguments, WaitArguments};
 use attend::{Attendant, Until};
-use board::Unfit;
 use client::{Client, Way};
 use desk::Desk;
 use outcome::Outcome;
@@ -252,14 +251,10 @@ impl Runs {
             let ticket = self.seal.open(state, for_it)?;
             let run = self.store.get(&ticket.run).ok_or(Refused::Used)?;
             let responses = request.input_responses.clone().unwrap_or_default();
-            match run
-                .board
+            run.board
                 .answer_shown(ticket.question, client.can, responses)
-            {
-                Ok(()) => Ok(run),
-                Err(Unfit::Over) => Err(Refused::Used),
-                Err(Unfit::Missing(key)) => Err(Refused::NoAnswer(key)),
-            }
+                .map_err(|_over| Refused::Used)?;
+            Ok(run)
         };
         fetch()
             .map(Some)
@@ -281,13 +276,9 @@ impl Runs {
         run: &Arc<Run>,
         given: ScriptArguments<'_>,
         client: &Client,
-        roots: Vec<callgate::Root>,
+        roots: Option<Vec<callgate::Root>>,
     ) {
-        let desk = Arc::new(Desk {
-            can: client.can,
-            roots,
-            run: Arc::clone(run),
-        });
+        let desk = Desk::new(client.can, roots, run);
         let watched = Arc::clone(run);
         let mut limits = given.limits;
         limits.whole_bytes = self.options.whole_output;

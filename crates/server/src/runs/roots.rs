@@ -12,33 +12,35 @@ use super::client::{Client, Way};
 /// How long a client has to name its folders before a run goes without.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The folders of a client of 2025-11-25 and before, asked for once.
+/// The folders of a client of 2025-11-25 and before, asked for once in a session.
 ///
-/// A newer client could be asked only by an answer that ends its request, before
-/// anyone wants to know, so its folders are not.
+/// A newer client is asked by an answer that ends its request, so only once a
+/// server wants to know.
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
     known: Mutex<Option<Vec<Root>>>,
 }
 
 impl Roots {
-    /// What this client named.
-    pub(crate) async fn of(&self, client: &Client) -> Vec<Root> {
-        if !client.can.roots || client.way != Way::Requests {
-            return Vec::new();
+    /// What this client named; `None` if it has not been asked.
+    pub(crate) async fn of(&self, client: &Client) -> Option<Vec<Root>> {
+        match client.way {
+            _ if !client.can.roots => return Some(Vec::new()),
+            Way::Rounds => return None,
+            Way::Requests => {}
         }
         let known = self.known().clone();
-        if let Some(roots) = known {
-            return roots;
+        if known.is_some() {
+            return known;
         }
         match ask(client).await {
             Ok(roots) => {
                 *self.known() = Some(roots.clone());
-                roots
+                Some(roots)
             }
             Err(error) => {
                 tracing::debug!(%error, "the client names no roots");
-                Vec::new()
+                Some(Vec::new())
             }
         }
     }
@@ -53,6 +55,12 @@ impl Roots {
     }
 }
 
+/// The folders in a `ListRootsResult`; `None` if it is none.
+pub(crate) fn named(result: &Value) -> Option<Vec<Root>> {
+    let roots = result.get("roots")?.as_array()?;
+    Some(roots.iter().filter_map(root).collect())
+}
+
 async fn ask(client: &Client) -> Result<Vec<Root>, ServiceError> {
     let request = serde_json::from_value(json!({ "method": "roots/list" }))
         .map_err(|_unfit| ServiceError::UnexpectedResponse)?;
@@ -61,8 +69,7 @@ async fn ask(client: &Client) -> Result<Vec<Root>, ServiceError> {
         .await
         .map_err(|_late| ServiceError::Timeout { timeout: PATIENCE })??;
     let answer = serde_json::to_value(&answer).unwrap_or_default();
-    let roots = answer.get("roots").and_then(Value::as_array);
-    Ok(roots.into_iter().flatten().filter_map(root).collect())
+    Ok(named(&answer).unwrap_or_default())
 }
 
 fn root(value: &Value) -> Option<Root> {

@@ -45,8 +45,6 @@ pub(crate) enum Refused {
     Expired,
     #[error("the requestState was used before, or its run has ended; make the call anew")]
     Used,
-    #[error("inputResponses has no answer to {0}, which was asked for")]
-    NoAnswer(String),
 }
 
 impl Seal {
