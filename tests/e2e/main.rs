@@ -48,6 +48,7 @@ mod serve_http_users;
 mod serve_modes;
 mod serve_native;
 mod serve_passes;
+mod serve_prompts;
 mod serve_runs;
 mod serve_search;
 mod served;

@@ -17,8 +17,10 @@ use crate::harmless::harmless;
 
 /// The file of a skill, in its folder.
 const FILE: &str = "SKILL.md";
-/// The most bytes of the file that are read; the front matter has to end there.
-const MAX_READ: u64 = 64 << 10;
+/// The most bytes of the file.
+const MAX_FILE: u64 = 1 << 20;
+/// The most of them before the end of the front matter.
+const MAX_FRONT: usize = 64 << 10;
 /// The most characters of a name and of a description, by the format.
 const MAX_NAME: usize = 64;
 const MAX_DESCRIPTION: usize = 1_024;
@@ -38,6 +40,8 @@ pub struct Skill {
     /// The servers it works with, by their names in the configuration; `None` if
     /// it says nothing of servers.
     pub servers: Option<Vec<String>>,
+    /// What follows the front matter: its instructions, in Markdown.
+    pub body: String,
 }
 
 /// Why a folder holds no skill.
@@ -94,11 +98,11 @@ impl Skill {
         };
         let absolute = std::path::absolute(&path).map_err(|error| failed(error.to_string()))?;
         let text = read(&absolute).map_err(|error| failed(error.to_string()))?;
-        let front = front_matter(&text).map_err(&failed)?;
-        Self::of(front, absolute.clone()).map_err(failed)
+        let (front, body) = parts(&text).map_err(&failed)?;
+        Self::of(front, body, absolute).map_err(failed)
     }
 
-    fn of(front: FrontMatter, path: PathBuf) -> Result<Self, String> {
+    fn of(front: FrontMatter, body: &str, path: PathBuf) -> Result<Self, String> {
         let FrontMatter {
             name,
             description,
@@ -126,6 +130,7 @@ impl Skill {
             description: harmless(description),
             path,
             servers,
+            body: body.trim().to_owned(),
         })
     }
 }
@@ -143,15 +148,21 @@ impl Names {
     }
 }
 
-/// The beginning of a file, as text.
+/// A file's text.
 fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_READ).read_to_end(&mut bytes)?;
-    // What follows the front matter may be cut within a character.
+    File::open(path)?
+        .take(MAX_FILE + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE {
+        let message = format!("it is longer than {} MiB", MAX_FILE >> 20);
+        return Err(io::Error::other(message));
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn front_matter(text: &str) -> Result<FrontMatter, String> {
+/// The front matter, and what follows it.
+fn parts(text: &str) -> Result<(FrontMatter, &str), String> {
     let missing = || {
         "it does not begin with front matter: YAML between two lines of ---, with name and \
          description"
@@ -165,11 +176,15 @@ fn front_matter(text: &str) -> Result<FrontMatter, String> {
     }
     let mut end = first.len();
     for line in lines {
+        let next = end + line.len();
+        if next > MAX_FRONT {
+            break;
+        }
         if line.trim_end() == "---" {
             let yaml = text.get(first.len()..end).unwrap_or_default();
-            return parse(yaml);
+            return Ok((parse(yaml)?, text.get(next..).unwrap_or_default()));
         }
-        end += line.len();
+        end = next;
     }
     Err(missing())
 }
@@ -202,7 +217,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(FILE), text).expect("a file");
         let said = match Skill::load(folder.path()) {
-            Ok(skill) => format!("{} {:?} {:?}", skill.name, skill.description, skill.servers),
+            Ok(skill) => format!(
+                "{} {:?} {:?} {:?}",
+                skill.name, skill.description, skill.servers, skill.body
+            ),
             Err(error) => error.to_string(),
         };
         let said = said.replace(&folder.path().display().to_string(), "DIR");
@@ -212,16 +230,16 @@ mod tests {
     #[test]
     fn servers_stand_in_the_front_matter_or_its_metadata() {
         check(
-            "---\nname: mail\ndescription: Sort mail.\nservers: [imap, crm]\n---\n# Mail\n",
-            expect![[r#"mail "Sort mail." Some(["imap", "crm"])"#]],
+            "---\nname: mail\ndescription: Sort mail.\nservers: [imap, crm]\n---\n\n# Mail\n\n---\nSort.\n",
+            expect![[r##"mail "Sort mail." Some(["imap", "crm"]) "# Mail\n\n---\nSort.""##]],
         );
         check(
             "---\r\nname: mail\r\ndescription: >\r\n  Sort\r\n  mail.\r\nallowed-tools: Bash\r\nmetadata:\r\n  author: me\r\n  servers: imap, crm\r\n---\r\n",
-            expect![[r#"mail "Sort mail." Some(["imap", "crm"])"#]],
+            expect![[r#"mail "Sort mail." Some(["imap", "crm"]) """#]],
         );
         check(
             "---\nname: mail\ndescription: Sort mail.\nlicense: MIT\n---\n",
-            expect![[r#"mail "Sort mail." None"#]],
+            expect![[r#"mail "Sort mail." None """#]],
         );
     }
 
@@ -264,6 +282,23 @@ mod tests {
             expect![
                 "skill DIR/SKILL.md: its front matter does not fit: line 3 column 10: servers must be a list of names, or one text of them"
             ],
+        );
+        let text = |front: usize, body: usize| {
+            let front = "x".repeat(front);
+            format!(
+                "---\n# {front}\nname: mail\ndescription: x\n---\n{}",
+                "y".repeat(body)
+            )
+        };
+        check(
+            &text(MAX_FRONT, 0),
+            expect![
+                "skill DIR/SKILL.md: it does not begin with front matter: YAML between two lines of ---, with name and description"
+            ],
+        );
+        check(
+            &text(0, 1 << 20),
+            expect!["skill DIR/SKILL.md: it is longer than 1 MiB"],
         );
         let error = Skill::load(Path::new("/no/such/folder")).expect_err("there is none");
         expect!["skill /no/such/folder/SKILL.md: No such file or directory (os error 2)"]

@@ -45,7 +45,10 @@ fn check(revision: &str) {
         "mcpServers": { "test": server(&[]), "json": server(&["json"]) },
         "permissions": { "allow": ["test_*"] },
     }));
-    let served = Served::start(&bench, &["--mode", "native"]);
+    fs::create_dir(bench.path().join("skill")).expect("a folder");
+    let skill = "---\nname: test\ndescription: A prompt for the suite to list.\n---\nTest.\n";
+    bench.write("skill/SKILL.md", skill);
+    let served = Served::start(&bench, &["--mode", "native", "--skill", "skill"]);
     // With two calls under way, nobody can tell for which of them a server of
     // 2025-11-25 asks something, so it is declined.
     all_pass(

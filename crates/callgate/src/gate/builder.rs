@@ -38,6 +38,9 @@ pub enum BuildError {
     /// The ledger's file cannot be written to, so no call could be made.
     #[error(transparent)]
     Ledger(#[from] JournalError),
+    /// Two skills have one name, so they could not be told apart.
+    #[error("two skills are named {0:?}; give one of them another name")]
+    DuplicateSkill(String),
     /// A skill names a server that there is not.
     #[error(
         "skill {skill:?} names the server {server:?}, and none has this name{}",

@@ -1,6 +1,7 @@
 //! What a gate knows of its servers from an earlier time, and which of them its
 //! skills leave in use.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use callgate_broker::{Connect, Definitions};
@@ -39,6 +40,10 @@ impl GateBuilder {
 
     /// Sets what the skills say of servers.
     pub(super) fn follow_skills(&mut self) -> Result<(), BuildError> {
+        let mut known = HashSet::new();
+        if let Some(twice) = self.skills.iter().find(|skill| !known.insert(&skill.name)) {
+            return Err(BuildError::DuplicateSkill(twice.name.clone()));
+        }
         let named: Vec<(&Skill, &String)> = self
             .skills
             .iter()

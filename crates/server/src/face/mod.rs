@@ -8,6 +8,7 @@ mod find;
 mod inlined;
 mod mode;
 mod own;
+mod prompts;
 mod servers;
 mod shown;
 mod texts;
@@ -16,6 +17,7 @@ mod tokens;
 pub(crate) use arrays::Arrays;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use callgate::Gate;
 use callgate::config::ToolMode;
@@ -23,9 +25,9 @@ use http::request::Parts;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
-    ContentBlock, DiscoverResult, ErrorData, GetTaskParams, GetTaskResult, Implementation,
-    InitializeRequestParams, InitializeResult, JsonObject, ListPromptsRequestMethod,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    ContentBlock, DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
+    JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
     ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
@@ -104,8 +106,7 @@ impl Session {
         if is_stateless(context) {
             let arrays = &self.service.arrays;
             let (shown, left) = arrays.get(gate, mode, options, audience).await;
-            let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-            return Ok((shown, Some(left)));
+            return Ok((shown, Some(millis(left))));
         }
         let make = || async { Arc::new(arrays::make(gate, mode, options, audience).await) };
         Ok((Arc::clone(self.shown.get_or_init(make).await), None))
@@ -152,6 +153,7 @@ impl Session {
     fn info(&self, mode: ToolMode) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
+            .enable_prompts()
             .enable_resources()
             .enable_tasks()
             .build();
@@ -259,13 +261,29 @@ impl ServerHandler for Session {
         Err(ErrorData::invalid_params(unknown(&gate, mode, name), None))
     }
 
-    /// No prompts are announced, so there is no such method.
     async fn list_prompts(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        let gate = self.gate(&context).await?;
+        let listed = ListPromptsResult::with_all_items(prompts::list(&gate));
+        Ok(match is_stateless(&context) {
+            // They are this user's, and as they were when the gate was made.
+            true => listed
+                .with_ttl_ms(millis(self.service.options.tools_ttl))
+                .with_cache_scope(CacheScope::Private),
+            false => listed,
+        })
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let gate = self.gate(&context).await?;
+        Ok(prompts::get(&gate, &request)?.into())
     }
 
     async fn list_resources(
@@ -317,6 +335,10 @@ impl ServerHandler for Session {
     ) -> Result<(), ErrorData> {
         self.service.runs.cancel_task(&request)
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether requests are on their own, and belong to no session.
