@@ -43,6 +43,7 @@ mod serve_bad;
 mod serve_client;
 mod serve_http;
 mod serve_http_bad;
+mod serve_http_headers;
 mod serve_http_tokens;
 mod serve_http_users;
 mod serve_modes;

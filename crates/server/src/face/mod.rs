@@ -29,7 +29,7 @@ use rmcp::model::{
     GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
     JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, UpdateTaskParams,
+    ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
@@ -259,6 +259,18 @@ impl ServerHandler for Session {
             }
         }
         Err(ErrorData::invalid_params(unknown(&gate, mode, name), None))
+    }
+
+    /// The tool whose arguments a request over HTTP has in headers, too: the
+    /// transport compares them (MCP 2026-07-28, "Custom Headers from Tool
+    /// Parameters").
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        // It is there by then: see `http::mcp`.
+        let gate = self.service.gate.peek()?;
+        match gate.denies(name) {
+            true => None,
+            false => shown::upstream(gate, name, true),
+        }
     }
 
     async fn list_prompts(

@@ -111,7 +111,7 @@ fn native(gate: &Gate, callable: &[&str], servers: &[Server], any_result: bool) 
 }
 
 /// A server's own tool, under its generated name.
-fn upstream(gate: &Gate, function: &str, any_result: bool) -> Option<Tool> {
+pub(crate) fn upstream(gate: &Gate, function: &str, any_result: bool) -> Option<Tool> {
     let mut entry = gate.tool_entry(function)?;
     // Clients read no tool whose schema does not say so; servers leave it out.
     if let Some(Value::Object(schema)) = entry.get_mut("inputSchema") {

@@ -65,6 +65,11 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
                     Refusal::bad(twice).to(id.clone())
                 })?);
             }
+            if is_stateless(&parts) && envelope.method.as_deref() == Some("tools/call") {
+                // What a tool has mirrored in headers is looked up at once.
+                let made = user.made_gate().await;
+                made.map_err(|refused| refused.to(id.clone()))?;
+            }
             Body::from(bytes)
         }
         Method::DELETE if session.is_some_and(|session| !user.sessions.has(session)) => {
@@ -118,14 +123,17 @@ fn known_mode(parts: &Parts) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Whether a request is of a revision without sessions.
+fn is_stateless(parts: &Parts) -> bool {
+    let version = parts.headers.get("mcp-protocol-version");
+    version
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|version| version >= STATELESS)
+}
+
 /// The session that a request names, if it is of a revision that has sessions.
 fn session(parts: &Parts) -> Result<Option<&str>, Refusal> {
-    let stateless = parts
-        .headers
-        .get("mcp-protocol-version")
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|version| version >= STATELESS);
-    if stateless {
+    if is_stateless(parts) {
         return Ok(None);
     }
     let mut named = parts.headers.get_all(SESSION_HEADER).iter();
