@@ -1,10 +1,10 @@
-//! What requests of `callgate serve --http` say beside their bodies: arguments
-//! that are mirrored in headers.
+//! What requests of `callgate serve --http` say beside their bodies: the mode, and
+//! arguments that are mirrored in headers.
 
-use callgate_tests::{Workbench, repository};
+use callgate_tests::{Workbench, odd, repository};
 use serde_json::{Value, json};
 
-use crate::served::{Served, said};
+use crate::served::{Served, hello, http, said};
 
 /// A call as a client of 2026-07-28 sends it, with these headers besides.
 async fn call(served: &Served, arguments: Value, headers: &[(&str, &str)]) -> String {
@@ -38,10 +38,16 @@ async fn arguments_are_those_of_their_headers() {
     let served = Served::start(&bench, &["--mode", "native"]);
     let region = json!({ "region": "Zürich" });
     let missing = call(&served, region.clone(), &[]).await;
-    assert_eq!(missing, "400 -32020 to 7: missing Mcp-Param-Region header for `region`");
+    assert_eq!(
+        missing,
+        "400 -32020 to 7: missing Mcp-Param-Region header for `region`"
+    );
     let encoded = ("Mcp-Param-Region", "=?base64?WsO8cmljaA==?=");
     let right = call(&served, region.clone(), &[encoded]).await;
-    assert!(right.starts_with("200 ") && right.contains("in Zürich"), "{right}");
+    assert!(
+        right.starts_with("200 ") && right.contains("in Zürich"),
+        "{right}"
+    );
     let other = call(&served, region, &[("Mcp-Param-Region", "Bern")]).await;
     assert_eq!(
         other,
@@ -50,7 +56,10 @@ async fn arguments_are_those_of_their_headers() {
     let bern = ("Mcp-Param-Region", "Bern");
     let counted = json!({ "region": "Bern", "count": 3 });
     let right = call(&served, counted.clone(), &[bern, ("mcp-param-count", "3")]).await;
-    assert!(right.starts_with("200 ") && right.contains("in Bern"), "{right}");
+    assert!(
+        right.starts_with("200 ") && right.contains("in Bern"),
+        "{right}"
+    );
     let other = call(&served, counted, &[bern, ("mcp-param-count", "4")]).await;
     assert!(other.starts_with("400 -32020 to 7: "), "{other}");
     let none = json!({ "region": "Bern" });
@@ -58,4 +67,121 @@ async fn arguments_are_those_of_their_headers() {
     assert!(more.starts_with("400 -32020 to 7: "), "{more}");
     let unknown = call(&served, none, &[bern, ("Mcp-Param-Other", "4")]).await;
     assert!(unknown.starts_with("200 "), "{unknown}");
+}
+
+/// A POST with this mode in a header and in the query.
+fn asking(
+    served: &Served,
+    message: &Value,
+    header: Option<&str>,
+    query: Option<&str>,
+) -> reqwest::RequestBuilder {
+    let query = query.map_or(String::new(), |mode| format!("?tool_mode={mode}"));
+    let request = http()
+        .post(format!("{}{query}", served.url))
+        .header("Content-Type", "application/json")
+        .header("Accept", "application/json, text/event-stream")
+        .body(message.to_string());
+    match header {
+        Some(mode) => request.header("X-MCP-Tool-Mode", mode),
+        None => request,
+    }
+}
+
+const WORDS: [(Option<&str>, Option<&str>); 5] = [
+    (None, None),
+    (Some("code"), None),
+    (Some("native"), Some("discovery")),
+    (None, Some("native")),
+    (Some("discovery"), None),
+];
+
+#[tokio::test]
+async fn a_session_keeps_the_mode_that_it_began_with() {
+    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
+    let served = Served::start(&bench, &[]);
+    let call = |name: &str, arguments: Value| {
+        json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call",
+                "params": { "name": name, "arguments": arguments } })
+    };
+    // In mode native, too, a tool can be called by way of another one.
+    let run = call("run_script", json!({ "code": "return 'it ran'" }));
+    let by_way = call(
+        "call_tool",
+        json!({ "name": "odd_echo", "args": { "it": "ran" } }),
+    );
+    let direct = call("odd_echo", json!({ "it": "ran" }));
+    let calls = [
+        (&["code"][..], run),
+        (&["discovery", "native"], by_way),
+        (&["native"], direct),
+    ];
+    for (began, mode) in [
+        ((None, None), "code"),
+        ((Some("discovery"), None), "discovery"),
+        ((None, Some("native")), "native"),
+        ((Some("native"), Some("code")), "native"),
+    ] {
+        let answer = asking(&served, &hello(), began.0, began.1).send().await;
+        let answer = answer.expect("an answer");
+        let session = answer.headers().get("mcp-session-id").expect("a session");
+        let session = session.clone();
+        let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
+        for (header, query) in WORDS {
+            let told = async |message: &Value| {
+                let request = asking(&served, message, header, query);
+                let request = request.header("Mcp-Session-Id", session.clone());
+                said(request.send().await.expect("an answer")).await
+            };
+            let listed = told(&list).await;
+            let shown = [
+                ("code", "\"run_script\""),
+                ("discovery", "\"call_tool\""),
+                ("native", "\"odd_echo\""),
+            ]
+            .map(|(mode, tool)| (mode, listed.contains(tool)));
+            let expected = ["code", "discovery", "native"].map(|any| (any, any == mode));
+            assert_eq!(
+                shown, expected,
+                "{mode}, then {header:?} {query:?}: {listed}"
+            );
+            for (of, call) in &calls {
+                let called = told(call).await;
+                let ran = called.contains("ran") && !called.contains("-32602");
+                assert_eq!(
+                    ran,
+                    of.contains(&mode),
+                    "{mode}, then {header:?} {query:?}: {called}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_sessions_each_request_has_its_mode() {
+    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
+    let served = Served::start(&bench, &[]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let list =
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": { "_meta": meta } });
+    let tools = [
+        "run_script",
+        "run_script",
+        "odd_echo",
+        "odd_echo",
+        "call_tool",
+    ];
+    for ((header, query), tool) in WORDS.into_iter().zip(tools) {
+        let request = asking(&served, &list, header, query)
+            .header("MCP-Protocol-Version", "2026-07-28")
+            .header("Mcp-Method", "tools/list");
+        let listed = said(request.send().await.expect("an answer")).await;
+        let tool = format!("\"{tool}\"");
+        assert!(listed.contains(&tool), "{header:?} {query:?}: {listed}");
+    }
 }

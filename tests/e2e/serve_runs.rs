@@ -488,3 +488,21 @@ fn a_gate_behind_a_gate_waits_for_its_tasks() {
     let ran = outer.run(script, &[]);
     assert_eq!(ran.stdout, "true\n", "{}", ran.stderr);
 }
+
+#[tokio::test]
+async fn how_long_a_call_waits_is_configured() {
+    for (wait, flags) in [("1ms", &[][..]), ("10m", &["--wait", "1ms"])] {
+        let bench = Workbench::with_config(json!({
+            "mcpServers": { "odd": callgate_tests::odd("hang-on-call") },
+            "permissions": { "allow": ["*"] },
+            "serve": { "wait": wait },
+        }));
+        let session = connect(&bench, User::new(&NEWEST, &[]), flags).await;
+        let (is_error, said) = session.run("await odd_hang({})").await;
+        assert!(
+            !is_error && said.starts_with("The script goes on as run"),
+            "{said}"
+        );
+        session.client.cancel().await.expect("a clean end");
+    }
+}

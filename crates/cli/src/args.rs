@@ -304,14 +304,14 @@ pub struct ServeArgs {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub context_share: Option<f64>,
 
-    /// How long a question to the client's user waits for its answer
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
-    pub answer_time: Duration,
+    /// How long a question to the client's user waits for its answer [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub answer_time: Option<Duration>,
 
     /// How long a call waits for its script before it is answered that the script
-    /// goes on
-    #[arg(long, value_name = "TIME", default_value = "45s", value_parser = duration)]
-    pub wait: Duration,
+    /// goes on [default: 45s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub wait: Option<Duration>,
 
     #[command(flatten)]
     pub permissions: PermissionArgs,

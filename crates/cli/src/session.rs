@@ -137,8 +137,8 @@ pub fn limits(config: Option<&Config>, flags: Option<&LimitArgs>) -> Limits {
 pub fn serve_options(config: &Config, flags: &ServeArgs) -> ServeOptions {
     let mut options = ServeOptions::default().config(&config.serve);
     options.asks = !flags.permissions.yes;
-    options.answer_time = flags.answer_time;
-    options.wait = flags.wait;
+    options.answer_time = flags.answer_time.unwrap_or(options.answer_time);
+    options.wait = flags.wait.unwrap_or(options.wait);
     options.mode = flags.mode.unwrap_or(options.mode);
     options.context_window = flags.context_window.unwrap_or(options.context_window);
     options.context_share = flags.context_share.unwrap_or(options.context_share);

@@ -167,7 +167,15 @@ pub(super) const FLOW: Keys = Keys {
 
 /// Keys of `serve`.
 pub(super) const SERVE: Keys = Keys {
-    ours: &["mode", "context", "toolsTtl", "http", "users"],
+    ours: &[
+        "mode",
+        "context",
+        "toolsTtl",
+        "wait",
+        "answerTime",
+        "http",
+        "users",
+    ],
     others: &[],
 };
 

@@ -25,6 +25,11 @@ pub struct ServeConfig {
     pub share: Option<f64>,
     /// `toolsTtl`: how long clients without sessions may keep the list of tools.
     pub tools_ttl: Option<Duration>,
+    /// `wait`: how long a call waits for its script before it is answered that the
+    /// script goes on.
+    pub wait: Option<Duration>,
+    /// `answerTime`: how long a question to a client's user waits for its answer.
+    pub answer_time: Option<Duration>,
 }
 
 /// Which tools a client of `callgate serve` sees.
@@ -104,6 +109,10 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &
             "mode" => config.serve.mode = reader.parsed(property, what, str::parse::<ToolMode>),
             "context" => context(reader, property, &mut config.serve),
             "toolsTtl" => config.serve.tools_ttl = reader.parsed(property, what, parse_duration),
+            "wait" => config.serve.wait = reader.parsed(property, what, parse_duration),
+            "answerTime" => {
+                config.serve.answer_time = reader.parsed(property, what, parse_duration);
+            }
             "http" => config.http = http::read(reader, property, what),
             _ => {
                 config.users = users::read(reader, property, what);

@@ -11,6 +11,8 @@ fn modes_and_budgets() {
   "mode": "native",
   "context": { "window": 128000, "share": 0.05 },
   "toolsTtl": "1m",
+  "wait": "20s",
+  "answerTime": "1h",
 } }"#,
         expect![[r#"
             ServeConfig {
@@ -26,6 +28,12 @@ fn modes_and_budgets() {
                 tools_ttl: Some(
                     60s,
                 ),
+                wait: Some(
+                    20s,
+                ),
+                answer_time: Some(
+                    3600s,
+                ),
             }
         "#]],
     );
@@ -38,6 +46,7 @@ fn what_serve_does_not_understand() {
   "mode": "Native",
   "context": { "window": 0, "share": 2, "shares": 1 },
   "toolsTtl": 5,
+  "wait": "soon",
   "modes": [],
 } }"#,
         expect![[r#"
@@ -46,7 +55,8 @@ fn what_serve_does_not_understand() {
             callgate.json:3:38: "share" in "context": a share is a number above 0 and at most 1, such as 0.02
             callgate.json:3:41: unknown key "shares" in "context"; did you mean "share"?
             callgate.json:4:15: "toolsTtl" in "serve" must be a string, and this is a number
-            callgate.json:5:3: unknown key "modes" in "serve"; did you mean "mode"?
+            callgate.json:5:11: "wait" in "serve": "soon" is not a duration; write a number and ms, s, m or h, such as "500ms" or "2s"
+            callgate.json:6:3: unknown key "modes" in "serve"; did you mean "mode"?
         "#]],
     );
     check(
