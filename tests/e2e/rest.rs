@@ -231,17 +231,19 @@ async fn requests_that_are_wrong() {
         ("[1]", "400 the body must be a JSON object"),
         (
             "{}",
-            "400 /v1/run needs an argument \"code\": the script's text",
+            "400 no script was run:\n- \"code\" is missing: the script's text, a string",
         ),
         (
             r#"{ "code": 1, "servers": ["loging"], "more": 1 }"#,
-            "400 \"code\" must be a string: the script's text\n\
-             servers[0]: no server is named \"loging\"; did you mean \"logging\"?\n\
-             /v1/run has no argument \"more\"; it takes code, limits, servers",
+            "400 no script was run:\n\
+             - \"code\" must be a string: the script's text, and this is 1\n\
+             - servers[0]: no server is named \"loging\"; did you mean \"logging\"?\n\
+             - there is no argument \"more\"; there are code, limits, servers",
         ),
         (
             r#"{ "code": "", "limits": { "waitMs": 1 } }"#,
-            "400 limits.waitMs is of no use here: the answer comes when the run has ended",
+            "400 no script was run:\n\
+             - \"limits.waitMs\" is of no use here: the answer comes when the run has ended",
         ),
     ] {
         assert_eq!(post(body.to_owned(), json).await.problem(), expected);

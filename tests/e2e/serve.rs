@@ -93,8 +93,9 @@ async fn wrong_arguments_come_back_as_a_result() {
     assert_eq!(result.is_error, Some(true));
     assert_eq!(
         text(&result),
-        "run_script needs an argument \"code\": the script's text\n\
-         run_script has no argument \"script\"; it takes code, limits, servers"
+        "run_script was not called:\n\
+         - \"code\" is missing: the script's text, a string\n\
+         - there is no argument \"script\"; there are code, limits, servers"
     );
     client.cancel().await.expect("a clean end");
 }

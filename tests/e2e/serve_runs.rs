@@ -254,9 +254,11 @@ async fn limits_and_servers_are_held() {
         session.result("run_script", wrong).await,
         (
             true,
-            "\"code\" must be a string: the script's text\n\
-             limits.timeoutMs is 3600000, over the most, 10000 milliseconds\n\
-             servers[0]: no server is named \"loging\"; did you mean \"logging\"?"
+            "run_script was not called:\n\
+             - \"code\" must be a string: the script's text, and this is 1\n\
+             - \"limits.timeoutMs\" must be a whole number of milliseconds from 1 to 10000, and \
+             this is 3600000\n\
+             - servers[0]: no server is named \"loging\"; did you mean \"logging\"?"
                 .to_owned()
         )
     );

@@ -37,6 +37,7 @@ pub use decision::{Because, Decision, Leave, Verdict};
 pub use definition::{Definition, DefinitionHash, NotAHash};
 pub use facts::{CallFacts, Hints, KnownTool};
 pub use grants::{Grant, Scope, SessionGrants};
+pub use nearest::nearest;
 pub use pattern::{Pattern, PatternError, PatternErrorKind, ServerPattern};
 pub use pointer::{Pointer, PointerError};
 pub use problem::{RuleProblem, RuleProblemKind, Step};

@@ -1,10 +1,7 @@
 //! What somebody probably meant.
 
 /// The candidate that `text` is most likely a misspelling of.
-pub(crate) fn nearest<'c>(
-    text: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<&'c str> {
+pub fn nearest<'c>(text: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     // What is longer than any name is no misspelling of one.
     if text.len() > 300 {
         return None;

@@ -3,6 +3,7 @@
 //! [`serve_stdio`] answers MCP on standard input and output until the client
 //! goes away. Standard output carries MCP frames only, so nothing here prints.
 
+mod arguments;
 mod face;
 mod http;
 mod options;

@@ -1,6 +1,8 @@
 //! The keys of each object: ours, those of other clients, and what to say
 //! about the rest.
 
+use callgate_policy::nearest;
+
 /// The keys an object may have.
 pub(super) struct Keys {
     /// Keys that mean something here.
@@ -248,22 +250,6 @@ impl Keys {
             .map(|(_, ours)| *ours);
         synonym
             .filter(|ours| self.ours.contains(ours))
-            .or_else(|| closest(key, self.ours))
+            .or_else(|| nearest(key, self.ours.iter().copied()))
     }
-}
-
-/// The candidate that `text` is most likely a misspelling of.
-pub(super) fn closest(text: &str, candidates: &[&'static str]) -> Option<&'static str> {
-    let lower = text.to_lowercase();
-    candidates
-        .iter()
-        .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()),
-                *candidate,
-            )
-        })
-        .filter(|(distance, candidate)| *distance <= 1.max(candidate.len() / 3))
-        .min()
-        .map(|(_, candidate)| candidate)
 }

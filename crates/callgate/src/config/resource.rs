@@ -1,12 +1,13 @@
 //! `oauth` of `http`: whose access tokens are taken.
 
+use callgate_policy::nearest;
 use jsonc_parser::ast::ObjectProp;
 use jsonc_parser::common::Ranged as _;
 use url::{Host, Url};
 
 use super::error::ConfigErrorKind;
 use super::http::words;
-use super::keys::{Keys, closest};
+use super::keys::Keys;
 use super::reader::Reader;
 use super::server::expanded;
 
@@ -139,7 +140,7 @@ fn algorithm(text: &str) -> Result<String, String> {
             "{text:?} is not taken: whoever can check such a token can make one"
         ));
     }
-    Err(match closest(text, &ALGORITHMS) {
+    Err(match nearest(text, ALGORITHMS) {
         Some(meant) => format!("unknown algorithm {text:?}; did you mean {meant:?}?"),
         None => format!(
             "unknown algorithm {text:?}; write one of {}",

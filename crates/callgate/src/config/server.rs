@@ -2,13 +2,14 @@
 
 use callgate_broker::auth::OAuth;
 use callgate_broker::{EraSetting, Http, ServerSpec, Stdio, Transport};
+use callgate_policy::nearest;
 use jsonc_parser::ast::ObjectProp;
 use jsonc_parser::common::{Range, Ranged};
 use url::Url;
 
 use super::connect;
 use super::error::ConfigErrorKind;
-use super::keys::{self, closest};
+use super::keys;
 use super::oauth;
 use super::reader::{Reader, name_range};
 use super::source::values;
@@ -174,7 +175,7 @@ fn unknown_type(reader: &mut Reader<'_>, what: &str, text: &str, range: Range) {
             ),
         )
     } else {
-        let advice = match closest(text, &["stdio", "http", "streamable-http"]) {
+        let advice = match nearest(text, ["stdio", "http", "streamable-http"]) {
             Some(meant) => format!("did you mean \"{meant}\"?"),
             None => "write \"stdio\" or \"http\"".to_owned(),
         };

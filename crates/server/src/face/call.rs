@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::arguments::Arguments;
 use super::own::CALL_TOOL;
+use crate::arguments::Arguments;
 use crate::runs::Direct;
 
 /// The code of a server's answer that its client lacks a capability.
@@ -25,10 +25,10 @@ pub(crate) async fn asked(
 ) -> Result<(String, Option<JsonObject>), String> {
     let mut arguments = Arguments::of(CALL_TOOL, given);
     let name = arguments.text("name", "the name of a tool");
-    let args = arguments.object("args", "the tool's arguments");
+    let args = arguments.object("args", "the tool's arguments").cloned();
     arguments.check()?;
     if gate.finds_tool(name).await {
-        return Ok((name.to_owned(), Some(args)));
+        return Ok((name.to_owned(), args));
     }
     Err(match gate.unavailable_server_of(name) {
         Some(server) => server.reason.clone(),

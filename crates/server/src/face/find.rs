@@ -5,11 +5,11 @@ use std::sync::Arc;
 use callgate::{Caller, Detail, Gate, SearchBy, SearchRequest};
 use rmcp::model::JsonObject;
 
-use super::arguments::{Arguments, shown};
 use super::inlined::first_that_fit;
 use super::own::{GET_TOOL_DETAILS, HITS, MAX_HITS, MAX_NAMES, SEARCH_TOOLS};
 use super::texts::count;
 use super::tokens::VOCABULARY;
+use crate::arguments::{Arguments, shown};
 
 /// The most tokens of the tools in an answer.
 const MAX_TOKENS: usize = 4000;

@@ -1,7 +1,6 @@
 //! The MCP server that a client sees: which tools it has, and where their calls
 //! go.
 
-mod arguments;
 mod arrays;
 mod call;
 mod find;
@@ -21,6 +20,7 @@ use std::time::Duration;
 
 use callgate::Gate;
 use callgate::config::ToolMode;
+use callgate_policy::nearest;
 use http::request::Parts;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -35,10 +35,10 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
+use crate::arguments::shown as shown_name;
 use crate::runs::{self, Roots, Runs};
 use crate::service::Service;
 
-use arguments::{nearest, shown as shown_name};
 use find::Search;
 use shown::{Audience, Shown};
 

@@ -2,11 +2,12 @@
 //! its instructions become the user's message.
 
 use callgate::Gate;
+use callgate_policy::nearest;
 use rmcp::model::{
     ErrorData, GetPromptRequestParams, GetPromptResult, JsonObject, Prompt, PromptMessage, Role,
 };
 
-use super::arguments::{nearest, shown};
+use crate::arguments::shown;
 
 /// All of them.
 pub(crate) fn list(gate: &Gate) -> Vec<Prompt> {

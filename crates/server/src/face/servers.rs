@@ -3,9 +3,9 @@
 use callgate::{Gate, Server, ServerState};
 use rmcp::model::JsonObject;
 
-use super::arguments::Arguments;
 use super::own::{DISABLE_SERVER, ENABLE_SERVER, LIST_SERVERS};
 use super::texts::{count, line, server_line};
+use crate::arguments::Arguments;
 
 /// Characters of the reason why a server is down.
 const MAX_REASON: usize = 300;

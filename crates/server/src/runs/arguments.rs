@@ -1,8 +1,6 @@
-//! What `run_script` and `wait` take, and what is wrong with what they got: all
-//! of it at once, for the model to mend.
+//! What `run_script` and `wait` take.
 
 mod limits;
-mod reading;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +9,9 @@ use callgate::{Gate, Limits};
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-use limits::MOST_WAIT_MS;
-use reading::Reading;
+use limits::{MOST_WAIT_MS, Tightened};
 
-pub(crate) use reading::Wrong;
+use crate::arguments::{Arguments, Wrong};
 
 /// Servers that a run can be restricted to.
 const MOST_SERVERS: usize = 1_000;
@@ -123,12 +120,8 @@ pub(crate) fn run_script<'a>(
     gate: &Gate,
 ) -> Result<ScriptArguments<'a>, Wrong> {
     let server = |name: &str| gate.server(name).map(|_| ()).map_err(|e| e.to_string());
-    read_script(
-        Reading::of("run_script", arguments),
-        Waits::AsSaid,
-        gate.limits(),
-        &server,
-    )
+    let arguments = Arguments::of("run_script", arguments);
+    read_script(arguments, Waits::AsSaid, gate.limits(), &server)
 }
 
 /// What is asked for of a run whose report comes as one answer, at its end.
@@ -141,12 +134,8 @@ pub(crate) fn plain<'a>(
     gate: &Gate,
 ) -> Result<ScriptArguments<'a>, Wrong> {
     let server = |name: &str| gate.server(name).map(|_| ()).map_err(|e| e.to_string());
-    read_script(
-        Reading::of("/v1/run", Some(arguments)),
-        Waits::ToTheEnd,
-        gate.limits(),
-        &server,
-    )
+    let arguments = Arguments::or("no script was run", Some(arguments));
+    read_script(arguments, Waits::ToTheEnd, gate.limits(), &server)
 }
 
 /// Whether a run can be left to go on.
@@ -162,16 +151,16 @@ enum Waits {
 ///
 /// All that is wrong with them.
 pub(crate) fn wait(arguments: Option<&JsonObject>) -> Result<WaitArguments<'_>, Wrong> {
-    let mut reading = Reading::of("wait", arguments);
-    let run = reading.text("run", "the id that run_script gave");
-    let wait = reading.number("waitMs", 0, MOST_WAIT_MS, "milliseconds");
-    let cancel = reading.flag("cancel");
-    let offset = reading.number("offset", 0, u64::MAX, "bytes");
-    let bytes = reading.number("bytes", 1, u64::MAX, "bytes");
+    let mut arguments = Arguments::of("wait", arguments);
+    let run = arguments.text("run", "the id that run_script gave");
+    let wait = arguments.number("waitMs", 0, MOST_WAIT_MS, "milliseconds");
+    let cancel = arguments.flag("cancel");
+    let offset = arguments.number("offset", 0, u64::MAX, "bytes");
+    let bytes = arguments.number("bytes", 1, u64::MAX, "bytes");
     let as_size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    reading.end(&["run", "waitMs", "cancel", "offset", "bytes"])?;
+    arguments.check()?;
     Ok(WaitArguments {
-        run: run.unwrap_or_default(),
+        run,
         wait: wait.map(Duration::from_millis),
         cancel: cancel.unwrap_or_default(),
         part: (offset.is_some() || bytes.is_some()).then(|| Part {
@@ -182,24 +171,24 @@ pub(crate) fn wait(arguments: Option<&JsonObject>) -> Result<WaitArguments<'_>, 
 }
 
 fn read_script<'a>(
-    mut reading: Reading<'a>,
+    mut arguments: Arguments<'a>,
     waits: Waits,
     limits: &Limits,
     server: &dyn Fn(&str) -> Result<(), String>,
 ) -> Result<ScriptArguments<'a>, Wrong> {
-    let code = reading.text("code", "the script's text");
-    let tightened = match reading.object("limits") {
-        Some(given) => limits::tighten(limits, given, &mut reading),
-        None => limits::Tightened::none(limits),
-    };
+    let code = arguments.text("code", "the script's text");
+    let tightened = arguments.members("limits", "limits of this run", |given| {
+        limits::tighten(limits, given)
+    });
+    let tightened = tightened.unwrap_or_else(|| Tightened::none(limits));
     if waits == Waits::ToTheEnd && tightened.wait.is_some() {
-        let wrong = "limits.waitMs is of no use here: the answer comes when the run has ended";
-        reading.wrong(wrong.to_owned());
+        let wrong = "\"limits.waitMs\" is of no use here: the answer comes when the run has ended";
+        arguments.wrong(wrong.to_owned());
     }
-    let servers = servers(&mut reading, server);
-    reading.end(&["code", "limits", "servers"])?;
+    let servers = servers(&mut arguments, server);
+    arguments.check()?;
     Ok(ScriptArguments {
-        code: code.unwrap_or_default(),
+        code,
         limits: tightened.limits,
         servers,
         wait: tightened.wait,
@@ -207,16 +196,16 @@ fn read_script<'a>(
 }
 
 fn servers(
-    reading: &mut Reading<'_>,
+    arguments: &mut Arguments<'_>,
     server: &dyn Fn(&str) -> Result<(), String>,
 ) -> Option<Vec<String>> {
-    let list = reading.list("servers", MOST_SERVERS)?;
+    let list = arguments.list("servers", MOST_SERVERS)?;
     let mut names = Vec::with_capacity(list.len());
     for (index, name) in list.iter().enumerate() {
         match name.as_str().map(|name| (name, server(name))) {
             Some((name, Ok(()))) => names.push(name.to_owned()),
-            Some((_, Err(why))) => reading.wrong(format!("servers[{index}]: {why}")),
-            None => reading.wrong(format!(
+            Some((_, Err(why))) => arguments.wrong(format!("servers[{index}]: {why}")),
+            None => arguments.wrong(format!(
                 "servers[{index}] must be a string, a server's name"
             )),
         }

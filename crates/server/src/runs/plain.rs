@@ -6,8 +6,9 @@ use callgate::{Gate, Limits, NoCaller, NobodyToAsk, RunReport, RunRequest};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use super::arguments::{self, Wrong};
+use super::arguments;
 use super::{Ending, Runs};
+use crate::arguments::Wrong;
 
 /// Why there is no report.
 #[derive(Debug)]

@@ -4,10 +4,9 @@
 use std::time::Duration;
 
 use callgate::Limits;
-use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
 
-use super::reading::Reading;
+use crate::arguments::Arguments;
 
 /// The longest that a request may wait for a run: ten minutes.
 pub(super) const MOST_WAIT_MS: u64 = 600_000;
@@ -132,20 +131,14 @@ pub(super) fn schema(limits: &Limits) -> Value {
 }
 
 /// The limits, with what was given of them.
-pub(super) fn tighten(limits: &Limits, given: &JsonObject, reading: &mut Reading<'_>) -> Tightened {
+pub(super) fn tighten(limits: &Limits, given: &mut Arguments<'_>) -> Tightened {
     let mut tightened = Tightened::none(limits);
     for knob in &KNOBS {
-        let Some(value) = given.get(knob.key).filter(|value| !value.is_null()) else {
-            continue;
-        };
-        let name = format!("limits.{}", knob.key);
         let most = (knob.most)(limits);
-        if let Some(number) = reading.number_of(value, &name, knob.least, most, knob.unit) {
+        if let Some(number) = given.number(knob.key, knob.least, most, knob.unit) {
             (knob.set)(&mut tightened, number);
         }
     }
-    let known = KNOBS.map(|knob| knob.key);
-    reading.unknown(given, &known, "limits has no", "there are");
     tightened
 }
 

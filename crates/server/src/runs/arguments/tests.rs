@@ -8,7 +8,7 @@ fn read(arguments: &Value) -> Result<(String, Limits, Option<Vec<String>>), Stri
     };
     let arguments = arguments.as_object();
     read_script(
-        Reading::of("run_script", arguments),
+        Arguments::of("run_script", arguments),
         Waits::AsSaid,
         &Limits::default(),
         &server,
@@ -79,47 +79,18 @@ fn all_that_is_wrong_is_said_at_once() {
                 "waitMs": 600_001, "time": 1,
             },
         }),
-        "\"code\" must be a string: the script's text\n\
-         limits.timeoutMs is 10001, over the most, 10000 milliseconds\n\
-         limits.memoryBytes is 1, under the least, 16777216 bytes\n\
-         limits.calls must be a whole number of calls\n\
-         limits.callsInFlight must be a whole number of calls\n\
-         limits.waitMs is 600001, over the most, 600000 milliseconds\n\
-         limits has no \"time\"; there are timeoutMs, runTimeoutMs, memoryBytes, outputBytes, \
-         resultBytes, calls, callsInFlight, waitMs\n\
-         servers[1]: no server is named \"loging\"\n\
-         servers[2] must be a string, a server's name\n\
-         run_script has no argument \"script\"; it takes code, limits, servers",
-    );
-}
-
-#[test]
-fn what_is_said_is_bounded() {
-    let long = "ü".repeat(1000);
-    let wrong = read(&json!({ "code": "1", "servers": vec![7; 12], long: 1 }));
-    let wrong = wrong.expect_err("it is wrong");
-    assert_eq!(wrong.lines().count(), 11, "{wrong}");
-    assert!(wrong.ends_with("\nand 3 more like these"), "{wrong}");
-}
-
-#[test]
-fn wrong_types_are_said() {
-    refused(
-        json!({}),
-        "run_script needs an argument \"code\": the script's text",
-    );
-    refused(
-        json!(null),
-        "run_script needs an argument \"code\": the script's text",
-    );
-    refused(
-        json!({ "code": "1", "limits": [], "servers": {} }),
-        "\"limits\" must be an object\n\"servers\" must be a list",
-    );
-    refused(
-        json!({ "code": "1", "limits": { "timeoutMs": -1, "runTimeoutMs": 1e300 } }),
-        "limits.timeoutMs must be a whole number of milliseconds\n\
-         limits.runTimeoutMs must be a whole number of milliseconds",
+        "run_script was not called:\n\
+         - \"code\" must be a string: the script's text, and this is 1\n\
+         - \"limits.timeoutMs\" must be a whole number of milliseconds from 1 to 10000, and this is 10001\n\
+         - \"limits.memoryBytes\" must be a whole number of bytes from 16777216 to 134217728, and this is 1\n\
+         - \"limits.calls\" must be a whole number of calls from 0 to 10000, and this is 1.5\n\
+         - \"limits.callsInFlight\" must be a whole number of calls from 1 to 1000, and this is \"2\"\n\
+         - \"limits.waitMs\" must be a whole number of milliseconds from 0 to 600000, and this is 600001\n\
+         - there is no member of \"limits\" \"time\"; there are timeoutMs, runTimeoutMs, \
+         memoryBytes, outputBytes, resultBytes, calls, callsInFlight, waitMs\n\
+         - servers[1]: no server is named \"loging\"\n\
+         - servers[2] must be a string, a server's name\n\
+         - there is no argument \"script\"; there are code, limits, servers",
     );
 }
 
@@ -143,11 +114,12 @@ fn wait_takes_a_run() {
         wait(wrong.as_object())
             .expect_err("it is wrong")
             .to_string(),
-        "wait needs an argument \"run\": the id that run_script gave\n\
-         \"waitMs\" must be a whole number of milliseconds\n\
-         \"cancel\" must be true or false\n\
-         \"bytes\" is 0, under the least, 1 bytes\n\
-         wait has no argument \"id\"; it takes run, waitMs, cancel, offset, bytes"
+        "wait was not called:\n\
+         - \"run\" is missing: the id that run_script gave, a string\n\
+         - \"waitMs\" must be a whole number of milliseconds from 0 to 600000, and this is -1\n\
+         - \"cancel\" must be true or false, and this is \"yes\"\n\
+         - \"bytes\" must be a whole number of bytes, at least 1, and this is 0\n\
+         - there is no argument \"id\"; there are run, waitMs, cancel, offset, bytes"
     );
 }
 
