@@ -52,6 +52,7 @@ mod serve_passes;
 mod serve_prompts;
 mod serve_runs;
 mod serve_search;
+mod serve_tasks;
 mod served;
 mod servers;
 mod terminal;

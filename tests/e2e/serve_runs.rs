@@ -3,15 +3,14 @@
 
 use callgate_tests::{Workbench, fixture, odd};
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelTaskRequest,
-    ClientRequest, GetTaskParams, GetTaskRequest, ProtocolVersion, ReadResourceRequestParams,
-    UpdateTaskParams, UpdateTaskRequest,
+    CallToolRequest, CallToolRequestParams, CallToolResponse, ClientRequest, ProtocolVersion,
+    ReadResourceRequestParams,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::serve_client::{NEWEST, Session, User, can, connect, one_ends, shown, value};
+use crate::serve_client::{NEWEST, Session, User, connect, one_ends, shown, value};
 
 const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, NEWEST];
 
@@ -27,7 +26,7 @@ fn bench() -> Workbench {
 }
 
 impl Session {
-    async fn tool(&self, name: &'static str, arguments: Value) -> CallToolResponse {
+    pub async fn tool(&self, name: &'static str, arguments: Value) -> CallToolResponse {
         let Value::Object(arguments) = arguments else {
             panic!("no object");
         };
@@ -400,79 +399,6 @@ async fn output_that_is_cut_can_be_read_in_parts() {
         }
         session.client.cancel().await.expect("a clean end");
     }
-}
-
-#[tokio::test]
-async fn a_client_with_tasks_gets_a_task() {
-    let bench = bench();
-    let mut user = User::new(&NEWEST, &[]);
-    user.can = can(json!({
-        "elicitation": {},
-        "extensions": { "io.modelcontextprotocol/tasks": {} },
-    }));
-    let session = connect(&bench, user, &[]).await;
-    let begin = |code: &str| json!({ "code": code, "limits": { "waitMs": 0 } });
-    let script = "return await ticketing_createIssue({ title: 'A', body: 'B' }).then(() => 'made')";
-    let CallToolResponse::Task(created) = session.tool("run_script", begin(script)).await else {
-        panic!("no task");
-    };
-    let id = created.task.task_id;
-    let get = |id: &str| {
-        let request = GetTaskRequest::new(GetTaskParams::new(id));
-        session
-            .client
-            .send_request(ClientRequest::GetTaskRequest(request))
-    };
-    let state = |id: String| async move {
-        let task = serde_json::to_value(get(&id).await.expect("an answer")).expect("JSON");
-        let status = task["status"].as_str().unwrap_or_default().to_owned();
-        (status, task)
-    };
-    let key = loop {
-        let (status, task) = state(id.clone()).await;
-        if status == "input_required" {
-            let requests = task["inputRequests"].as_object().expect("requests");
-            break requests.keys().next().expect("a request").clone();
-        }
-        assert_eq!(status, "working");
-    };
-    let yes = json!({ key: { "action": "accept", "content": { "answer": "once" } }, "other": 1 });
-    let update = UpdateTaskParams::new(id.clone(), serde_json::from_value(yes).expect("JSON"));
-    let update = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(update));
-    session
-        .client
-        .send_request(update)
-        .await
-        .expect("an answer");
-    let task = loop {
-        let (status, task) = state(id.clone()).await;
-        if status == "completed" {
-            break task;
-        }
-    };
-    assert_eq!(task["result"]["content"][0]["text"], "made\n", "{task}");
-
-    let CallToolResponse::Task(created) = session
-        .tool("run_script", begin("await odd_hang({})"))
-        .await
-    else {
-        panic!("no task");
-    };
-    let id = created.task.task_id;
-    let cancel = CancelTaskRequest::new(CancelTaskParams::new(id.clone()));
-    let cancel = ClientRequest::CancelTaskRequest(cancel);
-    session
-        .client
-        .send_request(cancel)
-        .await
-        .expect("an answer");
-    while state(id.clone()).await.0 != "cancelled" {}
-    let unknown = get("r-0").await.expect_err("it is no task");
-    let rmcp::ServiceError::McpError(unknown) = unknown else {
-        panic!("{unknown}");
-    };
-    assert_eq!(unknown.code.0, -32602);
-    session.client.cancel().await.expect("a clean end");
 }
 
 /// Our own client follows the tasks of our own server.

@@ -63,6 +63,12 @@ pub trait Caller: Send + Sync {
         })
     }
 
+    /// Hears that a server has answered a call of this tool with a task, which it
+    /// works on for longer than one waits for an answer. Must not block.
+    fn is_task(&self, server: &str, tool: &str) {
+        let _ = (server, tool);
+    }
+
     /// Hears how far a call is. Called while messages are read, so it must not
     /// block; at most as often as the server says so.
     fn progress(&self, progress: Progress<'_>) {

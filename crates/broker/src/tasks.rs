@@ -80,6 +80,7 @@ pub(crate) async fn follow(
         return Err(Failure::Malformed(reason));
     }
     let id = Value::from(task.task_id.as_str()).to_string();
+    call.caller.is_task(&session.server, call.tool);
     let mut guard = Guard {
         session,
         id: id.clone(),

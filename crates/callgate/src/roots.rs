@@ -55,6 +55,10 @@ impl Caller for WithRoots {
         })
     }
 
+    fn is_task(&self, server: &str, tool: &str) {
+        self.caller.is_task(server, tool);
+    }
+
     fn progress(&self, progress: Progress<'_>) {
         self.caller.progress(progress);
     }

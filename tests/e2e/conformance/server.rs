@@ -3,8 +3,9 @@
 //! about what Callgate serves.
 //!
 //! The suite calls tools by fixed names, so the server behind Callgate is called
-//! `test` and its tools the rest of those names (`fixtures/conformance/tools.cjs`).
-//! It speaks the revision that is tested.
+//! `test` and its tools the rest of those names (`fixtures/conformance/tools.cjs`);
+//! those that answer with tasks have servers of their own (`tasks.cjs`). They speak the
+//! revision that is tested.
 
 use std::fs;
 
@@ -41,9 +42,22 @@ fn check(revision: &str) {
         let arguments: Vec<_> = [&[tools.to_str().expect("UTF-8")], arguments].concat();
         json!({ "command": "node", "args": arguments, "protocol": revision })
     };
+    let mut servers = json!({ "test": server(&[]), "json": server(&["json"]) });
+    if revision == "2026-07-28" {
+        let tasks = repository().join("fixtures/conformance/tasks.cjs");
+        for (name, tool) in [
+            ("slow", "compute"),
+            ("confirm", "delete"),
+            ("multi", "input"),
+            ("test_tool", "with_task"),
+        ] {
+            let arguments = [tasks.to_str().expect("UTF-8"), tool];
+            servers[name] = json!({ "command": "node", "args": arguments, "protocol": revision });
+        }
+    }
     let bench = Workbench::with_config(json!({
-        "mcpServers": { "test": server(&[]), "json": server(&["json"]) },
-        "permissions": { "allow": ["test_*"] },
+        "mcpServers": servers,
+        "permissions": { "allow": ["*"] },
     }));
     fs::create_dir(bench.path().join("skill")).expect("a folder");
     let skill = "---\nname: test\ndescription: A prompt for the suite to list.\n---\nTest.\n";

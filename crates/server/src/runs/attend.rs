@@ -31,6 +31,9 @@ pub(crate) struct Attendant<'a> {
     pub(crate) wait: Duration,
     /// Whether the run ends with it.
     pub(crate) carries: bool,
+    /// Whether it waits no longer for a run of which a server says that it takes
+    /// long.
+    pub(crate) leaves_long: bool,
     /// What servers say.
     pub(crate) lines: broadcast::Receiver<Arc<str>>,
 }
@@ -62,6 +65,8 @@ impl Attendant<'_> {
         wishes.mark_changed();
         let deadline = sleep_until(Instant::now() + self.wait);
         tokio::pin!(deadline);
+        let long = run.becomes_long();
+        tokio::pin!(long);
         let mut beat = interval_at(Instant::now() + BEAT, BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut said = run.news.so_far();
@@ -109,6 +114,7 @@ impl Attendant<'_> {
                         said = so_far;
                     }
                 }
+                () = &mut long, if self.leaves_long => return Until::Waited,
                 () = &mut deadline => return Until::Waited,
             }
         }

@@ -136,12 +136,18 @@ impl Runs {
                 (run, lines)
             }
         };
+        // Without tasks there is nothing that would pick up what is left, and searches
+        // take no longer than a model.
+        let may_be_task = client.tasks && matches!(for_it, For::Call(_));
         let attendant = Attendant {
             client: &client,
             context,
-            // It is not left: there is nothing that would pick it up.
-            wait: most.saturating_add(LONGER),
+            wait: match may_be_task {
+                true => self.options.wait,
+                false => most.saturating_add(LONGER),
+            },
             carries: true,
+            leaves_long: may_be_task,
             lines,
         };
         self.carry(&run, for_it, attendant).await

@@ -63,6 +63,11 @@ impl Caller for Desk {
         self.pass_on(wanted).boxed()
     }
 
+    /// A call whose client has tasks is one from then on.
+    fn is_task(&self, _server: &str, _tool: &str) {
+        self.run.become_long();
+    }
+
     fn progress(&self, progress: Progress<'_>) {
         let mut line = format!(
             "{} {}: {}",

@@ -152,6 +152,7 @@ impl Runs {
             context,
             wait: wait.unwrap_or(self.options.wait),
             carries: true,
+            leaves_long: false,
             lines,
         };
         self.carry(&run, for_it, attendant).await
@@ -194,6 +195,7 @@ impl Runs {
             context,
             wait: given.wait.unwrap_or(self.options.wait),
             carries: false,
+            leaves_long: false,
             lines: run.news.follow(),
         };
         let response = self.carry(&run, for_it, attendant).await?;

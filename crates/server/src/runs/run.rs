@@ -29,6 +29,8 @@ pub(crate) struct Run {
     pub(crate) most_time: Duration,
     cancel: CancellationToken,
     outcome: watch::Sender<Option<Arc<Outcome>>>,
+    /// Whether a server said that its part takes long.
+    is_long: watch::Sender<bool>,
     /// Whether a client was told the id while the run went on.
     is_left: AtomicBool,
     /// Requests that wait for it now.
@@ -60,6 +62,7 @@ impl Run {
             most_time,
             cancel,
             outcome: watch::Sender::new(None),
+            is_long: watch::Sender::new(false),
             is_left: AtomicBool::new(false),
             attended: AtomicUsize::new(0),
         })
@@ -87,6 +90,20 @@ impl Run {
         });
         // After the outcome is there; see `leave`.
         is_needed || self.is_left.load(Ordering::SeqCst)
+    }
+
+    /// A server says that its part of it takes long.
+    pub(crate) fn become_long(&self) {
+        self.is_long.send_replace(true);
+    }
+
+    /// Resolves when a server has said that its part takes long.
+    pub(crate) async fn becomes_long(&self) {
+        let mut is_long = self.is_long.subscribe();
+        if is_long.wait_for(|is_long| *is_long).await.is_err() {
+            // The run holds the other end.
+            std::future::pending().await
+        }
     }
 
     /// Lets the run go on without anyone who waits for it. The outcome if there

@@ -1,4 +1,4 @@
-//! Runs as tasks, for clients that have them (the extension
+//! Runs and calls as tasks, for clients that have them (the extension
 //! `io.modelcontextprotocol/tasks` of MCP 2026-07-28).
 
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::Runs;
 use super::client::Client;
+use super::news::SoFar;
 use super::run::Run;
 
 /// How often a client is to ask how far a task is.
@@ -87,9 +88,11 @@ impl Runs {
         let task = task
             .with_ttl_ms(millis(lasts))
             .with_poll_interval_ms(millis(POLL));
+        let so_far = run.news.so_far();
         match outcome {
-            Some(_) => task,
-            None => task.with_status_message(run.news.so_far().to_string()),
+            // Of a call without a script there is no such news.
+            None if so_far != SoFar::default() => task.with_status_message(so_far.to_string()),
+            _ => task,
         }
     }
 }

@@ -1,0 +1,166 @@
+//! Runs and calls of `callgate serve` as tasks, for clients that have them.
+
+use callgate_tests::{Workbench, fixture, odd};
+use rmcp::ServiceError;
+use rmcp::model::{
+    CallToolResponse, CancelTaskParams, CancelTaskRequest, ClientRequest, GetTaskParams,
+    GetTaskRequest, UpdateTaskParams, UpdateTaskRequest,
+};
+use serde_json::{Value, json};
+
+use crate::serve_client::{NEWEST, Session, User, can, connect};
+
+/// A server whose tool answers never, and one whose calls are asked about.
+fn bench() -> Workbench {
+    Workbench::with_config(json!({
+        "mcpServers": {
+            "ticketing": fixture("callgate-demo-ticketing", &[]),
+            "odd": odd("hang-on-call"),
+        },
+        "permissions": { "allow": ["odd_*"] },
+    }))
+}
+
+fn with_tasks() -> User {
+    let mut user = User::new(&NEWEST, &[]);
+    user.can = can(json!({
+        "elicitation": {},
+        "extensions": { "io.modelcontextprotocol/tasks": {} },
+    }));
+    user
+}
+
+impl Session {
+    async fn get_task(&self, id: &str) -> Result<Value, ServiceError> {
+        let request = GetTaskRequest::new(GetTaskParams::new(id));
+        let request = ClientRequest::GetTaskRequest(request);
+        let task = self.client.send_request(request).await?;
+        Ok(serde_json::to_value(task).expect("JSON"))
+    }
+
+    /// The status of a task, and all of it.
+    async fn task(&self, id: &str) -> (String, Value) {
+        let task = self.get_task(id).await.expect("an answer");
+        let status = task["status"].as_str().unwrap_or_default().to_owned();
+        (status, task)
+    }
+
+    async fn end_task(&self, id: &str) {
+        let cancel = CancelTaskRequest::new(CancelTaskParams::new(id));
+        let cancel = ClientRequest::CancelTaskRequest(cancel);
+        self.client.send_request(cancel).await.expect("an answer");
+    }
+}
+
+#[tokio::test]
+async fn a_client_with_tasks_gets_a_task() {
+    let bench = bench();
+    let session = connect(&bench, with_tasks(), &[]).await;
+    let begin = |code: &str| json!({ "code": code, "limits": { "waitMs": 0 } });
+    let script = "return await ticketing_createIssue({ title: 'A', body: 'B' }).then(() => 'made')";
+    let CallToolResponse::Task(created) = session.tool("run_script", begin(script)).await else {
+        panic!("no task");
+    };
+    let id = created.task.task_id;
+    let key = loop {
+        let (status, task) = session.task(&id).await;
+        if status == "input_required" {
+            let requests = task["inputRequests"].as_object().expect("requests");
+            break requests.keys().next().expect("a request").clone();
+        }
+        assert_eq!(status, "working");
+    };
+    let yes = json!({ key: { "action": "accept", "content": { "answer": "once" } }, "other": 1 });
+    let update = UpdateTaskParams::new(id.clone(), serde_json::from_value(yes).expect("JSON"));
+    let update = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(update));
+    session
+        .client
+        .send_request(update)
+        .await
+        .expect("an answer");
+    let task = loop {
+        let (status, task) = session.task(&id).await;
+        if status == "completed" {
+            break task;
+        }
+    };
+    assert_eq!(task["result"]["content"][0]["text"], "made\n", "{task}");
+
+    let CallToolResponse::Task(created) = session
+        .tool("run_script", begin("await odd_hang({})"))
+        .await
+    else {
+        panic!("no task");
+    };
+    let id = created.task.task_id;
+    session.end_task(&id).await;
+    while session.task(&id).await.0 != "cancelled" {}
+    let unknown = session.get_task("r-0").await.expect_err("it is no task");
+    let ServiceError::McpError(unknown) = unknown else {
+        panic!("{unknown}");
+    };
+    assert_eq!(unknown.code.0, -32602);
+    session.client.cancel().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn a_call_that_takes_long_is_a_task() {
+    let bench = bench();
+    let flags = ["--mode", "native", "--wait", "1ms"];
+    let session = connect(&bench, with_tasks(), &flags).await;
+    let CallToolResponse::Task(created) = session.tool("odd_hang", json!({})).await else {
+        panic!("no task");
+    };
+    let id = created.task.task_id;
+    let (status, task) = session.task(&id).await;
+    assert_eq!(status, "working");
+    assert!(task.get("statusMessage").is_none(), "{task}");
+    session.end_task(&id).await;
+    while session.task(&id).await.0 != "cancelled" {}
+    // The server is told.
+    let counted = session.tool("odd_cancelled", json!({})).await;
+    let counted = match counted {
+        CallToolResponse::Complete(result) => serde_json::to_value(result).expect("JSON"),
+        CallToolResponse::Task(created) => loop {
+            let (status, task) = session.task(&created.task.task_id).await;
+            if status == "completed" {
+                break task["result"].clone();
+            }
+        },
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(counted["structuredContent"], 1, "{counted}");
+    session.client.cancel().await.expect("a clean end");
+}
+
+/// What a server answers with a task is one at once, for clients that have them;
+/// for others it is waited for.
+#[tokio::test]
+async fn a_servers_task_is_one_of_ours() {
+    let tasks = callgate_tests::repository().join("fixtures/conformance/tasks.cjs");
+    let server = json!({ "command": "node", "args": [tasks, "compute"], "protocol": "2026-07-28" });
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "slow": server },
+        "permissions": { "allow": ["*"] },
+    }));
+    let arguments = || json!({ "seconds": 0.2, "label": "it" });
+    for (user, is_task) in [(with_tasks(), true), (User::new(&NEWEST, &[]), false)] {
+        let session = connect(&bench, user, &["--mode", "native"]).await;
+        let result = match session.tool("slow_compute", arguments()).await {
+            CallToolResponse::Complete(result) if !is_task => {
+                serde_json::to_value(result).expect("JSON")
+            }
+            CallToolResponse::Task(created) if is_task => loop {
+                let (status, task) = session.task(&created.task.task_id).await;
+                match status.as_str() {
+                    "working" => {}
+                    "completed" => break task["result"].clone(),
+                    _ => panic!("{task}"),
+                }
+            },
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(result["content"][0]["text"], "computed it", "{result}");
+        session.client.cancel().await.expect("a clean end");
+    }
+}
