@@ -2,13 +2,15 @@
 //! a process group of its own, and gone when the broker is.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io;
-use std::process::{ExitStatus, Stdio as StdStdio};
+use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use callgate_process::{Child, Command, Stream};
 use tokio::io::AsyncReadExt;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
 
 use crate::error::StartErrorKind;
@@ -142,25 +144,20 @@ impl Drop for Process {
 }
 
 fn command(stdio: &Stdio) -> Command {
-    let mut command = Command::new(&stdio.command);
-    command
+    let inherited = ["PATH", "HOME"].into_iter().filter_map(|name| {
+        let value = std::env::var_os(name)?;
+        Some((OsString::from(name), value))
+    });
+    let set = stdio.env.iter();
+    let set = set.map(|(name, value)| (name.into(), value.into()));
+    let command = Command::new(&stdio.command)
         .args(&stdio.args)
-        .stdin(StdStdio::piped())
-        .stdout(StdStdio::piped())
-        .stderr(StdStdio::piped())
-        .process_group(0)
-        .kill_on_drop(true)
-        .env_clear();
-    for name in ["PATH", "HOME"] {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
-        }
+        .environment(inherited.chain(set))
+        .streams(Stream::Piped, Stream::Piped, Stream::Piped);
+    match &stdio.cwd {
+        Some(cwd) => command.folder(cwd),
+        None => command,
     }
-    command.envs(&stdio.env);
-    if let Some(cwd) = &stdio.cwd {
-        command.current_dir(cwd);
-    }
-    command
 }
 
 /// Waits for the process, then ends what is left of its group: nobody speaks

@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::process::Stdio as StdStdio;
 use std::time::Duration;
 
+use callgate_process::{Command, Stream};
 use futures::future::try_join_all;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::Command;
 
 use crate::error::StartErrorKind;
 use crate::keyring;
@@ -273,16 +272,12 @@ async fn run(
             reason: error.to_string(),
         },
     };
-    let mut command = Command::new(&program);
-    command
-        .args(arguments)
-        .stdin(StdStdio::null())
-        .stdout(StdStdio::piped())
-        .stderr(StdStdio::null())
-        .process_group(0)
-        .kill_on_drop(true);
+    let mut command =
+        Command::new(&program)
+            .args(arguments)
+            .streams(Stream::Null, Stream::Piped, Stream::Null);
     if let Some(cwd) = cwd {
-        command.current_dir(cwd);
+        command = command.folder(cwd);
     }
     let mut child = callgate_process::spawn(command).await.map_err(failed)?;
     let mut group = Group(child.id());

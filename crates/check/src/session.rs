@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
+use callgate_process::Child;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt as _, BufReader};
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::process::{ChildStdin, ChildStdout};
 
 use crate::diagnostic::Reported;
 use crate::files::{FOLDER, Files, PROJECT, QUESTIONS, SCRIPT};
