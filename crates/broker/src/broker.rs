@@ -9,6 +9,7 @@ use futures::future::join_all;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::ask::Asker;
 use crate::error::StartError;
@@ -16,6 +17,10 @@ use crate::run::Run;
 use crate::server::Server;
 use crate::setup::RunSetup;
 use crate::spec::ServerSpec;
+
+/// How long processes that have not been started yet are waited for, before what has
+/// been heard of the others is made use of.
+const LAUNCHED: Duration = Duration::from_millis(250);
 
 /// Connections to MCP servers. Clones are the same broker; when the last one
 /// and every run is gone, so are the servers' processes.
@@ -141,16 +146,20 @@ impl Broker {
     }
 
     /// As [`Broker::start`]; `note` hears of each server as soon as it is ready
-    /// or has failed. It must not block.
+    /// or has failed, and the others' processes have been started. It must not block.
     pub async fn start_noting(specs: Vec<ServerSpec>, note: impl Fn(&ServerState)) -> Self {
         let changes = Arc::new(watch::Sender::default());
         let mut names = HashSet::new();
+        let launches = watch::Sender::new(());
         let starting = specs.into_iter().map(|spec| {
             let unique = names.insert(spec.name.clone());
-            let server = Server::start(spec, unique, &changes);
-            let note = &note;
+            let server = Server::start(spec, unique, &changes, launches.subscribe());
+            let (note, launches) = (&note, &launches);
             async move {
                 let server = server.await;
+                // What is made of one's list takes the processor from those that
+                // start, and the slowest of all may be among them.
+                let _late = timeout(LAUNCHED, launches.closed()).await;
                 note(&server.state());
                 server
             }

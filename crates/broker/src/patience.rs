@@ -124,6 +124,13 @@ fn later(from: Instant, by: Duration) -> Instant {
     from.checked_add(by).unwrap_or_else(|| from + VERY_LATE)
 }
 
+/// That time from now, or as good as never.
+pub(crate) fn soon(after: Duration) -> Instant {
+    let now = Instant::now();
+    let day = Duration::from_secs(86_400);
+    now.checked_add(after).unwrap_or_else(|| now + day)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ use crate::error::{StartError, StartErrorKind};
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
 use crate::listed::{Covered, Listed};
-use crate::patience::Patience;
+use crate::patience::{Patience, soon};
 use crate::spec::{Connect, ServerSpec};
 use crate::start::start;
 use crate::state::{Down, Stand, State};
@@ -55,11 +55,13 @@ pub(crate) struct Decided<'a> {
 
 impl Server {
     /// Starts a server, where it is to be started now, and keeps it as it is to
-    /// be from then on. `changes` counts what changes about it.
+    /// be from then on. `changes` counts what changes about it; `launch` is held
+    /// until its process has been started, or there is none to start.
     pub(crate) async fn start(
         spec: ServerSpec,
         unique: bool,
         changes: &Arc<watch::Sender<u64>>,
+        launch: watch::Receiver<()>,
     ) -> Self {
         let listed = Listed::new(spec.remembered.as_ref());
         let mut backoff = Backoff::default();
@@ -75,7 +77,7 @@ impl Server {
         } else if spec.starts_idle() {
             State::Idle
         } else {
-            match start(&spec).await {
+            match start(&spec, Some(launch)).await {
                 Ok((connection, ready)) => {
                     listed.take(ready, Covered::default());
                     State::Up(Arc::new(connection))
@@ -334,13 +336,6 @@ impl Drop for Server {
         self.stop.cancel();
         drop(self.shared.stand.close());
     }
-}
-
-/// That time from now, or as good as never.
-fn soon(after: Duration) -> Instant {
-    let now = Instant::now();
-    let day = Duration::from_secs(86_400);
-    now.checked_add(after).unwrap_or_else(|| now + day)
 }
 
 impl Shared {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::ProtocolVersion;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::broker::Ready;
@@ -25,10 +26,15 @@ use crate::stdio::StdioLink;
 /// How long a server that closed its output has to exit, for the message.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Starts a server within its time limit.
-pub(crate) async fn start(spec: &ServerSpec) -> Result<(Connection, Ready), StartError> {
+/// Starts a server within its time limit. `launch` is held until its process has been
+/// started.
+pub(crate) async fn start(
+    spec: &ServerSpec,
+    launch: Option<watch::Receiver<()>>,
+) -> Result<(Connection, Ready), StartError> {
     let mut attempt = Attempt {
         spec,
+        launch,
         name: spec.name.as_str().into(),
         secrets: Secrets::of(&spec.transport),
         deadline: Instant::now() + spec.start_timeout,
@@ -93,6 +99,7 @@ fn out_of_reach(http: &Http, error: LinkError) -> StartErrorKind {
 
 struct Attempt<'a> {
     spec: &'a ServerSpec,
+    launch: Option<watch::Receiver<()>>,
     name: Arc<str>,
     secrets: Secrets,
     deadline: Instant,
@@ -108,7 +115,10 @@ impl Attempt<'_> {
             .map_err(|_| self.timed_out("looking up its secrets"))??;
         match &transport {
             Transport::Stdio(stdio) => self.connect_stdio(stdio).await,
-            Transport::Http(http) => self.connect_http(http).await,
+            Transport::Http(http) => {
+                self.launch = None;
+                self.connect_http(http).await
+            }
         }
     }
 
@@ -185,11 +195,13 @@ impl Attempt<'_> {
         stdio: &Stdio,
         opening: &Opening,
     ) -> Result<Connection, StartErrorKind> {
+        let started = Process::start(stdio, &self.name, &self.secrets).await;
+        self.launch = None;
         let Started {
             process,
             stdin,
             stdout,
-        } = Process::start(stdio, &self.name, &self.secrets).await?;
+        } = started?;
         let inbox = Inbox::new(Arc::clone(&self.name), self.spec.max_message_bytes);
         let link = StdioLink::new(stdin, stdout, Arc::clone(&inbox));
         let session = self.session(inbox, link);
