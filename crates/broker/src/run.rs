@@ -104,8 +104,10 @@ impl Run {
             let message = format!("a run may make {MAX_LINES} calls, and this one has");
             return Err(protocol(code::TOO_MANY_CALLS, &message, false));
         };
-        let fail = |entry: Entry, code, message: &str, retryable| {
-            entry.close(Outcome::protocol_error(code, message), None);
+        let fail = async |entry: Entry, code, message: &str, retryable| {
+            entry
+                .close(Outcome::protocol_error(code, message), None)
+                .await;
             Err(protocol(code, message, retryable))
         };
         // Parsed and printed again, so that rules, the asker and the server all
@@ -118,12 +120,12 @@ impl Run {
             Ok(parsed) => parsed,
             Err(reason) => {
                 let message = format!("the arguments must be one JSON object: {reason}");
-                return fail(entry, code::INVALID_ARGUMENTS, &message, false);
+                return fail(entry, code::INVALID_ARGUMENTS, &message, false).await;
             }
         };
         let Some(server) = self.inner.broker.find(&target.server) else {
             let message = format!("there is no server `{}`", target.server);
-            return fail(entry, code::CONNECTION_CLOSED, &message, false);
+            return fail(entry, code::CONNECTION_CLOSED, &message, false).await;
         };
 
         let epoch = server.epoch();
@@ -157,9 +159,9 @@ impl Run {
                 ruling: Box::new(ruling),
             });
         }
-        if let Err(error) = entry.sending(&ruling) {
+        if let Err(error) = entry.sending(&ruling).await {
             let message = format!("{error}; no call is made that is not written down");
-            return fail(entry, code::NOT_RECORDED, &message, true);
+            return fail(entry, code::NOT_RECORDED, &message, true).await;
         }
 
         let call = Call {
@@ -176,7 +178,7 @@ impl Run {
             Ok(result) => result,
             Err((Failure::Timeout(limit), _)) => {
                 let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-                entry.close(Outcome::TimedOut { limit_ms }, None);
+                entry.close(Outcome::TimedOut { limit_ms }, None).await;
                 let (server, tool) = (target.server, target.tool);
                 return Err(CallError::Timeout {
                     server,
@@ -190,7 +192,9 @@ impl Run {
                 let said = serde_json::json!([&error.message, &error.data]).to_string();
                 self.inner.reviews.learn(&target, entry.ordinal(), &said);
                 let code = i64::from(error.code.0);
-                entry.close(Outcome::protocol_error(code, &error.message), None);
+                entry
+                    .close(Outcome::protocol_error(code, &error.message), None)
+                    .await;
                 return Err(CallError::Protocol {
                     server: target.server,
                     tool: target.tool,
@@ -211,7 +215,7 @@ impl Run {
                 };
                 // What never left cannot be done twice.
                 let retryable = harmless || !failure.was_sent();
-                return fail(entry, code, &said, retryable);
+                return fail(entry, code, &said, retryable).await;
             }
         };
         let shaped = shape(&result, target.output_schema.is_some());
@@ -224,7 +228,7 @@ impl Run {
             let reviews = &self.inner.reviews;
             let refused = reviews.result(&target, case.text, &findings, text).await;
             if let Some(reason) = refused {
-                entry.close(Outcome::kept(&reason), Some(text));
+                entry.close(Outcome::kept(&reason), Some(text)).await;
                 return Err(CallError::Kept {
                     server: target.server,
                     tool: target.tool,
@@ -244,7 +248,7 @@ impl Run {
                     Checked::Mismatch(mismatch) => {
                         let Mismatch { message, .. } = &mismatch;
                         let outcome = Outcome::protocol_error(code::RESULT_MISMATCH, message);
-                        entry.close(outcome, Some(given.get()));
+                        entry.close(outcome, Some(given.get())).await;
                         return Err(CallError::Protocol {
                             server: target.server,
                             tool: target.tool,
@@ -255,11 +259,13 @@ impl Run {
                         });
                     }
                 }
-                entry.close(Outcome::Ok, Some(given.get()));
+                entry.close(Outcome::Ok, Some(given.get())).await;
                 Ok(given)
             }
             Shaped::Failed { message, .. } if options.whole => {
-                entry.close(Outcome::tool_error(&message), Some(result.get()));
+                entry
+                    .close(Outcome::tool_error(&message), Some(result.get()))
+                    .await;
                 Ok(result)
             }
             Shaped::Failed {
@@ -267,7 +273,9 @@ impl Run {
                 content,
                 structured_content,
             } => {
-                entry.close(Outcome::tool_error(&message), Some(result.get()));
+                entry
+                    .close(Outcome::tool_error(&message), Some(result.get()))
+                    .await;
                 Err(CallError::Tool {
                     server: target.server,
                     tool: target.tool,
@@ -282,10 +290,11 @@ impl Run {
                 code::INPUT_REQUIRED,
                 "the tool wants input in a way that the protocol revision it speaks does not have",
                 harmless,
-            ),
+            )
+            .await,
             Shaped::Malformed(reason) => {
                 let message = format!("the answer is malformed: {reason}");
-                fail(entry, code::MALFORMED_RESULT, &message, harmless)
+                fail(entry, code::MALFORMED_RESULT, &message, harmless).await
             }
         }
     }

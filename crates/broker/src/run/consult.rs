@@ -76,7 +76,7 @@ impl Run {
             Err(reason) => {
                 let message = format!("the input must be one JSON object: {reason}");
                 let outcome = Outcome::protocol_error(code::INVALID_ARGUMENTS, &message);
-                entry.close(outcome, None);
+                entry.close(outcome, None).await;
                 return Err(protocol(code::INVALID_ARGUMENTS, message));
             }
         };
@@ -101,15 +101,17 @@ impl Run {
                 ruling: Box::new(ruling),
             });
         }
-        if let Err(error) = entry.sending(&ruling) {
+        if let Err(error) = entry.sending(&ruling).await {
             let message = format!("{error}; nothing is handed on that is not written down");
-            entry.close(Outcome::protocol_error(code::NOT_RECORDED, &message), None);
+            entry
+                .close(Outcome::protocol_error(code::NOT_RECORDED, &message), None)
+                .await;
             return Err(protocol(code::NOT_RECORDED, message));
         }
         let answer = match work.await {
             Ok(answer) => answer,
             Err((error, said)) => {
-                entry.close(Outcome::tool_error(&said), None);
+                entry.close(Outcome::tool_error(&said), None).await;
                 return Ok(Err(error));
             }
         };
@@ -118,7 +120,9 @@ impl Run {
             .result(&target, &text, &findings, answer.get())
             .await;
         if let Some(reason) = refused {
-            entry.close(Outcome::kept(&reason), Some(answer.get()));
+            entry
+                .close(Outcome::kept(&reason), Some(answer.get()))
+                .await;
             return Err(CallError::Kept {
                 server: target.server,
                 tool: target.tool,
@@ -127,7 +131,7 @@ impl Run {
             });
         }
         reviews.learn(&target, entry.ordinal(), answer.get());
-        entry.close(Outcome::Ok, Some(answer.get()));
+        entry.close(Outcome::Ok, Some(answer.get())).await;
         Ok(Ok(answer))
     }
 }
