@@ -46,6 +46,13 @@ fn the_labelled_queries_are_sound() {
     let distinct: HashSet<&str> = both.clone().map(|one| one.query.as_str()).collect();
     assert_eq!(distinct.len(), tune.len() + held.len());
     assert!(both.clone().all(|one| !one.right.is_empty()));
+    // Without the tools it can be told at least that their servers are among those
+    // that are listed.
+    let servers = servers();
+    for path in both.clone().flat_map(|one| &one.right) {
+        let server = path.split('/').next().unwrap_or_default();
+        assert!(servers.contains(server), "{path}");
+    }
     let Some(corpus) = corpus() else { return };
     let tools = paths(&corpus);
     for one in both {
@@ -242,6 +249,17 @@ fn labelled(set: &str) -> Vec<Labelled> {
         }
     });
     lines.collect()
+}
+
+/// The servers whose tools `cargo xtask corpus` lists.
+fn servers() -> HashSet<String> {
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tool-corpus/servers.json");
+    let listed: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let names = listed.as_array().unwrap().iter();
+    let names = names.map(|server| server["name"].as_str().unwrap().to_owned());
+    // That one is no package.
+    names.chain(["github".to_owned()]).collect()
 }
 
 /// The tools of all servers, if they have been listed.

@@ -58,7 +58,8 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// If a tool that the tasks use is not there, or the folder cannot be made.
+    /// If a tool that the tasks use is not there, there are not so many, or the folder
+    /// cannot be made.
     pub fn of(all: &Tools, size: usize) -> Fallible<Self> {
         let mut chosen = Tools::new();
         let used: HashSet<(&str, &str)> = USED.into_iter().collect();
@@ -92,6 +93,9 @@ impl Catalog {
                 count += 1;
                 rest.push_back((server, others));
             }
+        }
+        if count < size {
+            return Err(format!("the corpus has {count} tools for models, not {size}").into());
         }
         let bench = Workbench::empty();
         let own = std::env::current_exe()?;

@@ -28,7 +28,7 @@ use tasks::Task;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// How many tools there are; fewer where there are no more.
+/// How many tools there are.
 const SIZES: [usize; 4] = [10, 100, 500, 1000];
 const MODES: [ToolMode; 3] = [ToolMode::Native, ToolMode::Discovery, ToolMode::Code];
 
@@ -102,7 +102,7 @@ fn print_starts(starts: &[(usize, usize, Vec<usize>)]) {
     println!("|---:|---:|---:|---:|---:|");
     for (size, servers, start) in starts {
         let start: Vec<String> = start.iter().map(|tokens| grouped(*tokens)).collect();
-        println!("| {size} | {servers} | {} |", start.join(" | "));
+        println!("| {} | {servers} | {} |", grouped(*size), start.join(" | "));
     }
 }
 
@@ -132,7 +132,8 @@ fn print_task(task: &Task, costs: &[(usize, ToolMode, &Cost)]) {
             .map(|(_, _, cost)| cost.turns.to_string())
             .collect();
         println!(
-            "| {size} | {} | {} | {} |",
+            "| {} | {} | {} | {} |",
+            grouped(*size),
             cells(|cost| cost.new),
             cells(|cost| cost.billed),
             turns.join(", ")
