@@ -1,5 +1,6 @@
 //! How well each way of searching finds tools, through a gate as a host has it:
-//! by words, by vectors, by both.
+//! by words, by vectors, by both; and what other weights of vectors against words
+//! would do.
 //!
 //! `search_quality CORPUS URL [MODEL]`: CORPUS is a folder with a `tools/list`
 //! result for each server, `SERVER.json`, as `cargo xtask corpus` makes it; URL is
@@ -14,9 +15,11 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use callgate::config::{EmbeddingsConfig, ModelsConfig};
-use callgate::{CheckMode, Gate, SearchBy, SearchRequest, ServerSpec};
+use callgate::{CheckMode, Gate, Hit, SearchBy, SearchRequest, ServerSpec};
+use callgate_catalog::search::{Ranked, fuse};
 use callgate_tests::repository;
 use serde_json::{Value, json};
 
@@ -27,6 +30,14 @@ const WAYS: [(&str, SearchBy); 3] = [
     ("vectors", SearchBy::Vectors),
     ("hybrid", SearchBy::Hybrid),
 ];
+
+/// The most hits that count.
+const SHOWN: usize = 10;
+/// How many places of each ranking count when two are made one, as in a gate.
+const DEPTH: usize = 100;
+const WEIGHTS: [f64; 5] = [1.0, 1.5, 2.0, 3.0, 4.0];
+/// How long the vectors of all tools may take.
+const PATIENCE: Duration = Duration::from_secs(1800);
 
 #[tokio::main]
 async fn main() -> Fallible<()> {
@@ -48,7 +59,7 @@ async fn measure(corpus: &Path, url: &str, model: &str) -> Fallible<()> {
     let own = std::env::current_exe()?.display().to_string();
     let mut models = ModelsConfig::default();
     let mut embeddings = EmbeddingsConfig::new(url, model);
-    embeddings.timeout = std::time::Duration::from_secs(600);
+    embeddings.timeout = Duration::from_secs(600);
     models.embeddings = Some(embeddings);
     let mut builder = Gate::builder()
         .check(CheckMode::Off)
@@ -64,71 +75,151 @@ async fn measure(corpus: &Path, url: &str, model: &str) -> Fallible<()> {
         builder = builder.server(ServerSpec::stdio(name, own.clone(), ["--serve", &file]));
     }
     let gate = builder.build().await?;
-    let began = std::time::Instant::now();
-    loop {
-        let mut request = SearchRequest::new("anything");
-        request.by = SearchBy::Vectors;
-        let found = gate.search(&request).await?;
-        if found.notes.is_empty() {
-            println!(
-                "{} tools, vectors after {:.0?}",
-                found.searched,
-                began.elapsed()
-            );
-            break;
-        }
-        if !found
-            .notes
-            .iter()
-            .all(|note| note.contains("no vectors yet"))
-        {
-            return Err(found.notes.join("\n").into());
-        }
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-    }
+    with_vectors(&gate).await?;
     println!(
-        "{:<18} {:>9} {:>9} {:>9}",
+        "{:<22} {:>9} {:>9} {:>9}",
         "", "recall@1", "recall@5", "MRR"
     );
+    let mut weighed = Vec::new();
     for set in ["tune", "held"] {
-        let queries = repository().join(format!("fixtures/queries/{set}.jsonl"));
-        let queries = std::fs::read_to_string(queries)?;
+        let queries = queries(set)?;
         for (name, by) in WAYS {
-            let mut sums = [0.0; 3];
-            for line in queries.lines() {
-                let labelled: Value = serde_json::from_str(line)?;
-                let places = place(&gate, &labelled, by).await?;
-                if let Some(place) = places {
-                    sums[0] += f64::from(u8::from(place < 1));
-                    sums[1] += f64::from(u8::from(place < 5));
-                    sums[2] += 1.0 / (place + 1) as f64;
-                }
+            let mut score = Score::default();
+            for query in &queries {
+                score.count(place(&gate, query, by).await?);
             }
-            let [first, five, reciprocal] = sums.map(|sum| sum / queries.lines().count() as f64);
-            println!("{set}: {name:<12} {first:>9.3} {five:>9.3} {reciprocal:>9.3}");
+            score.print(&format!("{set}, {} queries: {name}", queries.len()));
         }
+        if set == "tune" {
+            weighed = by_weight(&gate, &queries).await?;
+        }
+    }
+    for (weight, score) in weighed {
+        score.print(&format!("tune: hybrid, weight {weight}"));
     }
     gate.shutdown().await;
     Ok(())
 }
 
+/// Waits until all tools have vectors: until then, an endpoint that is at them may
+/// be late with those of queries.
+async fn with_vectors(gate: &Gate) -> Fallible<()> {
+    let began = Instant::now();
+    loop {
+        let mut request = SearchRequest::new("anything");
+        request.by = SearchBy::Vectors;
+        let found = gate.search(&request).await?;
+        if found.notes.is_empty() {
+            let took = began.elapsed();
+            println!("{} tools, vectors after {took:.0?}", found.searched);
+            return Ok(());
+        }
+        if began.elapsed() > PATIENCE {
+            return Err(found.notes.join("\n").into());
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// What hybrid would be if vectors had these weights against words.
+async fn by_weight(gate: &Gate, queries: &[Labelled]) -> Fallible<Vec<(f64, Score)>> {
+    let mut scores = WEIGHTS.map(|weight| (weight, Score::default()));
+    for query in queries {
+        let words = found(gate, &query.text, SearchBy::Words, DEPTH).await?;
+        let vectors = found(gate, &query.text, SearchBy::Vectors, DEPTH).await?;
+        let tools = right(gate, query);
+        for (weight, score) in &mut scores {
+            let rankings = [(1.0, ranked(&words)), (*weight, ranked(&vectors))];
+            let fused = fuse(&rankings, SHOWN);
+            score.count(fused.iter().position(|hit| tools.contains(hit.function)));
+        }
+    }
+    Ok(scores.into())
+}
+
+fn ranked(hits: &[Hit]) -> Vec<Ranked<'_>> {
+    let hits = hits.iter().map(|hit| Ranked {
+        function: &hit.function,
+        server: &hit.server,
+        score: hit.score,
+    });
+    hits.collect()
+}
+
+/// Sums over queries.
+#[derive(Default)]
+struct Score {
+    queries: usize,
+    first: f64,
+    five: f64,
+    reciprocal: f64,
+}
+
+impl Score {
+    fn count(&mut self, place: Option<usize>) {
+        self.queries += 1;
+        if let Some(place) = place {
+            self.first += f64::from(u8::from(place < 1));
+            self.five += f64::from(u8::from(place < 5));
+            self.reciprocal += 1.0 / (place + 1) as f64;
+        }
+    }
+
+    fn print(&self, what: &str) {
+        let of = |sum: f64| sum / self.queries as f64;
+        let (first, five, reciprocal) = (of(self.first), of(self.five), of(self.reciprocal));
+        println!("{what:<28} {first:>9.3} {five:>9.3} {reciprocal:>9.3}");
+    }
+}
+
+/// A query, and the tools that are right.
+struct Labelled {
+    text: String,
+    /// As `SERVER/TOOL`.
+    tools: HashSet<String>,
+}
+
+fn queries(set: &str) -> Fallible<Vec<Labelled>> {
+    let file = repository().join(format!("fixtures/queries/{set}.jsonl"));
+    let mut queries = Vec::new();
+    for line in std::fs::read_to_string(file)?.lines() {
+        let line: Value = serde_json::from_str(line)?;
+        let tools = line["tools"].as_array().into_iter().flatten();
+        queries.push(Labelled {
+            text: line["query"].as_str().unwrap_or_default().to_owned(),
+            tools: tools.filter_map(Value::as_str).map(str::to_owned).collect(),
+        });
+    }
+    Ok(queries)
+}
+
 /// Where the first right tool is among the ten that are found.
-async fn place(gate: &Gate, labelled: &Value, by: SearchBy) -> Fallible<Option<usize>> {
-    let right = labelled["tools"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    let right: HashSet<&str> = right.collect();
-    let mut request = SearchRequest::new(labelled["query"].as_str().unwrap_or_default());
+async fn place(gate: &Gate, query: &Labelled, by: SearchBy) -> Fallible<Option<usize>> {
+    let hits = found(gate, &query.text, by, SHOWN).await?;
+    let right = right(gate, query);
+    Ok(hits.iter().position(|hit| right.contains(&hit.function)))
+}
+
+/// What a search finds, which is an error where it was not done as it was asked for.
+async fn found(gate: &Gate, query: &str, by: SearchBy, limit: usize) -> Fallible<Vec<Hit>> {
+    let mut request = SearchRequest::new(query);
     request.by = by;
+    request.limit = limit;
     let found = gate.search(&request).await?;
-    let tools = gate.tools();
-    let is_right = |function: &str| {
-        let tool = tools.iter().find(|tool| tool.function == function);
-        tool.is_some_and(|tool| right.contains(&*format!("{}/{}", tool.server, tool.tool)))
-    };
-    Ok(found.hits.iter().position(|hit| is_right(&hit.function)))
+    match found.notes.is_empty() {
+        true => Ok(found.hits),
+        false => Err(format!("{query}: {}", found.notes.join("; ")).into()),
+    }
+}
+
+/// The functions of the tools that are right.
+fn right(gate: &Gate, query: &Labelled) -> HashSet<String> {
+    let tools = gate.tools().into_iter();
+    let right = tools.filter(|tool| {
+        let path = format!("{}/{}", tool.server, tool.tool);
+        query.tools.contains(&path)
+    });
+    right.map(|tool| tool.function).collect()
 }
 
 fn lists(corpus: &Path) -> Fallible<Vec<PathBuf>> {

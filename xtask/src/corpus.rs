@@ -1,5 +1,6 @@
 //! `cargo xtask corpus`: the tools of other people's MCP servers, to measure the
-//! search on. `cargo xtask search-quality`: the measurement.
+//! search on. `cargo xtask search-quality`: the measurement, by words and, where a
+//! model of embeddings is installed, by meaning.
 //!
 //! The servers are pinned in `fixtures/tool-corpus/`. Each is started with
 //! credentials that are none, asked for its tools, and ended; no tool is called.
@@ -10,7 +11,7 @@ mod list;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -18,7 +19,7 @@ use serde_json::Value;
 
 use crate::project::Project;
 use crate::stamp::Stamp;
-use crate::{npm, process, real_servers, say, tools};
+use crate::{embeddings, npm, process, real_servers, say, setup, test, tools};
 
 /// Names the folder with the lists to the tests.
 const VARIABLE: &str = "CALLGATE_TOOL_CORPUS";
@@ -47,12 +48,22 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
 /// Measures how well labelled queries find their tools.
 pub(crate) fn quality(project: &Project, options: &Options) -> Result<ExitCode> {
     let folder = lists(project, options)?;
-    say::step("queries");
+    say::step("queries, by words");
     let mut test = project.cargo();
     test.args(["test", "--locked", "--workspace", "--test", "quality", "--"])
         .args(["--nocapture", "--test-threads", "1"])
-        .env(VARIABLE, folder);
+        .env(VARIABLE, &folder);
     process::run(&mut test)?;
+    say::step("queries, by words and by meaning");
+    match embeddings::serve(project)? {
+        Some(model) => {
+            setup::for_build(project)?;
+            test::build(project)?;
+            let mut measured = Command::new(project.built("examples/search_quality"));
+            process::run(measured.arg(folder).arg(&model.url))?;
+        }
+        None => say::detail("passed over: `cargo xtask setup --models` installs a model"),
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -66,9 +77,9 @@ fn lists(project: &Project, options: &Options) -> Result<PathBuf> {
     let pins = project.root.join("fixtures/tool-corpus");
     let installed = project.target_dir.join("tool-corpus-servers");
     say::step("MCP servers to list the tools of");
-    let what = "fifteen servers and their dependencies (some 300 MB)";
+    let what = "seventeen servers and their dependencies (some 400 MB)";
     npm::install(&pins, &installed.join("node"), what).context("cannot install the npm servers")?;
-    let what = "five servers and their dependencies";
+    let what = "six servers and their dependencies (some 400 MB)";
     real_servers::pip(&pins, &installed.join("venv"), what, &[])
         .context("cannot install the Python servers")?;
     let folder = project.target_dir.join("tool-corpus");

@@ -38,6 +38,14 @@ pub(crate) fn install(project: &Project) -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// The Python of a virtual environment.
+pub(crate) fn python_in(folder: &Path) -> PathBuf {
+    folder.join(match cfg!(windows) {
+        true => "Scripts/python.exe",
+        false => "bin/python",
+    })
+}
+
 /// Makes a virtual environment of what `requirements.txt` among the pins says;
 /// with `flags` for pip besides.
 pub(crate) fn pip(pins: &Path, folder: &Path, what: &str, flags: &[&str]) -> Result<()> {
@@ -54,12 +62,7 @@ pub(crate) fn pip(pins: &Path, folder: &Path, what: &str, flags: &[&str]) -> Res
     say::detail(format_args!("PyPI: {what}, each checked against its hash"));
     npm::empty(folder)?;
     process::run(Command::new(&python).args(["-m", "venv"]).arg(folder))?;
-    let inside = if cfg!(windows) {
-        "Scripts/python.exe"
-    } else {
-        "bin/python"
-    };
-    let mut pip = Command::new(folder.join(inside));
+    let mut pip = Command::new(python_in(folder));
     pip.args([
         "-m",
         "pip",
