@@ -33,7 +33,7 @@ const MAX_ANSWER: usize = 4 << 20;
 
 /// What is thrown for a lookup too many; see `callgate_broker::code` for the
 /// others of this range.
-const TOO_MANY_LOOKUPS: i64 = -32055;
+const TOO_MANY_LOOKUPS: i64 = -32056;
 /// The answer would be longer than it may be.
 const ANSWER_TOO_LARGE: i64 = -32050;
 /// JSON-RPC's "invalid params".
