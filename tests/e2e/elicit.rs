@@ -161,6 +161,70 @@ fn a_page_is_opened_only_after_a_yes() {
     assert_eq!(text, "https://example.com@login.example/?a=b\n");
 }
 
+/// Calls a tool that wants a page opened first, and gives all that was shown.
+#[track_caller]
+fn check_locked(answers: &[(&str, &str)], expected: &str) -> String {
+    let bench = Workbench::new(json!({ "odd": odd("asks") }));
+    bench.write("script.ts", "return await odd_locked({})");
+    let mut command = std::process::Command::new(binary("callgate"));
+    command
+        .args(["run", "script.ts"])
+        .current_dir(bench.path())
+        .env("XDG_CACHE_HOME", bench.cache());
+    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    let mut shown = String::new();
+    for (prompt, answer) in answers {
+        shown += &session.exp_string(prompt).expect(prompt);
+        shown += prompt;
+        session.send_line(answer).expect("answer");
+    }
+    let rest = session.exp_eof().expect("the end").replace('\r', "");
+    assert!(rest.contains(expected), "{shown}{rest}");
+    shown
+}
+
+#[test]
+fn a_call_that_needs_a_page_is_made_again_when_the_user_is_back() {
+    let shown = check_locked(&[("[n] no: ", "y"), ("give the call up: ", "y")], "open\n");
+    for expected in [
+        "Server \"odd\", asked for its tool \"locked\", wants you to open a page:\r\n",
+        "  │ Unlock the door, please\r\n  host: door.example\r\n",
+        "The call of \"locked\" is made again when you are done at the page.\r\n",
+    ] {
+        assert!(
+            shown.contains(&as_read(expected)),
+            "{expected:?} is not in {shown}"
+        );
+    }
+    check_locked(
+        &[("[n] no: ", "n")],
+        "McpProtocolError: the door is locked; the user declined to open its page",
+    );
+    check_locked(
+        &[("[n] no: ", "y"), ("give the call up: ", "n")],
+        "McpProtocolError: the door is locked; the user gave its page up",
+    );
+}
+
+#[test]
+fn without_a_terminal_the_error_lists_the_pages() {
+    let bench = Workbench::new(json!({ "odd": odd("asks") }));
+    let script = "try { await odd_locked({}); } catch (error: any) {
+                    return [error.code, error.data.elicitations[0].url, error.message];
+                  }";
+    let ran = bench.run(script, &[]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert_eq!(
+        ran.json(),
+        json!([
+            -32042,
+            "https://door.example/open",
+            "the door is locked; there is nobody to ask, so open \"https://door.example/open\" and \
+             call again",
+        ])
+    );
+}
+
 #[test]
 fn without_a_terminal_everything_is_declined() {
     let bench = Workbench::new(json!({ "odd": odd("asks") }));

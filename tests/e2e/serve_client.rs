@@ -14,9 +14,9 @@ use rmcp::ErrorData;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
-    CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, ErrorCode,
-    Implementation, InputRequiredResult, ListRootsResult, ProgressNotificationParam,
-    ProtocolVersion,
+    CreateMessageRequestParams, CreateMessageResult, CustomNotification, ElicitRequestParams,
+    ElicitResult, ErrorCode, Implementation, InputRequiredResult, ListRootsResult,
+    ProgressNotificationParam, ProtocolVersion,
 };
 use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RequestContext, RoleClient,
@@ -43,7 +43,8 @@ pub struct User {
     pub model: Model,
     /// What its model was asked.
     pub sampled: Arc<Mutex<Vec<CreateMessageRequestParams>>>,
-    /// Hears of progress: the number and the message.
+    /// Hears of progress, the number and the message, and of pages that are done
+    /// with, their ids.
     pub told: mpsc::UnboundedSender<String>,
 }
 
@@ -120,6 +121,17 @@ impl ClientHandler for User {
     ) -> Result<ListRootsResult, ErrorData> {
         let result = json!({ "roots": [{ "uri": "file:///home/test" }] });
         Ok(serde_json::from_value(result).expect("a result"))
+    }
+
+    async fn on_custom_notification(
+        &self,
+        notification: CustomNotification,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        assert_eq!(notification.method, "notifications/elicitation/complete");
+        let params = notification.params.unwrap_or_default();
+        let id = params["elicitationId"].as_str().unwrap_or_default();
+        let _unheard = self.told.send(format!("done {id}"));
     }
 
     async fn on_progress(

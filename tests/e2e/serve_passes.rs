@@ -185,3 +185,97 @@ async fn progress_is_passed_on() {
         session.client.cancel().await.expect("a clean end");
     }
 }
+
+/// A page that a server wants opened.
+fn page(id: &str) -> Value {
+    json!({ "mode": "url", "elicitationId": id, "url": "https://door.example/", "message": "Come" })
+}
+
+#[tokio::test]
+async fn pages_and_their_ends_are_passed_on() {
+    let bench = Workbench::new(json!({ "odd": callgate_tests::odd("asks") }));
+    let both = json!({ "elicitation": { "form": {}, "url": {} } });
+    let script = format!(
+        "const said = await odd_elicit({});
+         await odd_finish({{ id: 'theirs' }});
+         return said;",
+        page("theirs")
+    );
+    for version in [&OLDER[1], &NEWEST] {
+        let mut user = User::new(version, &["yes"]);
+        user.can = can(both.clone());
+        let (told, mut heard) = mpsc::unbounded_channel();
+        user.told = told;
+        let session = connect(&bench, user, &[]).await;
+        let (is_error, said) = session.run(&script).await;
+        assert!(!is_error, "{version}: {said}");
+        let said: Value = serde_json::from_str(&said).expect("JSON");
+        assert_eq!(said, json!({ "action": "accept" }), "{version}");
+        let asked = session.asked();
+        assert_eq!(asked.len(), 1, "{version}");
+        assert_eq!(asked[0]["mode"], "url");
+        assert_eq!(asked[0]["url"], "https://door.example/");
+        assert_eq!(asked[0]["message"], "The server \"odd\" asks: Come");
+        let id = asked[0]["elicitationId"].as_str().expect("an id");
+        assert_eq!(id.len(), 32, "it is ours: {id}");
+        if *version != NEWEST {
+            // There is no such news in the newest revision.
+            let news = loop {
+                let news = heard.recv().await.expect("news");
+                if news.starts_with("done ") {
+                    break news;
+                }
+            };
+            assert_eq!(news, format!("done {id}"));
+        }
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_needs_a_page_is_made_again() {
+    for version in [&OLDER[1], &NEWEST] {
+        let bench = Workbench::new(json!({ "odd": callgate_tests::odd("asks") }));
+        let mut user = User::new(version, &["yes", "yes"]);
+        user.can = can(json!({ "elicitation": { "form": {}, "url": {} } }));
+        let session = connect(&bench, user, &[]).await;
+        let (is_error, said) = session.run("return await odd_locked({})").await;
+        assert_eq!((is_error, said.as_str()), (false, "open\n"), "{version}");
+        let messages: Vec<Value> = session
+            .asked()
+            .iter()
+            .map(|asked| asked["message"].clone())
+            .collect();
+        assert_eq!(
+            messages,
+            [
+                "The server \"odd\" asks: Unlock the door, please",
+                "The server \"odd\" had you open a page for its tool \"locked\". When you are \
+                 done there, accept: the tool is called again.",
+            ]
+        );
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+#[tokio::test]
+async fn a_client_without_pages_gets_their_list() {
+    for version in [&OLDER[0], &OLDER[1], &NEWEST] {
+        let bench = Workbench::new(json!({ "odd": callgate_tests::odd("asks") }));
+        let session = connect(&bench, User::new(version, &["yes"]), &[]).await;
+        let (is_error, said) = session.run("return await odd_locked({})").await;
+        assert!(is_error, "{version}: {said}");
+        let expected = "the door is locked; there is nobody to ask, so open \
+                        \"https://door.example/open\" and call again";
+        assert!(said.contains(expected), "{version}: {said}");
+        let (is_error, said) = session
+            .run(&format!("return await odd_elicit({})", page("a")))
+            .await;
+        assert_eq!(
+            (is_error, session.asked().len()),
+            (false, 0),
+            "{version}: {said}"
+        );
+        session.client.cancel().await.expect("a clean end");
+    }
+}

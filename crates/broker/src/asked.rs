@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::caller::{Caller, Offers};
 use crate::envelope;
-use crate::input::{Ask, Asks};
+use crate::input::{self, Ask, Asks};
 use crate::session::Session;
 
 /// How many requests of one server are worked on at a time. More are refused.
@@ -101,6 +101,7 @@ impl Asked {
         }
         let id = id.to_owned();
         let server = Arc::clone(&session.server);
+        let pages = Arc::clone(&session.pages);
         let weak = Weak::clone(&self.session);
         let done = Done {
             session: Weak::clone(&self.session),
@@ -116,7 +117,8 @@ impl Asked {
                 key: None,
                 params: &params,
             };
-            let answer = ask.answered(ask.wanted().of(&*caller).await);
+            let answered = input::ask(ask, &*caller, &pages).await;
+            let answer = answered.map(|(answer, _page)| answer);
             drop(asking);
             drop(done);
             if let Some(session) = weak.upgrade() {

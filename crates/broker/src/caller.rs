@@ -29,6 +29,29 @@ pub trait Caller: Send + Sync {
         Box::pin(std::future::ready(Err(Refusal::Unsupported)))
     }
 
+    /// Hears that the person has agreed to open a page, which the server knows by
+    /// this id. What is returned is called once, should the server say on the same
+    /// connection that what is done there is done
+    /// (`notifications/elicitation/complete`), and dropped otherwise. Called while
+    /// messages are read, it must not block. Default: nobody hears of it.
+    fn page_opened(&self, server: &str, id: &str) -> Option<PageDone> {
+        let _ = (server, id);
+        None
+    }
+
+    /// Waits until the person says that they are done at pages that a call needs
+    /// (error -32042), after they have agreed to open them. The call is made again
+    /// then, or as soon as the server says so; this is dropped in that case.
+    /// Default: waits for ever, so that only the server's word counts.
+    ///
+    /// # Errors
+    ///
+    /// With a [`Refusal`] the call is given up.
+    fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
+        let _ = opened;
+        Box::pin(std::future::pending())
+    }
+
     /// Asks a model. The answer is a `CreateMessageResult`.
     ///
     /// # Errors
@@ -113,6 +136,21 @@ pub struct Elicit<'a> {
     /// absent), `message`, and `requestedSchema` or `url`. Text in it is the
     /// server's and may hold anything.
     pub params: &'a Value,
+}
+
+/// What is called when a page is done with.
+pub type PageDone = Box<dyn FnOnce() + Send>;
+
+/// Pages that a person has agreed to open for a call.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Opened<'a> {
+    /// The server that wants them opened.
+    pub server: &'a str,
+    /// The tool that is called.
+    pub tool: &'a str,
+    /// How many.
+    pub pages: usize,
 }
 
 /// A server's request for a model's message (`sampling/createMessage`).

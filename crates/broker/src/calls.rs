@@ -16,6 +16,7 @@ use crate::caller::{Caller, Refusal};
 use crate::failure::Failure;
 use crate::inbox::Who;
 use crate::input::{Ask, Asks};
+use crate::pages;
 use crate::patience::{Clock, Patience};
 use crate::session::{Request, Session};
 use crate::tasks;
@@ -78,6 +79,7 @@ impl Session {
         }
         let first = members.len();
         let parameters = special.map_or_else(Vec::new, |special| special.headers(call.arguments));
+        let mut pages_opened = false;
         for round in 0..=MAX_ROUNDS {
             let request = Request {
                 method: "tools/call",
@@ -90,7 +92,15 @@ impl Session {
                 }),
                 version: None,
             };
-            let result = self.request(request, clock.rest(&self.asked)).await?;
+            let result = match self.request(request, clock.rest(&self.asked)).await {
+                // It was refused, so nothing was done.
+                Err(Failure::Refused(error)) if !pages_opened && pages::are_required(&error) => {
+                    self.open_pages(call, &error).await?;
+                    pages_opened = true;
+                    continue;
+                }
+                result => result?,
+            };
             match self.kind(&result)? {
                 Kind::Complete => return Ok(result),
                 Kind::Task => return tasks::follow(self, call, &result, clock).await,

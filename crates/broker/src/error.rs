@@ -26,6 +26,10 @@ pub mod code {
     pub const TOO_MANY_CALLS: i64 = -32053;
     /// The ledger's file did not take the call's line, so it was not sent.
     pub const NOT_RECORDED: i64 = -32054;
+    /// The server wants pages opened before the call (MCP 2025-11-25,
+    /// client/elicitation, "URL Elicitation Required Error"): the error's data
+    /// list them as `elicitations`.
+    pub const PAGES_REQUIRED: i64 = -32042;
     /// What the tool answered is not what its `outputSchema` says. The call was
     /// made. The error's data are an object: `problems`, an array of texts, and
     /// `result`, what the tool answered.

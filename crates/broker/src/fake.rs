@@ -9,7 +9,9 @@ use futures::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, Elicit, ListRoots, Offers, Progress, Refusal, Root, Sample};
+use crate::caller::{
+    Caller, Elicit, ListRoots, Offers, Opened, PageDone, Progress, Refusal, Root, Sample,
+};
 use crate::calls::Call;
 use crate::inbox::Inbox;
 use crate::link::{Link, LinkError, Outgoing};
@@ -129,6 +131,15 @@ pub(crate) fn call(caller: &Arc<Host>) -> Call<'static> {
     }
 }
 
+/// A server's word that a page is done with.
+pub(crate) fn page_done(id: &Value) -> Value {
+    json!({
+        "jsonrpc": "2.0",
+        "method": "notifications/elicitation/complete",
+        "params": { "elicitationId": id },
+    })
+}
+
 /// The answer to a request.
 pub(crate) fn result(request: &Value, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })
@@ -142,7 +153,13 @@ pub(crate) struct Host {
     pub(crate) content: Value,
     /// Never answers, so that somebody is asked for ever.
     pub(crate) silent: bool,
-    pub(crate) heard: Mutex<Vec<String>>,
+    /// What it says to pages, where that is not yes.
+    pub(crate) says: Option<&'static str>,
+    /// What it says of being back from pages; without it, it says nothing.
+    pub(crate) back: Option<Result<(), Refusal>>,
+    /// Where what it was shown is said to be done with, at once.
+    pub(crate) door: Mutex<Option<Arc<Inbox>>>,
+    pub(crate) heard: Arc<Mutex<Vec<String>>>,
 }
 
 impl Host {
@@ -191,6 +208,12 @@ impl Caller for Host {
             ..
         } = request;
         self.hear(format!("{server} {tool:?} elicits {params}"));
+        if let Some(door) = &*self.door.lock().expect("no panic") {
+            door.deliver(page_done(&params["elicitationId"]).to_string().as_bytes());
+        }
+        if let Some(says) = self.says {
+            return Box::pin(self.answer(json!({ "action": says })));
+        }
         Box::pin(self.answer(json!({ "action": "accept", "content": self.content })))
     }
 
@@ -204,6 +227,27 @@ impl Caller for Host {
         self.hear(format!("{server} {tool:?} samples {params}"));
         let content = json!({ "type": "text", "text": "hi" });
         Box::pin(self.answer(json!({ "role": "assistant", "content": content, "model": "m" })))
+    }
+
+    fn page_opened(&self, server: &str, id: &str) -> Option<PageDone> {
+        self.hear(format!("{server} had {id} opened"));
+        let (heard, told) = (Arc::clone(&self.heard), format!("{id} is done"));
+        Some(Box::new(move || {
+            heard.lock().expect("no panic").push(told);
+        }))
+    }
+
+    fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
+        let Opened {
+            server,
+            tool,
+            pages,
+        } = opened;
+        self.hear(format!("{server}.{tool} waits for {pages}"));
+        match self.back.clone() {
+            Some(back) => Box::pin(std::future::ready(back)),
+            None => Box::pin(std::future::pending()),
+        }
     }
 
     fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {

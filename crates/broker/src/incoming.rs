@@ -1,5 +1,7 @@
 //! What a server says of its own accord: requests, and notifications.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -29,6 +31,7 @@ impl Incoming for Session {
                     self.changes.send_modify(|changes| changes.tools += 1);
                 }
             }
+            "notifications/elicitation/complete" => self.on_page_done(params),
             "notifications/subscriptions/acknowledged" => self.on_acknowledged(params),
             _ => tracing::trace!(server = %self.server, "a notification that nobody hears"),
         }
@@ -88,6 +91,18 @@ impl Session {
             let reason = "the server ended the subscription";
             self.inbox
                 .failed(id, Failure::Lost(LinkError::closed(reason, true)));
+        }
+    }
+
+    fn on_page_done(&self, params: &str) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            #[serde(borrow)]
+            elicitation_id: Cow<'a, str>,
+        }
+        if let Ok(Params { elicitation_id }) = serde_json::from_str(params) {
+            self.pages.complete(&elicitation_id);
         }
     }
 

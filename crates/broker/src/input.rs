@@ -1,11 +1,15 @@
 //! One thing that a server asks for, in a request of its own or in a result
 //! that wants input: a form, a page, a model's message, the folders.
 
+use std::sync::Arc;
+
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
-use crate::caller::{Elicit, ListRoots, Offers, Refusal, Sample, Wanted};
+use crate::caller::{Caller, Elicit, ListRoots, Offers, Refusal, Sample, Wanted};
 use crate::form;
+use crate::pages::{Pages, Shown};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +118,25 @@ impl<'a> Ask<'a> {
             (_, refusal) => Err(ErrorData::new(ErrorCode(-1), refusal.to_string(), None)),
         }
     }
+}
+
+/// Asks the caller, which offers it, in a revision in which servers tell when a
+/// page is done with; with the answer, what hears of that.
+pub(crate) async fn ask(
+    ask: Ask<'_>,
+    caller: &dyn Caller,
+    pages: &Arc<Pages>,
+) -> Result<(Value, Option<watch::Receiver<bool>>), ErrorData> {
+    let is_page = ask.asks == Asks::Elicitation && mode(ask.params) == "url";
+    let shown = is_page.then(|| pages.show(ask.params)).flatten();
+    let answer = ask.answered(ask.wanted().of(caller).await)?;
+    let agreed = answer.get("action").and_then(Value::as_str) == Some("accept");
+    let done = shown.as_ref().filter(|_| agreed).map(Shown::done);
+    if let Some(shown) = shown.filter(|_| agreed) {
+        let hears = caller.page_opened(ask.server, shown.id());
+        shown.agreed(hears);
+    }
+    Ok((answer, done))
 }
 
 /// An elicitation without a mode is a form.

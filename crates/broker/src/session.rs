@@ -18,6 +18,7 @@ use crate::flight::Flight;
 use crate::inbox::{Answer, Inbox, Incoming, Who};
 use crate::link::{Link, LinkError, Outgoing};
 use crate::logging;
+use crate::pages::Pages;
 use crate::patience::{Clock, Patience};
 use crate::secrets::Secrets;
 use crate::tools::Tools;
@@ -31,6 +32,8 @@ pub(crate) struct Session {
     pub(crate) inbox: Arc<Inbox>,
     /// The server's own requests.
     pub(crate) asked: Asked,
+    /// What it has somebody open.
+    pub(crate) pages: Arc<Pages>,
     /// What its list says of how tools are called.
     pub(crate) tools: Tools,
     /// What the caller offered when the connection was made.
@@ -125,6 +128,7 @@ impl Session {
                 offers: caller.offers(),
                 asked: Asked::new(session.clone(), caller),
                 agreed: OnceLock::new(),
+                pages: Arc::default(),
                 tools: Tools::default(),
                 client: OnceLock::new(),
                 changes: watch::Sender::default(),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use callgate::{Caller, Elicit, Offers, Refusal};
+use callgate::{Caller, Elicit, Offers, Opened, Refusal};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -42,6 +42,18 @@ impl Caller for TerminalCaller {
             }
             match Conversation::begin(&self.progress.lines()).await {
                 Ok(mut conversation) => elicit::answer(&mut conversation, request).await,
+                Err(error) => {
+                    tracing::debug!(%error, "the terminal is gone");
+                    Err(Refusal::Cancelled)
+                }
+            }
+        })
+    }
+
+    fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
+        Box::pin(async move {
+            match Conversation::begin(&self.progress.lines()).await {
+                Ok(mut conversation) => elicit::back_from(&mut conversation, opened).await,
                 Err(error) => {
                     tracing::debug!(%error, "the terminal is gone");
                     Err(Refusal::Cancelled)

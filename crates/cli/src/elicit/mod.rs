@@ -8,7 +8,7 @@ mod field;
 mod form;
 mod page;
 
-use callgate::{Elicit, Refusal};
+use callgate::{Elicit, Opened, Refusal};
 use serde_json::Value;
 
 use crate::terminal::Conversation;
@@ -32,6 +32,39 @@ pub async fn answer(
         None | Some("form") => form::answer(conversation, &from, &message, request.params).await,
         Some("url") => page::answer(conversation, &from, &message, request.params).await,
         Some(_) => Err(Refusal::Unsupported),
+    }
+}
+
+/// Waits until the person is done at pages that they agreed to open.
+pub async fn back_from(conversation: &mut Conversation, opened: Opened<'_>) -> Result<(), Refusal> {
+    let pages = match opened.pages {
+        1 => "the page".to_owned(),
+        pages => format!("the {pages} pages"),
+    };
+    show(
+        conversation,
+        &format!(
+            "\nThe call of {:?} is made again when you are done at {pages}.\n",
+            opened.tool
+        ),
+    )
+    .await?;
+    loop {
+        let line = match ask(
+            conversation,
+            "done there? [y] yes, call  [n] give the call up: ",
+        )
+        .await?
+        {
+            Said::Text(line) => line,
+            Said::No => return Err(Refusal::Declined),
+            Said::Nothing => return Err(Refusal::Cancelled),
+        };
+        match line.trim() {
+            "y" | "Y" | "yes" => return Ok(()),
+            "n" | "N" | "no" => return Err(Refusal::Declined),
+            _ => {}
+        }
     }
 }
 

@@ -122,6 +122,7 @@ impl Attendant<'_> {
 
     /// Has the client answer a request, however long this one still waits.
     fn ask(&self, run: &Arc<Run>, number: u64, request: InputRequest) {
+        run.pages.sent(&request, &self.client.peer);
         let run = Arc::clone(run);
         let peer = self.client.peer.clone();
         tokio::spawn(async move {

@@ -1,7 +1,9 @@
 //! What servers ask for while they work on a call, passed on to the client
 //! that runs the script.
 
-use callgate::{Caller, Elicit, ListRoots, Offers, Progress, Refusal, Root, Sample, Wanted};
+use callgate::{
+    Caller, Elicit, ListRoots, Offers, Opened, PageDone, Progress, Refusal, Root, Sample, Wanted,
+};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -54,6 +56,42 @@ impl Caller for Desk {
         async move {
             let result = self.pass_on_one(Wanted::Roots(request)).await?;
             Ok(roots::named(&result).unwrap_or_default())
+        }
+        .boxed()
+    }
+
+    fn page_opened(&self, server: &str, id: &str) -> Option<PageDone> {
+        self.run.pages.opened(server, id)
+    }
+
+    fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
+        async move {
+            if !self.can.form {
+                // The server's word is all there will be.
+                return std::future::pending().await;
+            }
+            let form = json!({ "method": "elicitation/create", "params": {
+                "mode": "form",
+                "message": format!(
+                    "The server {:?} had you open a page for its tool {:?}. When you are done \
+                     there, accept: the tool is called again.",
+                    opened.server, opened.tool
+                ),
+                "requestedSchema": { "type": "object", "properties": {} },
+            } });
+            let form = serde_json::from_value(form).map_err(|_unfit| Refusal::Unsupported)?;
+            let answer = match self.wish(vec![(None, form)]).await.pop() {
+                Some(Ok(answer)) => answer,
+                Some(Err(Unanswered::Failed(reason))) => return Err(Refusal::Failed(reason)),
+                None | Some(Err(Unanswered::Nobody | Unanswered::Late)) => {
+                    return Err(Refusal::Cancelled);
+                }
+            };
+            match answer.get("action").and_then(Value::as_str) {
+                Some("accept") => Ok(()),
+                Some("decline") => Err(Refusal::Declined),
+                _ => Err(Refusal::Cancelled),
+            }
         }
         .boxed()
     }
@@ -143,6 +181,16 @@ impl Desk {
                     message.unwrap_or_default()
                 );
                 params.insert("message".to_owned(), message.into());
+                if is_url {
+                    // Servers' ids may be alike, and the newest revision has none.
+                    let theirs = params.get("elicitationId").and_then(Value::as_str);
+                    let pages = &self.run.pages;
+                    let ours = pages.name(request.server, theirs.unwrap_or_default());
+                    let ours = ours.map_err(|error| {
+                        Refusal::Failed(format!("no random bytes can be had: {error}"))
+                    })?;
+                    params.insert("elicitationId".to_owned(), ours.into());
+                }
                 (request.key, "elicitation/create", params)
             }
             Wanted::Sample(request) => {

@@ -10,6 +10,7 @@ mod client;
 mod desk;
 mod news;
 mod outcome;
+mod pages;
 mod plain;
 mod question;
 mod resources;

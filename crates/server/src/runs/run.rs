@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::board::Board;
 use super::news::News;
 use super::outcome::Outcome;
+use super::pages::Pages;
 use super::seal::random;
 
 /// A run of a script.
@@ -22,6 +23,7 @@ pub(crate) struct Run {
     pub(crate) id: String,
     pub(crate) board: Board,
     pub(crate) news: News,
+    pub(crate) pages: Pages,
     /// When it began, as RFC 3339 has it.
     pub(crate) begun: String,
     since: Instant,
@@ -57,6 +59,7 @@ impl Run {
             id,
             board: Board::new(answer_time),
             news: News::new(),
+            pages: Pages::default(),
             begun: current_timestamp(),
             since: Instant::now(),
             most_time,

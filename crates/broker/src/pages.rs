@@ -1,0 +1,266 @@
+//! Pages that servers want opened, and what is done there beside the connection
+//! (MCP 2025-11-25, client/elicitation, "URL Mode Elicitation Requests").
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::ErrorData;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::asked::Asking;
+use crate::caller::{Opened, PageDone};
+use crate::calls::Call;
+use crate::error::code::PAGES_REQUIRED;
+use crate::failure::Failure;
+use crate::input::{self, Ask, Asks};
+use crate::session::Session;
+
+/// How many pages of one connection are remembered until the server says that
+/// they are done with; of more, the oldest is forgotten.
+const MAX_OPEN: usize = 64;
+/// The longest id of a page, in bytes.
+const MAX_ID_BYTES: usize = 1_024;
+/// How many pages one call may want.
+const MAX_PAGES: usize = 16;
+/// The most bytes of a page's address that a message has.
+const MAX_SHOWN: usize = 500;
+/// How long a call waits for somebody to be done at its pages.
+const PATIENCE: Duration = if cfg!(test) {
+    Duration::from_millis(50)
+} else {
+    Duration::from_secs(15 * 60)
+};
+
+/// The pages of one connection that somebody was shown and that are not done
+/// with.
+#[derive(Debug, Default)]
+pub(crate) struct Pages(Mutex<Vec<Arc<Open>>>);
+
+struct Open {
+    id: Box<str>,
+    done: watch::Sender<bool>,
+    /// Who is to hear that it is done with.
+    hears: Mutex<Option<PageDone>>,
+}
+
+impl fmt::Debug for Open {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Open").field(&self.id).finish()
+    }
+}
+
+impl Pages {
+    /// Notes that somebody is shown a page: from now on the server can say that
+    /// it is done with.
+    pub(crate) fn show(self: &Arc<Self>, params: &Value) -> Option<Shown> {
+        let id = params.get("elicitationId").and_then(Value::as_str)?;
+        if id.is_empty() || id.len() > MAX_ID_BYTES {
+            return None;
+        }
+        let page = Arc::new(Open {
+            id: id.into(),
+            done: watch::Sender::new(false),
+            hears: Mutex::default(),
+        });
+        let mut open = self.lock();
+        // Shown once more: the same page, whose end is told once.
+        open.retain(|open| open.id != page.id);
+        if open.len() >= MAX_OPEN {
+            open.remove(0);
+        }
+        open.push(Arc::clone(&page));
+        Some(Shown {
+            pages: Arc::clone(self),
+            page,
+            agreed: false,
+        })
+    }
+
+    /// The server says that a page is done with. One that nobody was shown, or
+    /// that was done with before, is none of its business.
+    pub(crate) fn complete(&self, id: &str) {
+        let done = {
+            let mut open = self.lock();
+            let at = open.iter().position(|open| &*open.id == id);
+            at.map(|at| open.remove(at))
+        };
+        let Some(page) = done else {
+            return;
+        };
+        page.done.send_replace(true);
+        let hears = page.hears().take();
+        if let Some(hears) = hears {
+            hears();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Open>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn hears(&self) -> MutexGuard<'_, Option<PageDone>> {
+        self.hears.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_done(&self) -> bool {
+        *self.done.borrow()
+    }
+}
+
+/// A page that somebody is shown. Dropped before they agree to open it, it is
+/// forgotten.
+pub(crate) struct Shown {
+    pages: Arc<Pages>,
+    page: Arc<Open>,
+    agreed: bool,
+}
+
+impl Shown {
+    /// Hears when it is done with.
+    pub(crate) fn done(&self) -> watch::Receiver<bool> {
+        self.page.done.subscribe()
+    }
+
+    /// What it is known by to the server.
+    pub(crate) fn id(&self) -> &str {
+        &self.page.id
+    }
+
+    /// Notes that they agreed, and who is to hear when the page is done with.
+    pub(crate) fn agreed(mut self, hears: Option<PageDone>) {
+        self.agreed = true;
+        *self.page.hears() = hears;
+        // It may have been, meanwhile; whoever takes it tells.
+        if self.page.is_done()
+            && let Some(hears) = self.page.hears().take()
+        {
+            hears();
+        }
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        if !self.agreed {
+            let mut open = self.pages.lock();
+            open.retain(|open| !Arc::ptr_eq(open, &self.page));
+        }
+    }
+}
+
+/// Whether a refusal says that pages have to be opened before the call.
+pub(crate) fn are_required(error: &ErrorData) -> bool {
+    i64::from(error.code.0) == PAGES_REQUIRED && !wanted(error).is_empty()
+}
+
+impl Session {
+    /// Has the caller open the pages that a call was refused for, and waits until
+    /// the server says that they are done with, or whoever opened them does.
+    ///
+    /// # Errors
+    ///
+    /// The refusal, with what became of the pages in its message.
+    pub(crate) async fn open_pages(
+        &self,
+        call: &Call<'_>,
+        error: &ErrorData,
+    ) -> Result<(), Failure> {
+        let refused = |why: &str| {
+            let mut error = error.clone();
+            error.message = format!("{}; {why}", error.message).into();
+            Failure::Refused(error)
+        };
+        let pages = wanted(error);
+        if !(self.offers().url && call.caller.offers().url) {
+            let shown: Vec<String> = pages.iter().map(|page| address(page)).collect();
+            let shown = shown.join(" and ");
+            return Err(refused(&format!(
+                "there is nobody to ask, so open {shown} and call again"
+            )));
+        }
+        let _asking = Asking::start(self);
+        let mut done = Vec::new();
+        for params in &pages {
+            let ask = Ask {
+                asks: Asks::Elicitation,
+                server: &self.server,
+                tool: Some(call.tool),
+                key: None,
+                params,
+            };
+            let answered = input::ask(ask, &*call.caller, &self.pages).await;
+            let (answer, page) = answered.map_err(|error| {
+                refused(&format!("its page could not be shown: {}", error.message))
+            })?;
+            match answer.get("action").and_then(Value::as_str) {
+                Some("accept") => done.extend(page),
+                Some("decline") => return Err(refused("the user declined to open its page")),
+                _ => return Err(refused("the user did not open its page")),
+            }
+        }
+        let opened = Opened {
+            server: &self.server,
+            tool: call.tool,
+            pages: pages.len(),
+        };
+        let told = async {
+            for done in &mut done {
+                if done.wait_for(|done| *done).await.is_err() {
+                    // It was forgotten, so the server will not be heard.
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        let over = async {
+            tokio::select! {
+                biased;
+                () = told => Ok(()),
+                back = call.caller.back_from(opened) => back,
+            }
+        };
+        match timeout(PATIENCE, over).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_refusal)) => Err(refused("the user gave its page up")),
+            Err(_late) => {
+                let minutes = PATIENCE.as_secs() / 60;
+                Err(refused(&format!(
+                    "nobody was done at its page within {minutes} minutes"
+                )))
+            }
+        }
+    }
+}
+
+/// The pages that a refusal names; none if they are not as they must be.
+fn wanted(error: &ErrorData) -> Vec<&Value> {
+    let listed = error
+        .data
+        .as_ref()
+        .and_then(|data| data.get("elicitations"));
+    let listed = listed.and_then(Value::as_array);
+    let pages: Vec<&Value> = listed.into_iter().flatten().collect();
+    let text = |page: &Value, key: &str| page.get(key).and_then(Value::as_str).map(str::len);
+    let is_page = |page: &&Value| {
+        page.get("mode").and_then(Value::as_str) == Some("url")
+            && text(page, "url").is_some()
+            && text(page, "elicitationId").is_some_and(|id| (1..=MAX_ID_BYTES).contains(&id))
+    };
+    match pages.len() <= MAX_PAGES && pages.iter().all(is_page) {
+        true => pages,
+        false => Vec::new(),
+    }
+}
+
+fn address(page: &Value) -> String {
+    let url = page.get("url").and_then(Value::as_str).unwrap_or_default();
+    let end = url.floor_char_boundary(MAX_SHOWN.min(url.len()));
+    format!("{:?}", url.get(..end).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;
