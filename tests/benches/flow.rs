@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const BYTES: usize = 1 << 20;
-const TIMES: usize = 41;
+const TIMES: usize = 201;
 
 fn main() -> Result<()> {
     callgate::worker_main_if_requested();
@@ -29,7 +29,7 @@ fn main() -> Result<()> {
     );
     println!(
         "{:<58} {:>10} {:>7}",
-        "median of 1 MiB, where 1 MiB of text was learnt", "time", "of call"
+        "least for 1 MiB, where 1 MiB of text was learnt", "time", "of call"
     );
     let learnt = prose(1);
     let kinds = [
@@ -47,11 +47,11 @@ fn main() -> Result<()> {
         ("a copy of it", json!(learnt)),
     ];
     let result = json!(learnt).to_string();
-    let took = median(|| {
+    let took = least(|| {
         let mut flows = Flows::default();
         let before = Instant::now();
         flows.learn(side("a"), 1, &result);
-        flows.inspect(&side("b"), "{}", "");
+        flows.catch_up();
         before.elapsed()
     });
     print("learning it", took, call);
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
     flows.learn(side("a"), 1, &result);
     for (name, argument) in kinds {
         let arguments = json!({ "argument": argument }).to_string();
-        let took = median(|| {
+        let took = least(|| {
             let before = Instant::now();
             flows.inspect(&side("b"), &arguments, "");
             before.elapsed()
@@ -83,7 +83,7 @@ async fn call() -> Result<Duration> {
            await s_fails({{ argument }}).catch(() => null);
            took.push(performance.now() - before);
          }}
-         return took.sort((a, b) => a - b)[{TIMES} >> 1];"
+         return Math.min(...took);"
     );
     let report = gate.run(script.as_str()).await;
     if report.status != Status::Completed {
@@ -99,10 +99,10 @@ fn side(server: &str) -> Side {
     Side::new(&format!("{server}_tool"), server, "tool")
 }
 
-fn median(mut once: impl FnMut() -> Duration) -> Duration {
-    let mut times: Vec<Duration> = (0..TIMES).map(|_| once()).collect();
-    times.sort_unstable();
-    times[TIMES / 2]
+/// Medians say how busy the machine is.
+fn least(mut once: impl FnMut() -> Duration) -> Duration {
+    let times = (0..TIMES).map(|_| once());
+    times.min().unwrap_or_default()
 }
 
 fn print(name: &str, took: Duration, call: Duration) {

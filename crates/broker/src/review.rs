@@ -130,7 +130,7 @@ impl Reviews {
         let flows = match &self.flows {
             Some(flows) => {
                 let to = side(target);
-                learn_elsewhere(flows, &to).await;
+                learn_elsewhere(flows, &to, arguments).await;
                 lock(flows).inspect(&to, arguments, definition.unwrap_or(""))
             }
             None => Vec::new(),
@@ -219,8 +219,8 @@ impl fmt::Debug for Reviews {
 
 /// Learns a large backlog of results on a thread for such work, as the run and
 /// its limits wait on this one. Where that cannot be done, the look does it.
-async fn learn_elsewhere(flows: &Arc<Mutex<Flows>>, to: &Side) {
-    let backlog = lock(flows).backlog(to);
+async fn learn_elsewhere(flows: &Arc<Mutex<Flows>>, to: &Side, arguments: &str) {
+    let backlog = lock(flows).backlog(to, arguments);
     if backlog >= LARGE_BACKLOG {
         let flows = Arc::clone(flows);
         let _learnt = tokio::task::spawn_blocking(move || lock(&flows).catch_up()).await;
@@ -247,4 +247,63 @@ fn seen<'a>(target: &'a Target, arguments: &'a str, flows: &'a [Finding]) -> Rev
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use tokio::runtime::Builder;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const ARGUMENTS: &str = r#"{"text":"sixteen bytes and more"}"#;
+    const SOON: Duration = Duration::from_secs(30);
+
+    fn flows_with(bytes: usize) -> Arc<Mutex<Flows>> {
+        let mut flows = Flows::default();
+        let note = serde_json::json!({ "note": "n".repeat(bytes) });
+        flows.learn(Side::new("a_get", "a", "get"), 1, &note.to_string());
+        Arc::new(Mutex::new(flows))
+    }
+
+    #[test]
+    fn a_large_backlog_is_learnt_on_another_thread_and_a_small_one_is_left() {
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .max_blocking_threads(1)
+            .build()
+            .expect("a runtime");
+        let (large, small) = (flows_with(LARGE_BACKLOG), flows_with(1_000));
+        let own = Side::new("a_put", "a", "put");
+        let other = Side::new("b_put", "b", "put");
+        let backlog = |flows: &Mutex<Flows>| lock(flows).backlog(&other, ARGUMENTS);
+        runtime.block_on(async {
+            // The only thread that there is for such work has other work.
+            let (done, wait) = mpsc::channel::<()>();
+            let busy = tokio::task::spawn_blocking(move || wait.recv());
+            let learning = learn_elsewhere(&large, &other, ARGUMENTS);
+            tokio::pin!(learning);
+            // What a run needs goes on meanwhile, on this thread.
+            let meanwhile = async {
+                learn_elsewhere(&large, &own, ARGUMENTS).await;
+                learn_elsewhere(&large, &other, "{}").await;
+                learn_elsewhere(&small, &other, ARGUMENTS).await;
+                tokio::task::yield_now().await;
+            };
+            tokio::select! {
+                biased;
+                () = &mut learning => panic!("learnt on the run's thread"),
+                () = meanwhile => {}
+            }
+            assert!(backlog(&large) > LARGE_BACKLOG);
+            assert!(backlog(&small) > 1_000);
+            done.send(()).expect("the other work waits");
+            timeout(SOON, learning).await.expect("learnt in time");
+            assert_eq!(backlog(&large), 0);
+            assert!(busy.await.is_ok());
+        });
+    }
 }

@@ -1,9 +1,10 @@
 //! One run's data: learnt from results, looked for in arguments.
 
 use super::finding::{Finding, Seen, Side};
-use super::index::{Gap, Index};
-use super::normal::plus_is_space;
-use super::scan::Scan;
+use super::index::{Gap, Index, MIN_PIECE};
+use super::normal::{append, plus_is_space};
+use super::numbers::numbers;
+use super::scan::{Rooms, Scan};
 
 /// What the results of one run had in them, as far as it may be sent elsewhere.
 ///
@@ -15,11 +16,10 @@ pub struct Flows {
     index: Index,
     /// The script, in normal form and lower case.
     script: Vec<u8>,
-    /// Room for arguments, kept so that it need not be asked for again.
-    room: Vec<u8>,
+    rooms: Rooms,
 }
 
-/// The most room that is kept between calls, in bytes.
+/// The most room of one kind that is kept between calls, in bytes.
 const MAX_ROOM: usize = 4 << 20;
 
 impl Default for Flows {
@@ -33,11 +33,11 @@ impl Flows {
     /// anybody's data, wherever else it is found; it may be empty.
     pub fn new(script: &str) -> Self {
         let index = Index::new();
-        let script = known(&index, script);
+        let script = known(script);
         Self {
             index,
             script,
-            room: Vec::new(),
+            rooms: Rooms::default(),
         }
     }
 
@@ -48,10 +48,10 @@ impl Flows {
         self.index.take(from, ordinal, result);
     }
 
-    /// How many bytes of results a look at arguments for `to` would have to learn
-    /// first.
-    pub fn backlog(&self, to: &Side) -> usize {
-        if self.has_others(to) {
+    /// How many bytes of results a look at these arguments for `to` would have to
+    /// learn first.
+    pub fn backlog(&self, to: &Side, arguments: &str) -> usize {
+        if self.has_others(to) && may_hold_data(arguments) {
             self.index.backlog()
         } else {
             0
@@ -72,13 +72,13 @@ impl Flows {
         if !self.has_others(to) {
             return Vec::new();
         }
-        self.index.catch_up();
-        let mut room = std::mem::take(&mut self.room);
-        let mut scan = Scan::new(&mut self.index, to, &self.script, definition);
-        scan.arguments(arguments.as_bytes(), &mut room);
-        let hits = scan.hits;
-        if room.capacity() <= MAX_ROOM {
-            self.room = room;
+        let mut hits = Vec::new();
+        if may_hold_data(arguments) {
+            self.index.catch_up();
+            let mut scan = Scan::new(&mut self.index, to, &self.script, definition);
+            scan.arguments(arguments.as_bytes(), &mut self.rooms);
+            hits = scan.hits;
+            self.rooms.shrink(MAX_ROOM);
         }
         let finding = |from: &Side, seen| Finding {
             from: from.clone(),
@@ -105,6 +105,17 @@ impl Flows {
     }
 }
 
+/// Whether arguments are long enough for a piece, or have a number. Results need
+/// not be learnt for those that do not, such as `{}`.
+fn may_hold_data(arguments: &str) -> bool {
+    if arguments.len() >= MIN_PIECE {
+        return true;
+    }
+    let mut found = false;
+    numbers(arguments.as_bytes(), |_, _| found = true);
+    found
+}
+
 impl Gap {
     fn reason(self) -> &'static str {
         match self {
@@ -115,9 +126,9 @@ impl Gap {
 }
 
 /// A text in which pieces are looked for.
-pub(super) fn known(index: &Index, text: &str) -> Vec<u8> {
+pub(super) fn known(text: &str) -> Vec<u8> {
     let mut normal = Vec::new();
-    index.normaliser.append(text.as_bytes(), &mut normal);
+    append(text.as_bytes(), &mut normal);
     plus_is_space(&mut normal);
     normal.make_ascii_lowercase();
     normal

@@ -7,21 +7,20 @@ use std::hash::{BuildHasher as _, RandomState};
 /// The length of a fingerprinted piece, in bytes.
 pub(super) const GRAM: usize = 12;
 
-/// What fingerprints are made with. Drawn by lot, so that nobody can write texts
-/// whose fingerprints meet.
+/// What fingerprints are made with: a number that each four bytes are multiplied
+/// by. Drawn by lot, so that nobody can write texts whose fingerprints meet: of any
+/// two different pieces, the upper halves of the sums meet once in 2³² lots.
 #[derive(Clone, Copy)]
-pub(super) struct Key {
-    head: u64,
-    tail: u64,
-}
+pub(super) struct Key(pub(super) [u64; GRAM / 4]);
+
+/// The difference between an upper and a lower case letter. That it makes some
+/// signs equal, too, does no harm to a fingerprint.
+pub(super) const CASE: u32 = 0x2020_2020;
 
 impl Key {
     pub(super) fn new() -> Self {
         let lot = RandomState::new();
-        Self {
-            head: lot.hash_one(1_u8),
-            tail: lot.hash_one(2_u8),
-        }
+        Self([1_u8, 2, 3].map(|nth| lot.hash_one(nth)))
     }
 
     /// The fingerprint of the piece that begins at `at`, without regard to case.
@@ -34,22 +33,20 @@ impl Key {
     #[inline]
     pub(super) fn window(self, window: &[u8; GRAM]) -> u64 {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = *window;
-        // One bit is the difference between an upper and a lower case letter.
-        // That it makes some signs equal, too, does no harm to a fingerprint.
-        let head = u64::from_le_bytes([a, b, c, d, e, f, g, h]) | 0x2020_2020_2020_2020;
-        let tail = u64::from(u32::from_le_bytes([i, j, k, l]) | 0x2020_2020);
-        self.mix(head, tail)
+        let words = [[a, b, c, d], [e, f, g, h], [i, j, k, l]];
+        self.sum(words.map(|word| u32::from_le_bytes(word) | CASE))
     }
 
     /// The fingerprint of a number.
     pub(super) fn number(self, value: u64) -> u64 {
-        self.mix(value, 0)
+        self.sum([value as u32, (value >> 32) as u32, 0])
     }
 
     #[inline]
-    fn mix(self, head: u64, tail: u64) -> u64 {
-        let product = u128::from(head ^ self.head) * u128::from(tail ^ self.tail);
-        (product as u64) ^ ((product >> 64) as u64)
+    fn sum(self, words: [u32; GRAM / 4]) -> u64 {
+        let ([a, b, c], [x, y, z]) = (self.0, words.map(u64::from));
+        let sum = a.wrapping_mul(x).wrapping_add(b.wrapping_mul(y));
+        sum.wrapping_add(c.wrapping_mul(z))
     }
 }
 
@@ -95,16 +92,32 @@ impl Filter {
     /// Whether it is probably in. "No" is certain.
     #[inline]
     pub(super) fn has(&self, gram: u64) -> bool {
-        let bits = bits(gram);
-        self.words
-            .get((gram >> self.shift) as usize)
-            .is_some_and(|word| word & bits == bits)
+        Self::word_has(self.word(gram), gram)
+    }
+
+    /// What there is of all fingerprints that are kept beside this one.
+    #[inline]
+    pub(super) fn word(&self, gram: u64) -> u64 {
+        let word = self.words.get((gram >> self.shift) as usize);
+        word.copied().unwrap_or(0)
+    }
+
+    /// [`Self::has`] by [`Self::word`].
+    #[inline]
+    pub(super) fn word_has(word: u64, gram: u64) -> bool {
+        let [one, other] = BITS.map(|bit| word >> (gram >> bit & 63));
+        one & other & 1 != 0
     }
 }
 
+/// Where in a fingerprint it says which bits of a word are its own. Above is which
+/// word, and below what is less by lot.
+pub(super) const BITS: [u32; 2] = [31, 37];
+
 #[inline]
 fn bits(gram: u64) -> u64 {
-    1 << (gram & 63) | 1 << (gram >> 6 & 63)
+    let [one, other] = BITS.map(|bit| 1 << (gram >> bit & 63));
+    one | other
 }
 
 /// Fingerprints and one value for each time one was added.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::finding::Side;
 use super::grams::{Filter, GRAM, Key, Prints};
-use super::normal::{Normaliser, plus_is_space, strings};
-use super::numbers::numbers;
+use super::normal::{append, plus_is_space, strings};
+use super::numbers::{MIN_DIGITS, numbers};
 
 /// The most bytes of results, as JSON, that one run's index takes.
 pub(super) const MAX_BYTES: usize = 10 << 20;
@@ -26,7 +26,6 @@ const END: u8 = 0xFF;
 /// The results of one run.
 #[derive(Debug)]
 pub(super) struct Index {
-    pub(super) normaliser: Normaliser,
     /// The tools that results came from.
     pub(super) sources: Vec<Side>,
     /// Each result's source and its call's ordinal.
@@ -62,7 +61,6 @@ pub(super) enum Gap {
 impl Index {
     pub(super) fn new() -> Self {
         Self {
-            normaliser: Normaliser::new(),
             sources: Vec::new(),
             results: Vec::new(),
             waiting: Vec::new(),
@@ -112,16 +110,7 @@ impl Index {
         }
         let from = self.text.len();
         for (result, json) in std::mem::take(&mut self.waiting) {
-            self.begins.push((self.text.len(), result));
-            strings(json.as_bytes(), |part, is_string| {
-                if is_string {
-                    self.learn_string(result, part);
-                } else {
-                    let mut found = Vec::new();
-                    numbers(part, |value, _| found.push(value));
-                    self.learn_numbers(result, found);
-                }
-            });
+            self.learn(result, json.as_bytes());
         }
         self.fill_filter(from);
         if self.grams.is_some() {
@@ -148,6 +137,14 @@ impl Index {
     /// place.
     pub(super) fn common(&self, place: usize, text: &[u8]) -> usize {
         same_bytes(self.text.get(place..).unwrap_or_default(), text)
+    }
+
+    /// How many bytes at the end of `text` are the same, but for case, as those
+    /// before this place.
+    pub(super) fn common_before(&self, place: usize, text: &[u8]) -> usize {
+        let before = self.text.get(..place).unwrap_or_default();
+        let bytes = before.iter().rev().zip(text.iter().rev());
+        bytes.take_while(|(a, b)| is_same(**a, **b)).count()
     }
 
     /// The results with this number, in the order they came.
@@ -243,19 +240,34 @@ impl Index {
         }
     }
 
-    /// Takes a string's content, still escaped.
-    fn learn_string(&mut self, result: u16, raw: &[u8]) {
+    fn learn(&mut self, result: u16, json: &[u8]) {
         let begin = self.text.len();
-        self.normaliser.append(raw, &mut self.text);
-        let string = self.text.get_mut(begin..).unwrap_or_default();
-        plus_is_space(string);
+        self.begins.push((begin, result));
+        // What only numbers are looked for in.
+        let mut rest = Vec::new();
+        let text = &mut self.text;
+        text.reserve(json.len());
+        strings(json, |part, is_string| {
+            if part.len() < MIN_DIGITS as usize {
+                return;
+            }
+            let to = if is_string && part.len() >= MIN_PIECE {
+                &mut *text
+            } else {
+                &mut rest
+            };
+            if is_string {
+                append(part, to);
+            } else {
+                to.extend_from_slice(part);
+            }
+            to.push(END);
+        });
+        let text = text.get_mut(begin..).unwrap_or_default();
+        plus_is_space(text);
         let mut found = Vec::new();
-        numbers(string, |value, _| found.push(value));
-        if string.len() >= MIN_PIECE {
-            self.text.push(END);
-        } else {
-            self.text.truncate(begin);
-        }
+        numbers(text, |value, _| found.push(value));
+        numbers(&rest, |value, _| found.push(value));
         self.learn_numbers(result, found);
     }
 
@@ -301,7 +313,11 @@ fn same_bytes(one: &[u8], other: &[u8]) -> usize {
     }
     let (one, other) = (one.iter().skip(same), other.iter().skip(same));
     let bytes = one.zip(other);
-    same + bytes.take_while(|(a, b)| (*a ^ *b) & 0xDF == 0).count()
+    same + bytes.take_while(|(a, b)| is_same(**a, **b)).count()
+}
+
+fn is_same(one: u8, other: u8) -> bool {
+    (one ^ other) & 0xDF == 0
 }
 
 fn pieces(text: &[u8]) -> impl Iterator<Item = &[u8]> {

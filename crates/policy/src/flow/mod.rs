@@ -18,8 +18,11 @@ mod finding;
 mod flows;
 mod grams;
 mod index;
+mod kinds;
 mod normal;
 mod numbers;
+mod parts;
+mod probe;
 mod rules;
 mod scan;
 #[cfg(test)]

@@ -6,104 +6,103 @@
 //! encoded forms come out the same. Case is left to the hashes, so that a
 //! person is shown the text as it was written.
 
-use memchr::memchr2;
-use memchr::memmem::Finder;
+use super::kinds::{CHUNK, Kinds, Visit, walk};
 
-/// Brings texts into the normal form.
-#[derive(Debug)]
-pub(super) struct Normaliser {
-    doubled: Finder<'static>,
+/// Whether `raw` is its own normal form, except for `+`.
+pub(super) fn is_normal(raw: &[u8]) -> bool {
+    let mut compared = Compared {
+        raw,
+        is_normal: true,
+    };
+    walk(raw, &mut compared);
+    compared.is_normal
 }
 
-impl Normaliser {
-    pub(super) fn new() -> Self {
-        Self {
-            doubled: Finder::new(b"  "),
+struct Compared<'a> {
+    raw: &'a [u8],
+    is_normal: bool,
+}
+
+impl Visit for Compared<'_> {
+    #[inline(always)]
+    fn chunk(&mut self, at: usize, kinds: Kinds) -> usize {
+        self.is_normal = stops(self.raw, at, kinds) == 0;
+        if self.is_normal {
+            at + CHUNK
+        } else {
+            usize::MAX
         }
     }
+}
 
-    /// Whether `raw` is its own normal form, except for `+`.
-    pub(super) fn is_normal(&self, raw: &[u8]) -> bool {
-        memchr2(b'\\', b'%', raw).is_none() && self.doubled.find(raw).is_none()
-    }
+/// Appends the normal form of `raw` to `out`, except for `+`.
+pub(super) fn append(raw: &[u8], out: &mut Vec<u8>) {
+    out.reserve(raw.len() + MANY);
+    let mut appended = Appended { raw, out, done: 0 };
+    walk(raw, &mut appended);
+    let done = appended.done;
+    out.extend_from_slice(raw.get(done..).unwrap_or_default());
+}
 
-    /// Appends the normal form of `raw` to `out`, except for `+`.
-    pub(super) fn append(&self, raw: &[u8], out: &mut Vec<u8>) {
-        out.reserve(raw.len() + WORD);
-        let next = |found: Option<usize>, at: usize| found.map_or(raw.len(), |found| at + found);
-        let rest = |at: usize| raw.get(at..).unwrap_or_default();
-        let mut at = 0;
-        // Where the next ones are, as far as was searched.
-        let (mut escape, mut spaces) = (None, None);
-        // Where escapes are close together, a search for the next costs more than
-        // it saves.
-        let mut dense = false;
-        loop {
-            let begin = at;
-            let (mut stop, found) = if dense {
-                copy_near(raw, at, out)
-            } else {
-                (at, false)
-            };
-            if !found {
-                let ahead = |found: &usize| *found >= stop;
-                let search = || next(memchr2(b'\\', b'%', rest(stop)), stop);
-                let next_escape = escape.filter(ahead).unwrap_or_else(search);
-                let search = || next(self.doubled.find(rest(stop)), stop);
-                let next_spaces = spaces.filter(ahead).unwrap_or_else(search);
-                (escape, spaces) = (Some(next_escape), Some(next_spaces));
-                let far = next_escape.min(next_spaces);
-                out.extend_from_slice(raw.get(stop..far).unwrap_or_default());
-                stop = far;
+struct Appended<'a> {
+    raw: &'a [u8],
+    out: &'a mut Vec<u8>,
+    /// What is before is in `out`.
+    done: usize,
+}
+
+impl Visit for Appended<'_> {
+    #[inline(always)]
+    fn chunk(&mut self, at: usize, kinds: Kinds) -> usize {
+        let Self { raw, out, done } = self;
+        let mut stops = stops(raw, at, kinds);
+        while stops != 0 {
+            let stop = at + stops.trailing_zeros() as usize;
+            copy(raw, *done, stop, out);
+            *done = undo(raw, stop, out);
+            if *done >= at + CHUNK {
+                return *done;
             }
-            dense = stop - begin < NEAR_WORDS * WORD;
-            at = match raw.get(stop) {
-                None => return,
-                Some(b'\\') => backslashes(raw, stop, out),
-                Some(b'%') => percent(raw, stop, out),
-                Some(_) => space(raw, stop, out),
-            };
+            stops &= u64::MAX << (*done - at);
         }
+        at + CHUNK
     }
 }
 
-const WORD: usize = 8;
+/// Where the chunk at `at` differs from its normal form, or may: at escapes, and
+/// at each space that another follows.
+#[inline(always)]
+fn stops(raw: &[u8], at: usize, kinds: Kinds) -> u64 {
+    let next = u64::from(raw.get(at + CHUNK) == Some(&b' '));
+    kinds.backslashes | kinds.percents | kinds.spaces & (kinds.spaces >> 1 | next << 63)
+}
 
-/// How many words are looked at before there is a search.
-const NEAR_WORDS: usize = 8;
+/// A number of bytes that is known beforehand, so that copying them is faster than
+/// copying fewer.
+const MANY: usize = 16;
 
-/// Copies from `at` up to the next escape or pair of spaces, if it is near.
-/// Returns where that is, or what has not been copied begins, and whether it was
-/// found.
-fn copy_near(raw: &[u8], at: usize, out: &mut Vec<u8>) -> (usize, bool) {
-    let mut at = at;
-    for _ in 0..NEAR_WORDS {
-        let Some(bytes) = raw.get(at..).and_then(<[u8]>::first_chunk::<WORD>) else {
-            break;
-        };
-        let word = u64::from_le_bytes(*bytes);
-        let space = equal(word, b' ');
-        let stops = equal(word, b'\\') | equal(word, b'%') | space & (space >> 8);
-        let length = out.len();
+/// Copies what is between two places.
+#[inline(always)]
+fn copy(raw: &[u8], from: usize, to: usize, out: &mut Vec<u8>) {
+    let rest = raw.get(from..).unwrap_or_default();
+    if to <= from + MANY
+        && let Some(bytes) = rest.first_chunk::<MANY>()
+    {
+        let length = out.len() + to.saturating_sub(from);
         out.extend_from_slice(bytes);
-        if stops != 0 {
-            let before = stops.trailing_zeros() as usize / 8;
-            out.truncate(length + before);
-            return (at + before, true);
-        }
-        // The last byte may be the first of two spaces.
-        out.truncate(length + WORD - 1);
-        at += WORD - 1;
+        out.truncate(length);
+    } else {
+        out.extend_from_slice(raw.get(from..to).unwrap_or_default());
     }
-    (at, false)
 }
 
-/// The highest bit of each byte of the word that equals `byte`.
-#[inline]
-fn equal(word: u64, byte: u8) -> u64 {
-    const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
-    let different = word ^ u64::from_ne_bytes([byte; WORD]);
-    !(((different & LOW) + LOW) | different | LOW)
+/// Undoes what is at a stop, and returns what is behind it.
+fn undo(raw: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
+    match raw.get(at) {
+        Some(b'\\') => backslashes(raw, at, out),
+        Some(b'%') => percent(raw, at, out),
+        _ => space(raw, at, out),
+    }
 }
 
 /// The last step of the normal form, apart because base64 knows a `+` of its
@@ -121,46 +120,73 @@ pub(super) fn without_plus(byte: u8) -> u8 {
 
 /// Calls `visit` with each string's content, still escaped and marked `true`,
 /// and with what stands between strings.
-pub(super) fn strings(json: &[u8], mut visit: impl FnMut(&[u8], bool)) {
-    let mut rest = json;
-    while let Some(start) = memchr::memchr(b'"', rest) {
-        let (between, string) = rest.split_at(start);
-        visit(between, false);
-        let string = string.get(1..).unwrap_or_default();
-        let end = closing(string);
-        visit(string.get(..end).unwrap_or_default(), true);
-        rest = string.get(end + 1..).unwrap_or_default();
-    }
-    visit(rest, false);
+pub(super) fn strings(json: &[u8], visit: impl FnMut(&[u8], bool)) {
+    let mut strings = Strings {
+        json,
+        begin: 0,
+        inside: false,
+        visit,
+    };
+    walk(json, &mut strings);
+    let Strings { begin, inside, .. } = strings;
+    (strings.visit)(json.get(begin..).unwrap_or_default(), inside);
 }
 
-/// Where the string ends, without its closing quote.
-fn closing(string: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(found) = memchr2(b'"', b'\\', string.get(at..).unwrap_or_default()) {
-        at += found;
-        if string.get(at) == Some(&b'"') {
-            return at;
+struct Strings<'a, F> {
+    json: &'a [u8],
+    /// Where the part begins that is not over.
+    begin: usize,
+    /// Whether it is a string.
+    inside: bool,
+    visit: F,
+}
+
+impl<F: FnMut(&[u8], bool)> Visit for Strings<'_, F> {
+    #[inline(always)]
+    fn chunk(&mut self, at: usize, kinds: Kinds) -> usize {
+        let mut marks = kinds.quotes | kinds.backslashes;
+        while marks != 0 {
+            let bit = marks.trailing_zeros();
+            marks &= marks - 1;
+            let place = at + bit as usize;
+            if kinds.quotes >> bit & 1 != 0 {
+                let part = self.json.get(self.begin..place);
+                (self.visit)(part.unwrap_or_default(), self.inside);
+                (self.begin, self.inside) = (place + 1, !self.inside);
+            } else if self.inside {
+                // Whatever follows is no quote.
+                if bit == u64::BITS - 1 {
+                    return place + 2;
+                }
+                marks &= !(2 << bit);
+            }
         }
-        at += 2;
+        at + CHUNK
     }
-    string.len()
 }
 
-/// Writes one space, unless there is one, and passes over all that follow.
+/// Writes one space, unless there is one, and passes over all white space that
+/// follows: spaces, and escapes of white space that was quoted once.
 fn space(raw: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
     if out.last() != Some(&b' ') {
         out.push(b' ');
     }
-    let spaces = raw.get(at..).unwrap_or_default().iter();
-    at + spaces.take_while(|byte| **byte == b' ').count()
+    let mut rest = raw.get(at..).unwrap_or_default();
+    loop {
+        rest = match rest {
+            [b' ', rest @ ..] | [b'\\', b'n' | b'r' | b't' | b'b' | b'f', rest @ ..] => rest,
+            _ => return raw.len() - rest.len(),
+        };
+    }
 }
 
 /// Undoes an escape that begins with a run of backslashes. How long the run is
 /// says only how often the text was quoted.
 fn backslashes(raw: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
-    let run = raw.get(at..).unwrap_or_default().iter();
-    let at = at + run.take_while(|byte| **byte == b'\\').count();
+    let mut at = at;
+    while raw.get(at) == Some(&b'\\') {
+        at += 1;
+    }
     match raw.get(at) {
         Some(b'n' | b'r' | b't' | b'b' | b'f') => space(raw, at + 1, out),
         Some(b'u') => unicode(raw, at, out),
@@ -225,11 +251,21 @@ fn plain(raw: &[u8], at: usize, byte: u8, out: &mut Vec<u8>) -> usize {
     }
 }
 
+#[inline]
 fn hex(raw: &[u8], at: usize, digits: usize) -> Option<u32> {
     let digits = raw.get(at..at + digits)?;
-    digits.iter().try_fold(0, |value, digit| {
-        Some(value << 4 | char::from(*digit).to_digit(16)?)
-    })
+    let mut value = 0;
+    for digit in digits {
+        let digit = match digit {
+            b'0'..=b'9' => digit - b'0',
+            _ => match digit | 0x20 {
+                letter @ b'a'..=b'f' => letter - b'a' + 10,
+                _ => return None,
+            },
+        };
+        value = value << 4 | u32::from(digit);
+    }
+    Some(value)
 }
 
 #[cfg(test)]
@@ -240,7 +276,7 @@ mod tests {
 
     fn normal(text: &str) -> String {
         let mut out = Vec::new();
-        Normaliser::new().append(text.as_bytes(), &mut out);
+        append(text.as_bytes(), &mut out);
         plus_is_space(&mut out);
         String::from_utf8_lossy(&out).into_owned()
     }
@@ -305,20 +341,19 @@ mod tests {
         #[test]
         fn any_bytes_are_taken(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut out = Vec::new();
-            Normaliser::new().append(&raw, &mut out);
+            append(&raw, &mut out);
             strings(&raw, |_, _| {});
         }
 
         #[test]
-        fn searching_ahead_changes_nothing(
+        fn many_bytes_at_once_are_the_same_as_one_by_one(
             raw in "([a-z ]{0,30}|  |\\\\[nu\"\\\\]|%(25)*2[05]|[\u{e9}+ ]{1,9}|[a-z]{50,80}){0,12}",
         ) {
             let (mut out, mut plainly) = (Vec::new(), Vec::new());
-            let normaliser = Normaliser::new();
-            normaliser.append(raw.as_bytes(), &mut out);
+            append(raw.as_bytes(), &mut out);
             append_plainly(raw.as_bytes(), &mut plainly);
             prop_assert_eq!(&out, &plainly);
-            prop_assert!(!normaliser.is_normal(raw.as_bytes()) || out == raw.as_bytes());
+            prop_assert!(!is_normal(raw.as_bytes()) || out == raw.as_bytes());
         }
 
         #[test]

@@ -1,7 +1,11 @@
 //! Numbers that are long enough to matter.
 
+use std::ops::Range;
+
+use super::parts::{Part, Wanted, parts};
+
 /// The fewest digits that matter.
-pub(super) const MIN_DIGITS: usize = 6;
+pub(super) const MIN_DIGITS: u32 = 6;
 
 /// The most digits of one number; longer ones are compared as text.
 const MAX_DIGITS: usize = 19;
@@ -10,67 +14,53 @@ const MAX_DIGITS: usize = 19;
 /// secret.
 const MIN_SIGNIFICANT: u32 = 4;
 
-/// Calls `visit` with the value and the digits of each number in a text. A row
-/// of digits with a letter, a digit or `_` beside it is no number.
+/// Calls `visit` with the value and the digits of each number in a text.
 pub(super) fn numbers(text: &[u8], mut visit: impl FnMut(u64, &[u8])) {
-    // One byte in each stretch of the fewest digits is enough to look at.
-    let mut at = MIN_DIGITS - 1;
-    let mut looked_at = 0;
-    while let Some(byte) = text.get(at) {
-        // Most texts have few digits.
-        if at >= looked_at
-            && let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<64>)
+    let wanted = Wanted {
+        base64: false,
+        digits: true,
+    };
+    parts(text, wanted, |part| {
+        if let Part::Digits(digits) = part
+            && let Some((value, digits)) = number(text, digits)
         {
-            looked_at = at + block.len();
-            if !has_digit(block) {
-                at += block.len() + MIN_DIGITS - 1;
-                continue;
-            }
-        }
-        if !byte.is_ascii_digit() {
-            at += MIN_DIGITS;
-            continue;
-        }
-        let (before, after) = text.split_at(at);
-        let is_digit = |byte: &&u8| byte.is_ascii_digit();
-        let start = at - before.iter().rev().take_while(is_digit).count();
-        let end = at + after.iter().take_while(is_digit).count();
-        let digits = text.get(start..end).unwrap_or_default();
-        let alone = !before.get(start.wrapping_sub(1)).is_some_and(is_word)
-            && !text.get(end).is_some_and(is_word);
-        if alone && let Some(value) = value(digits) {
             visit(value, digits);
         }
-        at = end + MIN_DIGITS;
-    }
+    });
 }
 
-/// Written so that many bytes are compared at once.
-fn has_digit(block: &[u8; 64]) -> bool {
-    let digits = block
-        .iter()
-        .map(|byte| u8::from(byte.wrapping_sub(b'0') < 10));
-    digits.fold(0, |any, digit| any | digit) != 0
-}
-
-fn is_word(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric() || *byte == b'_'
+/// The number that these digits of a text are, if it matters, and they.
+pub(super) fn number(text: &[u8], digits: Range<usize>) -> Option<(u64, &[u8])> {
+    let digits = text.get(digits)?;
+    Some((value(digits)?, digits))
 }
 
 /// The value, if it is long enough to matter.
 fn value(digits: &[u8]) -> Option<u64> {
-    if !(MIN_DIGITS..=MAX_DIGITS).contains(&digits.len()) {
+    if !(MIN_DIGITS as usize..=MAX_DIGITS).contains(&digits.len()) {
         return None;
     }
-    let value: u64 = digits
+    let (rest, eights) = digits.as_rchunks();
+    let rest = rest
         .iter()
         .fold(0, |value, digit| value * 10 + u64::from(digit & 0x0F));
+    let value = eights
+        .iter()
+        .fold(rest, |value, digits| value * 100_000_000 + eight(*digits));
     let mut significant = value;
     while significant != 0 && significant.is_multiple_of(10) {
         significant /= 10;
     }
-    let long = value >= 10_u64.pow(MIN_DIGITS as u32 - 1);
+    let long = value >= 10_u64.pow(MIN_DIGITS - 1);
     (long && significant >= 10_u64.pow(MIN_SIGNIFICANT - 1)).then_some(value)
+}
+
+/// The value of eight digits: of pairs, of pairs of pairs, and of all.
+fn eight(digits: [u8; 8]) -> u64 {
+    let digits = u64::from_le_bytes(digits) & 0x0F0F_0F0F_0F0F_0F0F;
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00FF_00FF_00FF_00FF;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_FFFF_0000_FFFF;
+    (fours * 10_000 + (fours >> 32)) & 0xFFFF_FFFF
 }
 
 #[cfg(test)]

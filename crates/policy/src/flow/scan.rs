@@ -4,13 +4,16 @@ use std::ops::Range;
 
 use memchr::{memchr, memmem};
 
-use super::encoded::{MAX_SHIFTED, begins_like_text, decode, runs, texts};
+use super::encoded::{MAX_SHIFTED, begins_like_text, decode, texts};
 use super::finding::{Copied, Encoding, MAX_PIECE, Side};
-use super::flows::known;
+use super::flows::known as in_normal_form;
 use super::grams::GRAM;
 use super::index::{Index, MIN_PIECE, SAMPLE};
-use super::normal::{plus_is_space, without_plus};
-use super::numbers::numbers;
+use super::kinds::bits;
+use super::normal::{append, is_normal, plus_is_space, without_plus};
+use super::numbers::{number, numbers};
+use super::parts::{Part, Wanted, parts};
+use super::probe::{BLOCK, known};
 
 /// Arguments longer than this, in bytes of normal form, are looked at in wider
 /// steps.
@@ -22,9 +25,6 @@ pub(super) const MIN_PIECE_IN_LONG: usize = 24;
 /// How many places around a known fingerprint are looked at before it is asked
 /// whose it is.
 const NEAR: usize = 4 * SAMPLE;
-
-/// How many places are looked up together.
-const BLOCK: usize = 256;
 
 /// A wide step through a long piece, in which all bytes but a few are looked at.
 const WIDE: usize = 4 * SAMPLE;
@@ -47,6 +47,30 @@ pub(super) struct Hit {
     pub(super) copied: Copied,
     /// The length of the longest piece.
     longest: usize,
+}
+
+/// Room for what arguments are made into, kept so that it need not be asked for
+/// again.
+#[derive(Debug, Default)]
+pub(super) struct Rooms {
+    normal: Vec<u8>,
+    decoded: Vec<u8>,
+    decoded_normal: Vec<u8>,
+}
+
+impl Rooms {
+    /// Gives back what is more than a call should need.
+    pub(super) fn shrink(&mut self, most: usize) {
+        for room in [
+            &mut self.normal,
+            &mut self.decoded,
+            &mut self.decoded_normal,
+        ] {
+            if room.capacity() > most {
+                *room = Vec::new();
+            }
+        }
+    }
 }
 
 /// One look.
@@ -82,66 +106,72 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Looks at arguments, for whose normal form there is `room`.
-    pub(super) fn arguments(&mut self, json: &[u8], room: &mut Vec<u8>) {
-        room.clear();
-        let as_it_is = self.index.normaliser.is_normal(json);
+    /// Looks at arguments.
+    pub(super) fn arguments(&mut self, json: &[u8], rooms: &mut Rooms) {
+        let Rooms {
+            normal,
+            decoded,
+            decoded_normal,
+        } = rooms;
+        normal.clear();
+        let as_it_is = is_normal(json);
         if !as_it_is {
-            self.index.normaliser.append(json, room);
+            append(json, normal);
         }
-        let normal = if as_it_is { json } else { room.as_slice() };
-        self.base64(normal);
-        if memchr(b'+', normal).is_none() {
-            return self.text(if as_it_is { json } else { room }, Encoding::Text);
-        }
-        if as_it_is {
-            room.extend(json.iter().map(|byte| without_plus(*byte)));
-        } else {
-            plus_is_space(room);
-        }
-        self.text(room, Encoding::Text);
-    }
-
-    fn text(&mut self, text: &[u8], encoding: Encoding) {
-        self.pieces(text, encoding);
-        if self.index.has_numbers() {
-            numbers(text, |value, digits| self.number(value, digits));
-        }
-    }
-
-    fn base64(&mut self, text: &[u8]) {
-        let (mut decoded, mut normal) = (Vec::new(), Vec::new());
-        let mut look = |run: &[u8], decoded: &mut Vec<u8>| {
-            decode(run, decoded);
-            for byte in decoded.iter_mut() {
-                *byte = (*byte).max(b' ');
-            }
-            plus_is_space(decoded);
-            if self.index.normaliser.is_normal(decoded) {
-                return self.text(decoded, Encoding::Base64);
-            }
-            normal.clear();
-            self.index.normaliser.append(decoded, &mut normal);
-            plus_is_space(&mut normal);
-            self.text(&normal, Encoding::Base64);
+        let text: &[u8] = if as_it_is { json } else { &*normal };
+        let wanted = Wanted {
+            base64: true,
+            digits: self.index.has_numbers(),
         };
-        runs(text, |range| {
-            let run = text.get(range).unwrap_or_default();
-            if run.len() > MAX_SHIFTED {
-                let mut stretches = Vec::new();
-                texts(run, &mut decoded, |stretch| stretches.push(stretch));
-                for stretch in stretches {
-                    look(run.get(stretch).unwrap_or_default(), &mut decoded);
-                }
-                return;
+        parts(text, wanted, |part| match part {
+            Part::Base64(run) => {
+                let run = text.get(run).unwrap_or_default();
+                self.run_of_base64(run, decoded, decoded_normal);
             }
-            for shift in 0..4 {
-                let run = run.get(shift..).unwrap_or_default();
-                if begins_like_text(run, &mut decoded) {
-                    look(run, &mut decoded);
+            Part::Digits(digits) => {
+                if let Some((value, digits)) = number(text, digits) {
+                    self.number(value, digits);
                 }
             }
         });
+        if memchr(b'+', text).is_none() {
+            return self.pieces(text, Encoding::Text);
+        }
+        if as_it_is {
+            normal.extend(json.iter().map(|byte| without_plus(*byte)));
+        } else {
+            plus_is_space(normal);
+        }
+        self.pieces(normal, Encoding::Text);
+    }
+
+    #[inline(never)]
+    fn run_of_base64(&mut self, run: &[u8], decoded: &mut Vec<u8>, decoded_normal: &mut Vec<u8>) {
+        let mut look = |run: &[u8]| {
+            decode(run, decoded, |byte| without_plus(byte.max(b' ')));
+            let mut text: &[u8] = decoded;
+            if !is_normal(text) {
+                decoded_normal.clear();
+                append(text, decoded_normal);
+                plus_is_space(decoded_normal);
+                text = decoded_normal;
+            }
+            self.pieces(text, Encoding::Base64);
+            if self.index.has_numbers() {
+                numbers(text, |value, digits| self.number(value, digits));
+            }
+        };
+        if run.len() > MAX_SHIFTED {
+            return texts(run, |stretch| {
+                look(run.get(stretch).unwrap_or_default());
+            });
+        }
+        for shift in 0..4 {
+            let run = run.get(shift..).unwrap_or_default();
+            if begins_like_text(run) {
+                look(run);
+            }
+        }
     }
 
     /// Finds copied pieces.
@@ -159,12 +189,12 @@ impl<'a> Scan<'a> {
         let mut at = 0;
         // What is before belongs to a piece already.
         let mut floor = 0;
-        while let Some(rest) = text.get(at..).filter(|rest| rest.len() >= GRAM) {
-            let known = self.suspects::<STRIDE>(rest, &mut suspects);
+        while text.len() >= at + GRAM {
+            let known = self.suspects::<STRIDE>(text, at, &mut suspects);
             let mut next = at;
             for suspect in suspects.iter().take(known) {
                 let suspect = at + usize::from(*suspect);
-                if suspect < next || !self.has_company(text, suspect, STRIDE / 2) {
+                if suspect < next {
                     continue;
                 }
                 let run = self.run(text, suspect, floor);
@@ -185,41 +215,40 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Which of the places of a block have a fingerprint that is probably known,
-    /// and how many those are. In two steps, so that the memory of the filter,
-    /// which is far away, is asked for many places at the same time; and without
-    /// a branch, as one place in twenty is known.
-    fn suspects<const STRIDE: usize>(&self, text: &[u8], suspects: &mut [u16; BLOCK]) -> usize {
-        let mut grams = [0; BLOCK];
-        let windows = text.windows(GRAM).step_by(STRIDE);
-        let mut places = 0;
-        for (gram, window) in grams.iter_mut().zip(windows) {
-            if let Some(window) = window.first_chunk() {
-                *gram = self.index.key.window(window);
-                places += 1;
+    /// The places of a block whose fingerprints are probably known, with company,
+    /// and how many those are.
+    fn suspects<const STRIDE: usize>(
+        &self,
+        text: &[u8],
+        at: usize,
+        suspects: &mut [u16; BLOCK],
+    ) -> usize {
+        let (key, filter) = (self.index.key, &self.index.filter);
+        let rest = text.get(at..).unwrap_or_default();
+        let mut count = 0;
+        for (nth, mask) in known::<STRIDE>(key, filter, rest).into_iter().enumerate() {
+            for bit in bits(mask) {
+                if let Some(suspect) = suspects.get_mut(count) {
+                    *suspect = ((nth * 64 + bit as usize) * STRIDE) as u16;
+                    count += 1;
+                }
             }
         }
-        let filter = &self.index.filter;
-        let mut known = 0;
-        let mut place = 0;
-        for gram in grams.iter().take(places) {
-            if let Some(suspect) = suspects.get_mut(known) {
+        // Of the fingerprints so far before the place and behind it, one is known,
+        // too, for each place of a piece.
+        let is_known = |at: usize| key.gram(text, at).is_some_and(|gram| filter.has(gram));
+        let mut in_company = 0;
+        for nth in 0..count {
+            let place = suspects.get(nth).copied().unwrap_or(0);
+            let here = at + usize::from(place);
+            let before = here.checked_sub(STRIDE / 2).is_some_and(is_known);
+            let behind = is_known(here + STRIDE / 2);
+            if let Some(suspect) = suspects.get_mut(in_company) {
                 *suspect = place;
             }
-            known += usize::from(filter.has(*gram));
-            place += STRIDE as u16;
+            in_company += usize::from(before | behind);
         }
-        known
-    }
-
-    /// Whether the fingerprint so far before the place, or behind it, is known,
-    /// too. For each place of a piece one of them is.
-    fn has_company(&self, text: &[u8], at: usize, distance: usize) -> bool {
-        let known = |at| {
-            let gram = self.index.key.gram(text, at);
-            gram.is_some_and(|gram| self.index.filter.has(gram))
-        };
-        known(at + distance) || at.checked_sub(distance).is_some_and(known)
+        in_company
     }
 
     /// The places side by side, around `at`, whose fingerprints are known.
@@ -285,38 +314,48 @@ impl<'a> Scan<'a> {
     /// How far a piece of the source that has this place reaches around `at`.
     fn extent(&self, text: &[u8], at: usize, floor: usize, place: usize) -> Range<usize> {
         let source = self.index.origin_at(place).0;
-        let from_source = |at: usize| {
-            let gram = self.index.key.gram(text, at)?;
-            let mut places = self.index.places(gram);
-            places.find(|place| self.index.origin_at(*place).0 == source)
-        };
         let is_near = |at: usize| {
             let gram = self.index.key.gram(text, at);
             gram.is_some_and(|gram| self.index.filter.has(gram))
         };
+        let from_source = |at: usize| {
+            // The filter is nearer at hand, and mostly says no.
+            let gram = self.index.key.gram(text, at).filter(|_| is_near(at))?;
+            let mut places = self.index.places(gram);
+            places.find(|place| self.index.origin_at(*place).0 == source)
+        };
         // As far as the source goes on the same way. Where it does not, it may
         // have what follows elsewhere: in a wide step, in which whatever lies
-        // between is not looked at, or in that of the fingerprints. Then place by
-        // place.
-        let mut last = at;
-        let mut place = place;
-        loop {
+        // between is not looked at, or in that of the fingerprints.
+        let (mut last, mut last_place) = (at, place);
+        let end = loop {
             let rest = text.get(last..).unwrap_or_default();
-            let further = self.index.common(place, rest).saturating_sub(GRAM);
+            let common = self.index.common(last_place, rest);
+            let end = last + common;
+            let further = common.saturating_sub(GRAM);
             last += further - further % SAMPLE;
             let step = |step| Some((last + step, from_source(last + step)?));
-            let Some(next) = step(WIDE).or_else(|| step(SAMPLE)) else {
-                break;
-            };
-            (last, place) = next;
+            match step(WIDE).or_else(|| step(SAMPLE)) {
+                Some(next) => (last, last_place) = next,
+                None => break end,
+            }
+        };
+        let (mut first, mut first_place) = (at, place);
+        while first >= floor + SAMPLE
+            && let Some(place) = from_source(first - SAMPLE)
+        {
+            (first, first_place) = (first - SAMPLE, place);
         }
+        let before = text.get(floor..first).unwrap_or_default();
+        let start = first - self.index.common_before(first_place, before);
+        if end >= start + MIN_PIECE {
+            return start..end;
+        }
+        // Where the source has the beginning of the piece more than once, only one
+        // such place is known. Then place by place.
         let mut near = last + 1;
         while near < last + SAMPLE && is_near(near) {
             near += 1;
-        }
-        let mut first = at;
-        while first >= floor + SAMPLE && from_source(first - SAMPLE).is_some() {
-            first -= SAMPLE;
         }
         let lowest = floor.max((first + 1).saturating_sub(SAMPLE));
         while first > lowest && is_near(first - 1) {
@@ -357,10 +396,9 @@ impl<'a> Scan<'a> {
         }
         self.known_checks += 1;
         let piece = piece.to_ascii_lowercase();
-        let index = &*self.index;
         let defined = self
             .defined
-            .get_or_insert_with(|| known(index, self.definition));
+            .get_or_insert_with(|| in_normal_form(self.definition));
         memmem::find(self.script, &piece).is_some() || memmem::find(defined, &piece).is_some()
     }
 

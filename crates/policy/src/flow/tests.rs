@@ -111,10 +111,10 @@ fn learning_ahead_changes_nothing() {
     let result = json!({ "note": SECRET }).to_string();
     let mut flows = Flows::default();
     flows.learn(side("crm_get"), 1, &result);
-    assert_eq!(flows.backlog(&side("crm_put")), 0);
-    assert_eq!(flows.backlog(&side("mail_send")), result.len());
+    assert_eq!(flows.backlog(&side("crm_put"), &result), 0);
+    assert_eq!(flows.backlog(&side("mail_send"), &result), result.len());
     flows.catch_up();
-    assert_eq!(flows.backlog(&side("mail_send")), 0);
+    assert_eq!(flows.backlog(&side("mail_send"), &result), 0);
     let found = flows.inspect(&side("mail_send"), &result, "");
     assert_eq!(
         found,
@@ -127,6 +127,37 @@ fn learning_ahead_changes_nothing() {
 }
 
 #[test]
+fn a_piece_that_begins_like_another_one_is_found() {
+    // Sixteen bytes have one place that is kept, and here it may be the other's.
+    for before in 0..10 {
+        let notes = [
+            format!("{}common-start-abcd", "x".repeat(before)),
+            "common-start-wxyz".to_owned(),
+        ];
+        let found = inspect(
+            &[("crm_get", json!(notes))],
+            &json!({ "text": "ommon-start-wxyz" }),
+        );
+        assert_eq!(found.len(), 1, "{notes:?}");
+    }
+}
+
+#[test]
+fn nothing_is_learnt_for_arguments_that_are_too_short_for_data() {
+    let result = json!({ "note": SECRET, "id": 4_915_112 }).to_string();
+    let mut flows = Flows::default();
+    flows.learn(side("crm_get"), 1, &result);
+    let to = side("mail_send");
+    for arguments in ["{}", r#"{"page":12345}"#] {
+        assert_eq!(flows.inspect(&to, arguments, ""), []);
+        assert_eq!(flows.backlog(&to, arguments), 0);
+        assert_eq!(flows.backlog(&to, &result), result.len());
+    }
+    assert_eq!(flows.backlog(&to, r#"{"id":4915112}"#), result.len());
+    assert_eq!(flows.inspect(&to, r#"{"id":4915112}"#, "").len(), 1);
+}
+
+#[test]
 fn much_ordinary_text_can_be_compared() {
     let text: String = (0..300_000_u32).map(noise).collect();
     let found = inspect(&[("crm_get", json!(text))], &json!({ "body": text }));
@@ -134,6 +165,44 @@ fn much_ordinary_text_can_be_compared() {
         panic!("{}", show(&found));
     };
     assert_eq!(found.bytes(), Some(text.len()));
+}
+
+/// What takes the look longest: fingerprints that are known everywhere and lead to
+/// nothing, runs that look like base64 of text at each place, and escapes.
+#[test]
+fn arguments_made_to_be_slow_are_looked_at_to_the_end() {
+    let text: String = (0..2_000_u32).map(noise).collect();
+    let places = (0..20_000).map(|nth| nth * 7 % (text.len() - 12));
+    let cut: Vec<&str> = places.map(|at| &text[at..at + 12]).collect();
+    let short: Vec<String> = cut
+        .iter()
+        .map(|piece| STANDARD.encode(format!("{piece}|0")))
+        .collect();
+    let hostile = [
+        cut.join("|"),
+        short.join(" "),
+        STANDARD.encode(cut.join("|")),
+        "\\u0041%25%2520".repeat(20_000),
+        "7".repeat(300_000),
+        format!("{}|", "7".repeat(5)).repeat(50_000),
+        "\n".repeat(200_000),
+    ];
+    for hostile in hostile {
+        for end in ["", SECRET] {
+            let arguments = json!({ "body": format!("{hostile} {end}") });
+            let results = [
+                ("crm_get", json!(text)),
+                ("crm_list", json!([SECRET, 4_915_112])),
+            ];
+            let found = inspect(&results, &arguments);
+            assert_eq!(
+                found.len(),
+                usize::from(!end.is_empty()),
+                "{}",
+                show(&found)
+            );
+        }
+    }
 }
 
 /// Text of words, which is unlike any other such text.

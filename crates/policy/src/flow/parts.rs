@@ -1,0 +1,259 @@
+//! What begins and ends within a text: numbers, and runs of base64.
+//!
+//! Most chunks of most texts have no part of either. Of those no more is learnt
+//! than that; where there may be one, the look begins anew, a chunk earlier.
+
+use std::ops::Range;
+
+use super::encoded::MIN_RUN;
+use super::kinds::{CHUNK, Kinds, Marked, Row, Visit, bits, ends_of_rows, walk};
+use super::numbers::MIN_DIGITS;
+
+/// What was found, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Base64 characters, of either alphabet, as many as [`MIN_RUN`] or more, with
+    /// others among them than hexadecimal digits.
+    Base64(Range<usize>),
+    /// Digits, as many as [`MIN_DIGITS`] or more, without a letter, a digit or `_`
+    /// beside them.
+    Digits(Range<usize>),
+}
+
+/// Which parts are looked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) base64: bool,
+    pub(super) digits: bool,
+}
+
+/// Calls `visit` with the parts of a text that are wanted.
+pub(super) fn parts(text: &[u8], wanted: Wanted, visit: impl FnMut(Part)) {
+    let mut parts = Parts {
+        wanted,
+        visit,
+        base64: Rows::default(),
+        words: Rows::default(),
+    };
+    walk(text, &mut parts);
+}
+
+struct Parts<F> {
+    wanted: Wanted,
+    visit: F,
+    base64: Rows<MIN_RUN>,
+    words: Rows<MIN_DIGITS>,
+}
+
+/// Of a part that goes over from one chunk to the next, one of them has half.
+const HALF_RUN: u32 = MIN_RUN / 2;
+const HALF_NUMBER: u32 = MIN_DIGITS / 2;
+
+impl<F: FnMut(Part)> Visit for Parts<F> {
+    #[inline(always)]
+    fn chunk(&mut self, at: usize, kinds: Kinds) -> usize {
+        let mut next = at + CHUNK;
+        if self.wanted.base64 {
+            match self.base64.looks_at::<HALF_RUN>(at, kinds.graphic) {
+                Look::Pass => {}
+                Look::Before => next = at - CHUNK,
+                Look::Here => {
+                    let (row, beyond) = (kinds.base64, kinds.base64 & !kinds.hex);
+                    for (run, is_beyond) in self.base64.ends(at, row, beyond) {
+                        if is_beyond {
+                            (self.visit)(Part::Base64(run));
+                        }
+                    }
+                    self.base64.pass(at, row, row.leading_ones() >= HALF_RUN);
+                }
+            }
+        }
+        if self.wanted.digits {
+            match self.words.looks_at::<HALF_NUMBER>(at, kinds.digits) {
+                Look::Pass => {}
+                Look::Before => next = at - CHUNK,
+                Look::Here => {
+                    let (row, beyond) = (kinds.words, kinds.words & !kinds.digits);
+                    for (digits, is_beyond) in self.words.ends(at, row, beyond) {
+                        if !is_beyond {
+                            (self.visit)(Part::Digits(digits));
+                        }
+                    }
+                    let digits = kinds.digits.leading_ones();
+                    self.words.pass(at, row, digits >= HALF_NUMBER);
+                }
+            }
+        }
+        next
+    }
+}
+
+/// What is to be done with a chunk.
+enum Look {
+    /// Nothing: no part is in it, or it was looked at.
+    Pass,
+    /// The one before is to be looked at first.
+    Before,
+    /// The rows in it are to be looked at.
+    Here,
+}
+
+/// The rows of one kind, as far as they are looked at.
+#[derive(Debug, Default)]
+struct Rows<const LENGTH: u32> {
+    row: Row,
+    beyond: Marked,
+    /// The chunks that begin before are looked at in any case.
+    certain: usize,
+    /// Where the last chunk ends that was looked at.
+    seen: usize,
+}
+
+impl<const LENGTH: u32> Rows<LENGTH> {
+    /// What is to be done with a chunk where there may only be a part if it has a
+    /// row of `HALF` bytes of this kind.
+    #[inline(always)]
+    fn looks_at<const HALF: u32>(&mut self, at: usize, kind: u64) -> Look {
+        if at < self.seen {
+            return Look::Pass;
+        }
+        if at < self.certain {
+            return Look::Here;
+        }
+        if ends_of_rows::<HALF>(kind) == 0 {
+            return Look::Pass;
+        }
+        self.certain = at + 1;
+        if self.seen == at {
+            return Look::Here;
+        }
+        self.seen = at - CHUNK;
+        self.row = Row::at(self.seen);
+        self.beyond = Marked::default();
+        Look::Before
+    }
+
+    /// The rows of so many bytes that end in a chunk, and whether they have a byte
+    /// that is marked.
+    #[inline(always)]
+    fn ends(
+        &mut self,
+        at: usize,
+        kind: u64,
+        marks: u64,
+    ) -> impl Iterator<Item = (Range<usize>, bool)> {
+        let beyond = self.beyond.behind(kind, marks);
+        let row = &self.row;
+        bits(row.behind::<LENGTH>(at, kind)).map(move |end| {
+            let range = row.start(at, kind, end)..at + end as usize;
+            (range, beyond >> end & 1 != 0)
+        })
+    }
+
+    /// Goes on to the next chunk, which is looked at if this one ends within what
+    /// may be a part.
+    #[inline(always)]
+    fn pass(&mut self, at: usize, kind: u64, goes_on: bool) {
+        self.row.pass(at, kind);
+        self.seen = at + CHUNK;
+        if goes_on {
+            self.certain = self.seen + 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The parts, byte by byte.
+    fn plainly(text: &[u8]) -> Vec<Part> {
+        let rows = |is: fn(u8) -> bool| {
+            let mut rows = Vec::new();
+            let mut start = 0;
+            for row in text.split(|byte| !is(*byte)) {
+                rows.push(start..start + row.len());
+                start += row.len() + 1;
+            }
+            rows.into_iter()
+        };
+        let all = |row: &Range<usize>, is: fn(&u8) -> bool| text[row.clone()].iter().all(is);
+        let base64 = rows(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte))
+            .filter(|row| row.len() >= MIN_RUN as usize)
+            .filter(|row| !all(row, |byte| byte.is_ascii_hexdigit() || *byte == b'-'));
+        let digits = rows(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            .filter(|row| row.len() >= MIN_DIGITS as usize)
+            .filter(|row| all(row, u8::is_ascii_digit));
+        base64
+            .map(Part::Base64)
+            .chain(digits.map(Part::Digits))
+            .collect()
+    }
+
+    fn found(text: &[u8], encoded: bool) -> Vec<Part> {
+        let (mut found, mut digits) = (Vec::new(), Vec::new());
+        let wanted = Wanted {
+            base64: encoded,
+            digits: true,
+        };
+        parts(text, wanted, |part| match part {
+            Part::Base64(_) => found.push(part),
+            Part::Digits(_) => digits.push(part),
+        });
+        found.extend(digits);
+        found
+    }
+
+    struct Counted<F> {
+        parts: Parts<F>,
+        chunks: usize,
+    }
+
+    impl<F: FnMut(Part)> Visit for Counted<F> {
+        fn chunk(&mut self, at: usize, kinds: Kinds) -> usize {
+            self.chunks += 1;
+            self.parts.chunk(at, kinds)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_part_is_found(
+            text in proptest::collection::vec(
+                "[0-9]{1,12}|[a-zA-Z0-9/_+-]{1,30}|[a-f0-9-]{16,40}|[a-zA-Z0-9]{60,140}|[a-z ]{1,90}|[ .\u{e9}:@\\[`{]",
+                0..16,
+            ),
+        ) {
+            let text = text.concat();
+            let mut expected = plainly(text.as_bytes());
+            prop_assert_eq!(&found(text.as_bytes(), true), &expected);
+            expected.retain(|part| matches!(part, Part::Digits(_)));
+            prop_assert_eq!(&found(text.as_bytes(), false), &expected);
+        }
+
+        #[test]
+        fn no_chunk_is_seen_more_than_a_few_times(
+            text in proptest::collection::vec("[0-9]{3,70}|[g-z]{3,70}|[ _+]{1,70}", 0..60),
+        ) {
+            let text = text.concat();
+            let wanted = Wanted { base64: true, digits: true };
+            let parts = Parts { wanted, visit: |_| {}, base64: Rows::default(), words: Rows::default() };
+            let mut counted = Counted { parts, chunks: 0 };
+            walk(text.as_bytes(), &mut counted);
+            // Each kind goes back once, and over two chunks again.
+            prop_assert!(counted.chunks <= 5 * (text.len() / CHUNK + 1));
+        }
+
+        #[test]
+        fn a_part_is_found_wherever_it_stands(
+            before in 0_usize..200, length in 1_usize..80, words in "[a-z]{1,20}( [a-z]{1,20}){0,9}",
+        ) {
+            for part in ["g".repeat(length), "7".repeat(length)] {
+                let text = format!("{}.{part}.{words}", " ".repeat(before));
+                prop_assert_eq!(found(text.as_bytes(), true), plainly(text.as_bytes()), "{}", text);
+            }
+        }
+    }
+}
