@@ -3,7 +3,7 @@
 
 #![expect(
     deprecated,
-    reason = "sampling and roots are, and clients have them all the same"
+    reason = "sampling, roots and logging are, and clients have them all the same"
 )]
 
 use std::os::fd::{FromRawFd as _, OwnedFd};
@@ -16,7 +16,7 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
     CreateMessageRequestParams, CreateMessageResult, CustomNotification, ElicitRequestParams,
     ElicitResult, ErrorCode, Implementation, InputRequiredResult, ListRootsResult,
-    ProgressNotificationParam, ProtocolVersion,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
 };
 use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RequestContext, RoleClient,
@@ -46,6 +46,8 @@ pub struct User {
     /// Hears of progress, the number and the message, and of pages that are done
     /// with, their ids.
     pub told: mpsc::UnboundedSender<String>,
+    /// Hears what servers log.
+    pub logs: mpsc::UnboundedSender<Value>,
 }
 
 /// What a client's model does when it is asked.
@@ -71,6 +73,7 @@ impl User {
             model: Model::Counts,
             sampled: Arc::default(),
             told: mpsc::unbounded_channel().0,
+            logs: mpsc::unbounded_channel().0,
         }
     }
 }
@@ -132,6 +135,15 @@ impl ClientHandler for User {
         let params = notification.params.unwrap_or_default();
         let id = params["elicitationId"].as_str().unwrap_or_default();
         let _unheard = self.told.send(format!("done {id}"));
+    }
+
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let log = serde_json::to_value(params).expect("JSON");
+        let _unheard = self.logs.send(log);
     }
 
     async fn on_progress(

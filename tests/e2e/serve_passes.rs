@@ -4,11 +4,12 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_tests::Workbench;
-use rmcp::model::{InputRequiredResult, ProtocolVersion};
+use rmcp::ServiceError;
+use rmcp::model::{CallToolRequestParams, InputRequiredResult, ProtocolVersion};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::serve_client::{NEWEST, OLDER, User, can, connect};
+use crate::serve_client::{NEWEST, OLDER, Session, User, can, connect};
 
 /// Calls a server of an older revision that asks its client for all there is.
 async fn check_passed_on(version: &ProtocolVersion, capabilities: Value, expected: Value) {
@@ -278,4 +279,72 @@ async fn a_client_without_pages_gets_their_list() {
         );
         session.client.cancel().await.expect("a clean end");
     }
+}
+
+/// Servers of both eras, and clients of both.
+#[tokio::test]
+async fn what_servers_log_is_passed_on_to_who_wants_it() {
+    let tools = callgate_tests::repository().join("fixtures/conformance/tools.cjs");
+    for protocol in ["2025-11-25", "2026-07-28"] {
+        let server = json!({ "command": "node", "args": [tools], "protocol": protocol });
+        let bench = Workbench::new(json!({ "test": server }));
+        for version in [&OLDER[1], &NEWEST] {
+            let mut user = User::new(version, &[]);
+            let (logs, mut heard) = mpsc::unbounded_channel();
+            user.logs = logs;
+            let session = connect(&bench, user, &["--mode", "native"]).await;
+            for (of, level) in [(1, None), (2, Some("warning")), (3, Some("info"))] {
+                let mut request = CallToolRequestParams::new("test_tool_with_logging");
+                request.arguments = json!({ "of": of }).as_object().cloned();
+                match level {
+                    Some(level) if *version == NEWEST => {
+                        let meta = json!({ "io.modelcontextprotocol/logLevel": level });
+                        request.meta = serde_json::from_value(meta).expect("_meta");
+                    }
+                    Some(level) => set_level(&session, level).await.expect("an answer"),
+                    None => {}
+                }
+                session.client.call_tool(request).await.expect("an answer");
+            }
+            for step in ["started", "processing data", "completed"] {
+                let log = heard.recv().await.expect("a message");
+                let data = json!({ "of": 3, "text": format!("Tool execution: {step}") });
+                let expected = json!({ "level": "info", "logger": "test.work", "data": data });
+                assert_eq!(log, expected, "{protocol}, {version}");
+            }
+            assert!(heard.try_recv().is_err(), "{protocol}, {version}");
+            session.client.cancel().await.expect("a clean end");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_level_that_is_none_is_refused() {
+    let bench = Workbench::new(json!({}));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    let mut request = crate::serve_client::request("return 1");
+    let meta = json!({ "io.modelcontextprotocol/logLevel": "loud" });
+    request.meta = serde_json::from_value(meta).expect("_meta");
+    let refused = session.client.call_tool_once(request).await;
+    let Err(ServiceError::McpError(refused)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(
+        (refused.code.0, &*refused.message),
+        (
+            -32602,
+            "this is no log level; they are debug, info, notice, warning, error, critical, alert \
+             and emergency"
+        )
+    );
+    // That revision has a level in each request.
+    let refused = set_level(&session, "info").await;
+    assert!(refused.is_err(), "{refused:?}");
+    session.client.cancel().await.expect("a clean end");
+}
+
+async fn set_level(session: &Session, level: &str) -> Result<(), ServiceError> {
+    let request = json!({ "method": "logging/setLevel", "params": { "level": level } });
+    let request = serde_json::from_value(request).expect("a request");
+    session.client.send_request(request).await.map(drop)
 }

@@ -2,6 +2,7 @@
 //! questions, run a model for them, name folders, and hear how far they are.
 
 use std::fmt;
+use std::str::FromStr;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -84,6 +85,18 @@ pub trait Caller: Send + Sync {
             }
             answers
         })
+    }
+
+    /// The least important log messages of servers that this caller hears, if it
+    /// hears any. Asked with each call.
+    fn logs(&self) -> Option<LogLevel> {
+        None
+    }
+
+    /// Hears a log message of a server while the server works on calls of nobody
+    /// else. Called while messages are read, so it must not block.
+    fn log(&self, log: Log<'_>) {
+        let _ = log;
     }
 
     /// Hears that a server has answered a call of this tool with a task, which it
@@ -257,6 +270,81 @@ pub struct Progress<'a> {
     /// control characters escaped, secrets of the server's configuration
     /// replaced by their names.
     pub message: Option<&'a str>,
+}
+
+/// How important a log message is, by the levels of syslog; the least important
+/// first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "they say themselves what they are")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+impl LogLevel {
+    /// Every level.
+    pub const ALL: [Self; 8] = [
+        Self::Debug,
+        Self::Info,
+        Self::Notice,
+        Self::Warning,
+        Self::Error,
+        Self::Critical,
+        Self::Alert,
+        Self::Emergency,
+    ];
+
+    /// Its name in the protocol.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+}
+
+impl FromStr for LogLevel {
+    type Err = UnknownLogLevel;
+
+    fn from_str(name: &str) -> Result<Self, UnknownLogLevel> {
+        let found = Self::ALL.into_iter().find(|level| level.as_str() == name);
+        found.ok_or(UnknownLogLevel(()))
+    }
+}
+
+/// A name that is no [`LogLevel`]'s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this is no log level; they are debug, info, notice, warning, error, critical, alert and \
+     emergency"
+)]
+pub struct UnknownLogLevel(());
+
+/// What a server logs (`notifications/message`).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Log<'a> {
+    /// The server.
+    pub server: &'a str,
+    /// How important it is.
+    pub level: LogLevel,
+    /// Which part of the server says it, if it tells: at most 100 characters.
+    pub logger: Option<&'a str>,
+    /// What it says: at most 4,000 characters of text, or JSON of as many; secrets
+    /// of the server's configuration are replaced by their names.
+    pub data: &'a Value,
 }
 
 /// Why a caller does not do what a server asks.

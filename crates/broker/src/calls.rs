@@ -67,6 +67,8 @@ impl Session {
 
     async fn rounds(&self, call: &Call<'_>) -> Result<Box<RawValue>, Failure> {
         let clock = Clock::start(call.patience, &self.asked);
+        self.want_logs(call.caller.logs(), clock.rest(&self.asked))
+            .await;
         let mut members = String::with_capacity(call.arguments.len() + call.tool.len() + 32);
         members.push_str(r#""name":"#);
         members.push_str(&Value::from(call.tool).to_string());

@@ -8,7 +8,7 @@ use rmcp::model::{ErrorData, Implementation, ProtocolVersion};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::caller::Offers;
+use crate::caller::{LogLevel, Offers};
 
 /// The extension by which a server may answer a call with a task (2026-07-28).
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -69,14 +69,21 @@ pub(crate) fn notification(method: &str) -> String {
 
 /// What every request of the newest revision says of the client, as members of
 /// its `_meta`.
-pub(crate) fn stateless(version: &ProtocolVersion, offers: Offers, log: Option<&str>) -> String {
+pub(crate) fn stateless(
+    version: &ProtocolVersion,
+    offers: Offers,
+    log: Option<LogLevel>,
+) -> String {
     let mut meta = json!({
         "io.modelcontextprotocol/protocolVersion": version,
         "io.modelcontextprotocol/clientInfo": implementation(),
         "io.modelcontextprotocol/clientCapabilities": capabilities(offers, version),
     });
     if let (Some(level), Value::Object(meta)) = (log, &mut meta) {
-        meta.insert("io.modelcontextprotocol/logLevel".to_owned(), level.into());
+        meta.insert(
+            "io.modelcontextprotocol/logLevel".to_owned(),
+            level.as_str().into(),
+        );
     }
     let text = meta.to_string();
     let members = text

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::caller::Progress;
+use crate::caller::{Log, Progress};
 use crate::failure::Failure;
 use crate::inbox::Incoming;
 use crate::link::LinkError;
@@ -24,7 +24,7 @@ impl Incoming for Session {
         let params = params.map_or("{}", RawValue::get);
         match method {
             "notifications/progress" => self.on_progress(params),
-            "notifications/message" => logging::message(&self.server, params, &self.secrets),
+            "notifications/message" => self.on_message(params),
             "notifications/cancelled" => self.on_cancelled(params),
             "notifications/tools/list_changed" => {
                 if self.is_subscribed(params) {
@@ -69,6 +69,24 @@ impl Session {
             total: params.total,
             message: message.as_deref(),
         });
+    }
+
+    fn on_message(&self, params: &str) {
+        let Some(message) = logging::message(&self.server, params, &self.secrets) else {
+            return;
+        };
+        // It does not say for which call it is.
+        let (Some(caller), _) = self.inbox.sole_caller() else {
+            return;
+        };
+        if caller.logs().is_some_and(|least| message.level >= least) {
+            caller.log(Log {
+                server: &self.server,
+                level: message.level,
+                logger: message.logger.as_deref(),
+                data: &message.data,
+            });
+        }
     }
 
     fn on_cancelled(&self, params: &str) {

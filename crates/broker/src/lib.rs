@@ -72,8 +72,8 @@ mod writer;
 pub use ask::{Answer, Asker, Changed, Done, NobodyToAsk, Question, ScriptLine, ask_with};
 pub use broker::{Broker, Phase, Ready, ServerInfo, ServerState, Status, WeakBroker};
 pub use caller::{
-    Caller, Elicit, ListRoots, NoCaller, Offers, Opened, PageDone, Progress, Refusal, Root, Sample,
-    Wanted,
+    Caller, Elicit, ListRoots, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress,
+    Refusal, Root, Sample, UnknownLogLevel, Wanted,
 };
 pub use dry_run::{DryRun, Withheld};
 pub use error::{CallError, StartError, StartErrorKind, code};

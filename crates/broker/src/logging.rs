@@ -7,6 +7,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::caller::LogLevel;
 use crate::secrets::Secrets;
 
 /// The longest message, in characters.
@@ -15,23 +16,31 @@ const MAX_MESSAGE: usize = 4_000;
 const MAX_LOGGER: usize = 100;
 
 /// The least important messages that the host's log takes, if it takes any.
-pub(crate) fn level() -> Option<&'static str> {
+pub(crate) fn level() -> Option<LogLevel> {
     use tracing::{Level, enabled};
     if enabled!(target: "callgate_broker", Level::DEBUG) {
-        Some("debug")
+        Some(LogLevel::Debug)
     } else if enabled!(target: "callgate_broker", Level::INFO) {
-        Some("info")
+        Some(LogLevel::Info)
     } else if enabled!(target: "callgate_broker", Level::WARN) {
-        Some("warning")
+        Some(LogLevel::Warning)
     } else if enabled!(target: "callgate_broker", Level::ERROR) {
-        Some("error")
+        Some(LogLevel::Error)
     } else {
         None
     }
 }
 
-/// Logs a `notifications/message`.
-pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) {
+/// What a server logs, as it may be shown.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Message {
+    pub(crate) level: LogLevel,
+    pub(crate) logger: Option<String>,
+    pub(crate) data: Value,
+}
+
+/// Logs a `notifications/message`, and gives it for others to hear.
+pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) -> Option<Message> {
     #[derive(Deserialize)]
     struct Params {
         #[serde(default)]
@@ -43,26 +52,37 @@ pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) {
     }
     let Ok(params) = serde_json::from_str::<Params>(params) else {
         tracing::debug!(server, "a log message that is not understood");
-        return;
+        return None;
     };
     let text = match &params.data {
         Value::String(text) => fit(text, MAX_MESSAGE, secrets),
         other => fit(&other.to_string(), MAX_MESSAGE, secrets),
     };
-    let logger = params.logger.as_deref().unwrap_or_default();
-    let logger = fit(logger, MAX_LOGGER, secrets);
+    let own = params.logger.map(|own| fit(&own, MAX_LOGGER, secrets));
+    let logger = own.as_deref().unwrap_or_default();
+    let level = params.level.parse().unwrap_or(LogLevel::Debug);
     // The level is part of a call site, so there is one for each.
     macro_rules! log {
         ($level:ident) => {
             tracing::$level!(target: "callgate_broker", server, logger, "a server logs: {text}")
         };
     }
-    match params.level.as_str() {
-        "emergency" | "alert" | "critical" | "error" => log!(error),
-        "warning" => log!(warn),
-        "notice" | "info" => log!(info),
-        _ => log!(debug),
+    match level {
+        LogLevel::Debug => log!(debug),
+        LogLevel::Info | LogLevel::Notice => log!(info),
+        LogLevel::Warning => log!(warn),
+        _ => log!(error),
     }
+    let data = match params.data {
+        Value::String(_) => Value::String(text),
+        // One that was cut is JSON no more.
+        _ => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    };
+    Some(Message {
+        level,
+        logger: own,
+        data,
+    })
 }
 
 /// A server's text as people may see it: without secrets, with control
@@ -101,8 +121,51 @@ fn is_unfit(character: char) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
+    use serde_json::json;
+
     use super::*;
     use crate::spec::{Stdio, Transport};
+
+    #[test]
+    fn messages_are_what_may_be_shown() {
+        let secrets = Secrets::of(&Transport::Stdio(Stdio {
+            env: BTreeMap::from([("TOKEN".to_owned(), "hunter2-hunter2".to_owned())]),
+            ..Stdio::default()
+        }));
+        let check = |params: Value, expected: Option<(LogLevel, Option<&str>, Value)>| {
+            let expected = expected.map(|(level, logger, data)| Message {
+                level,
+                logger: logger.map(str::to_owned),
+                data,
+            });
+            assert_eq!(message("s", &params.to_string(), &secrets), expected);
+        };
+        check(
+            json!({ "level": "notice", "logger": "db", "data": "is hunter2-hunter2\n" }),
+            Some((LogLevel::Notice, Some("db"), json!("is [TOKEN]\\u{a}"))),
+        );
+        check(
+            json!({ "level": "alert", "data": { "token": "hunter2-hunter2", "n": [1] } }),
+            Some((
+                LogLevel::Alert,
+                None,
+                json!({ "token": "[TOKEN]", "n": [1] }),
+            )),
+        );
+        check(
+            json!({ "level": "loud" }),
+            Some((LogLevel::Debug, None, json!(null))),
+        );
+        check(json!({ "level": 7 }), None);
+        let long = message(
+            "s",
+            &json!({ "data": ["x".repeat(5_000)] }).to_string(),
+            &secrets,
+        );
+        let long = long.expect("a message").data;
+        let text = long.as_str().expect("it was cut");
+        assert_eq!(text.chars().count(), MAX_MESSAGE + 1);
+    }
 
     #[test]
     fn what_a_server_says_is_bounded_and_tame() {

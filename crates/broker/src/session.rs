@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use rmcp::model::ProtocolVersion;
@@ -11,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::asked::Asked;
 use crate::broker::ServerInfo;
-use crate::caller::{Caller, Offers};
+use crate::caller::{Caller, LogLevel, Offers};
 use crate::envelope::{self, Meta};
 use crate::failure::Failure;
 use crate::flight::Flight;
@@ -42,6 +43,9 @@ pub(crate) struct Session {
     /// What each request says of the client in the newest revision, for
     /// `offers`.
     client: OnceLock<String>,
+    /// The least important log messages that a server of an older revision was
+    /// asked for.
+    logs: AtomicU8,
     pub(crate) changes: watch::Sender<Changes>,
 }
 
@@ -131,6 +135,7 @@ impl Session {
                 pages: Arc::default(),
                 tools: Tools::default(),
                 client: OnceLock::new(),
+                logs: AtomicU8::new(u8::MAX),
                 changes: watch::Sender::default(),
             }
         })
@@ -250,9 +255,26 @@ impl Session {
     pub(crate) fn ask_for_logs(&self) {
         let logs = self.agreed().is_some_and(|agreed| agreed.abilities.logging);
         if let Some(level) = logging::level().filter(|_| logs && !self.is_stateless()) {
-            let members = format!(r#""level":"{level}""#);
+            self.logs.fetch_min(level as u8, Ordering::Relaxed);
+            let members = format!(r#""level":"{}""#, level.as_str());
             self.send_off(&Request::new("logging/setLevel", &members));
         }
+    }
+
+    /// Asks a server of an older revision for the log messages that a caller hears.
+    /// It is never asked for fewer, since others may hear them.
+    pub(crate) async fn want_logs(&self, least: Option<LogLevel>, patience: Patience) {
+        let logs = self.agreed().is_some_and(|agreed| agreed.abilities.logging);
+        let Some(level) = least.filter(|_| logs && !self.is_stateless()) else {
+            return;
+        };
+        if self.logs.fetch_min(level as u8, Ordering::Relaxed) <= level as u8 {
+            return;
+        }
+        let members = format!(r#""level":"{}""#, level.as_str());
+        // One that does not do it logs what it did.
+        let asked = self.request(Request::new("logging/setLevel", &members), patience);
+        let _unheard = asked.await;
     }
 
     /// Ends the connection.
@@ -278,13 +300,17 @@ impl Session {
             return Cow::Borrowed("");
         };
         let logging = agreed.is_some_and(|agreed| agreed.abilities.logging);
-        let level = logging.then(logging::level).flatten();
-        let offers = match &request.who {
-            Some(who) => who.caller.offers(),
-            None => self.offers,
+        let hosts = logging.then(logging::level).flatten();
+        let (offers, callers) = match &request.who {
+            Some(who) => (who.caller.offers(), who.caller.logs()),
+            None => (self.offers, None),
+        };
+        let level = match (hosts, callers.filter(|_| logging)) {
+            (Some(hosts), Some(callers)) => Some(hosts.min(callers)),
+            (hosts, callers) => hosts.or(callers),
         };
         let stateless = || envelope::stateless(version, offers, level);
-        if offers != self.offers || request.version.is_some() {
+        if offers != self.offers || level != hosts || request.version.is_some() {
             return Cow::Owned(stateless());
         }
         Cow::Borrowed(self.client.get_or_init(stateless))

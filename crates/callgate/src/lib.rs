@@ -63,8 +63,8 @@ pub use callgate_broker::{
     SourceError, Stdio, Transport, Withheld, ask_with, code,
 };
 pub use callgate_broker::{
-    Caller, Elicit, ListRoots, NoCaller, Offers, Opened, PageDone, Progress, Refusal, Root, Sample,
-    Wanted,
+    Caller, Elicit, ListRoots, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress,
+    Refusal, Root, Sample, UnknownLogLevel, Wanted,
 };
 
 /// Data on its way from one server to another, and the rules over it.

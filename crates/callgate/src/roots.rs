@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use callgate_broker::{Caller, Elicit, ListRoots, Offers, Progress, Refusal, Root, Sample, Wanted};
+use callgate_broker::{
+    Caller, Elicit, ListRoots, Log, LogLevel, Offers, Progress, Refusal, Root, Sample, Wanted,
+};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -53,6 +55,14 @@ impl Caller for WithRoots {
             });
             answers.collect()
         })
+    }
+
+    fn logs(&self) -> Option<LogLevel> {
+        self.caller.logs()
+    }
+
+    fn log(&self, log: Log<'_>) {
+        self.caller.log(log);
     }
 
     fn is_task(&self, server: &str, tool: &str) {

@@ -29,14 +29,15 @@ use rmcp::model::{
     GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
     JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestMethod, Tool,
+    UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::arguments::shown as shown_name;
-use crate::runs::{self, Roots, Runs};
+use crate::runs::{self, Runs, Standing, level_of};
 use crate::service::Service;
 
 use find::Search;
@@ -49,8 +50,8 @@ pub(crate) struct Session {
     mode: OnceLock<ToolMode>,
     /// Made once: the tools that a client sees do not change in a session.
     shown: OnceCell<Arc<Shown>>,
-    /// The folders that this session's client names.
-    roots: Roots,
+    /// What this session's client has said that holds for all its requests.
+    standing: Standing,
 }
 
 impl Session {
@@ -59,7 +60,7 @@ impl Session {
             service,
             mode: OnceLock::new(),
             shown: OnceCell::new(),
-            roots: Roots::default(),
+            standing: Standing::default(),
         }
     }
 
@@ -125,7 +126,8 @@ impl Session {
             Err(wrong) => return Ok(said(Err(wrong))),
         };
         let runs = &self.service.runs;
-        runs.call(gate, direct, request, context, &self.roots).await
+        runs.call(gate, direct, request, context, &self.standing)
+            .await
     }
 
     /// Looks for tools. Where a model is to pick them and the client has one, it is
@@ -147,16 +149,18 @@ impl Session {
         let told_by = Value::Object(given.cloned().unwrap_or_default()).to_string();
         let pick = |caller| async move { result(search.asking(caller).answer(&gate).await) };
         let runs = &self.service.runs;
-        runs.search(&told_by, request, context, pick).await
+        runs.search(&told_by, request, context, &self.standing, pick)
+            .await
     }
 
     fn info(&self, mode: ToolMode) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
+        let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_prompts()
             .enable_resources()
             .enable_tasks()
             .build();
+        capabilities.logging = Some(JsonObject::new());
         ServerConfig::new(capabilities)
             .with_server_info(
                 Implementation::new("callgate", env!("CARGO_PKG_VERSION")).with_title("Callgate"),
@@ -192,7 +196,21 @@ impl ServerHandler for Session {
     }
 
     async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {
-        self.roots.forget();
+        self.standing.roots.forget();
+    }
+
+    #[expect(deprecated, reason = "it is since 2026-07-28, and older clients do it")]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if is_stateless(&context) {
+            return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
+        }
+        let level = serde_json::to_value(request.level).unwrap_or_default();
+        self.standing.hear(level_of(&level)?);
+        Ok(())
     }
 
     async fn list_tools(
@@ -232,14 +250,17 @@ impl ServerHandler for Session {
             _ if !is_own => {}
             own::RUN_SCRIPT => {
                 let runs = &self.service.runs;
-                return runs.run_script(&request, &context, &self.roots).await;
+                return runs.run_script(&request, &context, &self.standing).await;
             }
             own::SEARCH_TOOLS => return self.search(gate, &request, &context).await,
             own::GET_TOOL_DETAILS => return Ok(said(find::get_tool_details(&gate, given).await)),
             own::LIST_SERVERS => return Ok(said(servers::list_servers(&gate, given))),
             own::ENABLE_SERVER => return Ok(said(servers::enable_server(&gate, given).await)),
             own::DISABLE_SERVER => return Ok(said(servers::disable_server(&gate, given).await)),
-            own::WAIT => return self.service.runs.wait(&request, &context).await,
+            own::WAIT => {
+                let runs = &self.service.runs;
+                return runs.wait(&request, &context, &self.standing).await;
+            }
             _ => {
                 return match call::asked(&gate, given).await {
                     Ok(asked) => self.call(gate, asked, &request, &context).await,

@@ -4,19 +4,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgate::LogLevel;
 use rmcp::model::{
     ClientResult, InputRequest, InputRequests, ProgressNotificationParam, ProgressToken,
-    ServerRequest,
+    ServerNotification, ServerRequest,
 };
 use rmcp::service::{RequestContext, RoleServer, ServiceError};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::board::Unanswered;
 use super::client::{Client, Way};
-use super::news::SoFar;
+use super::news::{Line, SoFar, Told};
 use super::outcome::Outcome;
 use super::run::{Attending, Run};
 
@@ -35,7 +36,7 @@ pub(crate) struct Attendant<'a> {
     /// long.
     pub(crate) leaves_long: bool,
     /// What servers say.
-    pub(crate) lines: broadcast::Receiver<Arc<str>>,
+    pub(crate) told: broadcast::Receiver<Told>,
 }
 
 /// Until when a run was waited for.
@@ -59,7 +60,7 @@ impl Attendant<'_> {
     }
 
     async fn until(&mut self, run: &Arc<Run>) -> Until {
-        let mut teller = Teller::new(self.context);
+        let mut teller = Teller::new(self.context, self.client.logs);
         let mut ended = run.follow();
         let mut wishes = run.board.follow();
         wishes.mark_changed();
@@ -79,8 +80,8 @@ impl Attendant<'_> {
                     };
                     // What was told before the end is told before the answer.
                     loop {
-                        match self.lines.try_recv() {
-                            Ok(line) => teller.tell(&line).await,
+                        match self.told.try_recv() {
+                            Ok(told) => teller.pass_on(&told).await,
                             Err(TryRecvError::Lagged(_)) => {}
                             Err(TryRecvError::Empty | TryRecvError::Closed) => break,
                         }
@@ -99,8 +100,8 @@ impl Attendant<'_> {
                         }
                     }
                 },
-                line = self.lines.recv() => match line {
-                    Ok(line) => teller.tell(&line).await,
+                told = self.told.recv() => match told {
+                    Ok(told) => teller.pass_on(&told).await,
                     Err(RecvError::Lagged(_)) => {}
                     // The run holds the other end.
                     Err(RecvError::Closed) => return Until::Waited,
@@ -151,21 +152,36 @@ async fn outcome(ended: &mut watch::Receiver<Option<Arc<Outcome>>>) -> Option<Ar
     outcome.clone()
 }
 
-/// Tells the client of a request how far it is, if it wants to know.
+/// Tells the client of a request how far it is, and what servers log, if it wants
+/// to know.
 struct Teller<'a> {
     context: &'a RequestContext<RoleServer>,
     token: Option<ProgressToken>,
+    logs: Option<LogLevel>,
     /// Progress of a run is the number of news of it: those of its calls have
     /// units of their own, and what is told must increase.
     told: u32,
 }
 
 impl<'a> Teller<'a> {
-    fn new(context: &'a RequestContext<RoleServer>) -> Self {
+    fn new(context: &'a RequestContext<RoleServer>, logs: Option<LogLevel>) -> Self {
         Self {
             context,
+            logs,
             token: context.meta.get_progress_token(),
             told: 0,
+        }
+    }
+
+    async fn pass_on(&mut self, told: &Told) {
+        match told {
+            Told::Progress(line) => self.tell(line).await,
+            Told::Log(line) if self.logs.is_some_and(|least| line.level >= least) => {
+                if let Some(message) = as_message(line) {
+                    let _gone = self.context.peer.send_notification(message).await;
+                }
+            }
+            Told::Log(_) => {}
         }
     }
 
@@ -178,6 +194,12 @@ impl<'a> Teller<'a> {
         // A client that is gone shows elsewhere.
         let _gone = self.context.peer.notify_progress(news).await;
     }
+}
+
+fn as_message(line: &Line) -> Option<ServerNotification> {
+    let params = json!({ "level": line.level.as_str(), "logger": line.logger, "data": line.data });
+    let message = json!({ "method": "notifications/message", "params": params });
+    serde_json::from_value(message).ok()
 }
 
 fn as_request(request: InputRequest) -> Option<ServerRequest> {

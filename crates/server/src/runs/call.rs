@@ -10,11 +10,10 @@ use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, Error
 use rmcp::service::{RequestContext, RoleServer};
 
 use super::attend::Attendant;
-use super::client::Client;
 use super::desk::Desk;
 use super::outcome::Outcome;
 use super::seal::For;
-use super::{Ending, Roots, Runs, mistake};
+use super::{Ending, Runs, Standing, mistake};
 
 /// How much longer a request waits than what it is for may take.
 const LONGER: Duration = Duration::from_secs(60);
@@ -41,7 +40,7 @@ impl Runs {
         direct: Direct,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-        roots: &Roots,
+        standing: &Standing,
     ) -> Result<CallToolResponse, ErrorData> {
         let Direct {
             request: call,
@@ -56,7 +55,7 @@ impl Runs {
             }
             answer(gate.call_with(call).await)
         };
-        self.without_script(For::Call(&told_by), request, context, Some(roots), work)
+        self.without_script(For::Call(&told_by), request, context, standing, work)
             .await
     }
 
@@ -72,6 +71,7 @@ impl Runs {
         told_by: &str,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
+        standing: &Standing,
         search: impl FnOnce(Arc<dyn Caller>) -> F,
     ) -> Result<CallToolResponse, ErrorData>
     where
@@ -81,43 +81,44 @@ impl Runs {
             let searched = search(desk);
             async { Ok(searched.await) }
         };
-        self.without_script(For::Search(told_by), request, context, None, work)
+        self.without_script(For::Search(told_by), request, context, standing, work)
             .await
     }
 
     /// Does this for a request, or goes on with it, until there is something to
-    /// answer. The folders of the client are asked for where `roots` are given.
+    /// answer. The folders of the client are asked for where a server may want
+    /// them.
     async fn without_script<F>(
         &self,
         for_it: For<'_>,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-        roots: Option<&Roots>,
+        standing: &Standing,
         work: impl FnOnce(Arc<Desk>) -> F,
     ) -> Result<CallToolResponse, ErrorData>
     where
         F: Future<Output = Result<CallToolResult, ErrorData>> + Send + 'static,
     {
-        let client = Client::of(context);
+        let client = standing.client(context)?;
         // It lasts no longer than a run may.
         let most = self.gate.clone().await.limits().run_time;
         let again = self.again(request, &client, for_it)?;
-        let (run, lines) = match again {
+        let (run, told) = match again {
             Some(run) => {
-                let lines = run.news.follow();
-                (run, lines)
+                let told = run.news.follow();
+                (run, told)
             }
             None => {
-                let roots = match roots {
-                    Some(roots) => roots.of(&client).await,
-                    None => Some(Vec::new()),
+                let roots = match for_it {
+                    For::Call(_) => standing.roots.of(&client).await,
+                    _ => Some(Vec::new()),
                 };
                 let run = match self.new_run(most) {
                     Ok(run) => run,
                     Err(refused) => return Ok(mistake(refused)),
                 };
-                let lines = run.news.follow();
-                let desk = Desk::new(client.can, roots, &run);
+                let told = run.news.follow();
+                let desk = Desk::new(&client, roots, &run);
                 let ending = Ending {
                     run: Arc::clone(&run),
                     store: Arc::clone(&self.store),
@@ -133,7 +134,7 @@ impl Runs {
                     ending.run.end(outcome);
                     drop(ending);
                 });
-                (run, lines)
+                (run, told)
             }
         };
         // Without tasks there is nothing that would pick up what is left, and searches
@@ -148,7 +149,7 @@ impl Runs {
             },
             carries: true,
             leaves_long: may_be_task,
-            lines,
+            told,
         };
         self.carry(&run, for_it, attendant).await
     }

@@ -2,7 +2,8 @@
 //! that runs the script.
 
 use callgate::{
-    Caller, Elicit, ListRoots, Offers, Opened, PageDone, Progress, Refusal, Root, Sample, Wanted,
+    Caller, Elicit, ListRoots, Log, LogLevel, Offers, Opened, PageDone, Progress, Refusal, Root,
+    Sample, Wanted,
 };
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -10,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::board::{self, Unanswered};
 use super::desk::Desk;
+use super::news::Line;
 use super::roots;
 
 /// What servers are told that can be done for them, where that has to be said
@@ -99,6 +101,22 @@ impl Caller for Desk {
     /// Asks for all of it at once.
     fn inputs<'a>(&'a self, wanted: Vec<Wanted<'a>>) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
         self.pass_on(wanted).boxed()
+    }
+
+    fn logs(&self) -> Option<LogLevel> {
+        self.logs
+    }
+
+    fn log(&self, log: Log<'_>) {
+        let logger = match log.logger {
+            Some(own) => format!("{}.{own}", log.server),
+            None => log.server.to_owned(),
+        };
+        self.run.news.log(Line {
+            level: log.level,
+            logger,
+            data: log.data.clone(),
+        });
     }
 
     /// A call whose client has tasks is one from then on.

@@ -1,5 +1,6 @@
 //! What the client of a request can do for a run, and how it is reached.
 
+use callgate::LogLevel;
 use rmcp::model::{ClientCapabilities, ElicitRequestParams, InputRequest, ProtocolVersion};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 
@@ -12,6 +13,8 @@ pub(crate) struct Client {
     /// Whether it takes a task for an answer (the extension
     /// `io.modelcontextprotocol/tasks`).
     pub(crate) tasks: bool,
+    /// The least important log messages of servers that it hears, if it hears any.
+    pub(crate) logs: Option<LogLevel>,
 }
 
 /// How a client is asked for something.
@@ -45,6 +48,7 @@ impl Client {
             can: Can::of(&capabilities),
             way: if newest { Way::Rounds } else { Way::Requests },
             tasks: newest && capabilities.supports_tasks(),
+            logs: None,
         }
     }
 }

@@ -3,13 +3,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use callgate::{Answer, Asker, Question, Root};
+use callgate::{Answer, Asker, LogLevel, Question, Root};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
 use super::board::{Unanswered, Wanted};
-use super::client::Can;
+use super::client::{Can, Client};
 use super::question;
 use super::run::Run;
 
@@ -17,15 +17,18 @@ use super::run::Run;
 pub(crate) struct Desk {
     /// What the client could do that began the run.
     pub(crate) can: Can,
+    /// The least important log messages that it hears, if it hears any.
+    pub(crate) logs: Option<LogLevel>,
     /// The folders that it named; `None` while it may have some and was not asked.
     folders: Mutex<Option<Vec<Root>>>,
     pub(crate) run: Arc<Run>,
 }
 
 impl Desk {
-    pub(crate) fn new(can: Can, folders: Option<Vec<Root>>, run: &Arc<Run>) -> Arc<Self> {
+    pub(crate) fn new(client: &Client, folders: Option<Vec<Root>>, run: &Arc<Run>) -> Arc<Self> {
         Arc::new(Self {
-            can,
+            can: client.can,
+            logs: client.logs,
             folders: Mutex::new(folders),
             run: Arc::clone(run),
         })

@@ -17,6 +17,7 @@ mod resources;
 mod roots;
 mod run;
 mod seal;
+mod standing;
 mod store;
 mod tasks;
 
@@ -24,7 +25,7 @@ pub(crate) use call::Direct;
 pub use caller::AnyClient;
 pub(crate) use client::has_model;
 pub(crate) use plain::NoReport;
-pub(crate) use roots::Roots;
+pub(crate) use standing::{Standing, level_of};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,8 +103,8 @@ impl Runs {
     }
 
     /// Answers a call of `run_script`: begins a run, or goes on with a parked
-    /// one, until there is something to answer. `roots` are the folders of the
-    /// client's session.
+    /// one, until there is something to answer. `standing` is what the client's
+    /// session has said.
     ///
     /// # Errors
     ///
@@ -113,7 +114,7 @@ impl Runs {
         &self,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-        roots: &Roots,
+        standing: &Standing,
     ) -> Result<CallToolResponse, ErrorData> {
         let gate = tokio::select! {
             gate = self.gate.clone() => gate,
@@ -128,24 +129,24 @@ impl Runs {
             Ok(given) => given,
             Err(wrong) => return Ok(mistake(wrong.to_string())),
         };
-        let client = Client::of(context);
+        let client = standing.client(context)?;
         let (wait, code) = (given.wait, given.code);
         let for_it = For::Script(code);
         let again = self.again(request, &client, for_it)?;
-        let (run, lines) = match again {
+        let (run, told) = match again {
             Some(run) => {
-                let lines = run.news.follow();
-                (run, lines)
+                let told = run.news.follow();
+                (run, told)
             }
             None => {
-                let roots = roots.of(&client).await;
+                let roots = standing.roots.of(&client).await;
                 let run = match self.new_run(given.limits.run_time) {
                     Ok(run) => run,
                     Err(refused) => return Ok(mistake(refused)),
                 };
-                let lines = run.news.follow();
+                let told = run.news.follow();
                 self.begin(gate, &run, given, &client, roots);
-                (run, lines)
+                (run, told)
             }
         };
         let attendant = Attendant {
@@ -154,7 +155,7 @@ impl Runs {
             wait: wait.unwrap_or(self.options.wait),
             carries: true,
             leaves_long: false,
-            lines,
+            told,
         };
         self.carry(&run, for_it, attendant).await
     }
@@ -174,12 +175,13 @@ impl Runs {
         &self,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
+        standing: &Standing,
     ) -> Result<CallToolResponse, ErrorData> {
         let given = match arguments::wait(request.arguments.as_ref()) {
             Ok(given) => given,
             Err(wrong) => return Ok(mistake(wrong.to_string())),
         };
-        let client = Client::of(context);
+        let client = standing.client(context)?;
         let for_it = For::Wait(given.run);
         let run = match self.again(request, &client, for_it)? {
             Some(run) => run,
@@ -197,7 +199,7 @@ impl Runs {
             wait: given.wait.unwrap_or(self.options.wait),
             carries: false,
             leaves_long: false,
-            lines: run.news.follow(),
+            told: run.news.follow(),
         };
         let response = self.carry(&run, for_it, attendant).await?;
         match (given.part, run.outcome()) {
@@ -281,7 +283,7 @@ impl Runs {
         client: &Client,
         roots: Option<Vec<callgate::Root>>,
     ) {
-        let desk = Desk::new(client.can, roots, run);
+        let desk = Desk::new(client, roots, run);
         let watched = Arc::clone(run);
         let mut limits = given.limits;
         limits.whole_bytes = self.options.whole_output;

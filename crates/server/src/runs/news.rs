@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use callgate::Event;
+use callgate::{Event, LogLevel};
+use serde_json::Value;
 use tokio::sync::broadcast;
 
 /// News of servers that wait to be told. Of more, the oldest are not told: the
@@ -16,8 +17,26 @@ const SHOWN: usize = 120;
 /// How far one run is.
 #[derive(Debug)]
 pub(crate) struct News {
-    lines: broadcast::Sender<Arc<str>>,
+    told: broadcast::Sender<Told>,
     so_far: Mutex<SoFar>,
+}
+
+/// What servers tell whoever waits for a run.
+#[derive(Debug, Clone)]
+pub(crate) enum Told {
+    /// How far they are.
+    Progress(Arc<str>),
+    /// What they log.
+    Log(Arc<Line>),
+}
+
+/// What a server logs.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) level: LogLevel,
+    /// The server, and its part that says it.
+    pub(crate) logger: String,
+    pub(crate) data: Value,
 }
 
 /// What a run has done so far.
@@ -38,19 +57,24 @@ pub(crate) struct SoFar {
 impl News {
     pub(crate) fn new() -> Self {
         Self {
-            lines: broadcast::Sender::new(ROOM),
+            told: broadcast::Sender::new(ROOM),
             so_far: Mutex::default(),
         }
     }
 
     /// Hears what servers say of their work.
-    pub(crate) fn follow(&self) -> broadcast::Receiver<Arc<str>> {
-        self.lines.subscribe()
+    pub(crate) fn follow(&self) -> broadcast::Receiver<Told> {
+        self.told.subscribe()
     }
 
     /// Tells what a server says of its work.
     pub(crate) fn tell(&self, line: String) {
-        let _nobody = self.lines.send(line.into());
+        let _nobody = self.told.send(Told::Progress(line.into()));
+    }
+
+    /// Tells what a server logs.
+    pub(crate) fn log(&self, line: Line) {
+        let _nobody = self.told.send(Told::Log(Arc::new(line)));
     }
 
     /// Takes note of something that happened in the run.
