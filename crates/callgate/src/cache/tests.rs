@@ -347,7 +347,8 @@ fn a_writer_that_is_killed_leaves_a_whole_file() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let lists = [long(0), long(1)];
-    for killed in 0..10 {
+    let mut was_there = false;
+    for _ in 0..10 {
         let mut writer = std::process::Command::new(std::env::current_exe().expect("a path"))
             .args([
                 "--exact",
@@ -374,10 +375,11 @@ fn a_writer_that_is_killed_leaves_a_whole_file() {
         writer.wait().expect("an end");
         let (remembered, warnings) = recalled(folder.path(), spec());
         assert_eq!(warnings, Vec::<String>::new());
+        // Each of the first may be killed before its first file is whole.
+        assert!(remembered.is_some() || !was_there, "what was there stays");
         if let Some(remembered) = remembered {
             assert!(lists.iter().any(|list| **list == *remembered.ready));
-        } else {
-            assert_eq!(killed, 0, "what was there once stays");
+            was_there = true;
         }
     }
 }
