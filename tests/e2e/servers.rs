@@ -184,13 +184,14 @@ fn a_skill_connects_its_servers_and_no_others() {
         "script.ts",
         "await one_search_records_1({ query: 'x', project: 'p' })",
     );
-    let refused = bench.callgate(&["check", "script.ts", "--check", "off", "--skill", "skill"]);
-    assert!(
-        refused
-            .stdout
-            .contains("one_search_records_1 is not available: server \"one\" is disabled"),
-        "{refused:#?}"
-    );
+    for mode in ["off", "require"] {
+        let refused = bench.callgate(&["check", "script.ts", "--check", mode, "--skill", "skill"]);
+        let why = "one_search_records_1 is not available: server \"one\" is disabled";
+        assert!(
+            refused.stdout.contains(why) || refused.stderr.contains(why),
+            "{mode}: {refused:#?}"
+        );
+    }
     skill("[twoo]");
     let unknown = bench.callgate(&["tools", "--skill", "skill"]);
     assert_eq!(unknown.code, 2);

@@ -165,13 +165,15 @@ impl Check {
         }
     }
 
-    /// Looks for type errors in a script.
+    /// Looks for type errors in a script. `disabled` says of a name that it would be
+    /// that of a tool whose server is not in use.
     pub(crate) async fn run(
         &self,
         source: &str,
         checkable: &Checkable,
         catalog: &Catalog,
         scope: &Scope,
+        disabled: impl Fn(&str) -> Option<String>,
     ) -> TypeCheck {
         let checker = match self.checker() {
             Ok(checker) => checker,
@@ -196,8 +198,11 @@ impl Check {
             .diagnostics
             .into_iter()
             .map(|found| TypeError {
-                message: suggested(found.unknown_name.as_deref(), catalog, scope)
-                    .filter(|_| !found.message.contains("did you mean"))
+                message: (found.unknown_name.as_deref().and_then(&disabled))
+                    .or_else(|| {
+                        suggested(found.unknown_name.as_deref(), catalog, scope)
+                            .filter(|_| !found.message.contains("did you mean"))
+                    })
                     .unwrap_or(found.message),
                 code: found.code,
                 position: report::position(source, found.line, found.column),

@@ -216,10 +216,8 @@ impl Gate {
         if let Some(server) = self.unavailable_server_of(name) {
             return Some(format!("{name} is not available: {}", server.reason));
         }
-        if let Some(server) = self.disabled_server_of(name) {
-            return Some(format!(
-                "{name} is not available: server {server:?} is disabled"
-            ));
+        if let Some(message) = self.why_disabled(name) {
+            return Some(message);
         }
         let catalog = self.catalog();
         if catalog.tools().is_empty() && name.contains('_') {
@@ -229,6 +227,13 @@ impl Gate {
         }
         let near = catalog.suggest(name)?;
         Some(calls::unknown_tool_message(name, Some(near)))
+    }
+
+    fn why_disabled(&self, name: &str) -> Option<String> {
+        let server = self.disabled_server_of(name)?;
+        Some(format!(
+            "{name} is not available: server {server:?} is disabled"
+        ))
     }
 
     async fn run_inner(&self, request: &RunRequest) -> RunReport {
@@ -327,6 +332,7 @@ impl Gate {
             &prepared.checkable,
             catalog,
             &request.scope,
+            |name| self.why_disabled(name),
         );
         let checked = tokio::select! {
             checked = checking => checked,
