@@ -25,6 +25,8 @@ pub(crate) use text::Key;
 const STEP: usize = 64;
 /// How long an endpoint that failed is left alone.
 const LEFT_ALONE: Duration = Duration::from_secs(30);
+/// The longest pause before vectors that were not to be had are tried again.
+const MAX_PAUSE: Duration = Duration::from_secs(900);
 /// How long a search waits for the vector of its query.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Queries whose vectors are kept.
@@ -79,15 +81,26 @@ impl Vectors {
         let mut changes = broker.watch();
         let (vectors, live) = (Arc::clone(self), Arc::downgrade(live));
         tokio::spawn(async move {
+            let mut pause = LEFT_ALONE;
             loop {
                 // It is dropped with the gate.
                 let Some(catalog) = live.upgrade().map(|live| live.catalog()) else {
                     return;
                 };
-                if let Err(reason) = vectors.make(&catalog).await {
-                    tracing::warn!(reason, "tools have no vectors");
-                }
-                if changes.changed().await.is_err() {
+                let changed = match vectors.make(&catalog).await {
+                    Ok(()) => {
+                        pause = LEFT_ALONE;
+                        changes.changed().await
+                    }
+                    Err(reason) => {
+                        tracing::warn!(reason, "tools have no vectors");
+                        // It may be back before the tools change.
+                        let waited = tokio::time::timeout(pause, changes.changed()).await;
+                        pause = (2 * pause).min(MAX_PAUSE);
+                        waited.unwrap_or(Ok(()))
+                    }
+                };
+                if changed.is_err() {
                     return;
                 }
                 // The catalog is made anew by another task.
