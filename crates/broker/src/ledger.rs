@@ -1,7 +1,5 @@
 //! What was called, in what order, by whose leave, and with what outcome.
 
-mod entry;
-
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -10,9 +8,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-pub(crate) use entry::Entry;
-
-use crate::journal::{Journal, wall_time};
+use crate::journal::{Body, Event, Journal, JournalError, Record, digest, wall_time};
+use crate::ruling::Ruling;
 
 /// The most lines of one ledger. A call beyond it is not sent.
 pub(crate) const MAX_LINES: usize = 10_000;
@@ -218,7 +215,13 @@ impl Ledger {
             took_ms: None,
             outcome: Outcome::Asking,
         });
-        Some(Entry::new(self.clone(), index))
+        Some(Entry {
+            ledger: self.clone(),
+            index,
+            sent: None,
+            arguments: None,
+            closed: false,
+        })
     }
 
     /// The run, as 32 hexadecimal digits.
@@ -233,6 +236,175 @@ impl Ledger {
 
     fn lines(&self) -> MutexGuard<'_, Vec<LedgerLine>> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One line that is still being written. Dropped before its outcome is known,
+/// it says that the call was cancelled.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    ledger: Ledger,
+    index: usize,
+    sent: Option<Instant>,
+    /// The arguments, where the journal is to have them.
+    arguments: Option<String>,
+    closed: bool,
+}
+
+impl Entry {
+    /// Its number in the ledger, from 1.
+    pub(crate) fn ordinal(&self) -> usize {
+        self.index + 1
+    }
+
+    /// Notes the arguments as they will be sent, and what was seen in them of
+    /// other servers' results. Comes before every decision.
+    pub(crate) fn reviewed(&mut self, arguments: &str, flows: Vec<Value>) {
+        let journal = self.ledger.journal.as_ref();
+        if journal.is_some_and(|journal| journal.bodies()) {
+            self.arguments = Some(arguments.to_owned());
+        }
+        self.change(|line| {
+            line.argument_bytes = arguments.len();
+            line.argument_sha256 = Some(digest(arguments));
+            line.flows = flows;
+        });
+    }
+
+    /// Notes the decision that lets the call through. Comes before the call:
+    /// where it fails, the call must not be sent.
+    pub(crate) fn sending(&mut self, ruling: &Ruling) -> Result<(), JournalError> {
+        let decision = ruling.to_string();
+        if let Some(journal) = &self.ledger.journal {
+            let rule = ruling.rule().map(|rule| rule.to_json().to_string());
+            let now = wall_time(Timestamp::now());
+            let written = self.change(|line| {
+                line.decision = decision;
+                let mut record = self.record(Event::Before, line, &now);
+                record.rule = rule.as_deref();
+                record.line()
+            });
+            if let Some(written) = written {
+                journal.write(&written)?;
+            }
+            self.change(|line| line.outcome = Outcome::InFlight);
+        } else {
+            self.change(|line| {
+                line.decision = decision;
+                line.outcome = Outcome::InFlight;
+            });
+        }
+        self.sent = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Notes that the call was not let through.
+    pub(crate) fn denied(mut self, ruling: &Ruling) {
+        self.change(|line| line.decision = ruling.to_string());
+        self.finish(Outcome::Denied, None);
+    }
+
+    /// Notes that it was answered in its tool's place; the text is that of a
+    /// recorded result.
+    pub(crate) fn withheld(mut self, decision: &str, result: Option<&str>) {
+        self.change(|line| line.decision = decision.to_owned());
+        let outcome = match result {
+            Some(_) => Outcome::Recorded,
+            None => Outcome::Withheld,
+        };
+        self.finish(outcome, result);
+    }
+
+    /// Notes why its result was not held to its tool's schema.
+    pub(crate) fn unchecked(&self, reason: String) {
+        self.change(|line| line.unchecked = Some(reason));
+    }
+
+    /// Notes how it ended, and with what JSON text if there is one.
+    pub(crate) fn close(mut self, outcome: Outcome, result: Option<&str>) {
+        self.finish(outcome, result);
+    }
+
+    fn finish(&mut self, outcome: Outcome, result: Option<&str>) {
+        self.closed = true;
+        let took_ms = self.sent.map(millis);
+        let sha256 = result.map(digest);
+        let journal = self.ledger.journal.as_deref();
+        let written = self.change(|line| {
+            line.outcome = outcome;
+            line.result_bytes = result.map(str::len);
+            line.result_sha256 = sha256;
+            line.took_ms = took_ms;
+            journal.map(|journal| self.last_line(journal, line, result))
+        });
+        let (Some(journal), Some(written)) = (journal, written.flatten()) else {
+            return;
+        };
+        if self.sent.is_some() {
+            journal.write_or_wait(written);
+        } else if let Err(error) = journal.write(&written) {
+            tracing::error!(%error, "a call that was not sent has no line");
+        }
+    }
+
+    /// The line after the call, or the only one of a call not sent.
+    fn last_line(&self, journal: &Journal, line: &LedgerLine, result: Option<&str>) -> String {
+        let unsaid;
+        let outcome = if journal.bodies() {
+            &line.outcome
+        } else {
+            unsaid = line.outcome.without_message();
+            &unsaid
+        };
+        let event = match self.sent {
+            Some(_) => Event::After,
+            None => Event::NotSent,
+        };
+        let now = wall_time(Timestamp::now());
+        let mut record = self.record(event, line, &now);
+        record.outcome = Some(outcome);
+        record.took_ms = line.took_ms;
+        record.result = line.result_sha256.as_deref().map(|sha256| Body {
+            bytes: line.result_bytes.unwrap_or_default(),
+            sha256,
+            text: result.filter(|_| journal.bodies()),
+        });
+        if self.sent.is_some() {
+            record.decision = None;
+            record.arguments = None;
+            record.flows = &[];
+        }
+        record.line()
+    }
+
+    fn record<'a>(&'a self, event: Event, line: &'a LedgerLine, now: &'a str) -> Record<'a> {
+        let mut record = Record::new(event, self.ledger.run(), line.ordinal, now);
+        record.function = &line.function;
+        record.server = &line.server;
+        record.tool = &line.tool;
+        record.user = self.ledger.journal.as_deref().and_then(Journal::user);
+        record.decision = Some(line.decision.as_str()).filter(|text| !text.is_empty());
+        record.flows = &line.flows;
+        record.arguments = line.argument_sha256.as_deref().map(|sha256| Body {
+            bytes: line.argument_bytes,
+            sha256,
+            text: self.arguments.as_deref(),
+        });
+        record
+    }
+
+    /// Changes the line, and returns what comes of it; `None` if there is none,
+    /// which cannot be.
+    fn change<T>(&self, change: impl FnOnce(&mut LedgerLine) -> T) -> Option<T> {
+        self.ledger.lines().get_mut(self.index).map(change)
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if !self.closed {
+            self.finish(Outcome::Cancelled, None);
+        }
     }
 }
 

@@ -104,10 +104,8 @@ impl Run {
             let message = format!("a run may make {MAX_LINES} calls, and this one has");
             return Err(protocol(code::TOO_MANY_CALLS, &message, false));
         };
-        let fail = async |entry: Entry, code, message: &str, retryable| {
-            entry
-                .close(Outcome::protocol_error(code, message), None)
-                .await;
+        let fail = |entry: Entry, code, message: &str, retryable| {
+            entry.close(Outcome::protocol_error(code, message), None);
             Err(protocol(code, message, retryable))
         };
         // Parsed and printed again, so that rules, the asker and the server all
@@ -120,12 +118,12 @@ impl Run {
             Ok(parsed) => parsed,
             Err(reason) => {
                 let message = format!("the arguments must be one JSON object: {reason}");
-                return fail(entry, code::INVALID_ARGUMENTS, &message, false).await;
+                return fail(entry, code::INVALID_ARGUMENTS, &message, false);
             }
         };
         let Some(server) = self.inner.broker.find(&target.server) else {
             let message = format!("there is no server `{}`", target.server);
-            return fail(entry, code::CONNECTION_CLOSED, &message, false).await;
+            return fail(entry, code::CONNECTION_CLOSED, &message, false);
         };
 
         let epoch = server.epoch();
@@ -159,9 +157,9 @@ impl Run {
                 ruling: Box::new(ruling),
             });
         }
-        if let Err(error) = entry.sending(&ruling).await {
+        if let Err(error) = entry.sending(&ruling) {
             let message = format!("{error}; no call is made that is not written down");
-            return fail(entry, code::NOT_RECORDED, &message, true).await;
+            return fail(entry, code::NOT_RECORDED, &message, true);
         }
 
         let call = Call {
@@ -178,7 +176,7 @@ impl Run {
             Ok(result) => result,
             Err((Failure::Timeout(limit), _)) => {
                 let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-                entry.close(Outcome::TimedOut { limit_ms }, None).await;
+                entry.close(Outcome::TimedOut { limit_ms }, None);
                 let (server, tool) = (target.server, target.tool);
                 return Err(CallError::Timeout {
                     server,
@@ -192,9 +190,7 @@ impl Run {
                 let said = serde_json::json!([&error.message, &error.data]).to_string();
                 self.inner.reviews.learn(&target, entry.ordinal(), &said);
                 let code = i64::from(error.code.0);
-                entry
-                    .close(Outcome::protocol_error(code, &error.message), None)
-                    .await;
+                entry.close(Outcome::protocol_error(code, &error.message), None);
                 return Err(CallError::Protocol {
                     server: target.server,
                     tool: target.tool,
@@ -215,7 +211,7 @@ impl Run {
                 };
                 // What never left cannot be done twice.
                 let retryable = harmless || !failure.was_sent();
-                return fail(entry, code, &said, retryable).await;
+                return fail(entry, code, &said, retryable);
             }
         };
         let shaped = shape(&result, target.output_schema.is_some());
@@ -228,7 +224,7 @@ impl Run {
             let reviews = &self.inner.reviews;
             let refused = reviews.result(&target, case.text, &findings, text).await;
             if let Some(reason) = refused {
-                entry.close(Outcome::kept(&reason), Some(text)).await;
+                entry.close(Outcome::kept(&reason), Some(text));
                 return Err(CallError::Kept {
                     server: target.server,
                     tool: target.tool,
@@ -248,7 +244,7 @@ impl Run {
                     Checked::Mismatch(mismatch) => {
                         let Mismatch { message, .. } = &mismatch;
                         let outcome = Outcome::protocol_error(code::RESULT_MISMATCH, message);
-                        entry.close(outcome, Some(given.get())).await;
+                        entry.close(outcome, Some(given.get()));
                         return Err(CallError::Protocol {
                             server: target.server,
                             tool: target.tool,
@@ -259,13 +255,11 @@ impl Run {
                         });
                     }
                 }
-                entry.close(Outcome::Ok, Some(given.get())).await;
+                entry.close(Outcome::Ok, Some(given.get()));
                 Ok(given)
             }
             Shaped::Failed { message, .. } if options.whole => {
-                entry
-                    .close(Outcome::tool_error(&message), Some(result.get()))
-                    .await;
+                entry.close(Outcome::tool_error(&message), Some(result.get()));
                 Ok(result)
             }
             Shaped::Failed {
@@ -273,9 +267,7 @@ impl Run {
                 content,
                 structured_content,
             } => {
-                entry
-                    .close(Outcome::tool_error(&message), Some(result.get()))
-                    .await;
+                entry.close(Outcome::tool_error(&message), Some(result.get()));
                 Err(CallError::Tool {
                     server: target.server,
                     tool: target.tool,
@@ -290,11 +282,10 @@ impl Run {
                 code::INPUT_REQUIRED,
                 "the tool wants input in a way that the protocol revision it speaks does not have",
                 harmless,
-            )
-            .await,
+            ),
             Shaped::Malformed(reason) => {
                 let message = format!("the answer is malformed: {reason}");
-                fail(entry, code::MALFORMED_RESULT, &message, harmless).await
+                fail(entry, code::MALFORMED_RESULT, &message, harmless)
             }
         }
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{JournalError, Written};
+use super::JournalError;
 
 /// How often it is looked whether the path still leads to the open file. A look
 /// costs more than a line.
@@ -66,59 +66,21 @@ impl LineFile {
         })
     }
 
-    /// Appends whole lines, by one `write` as many as there is room for, and says
-    /// how many the kernel has.
-    pub(super) fn append(&mut self, lines: &str, bounds: &Bounds, now: Instant) -> Written {
-        let mut rest = lines;
-        let error = loop {
-            if rest.is_empty() {
-                break None;
-            }
-            match self.append_some(rest, bounds, now) {
-                Ok(bytes) => rest = rest.get(bytes..).unwrap_or_default(),
-                Err((bytes, error)) => {
-                    rest = rest.get(bytes..).unwrap_or_default();
-                    break Some(error);
-                }
-            }
-        };
-        Written {
-            taken: count(lines) - count(rest),
-            error,
+    /// Appends a line by one `write`, if there is room for it.
+    pub(super) fn append(&mut self, line: &str, bounds: &Bounds) -> Result<(), JournalError> {
+        if self.looked.elapsed() >= LOOK_EVERY {
+            self.look()?;
         }
-    }
-
-    /// Appends the first lines by one `write`, and says how many bytes of them: whole
-    /// lines, also with an error.
-    fn append_some(
-        &mut self,
-        lines: &str,
-        bounds: &Bounds,
-        now: Instant,
-    ) -> Result<usize, (usize, JournalError)> {
-        if now.duration_since(self.looked) >= LOOK_EVERY {
-            self.look().map_err(|error| (0, error))?;
+        if !self.has_room(line, bounds) {
+            self.make_room(line, bounds)?;
         }
-        let fitting = match self.fitting(lines, bounds) {
-            "" => {
-                self.make_room(first(lines), bounds)
-                    .map_err(|error| (0, error))?;
-                // Room or not, there is no better file.
-                match self.fitting(lines, bounds) {
-                    "" => first(lines),
-                    fitting => fitting,
-                }
-            }
-            fitting => fitting,
-        };
         // In the same write, so that no other process comes in between.
-        let apart = usize::from(self.torn);
-        let separated;
+        let apart;
         let text = if self.torn {
-            separated = format!("\n{fitting}");
-            separated.as_bytes()
+            apart = format!("\n{line}");
+            apart.as_bytes()
         } else {
-            fitting.as_bytes()
+            line.as_bytes()
         };
         let written = loop {
             match self.file.write(text) {
@@ -126,17 +88,14 @@ impl LineFile {
                 other => break other,
             }
         };
-        let bytes = written.map_err(|error| (0, self.unwritten(error)))?;
+        let bytes = written.map_err(|error| self.unwritten(error))?;
         self.bytes = self.bytes.saturating_add(length(bytes));
-        if bytes == text.len() {
-            self.torn = false;
-            return Ok(fitting.len());
+        if bytes < text.len() {
+            self.torn |= bytes > 0;
+            return Err(self.unwritten("it took a part of the line only"));
         }
-        let taken = text.get(..bytes).unwrap_or_default();
-        let whole = memchr::memrchr(b'\n', taken).map_or(0, |end| end + 1);
-        self.torn = if bytes == 0 { self.torn } else { whole < bytes };
-        let error = self.unwritten("it took a part of what was written only");
-        Err((whole.saturating_sub(apart), error))
+        self.torn = false;
+        Ok(())
     }
 
     /// Takes another file, whatever the path leads to.
@@ -153,19 +112,6 @@ impl LineFile {
 
     fn has_room(&self, line: &str, bounds: &Bounds) -> bool {
         self.bytes.saturating_add(length(line.len())) <= bounds.max_bytes
-    }
-
-    /// As many of the lines, from the first, as there is room for.
-    fn fitting<'a>(&self, lines: &'a str, bounds: &Bounds) -> &'a str {
-        let room = bounds.max_bytes.saturating_sub(self.bytes);
-        let Some(whole) = usize::try_from(room)
-            .ok()
-            .and_then(|room| lines.as_bytes().get(..room))
-        else {
-            return lines;
-        };
-        let end = memchr::memrchr(b'\n', whole).map_or(0, |end| end + 1);
-        lines.get(..end).unwrap_or_default()
     }
 
     /// A full file may have been moved away meanwhile, or is moved aside.
@@ -268,15 +214,6 @@ fn ends_torn(file: &mut File) -> std::io::Result<bool> {
     let mut last = [0];
     file.read_exact(&mut last)?;
     Ok(last != *b"\n")
-}
-
-/// The first line of some.
-fn first(lines: &str) -> &str {
-    lines.split_inclusive('\n').next().unwrap_or_default()
-}
-
-fn count(lines: &str) -> usize {
-    memchr::memchr_iter(b'\n', lines.as_bytes()).count()
 }
 
 fn length(bytes: usize) -> u64 {

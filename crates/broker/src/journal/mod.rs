@@ -1,11 +1,11 @@
 //! The ledger on disk: a file of JSON lines that takes a line before each call
 //! and one after it.
 //!
-//! Each line is handed to the kernel whole, alone or with others, by one `write` to
-//! a file opened for appending. So a process may be killed at any point, and several
-//! of them, or several gates of one, may write to one file: what was written stays,
-//! and no two lines mix. A line that was cut off is passed over by
-//! [`JournalReader`], and the next one begins on a line of its own.
+//! Each line is handed to the kernel by one `write` to a file opened for
+//! appending. So a process may be killed at any point, and several of them, or
+//! several gates of one, may write to one file: what was written stays, and no
+//! two lines mix. A line that was cut off is passed over by [`JournalReader`],
+//! and the next one begins on a line of its own.
 //!
 //! Space that is claimed beforehand and filled in later, through a mapping or
 //! not, would save a part of each `write`. It would also end what other programs
@@ -13,28 +13,22 @@
 //! never what is filled in.
 
 mod file;
-mod group;
 mod reader;
 mod record;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
-
-use tokio::runtime::Handle;
+use std::sync::{Mutex, PoisonError};
 
 use file::{Bounds, LineFile, SETTLED};
-pub(crate) use group::{About, Pending};
-use group::{Group, Told, Written, flush_soon};
 pub use reader::{JournalLine, JournalReader};
 pub(crate) use record::{Body, Event, Record, digest, wall_time};
 
 /// The size that a journal may have unless another is set: 1 GiB.
 pub const DEFAULT_JOURNAL_BYTES: u64 = 1 << 30;
-/// The most lines that are kept for a file that takes none. No call is made while
-/// one is, so these are of calls that were in flight.
-const MAX_KEPT: usize = 10_000;
+/// The most lines that wait for a file that takes none. No call is made while
+/// one waits, so these are of calls that were in flight.
+const MAX_WAITING: usize = 10_000;
 
 /// What a journal is opened with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,9 +74,7 @@ pub struct Journal {
 struct State {
     file: LineFile,
     /// Lines of calls that were made, which the file did not take.
-    kept: VecDeque<String>,
-    /// Lines that are to be written next.
-    group: Group,
+    waiting: VecDeque<String>,
 }
 
 /// Why a line could not be written. Its `Display` names the file.
@@ -132,8 +124,7 @@ impl Journal {
             path: path.to_owned(),
             state: Mutex::new(State {
                 file: LineFile::open(path)?,
-                kept: VecDeque::new(),
-                group: Group::default(),
+                waiting: VecDeque::new(),
             }),
             bodies: options.bodies,
             user: options.user,
@@ -143,14 +134,6 @@ impl Journal {
                 settled: SETTLED,
             },
         })
-    }
-
-    /// Has lines wait that come within this time, however slow a test is.
-    #[cfg(test)]
-    pub(crate) fn wait_together(&mut self, together: std::time::Duration) {
-        let state = self.state.get_mut();
-        let state = state.unwrap_or_else(PoisonError::into_inner);
-        state.group.together = together;
     }
 
     /// The file.
@@ -168,96 +151,34 @@ impl Journal {
         self.user.as_deref()
     }
 
-    /// Takes a line. It is written when this returns, or, if it may wait for others,
-    /// when [`Pending::written`] says so: then the kernel has it. One about a call
-    /// that is over is kept if the file does not take it: no further call is made
-    /// before it is written.
-    pub(crate) fn take(
-        self: &Arc<Self>,
-        line: &str,
-        about: About,
-    ) -> Result<Option<Pending>, JournalError> {
-        let now = Instant::now();
-        let mut state = self.state();
-        let index = state.group.push(line, about);
-        if state.group.may_wait(about, now)
-            && let Ok(runtime) = Handle::try_current()
-        {
-            let (told, is_first) = state.group.wait();
-            drop(state);
-            if is_first {
-                flush_soon(self, &runtime);
+    /// Writes a line about a call that depends on it. When this returns, the
+    /// kernel has the line.
+    pub(crate) fn write(&self, line: &str) -> Result<(), JournalError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.write(line, &self.bounds)
+    }
+
+    /// Writes a line about a call that is over. If the file does not take it,
+    /// it waits: no further call is made before it is written.
+    pub(crate) fn write_or_wait(&self, line: String) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = state.write(&line, &self.bounds) {
+            tracing::error!(%error, "a call has no line after it yet");
+            if state.waiting.len() < MAX_WAITING {
+                state.waiting.push_back(line);
             }
-            return Ok(Some(Pending {
-                journal: Arc::clone(self),
-                told,
-                index,
-            }));
         }
-        self.write_group(state, now).of(index).map(|()| None)
-    }
-
-    /// [`Journal::take`] of a line that waits for no other.
-    pub(crate) fn write(&self, line: &str, about: About) -> Result<(), JournalError> {
-        let mut state = self.state();
-        let index = state.group.push(line, about);
-        self.write_group(state, Instant::now()).of(index)
-    }
-
-    /// Writes what waits.
-    fn flush(&self) {
-        let state = self.state();
-        if !state.group.is_empty() {
-            self.write_group(state, Instant::now());
-        }
-    }
-
-    fn write_group(&self, mut state: MutexGuard<'_, State>, now: Instant) -> Written {
-        let (written, told) = state.write_group(&self.bounds, now);
-        drop(state);
-        if let Some(told) = told {
-            told.wake();
-        }
-        written
-    }
-
-    fn unwritten(&self, reason: &str) -> JournalError {
-        JournalError::Write {
-            path: self.path.display().to_string(),
-            reason: reason.to_owned(),
-        }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Writes all that is to be written, behind what was kept.
-    fn write_group(&mut self, bounds: &Bounds, now: Instant) -> (Written, Option<Arc<Told>>) {
-        let written = match self.write_kept(bounds, now) {
-            Ok(()) => self.file.append(&self.group.text, bounds, now),
-            Err(error) => Written::nothing(error),
-        };
-        if let Some(error) = &written.error {
-            for line in self.group.untaken_after(&written) {
-                tracing::error!(%error, "a call has no line after it yet");
-                if self.kept.len() < MAX_KEPT {
-                    self.kept.push_back(line.to_owned());
-                }
-            }
+    /// Writes a line behind all that wait.
+    fn write(&mut self, line: &str, bounds: &Bounds) -> Result<(), JournalError> {
+        while let Some(line) = self.waiting.front() {
+            self.file.append(line, bounds)?;
+            self.waiting.pop_front();
         }
-        let told = self.group.end(&written);
-        (written, told)
-    }
-
-    fn write_kept(&mut self, bounds: &Bounds, now: Instant) -> Result<(), JournalError> {
-        while let Some(line) = self.kept.front() {
-            self.file.append(line, bounds, now).of(0)?;
-            self.kept.pop_front();
-        }
-        Ok(())
+        self.file.append(line, bounds)
     }
 }
 

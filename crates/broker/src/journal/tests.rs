@@ -14,25 +14,13 @@ use super::file::SETTLED;
 use super::record::START;
 use super::*;
 
-pub(super) fn record(call: usize) -> Record<'static> {
+fn record(call: usize) -> Record<'static> {
     let mut record = Record::new(Event::Before, "r", call, "2026-06-01T12:00:00.000Z");
     record.function = "s_t";
     record
 }
 
-impl Journal {
-    /// A line that its call depends on, at once.
-    pub(super) fn before(&self, line: &str) -> Result<(), JournalError> {
-        self.write(line, About::Before)
-    }
-
-    /// A line of a call that is over, at once.
-    pub(super) fn after(&self, line: &str) {
-        let _kept = self.write(line, About::After);
-    }
-}
-
-pub(super) fn read(text: &[u8]) -> String {
+fn read(text: &[u8]) -> String {
     let lines = JournalReader::new(text).map(|line| match line.expect("memory is read") {
         JournalLine::Record(record) => format!("call {}", record["call"]),
         JournalLine::Torn(bytes) => format!("{bytes} torn"),
@@ -40,16 +28,11 @@ pub(super) fn read(text: &[u8]) -> String {
     lines.collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn open_in(folder: &TempDir, max_bytes: u64) -> Journal {
+fn open_in(folder: &TempDir, max_bytes: u64) -> Journal {
     open_to_keep(folder, max_bytes, 0, SETTLED)
 }
 
-pub(super) fn open_to_keep(
-    folder: &TempDir,
-    max_bytes: u64,
-    keep: u32,
-    settled: Duration,
-) -> Journal {
+fn open_to_keep(folder: &TempDir, max_bytes: u64, keep: u32, settled: Duration) -> Journal {
     let options = JournalOptions {
         max_bytes,
         keep,
@@ -65,10 +48,10 @@ pub(super) fn open_to_keep(
 fn lines_are_appended_for_the_owner_alone() {
     let folder = TempDir::new().expect("a folder");
     let journal = open_in(&folder, u64::MAX);
-    journal.before(&record(1).line()).expect("written");
+    journal.write(&record(1).line()).expect("written");
     let again = open_in(&folder, u64::MAX);
-    again.before(&record(2).line()).expect("written");
-    journal.after(&record(3).line());
+    again.write(&record(2).line()).expect("written");
+    journal.write_or_wait(record(3).line());
     let text = fs::read(journal.path()).expect("a file");
     expect![[r#"call 1, call 2, call 3"#]].assert_eq(&read(&text));
     expect![[r#"
@@ -98,7 +81,7 @@ fn a_line_that_was_cut_off_costs_no_other_line() {
         let torn = [whole(1), whole(2)[..cut].to_vec()].concat();
         fs::write(&path, torn).expect("written");
         let journal = open_in(&folder, u64::MAX);
-        journal.before(&record(3).line()).expect("written");
+        journal.write(&record(3).line()).expect("written");
         let text = fs::read(&path).expect("a file");
         let read = read(&text);
         assert!(
@@ -144,18 +127,18 @@ fn a_file_that_is_full_takes_nothing_and_the_next_one_does() {
     let folder = TempDir::new().expect("a folder");
     let bytes = record(1).line().len() as u64;
     let journal = open_in(&folder, 2 * bytes);
-    journal.before(&record(1).line()).expect("written");
-    journal.before(&record(2).line()).expect("written");
+    journal.write(&record(1).line()).expect("written");
+    journal.write(&record(2).line()).expect("written");
     let error = journal
-        .before(&record(3).line())
+        .write(&record(3).line())
         .expect_err("it is full")
         .to_string();
     let error = error.replace(&folder.path().display().to_string(), "FOLDER");
     expect!["ledger FOLDER/ledger.jsonl: is full: 234 bytes of 234; move the file away, and the next call begins a new one"].assert_eq(&error);
     // A call that is over waits for its line, and no other goes before it.
-    journal.after(&record(4).line());
+    journal.write_or_wait(record(4).line());
     fs::rename(journal.path(), folder.path().join("old")).expect("moved");
-    journal.before(&record(5).line()).expect("written");
+    journal.write(&record(5).line()).expect("written");
     let text = fs::read(journal.path()).expect("a file");
     expect!["call 4, call 5"].assert_eq(&read(&text));
     let text = fs::read(folder.path().join("old")).expect("a file");
@@ -166,15 +149,15 @@ fn a_file_that_is_full_takes_nothing_and_the_next_one_does() {
 fn a_file_that_was_moved_is_left_with_the_next_look() {
     let folder = TempDir::new().expect("a folder");
     let mut journal = open_in(&folder, u64::MAX);
-    journal.before(&record(1).line()).expect("written");
+    journal.write(&record(1).line()).expect("written");
     fs::rename(journal.path(), folder.path().join("old")).expect("moved");
     let state = journal.state.get_mut().expect("no panic");
     state.file.expire();
-    journal.before(&record(2).line()).expect("written");
+    journal.write(&record(2).line()).expect("written");
     let state = journal.state.get_mut().expect("no panic");
     state.file.expire();
     fs::remove_file(journal.path()).expect("deleted");
-    journal.before(&record(3).line()).expect("written");
+    journal.write(&record(3).line()).expect("written");
     let text = fs::read(folder.path().join("old")).expect("a file");
     expect!["call 1"].assert_eq(&read(&text));
     let text = fs::read(journal.path()).expect("a file");
@@ -187,7 +170,7 @@ fn full_files_are_moved_aside_and_the_oldest_goes() {
     let bytes = record(1).line().len() as u64;
     let journal = open_to_keep(&folder, 2 * bytes, 2, Duration::ZERO);
     for call in 1..=9 {
-        journal.before(&record(call).line()).expect("written");
+        journal.write(&record(call).line()).expect("written");
     }
     let names = ["ledger.jsonl", "ledger.jsonl.1", "ledger.jsonl.2"];
     let kept = names.map(|name| {
@@ -205,7 +188,7 @@ fn full_files_are_moved_aside_and_the_oldest_goes() {
     let mut long = record(10);
     let tool = "x".repeat(300);
     long.tool = &tool;
-    let error = journal.before(&long.line()).expect_err("it is too long");
+    let error = journal.write(&long.line()).expect_err("it is too long");
     assert!(matches!(error, JournalError::Full { .. }), "{error}");
 }
 
@@ -222,7 +205,7 @@ fn gates_that_move_one_file_aside_lose_no_line() {
             scope.spawn(move || {
                 for call in 0..EACH {
                     let line = record(gate * EACH + call).line();
-                    journal.before(&line).expect("written");
+                    journal.write(&line).expect("written");
                 }
             });
         }
@@ -251,7 +234,7 @@ fn a_file_that_was_moved_just_now_is_not_pushed_out() {
     let bytes = record(1).line().len() as u64;
     let journal = open_to_keep(&folder, bytes, 1, SETTLED);
     for call in 1..=4 {
-        journal.before(&record(call).line()).expect("written");
+        journal.write(&record(call).line()).expect("written");
     }
     let text = fs::read(folder.path().join("ledger.jsonl.1")).expect("a file");
     expect!["call 1"].assert_eq(&read(&text));
@@ -340,7 +323,7 @@ fn a_full_disk_is_an_error() {
     let state = journal.state.get_mut().expect("no panic");
     state.file.replace(full);
     let error = journal
-        .before(&record(1).line())
+        .write(&record(1).line())
         .expect_err("it is full")
         .to_string();
     let error = error.replace(&folder.path().display().to_string(), "FOLDER");
@@ -385,7 +368,7 @@ fn lines_of_many_threads_and_files_do_not_mix() {
                 for call in 0..EACH {
                     let mut record = record(call);
                     record.tool = long;
-                    journal.before(&record.line()).expect("written");
+                    journal.write(&record.line()).expect("written");
                 }
             });
         }

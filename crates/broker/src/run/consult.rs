@@ -76,7 +76,7 @@ impl Run {
             Err(reason) => {
                 let message = format!("the input must be one JSON object: {reason}");
                 let outcome = Outcome::protocol_error(code::INVALID_ARGUMENTS, &message);
-                entry.close(outcome, None).await;
+                entry.close(outcome, None);
                 return Err(protocol(code::INVALID_ARGUMENTS, message));
             }
         };
@@ -101,17 +101,15 @@ impl Run {
                 ruling: Box::new(ruling),
             });
         }
-        if let Err(error) = entry.sending(&ruling).await {
+        if let Err(error) = entry.sending(&ruling) {
             let message = format!("{error}; nothing is handed on that is not written down");
-            entry
-                .close(Outcome::protocol_error(code::NOT_RECORDED, &message), None)
-                .await;
+            entry.close(Outcome::protocol_error(code::NOT_RECORDED, &message), None);
             return Err(protocol(code::NOT_RECORDED, message));
         }
         let answer = match work.await {
             Ok(answer) => answer,
             Err((error, said)) => {
-                entry.close(Outcome::tool_error(&said), None).await;
+                entry.close(Outcome::tool_error(&said), None);
                 return Ok(Err(error));
             }
         };
@@ -120,9 +118,7 @@ impl Run {
             .result(&target, &text, &findings, answer.get())
             .await;
         if let Some(reason) = refused {
-            entry
-                .close(Outcome::kept(&reason), Some(answer.get()))
-                .await;
+            entry.close(Outcome::kept(&reason), Some(answer.get()));
             return Err(CallError::Kept {
                 server: target.server,
                 tool: target.tool,
@@ -131,7 +127,7 @@ impl Run {
             });
         }
         reviews.learn(&target, entry.ordinal(), answer.get());
-        entry.close(Outcome::Ok, Some(answer.get())).await;
+        entry.close(Outcome::Ok, Some(answer.get()));
         Ok(Ok(answer))
     }
 }
