@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use callgate_process::{Child, Command, Stream};
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::error::StartErrorKind;
 use crate::secrets::Secrets;
@@ -25,6 +27,9 @@ const SHOWN_STDERR_LINES: usize = 10;
 /// How long a server has to exit after the end of its input, and again after
 /// SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
+/// How long the end of stderr is waited for once a server has ended. What it wrote is
+/// there by then; a process that left its group may hold the stream open.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// A started process and its two streams.
 pub(crate) struct Started {
@@ -37,6 +42,8 @@ pub(crate) struct Started {
 #[derive(Debug)]
 pub(crate) struct Process {
     group: i32,
+    /// Whether it has been waited for: its id may be another's then.
+    waited_for: Arc<AtomicBool>,
     exit: watch::Receiver<Option<ExitStatus>>,
     stderr: Arc<Tail>,
 }
@@ -80,11 +87,19 @@ impl Process {
         let group = i32::try_from(pid).map_err(|error| failed(io::Error::other(error)))?;
         let tail = Arc::new(Tail::default());
         let log = Log::new(Arc::clone(server), secrets.clone());
-        tokio::spawn(keep_tail(stderr, Arc::clone(&tail), log));
+        let words = tokio::spawn(keep_tail(stderr, Arc::clone(&tail), log));
         let (told, exit) = watch::channel(None);
-        tokio::spawn(reap(child, group, told));
+        let waited_for = Arc::new(AtomicBool::new(false));
+        let ending = Ending {
+            group,
+            waited_for: Arc::clone(&waited_for),
+            words,
+            told,
+        };
+        tokio::spawn(ending.follow(child));
         let process = Self {
             group,
+            waited_for,
             exit,
             stderr: tail,
         };
@@ -100,7 +115,7 @@ impl Process {
         self.stderr.last_lines(SHOWN_STDERR_LINES)
     }
 
-    /// Its status, once it has ended.
+    /// Its status, once it has ended and its last words are in.
     pub(crate) fn watch_exit(&self) -> watch::Receiver<Option<ExitStatus>> {
         self.exit.clone()
     }
@@ -130,8 +145,7 @@ impl Process {
     }
 
     fn signal(&self, signal: i32) {
-        // Once the process has been waited for, its id may be another's.
-        if self.exit.borrow().is_none() {
+        if !self.waited_for.load(Ordering::Acquire) {
             signal_group(self.group, signal);
         }
     }
@@ -160,16 +174,33 @@ fn command(stdio: &Stdio) -> Command {
     }
 }
 
-/// Waits for the process, then ends what is left of its group: nobody speaks
-/// for the server any more, and an orphan would hold its output open.
-async fn reap(mut child: Child, group: i32, told: watch::Sender<Option<ExitStatus>>) {
-    let status = child.wait().await;
-    signal_group(group, libc::SIGKILL);
-    match status {
-        Ok(status) => {
-            told.send_replace(Some(status));
+/// What becomes of a process at its end.
+struct Ending {
+    group: i32,
+    waited_for: Arc<AtomicBool>,
+    /// Reads its stderr to the end.
+    words: JoinHandle<()>,
+    told: watch::Sender<Option<ExitStatus>>,
+}
+
+impl Ending {
+    /// Waits for the process, then ends what is left of its group: nobody speaks
+    /// for the server any more, and an orphan would hold its output open.
+    async fn follow(self, mut child: Child) {
+        let status = child.wait().await;
+        self.waited_for.store(true, Ordering::Release);
+        signal_group(self.group, libc::SIGKILL);
+        // Whoever hears of the end asks for the last words.
+        let _late = tokio::time::timeout(LAST_WORDS, self.words).await;
+        match status {
+            Ok(status) => {
+                self.told.send_replace(Some(status));
+            }
+            Err(error) => {
+                let group = self.group;
+                tracing::warn!(%error, group, "cannot wait for a server's process");
+            }
         }
-        Err(error) => tracing::warn!(%error, group, "cannot wait for a server's process"),
     }
 }
 
