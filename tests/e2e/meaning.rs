@@ -219,7 +219,9 @@ fn small(url: &str) -> ModelsConfig {
 #[tokio::test]
 async fn a_model_picks_and_is_checked() {
     let endpoint = Endpoint::doing([
-        Do::Say(r#"["logging_search", "ticketing_createIssue", "rm_rf", "ticketing_createIssue"]"#),
+        Do::Say(
+            r#"{ "names": ["logging_search", "ticketing_createIssue", "rm_rf", "ticketing_createIssue"] }"#,
+        ),
         Do::Say("[]"),
         Do::Say("I would take them all"),
         Do::Fail(401),
@@ -242,6 +244,16 @@ async fn a_model_picks_and_is_checked() {
     assert_eq!(lines[3], lines[lines.len() - 1]);
     assert!(lines[4].starts_with("ticketing_createIssue: "), "{prompt}");
     assert_eq!(lines.len() - 5, found.searched, "{prompt}");
+    // An endpoint that holds its model to the schema has it name what was shown.
+    let schema = &asked[0]["response_format"]["json_schema"]["schema"];
+    assert_eq!(schema["type"], "object");
+    let names = &schema["properties"]["names"];
+    let shown: Vec<&str> = lines[4..lines.len() - 1]
+        .iter()
+        .filter_map(|line| Some(line.split_once(':')?.0))
+        .collect();
+    assert_eq!(names["items"]["enum"], json!(shown));
+    assert_eq!(names["maxItems"], 10);
     assert!(
         asked[0]["messages"][0]["content"]
             .as_str()
@@ -271,6 +283,20 @@ async fn a_model_picks_and_is_checked() {
     (request.by, request.server) = (SearchBy::Model, Some("logging".to_owned()));
     let found = gate.search(&request).await.expect("a search");
     assert_eq!(found.hits, [], "{found:?}");
+}
+
+#[tokio::test]
+async fn no_model_is_asked_to_pick_among_nothing() {
+    let endpoint = Endpoint::doing([]);
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .models(small(&endpoint.url))
+        .build()
+        .await
+        .expect("a gate");
+    let found = search(&gate, "create an issue", SearchBy::Model).await;
+    assert_eq!((found.hits, found.notes), (Vec::new(), Vec::new()));
+    assert_eq!(endpoint.asked().len(), 0);
 }
 
 /// A client with a model that always names one tool.
