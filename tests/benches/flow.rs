@@ -1,89 +1,143 @@
-//! What the look at data between servers costs, against the call it is part of.
+//! What the look at data between servers costs: by itself, and what it adds to a call
+//! from a script.
 //!
 //! `cargo xtask bench` builds what this needs and runs it.
 
 #![expect(clippy::print_stdout, reason = "the figures go to standard output")]
 
 use std::fmt::Write as _;
+use std::io::{BufRead as _, Write as _};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use callgate::{Gate, Rules, ServerSpec, Status};
 use callgate_policy::flow::{Flows, Side};
-use callgate_tests::binary;
 use serde_json::{Value, json};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const BYTES: usize = 1 << 20;
 const TIMES: usize = 201;
+/// Runs of each kind in each gate, in turn, and calls in each.
+const ROUNDS: usize = 15;
+const CALLS: usize = 21;
+/// The seed of the text that is learnt.
+const LEARNT: u64 = 1;
+
+/// What arguments are made of: as it is called in the table, and as a server knows it.
+const KINDS: [(&str, &str); 6] = [
+    ("other text", "prose"),
+    ("other text in lines", "lines"),
+    ("other text in base64", "base64 of prose"),
+    ("other data in base64", "base64 of data"),
+    ("other records", "records"),
+    ("a copy of it", "copy"),
+];
 
 fn main() -> Result<()> {
     callgate::worker_main_if_requested();
-    let call = tokio::runtime::Runtime::new()?.block_on(call())?;
+    if std::env::args().nth(1).as_deref() == Some("--serve") {
+        return serve();
+    }
     println!(
-        "{:<58} {:>10}",
-        "a call with an argument of 1 MiB, without a look",
-        ms(call)
+        "{:<52} {:>9} {:>9} {:>9} {:>7} {:>7}",
+        "1 MiB of arguments, after 1 MiB of text was learnt",
+        "look",
+        "call",
+        "with look",
+        "least",
+        "median"
     );
-    println!(
-        "{:<58} {:>10} {:>7}",
-        "least for 1 MiB, where 1 MiB of text was learnt", "time", "of call"
-    );
-    let learnt = prose(1);
-    let kinds = [
-        ("other text", json!(prose(2))),
-        (
-            "other text in lines",
-            json!(prose(3).replace("q ", "\n    ")),
-        ),
-        (
-            "other text in base64",
-            json!(STANDARD.encode(&prose(4)[..BYTES / 4 * 3])),
-        ),
-        ("other data in base64", json!(STANDARD.encode(data(5)))),
-        ("other records", records(6)),
-        ("a copy of it", json!(learnt)),
-    ];
-    let result = json!(learnt).to_string();
-    let took = least(|| {
+    let result = json!(prose(LEARNT)).to_string();
+    let mut flows = Flows::default();
+    flows.learn(side("a"), 1, &result);
+    let looks = KINDS.map(|(_, name)| {
+        let arguments = json!({ "argument": argument(name) }).to_string();
+        least((0..TIMES).map(|_| {
+            let before = Instant::now();
+            flows.inspect(&side("b"), &arguments, "");
+            before.elapsed()
+        }))
+    });
+    let calls = tokio::runtime::Runtime::new()?.block_on(calls())?;
+    for (((what, _), look), call) in KINDS.iter().zip(looks).zip(calls) {
+        let (without, with) = (
+            least(call.iter().map(|pair| pair.0)),
+            least(call.iter().map(|pair| pair.1)),
+        );
+        let ratios = call.iter().map(|(without, with)| more(*without, *with));
+        println!(
+            "{what:<52} {:>9} {:>9} {:>9} {:>5.1} % {:>5.1} %",
+            ms(look),
+            ms(without),
+            ms(with),
+            more(without, with),
+            median(ratios.collect()),
+        );
+    }
+    let learning = least((0..TIMES).map(|_| {
         let mut flows = Flows::default();
         let before = Instant::now();
         flows.learn(side("a"), 1, &result);
         flows.catch_up();
         before.elapsed()
-    });
-    print("learning it", took, call);
-    let mut flows = Flows::default();
-    flows.learn(side("a"), 1, &result);
-    for (name, argument) in kinds {
-        let arguments = json!({ "argument": argument }).to_string();
-        let took = least(|| {
-            let before = Instant::now();
-            flows.inspect(&side("b"), &arguments, "");
-            before.elapsed()
-        });
-        print(name, took, call);
-    }
+    }));
+    println!("{:<52} {:>9}", "learning it, once a run", ms(learning));
     Ok(())
 }
 
-/// One call with such an argument, in a gate with one server, where nothing is
-/// looked at.
-async fn call() -> Result<Duration> {
-    let server = ServerSpec::stdio("s", binary("callgate-odd-server"), ["flaky"]);
-    let gate = Gate::builder().server(server);
-    let gate = gate.rules(Rules::new(["*"], [], [])?).build().await?;
+/// How much more the second is, in percent.
+fn more(without: Duration, with: Duration) -> f64 {
+    (with.as_secs_f64() / without.as_secs_f64() - 1.0) * 100.0
+}
+
+/// The fastest call of a run in a gate with one server, where nothing is looked at, and
+/// of one in a gate with two, after the other server gave its text.
+type Pair = (Duration, Duration);
+
+async fn calls() -> Result<[Vec<Pair>; KINDS.len()]> {
+    let own = std::env::current_exe()?.display().to_string();
+    let server = |name: &str| ServerSpec::stdio(name, own.clone(), ["--serve"]);
+    let rules = || Rules::new(["*"], [], []);
+    let without = Gate::builder().server(server("b")).rules(rules()?);
+    let without = without.build().await?;
+    let with = Gate::builder().server(server("a")).server(server("b"));
+    let with = with.rules(rules()?).build().await?;
+    let learn = "await a_text({ kind: 'copy' });";
+    let mut times: [Vec<Pair>; KINDS.len()] = Default::default();
+    for round in 0..ROUNDS {
+        for ((_, name), times) in KINDS.iter().zip(&mut times) {
+            times.push(if round % 2 == 0 {
+                let without = run(&without, name, "").await?;
+                (without, run(&with, name, learn).await?)
+            } else {
+                let with = run(&with, name, learn).await?;
+                (run(&without, name, "").await?, with)
+            });
+        }
+    }
+    without.shutdown().await;
+    with.shutdown().await;
+    Ok(times)
+}
+
+/// The fastest of calls with an argument that is of nobody's making: what servers gave is
+/// turned round by the script.
+async fn run(gate: &Gate, kind: &str, learn: &str) -> Result<Duration> {
     let script = format!(
-        "const argument = 'some text '.repeat({BYTES} / 10);
-         const took = [];
-         for (let i = 0; i < {TIMES}; i++) {{
+        "{learn}
+         const given = String(await b_turned({{ kind: {kind:?} }}));
+         const text = given.split('').reverse().join('');
+         const argument = text.startsWith('[') ? JSON.parse(text) : text;
+         const took: number[] = [];
+         for (let i = 0; i < {CALLS}; i++) {{
            const before = performance.now();
-           await s_fails({{ argument }}).catch(() => null);
+           await b_take({{ argument }});
            took.push(performance.now() - before);
          }}
-         return Math.min(...took);"
+         // The first look has to learn.
+         return Math.min(...took.slice(1));"
     );
     let report = gate.run(script.as_str()).await;
     if report.status != Status::Completed {
@@ -91,23 +145,80 @@ async fn call() -> Result<Duration> {
     }
     let value = report.value.and_then(|value| value.json);
     let millis: f64 = serde_json::from_str(value.ok_or("no value")?.get())?;
-    gate.shutdown().await;
     Ok(Duration::from_secs_f64(millis / 1e3))
+}
+
+/// A server of MCP 2025-11-25 over standard input and output, that gives texts of
+/// each kind, as they are or back to front, and takes arguments.
+fn serve() -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let request: Value = serde_json::from_str(&line?)?;
+        let Some(id) = request.get("id") else {
+            continue;
+        };
+        let result = match request["method"].as_str() {
+            Some("initialize") => json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": { "tools": {} },
+                "serverInfo": { "name": "texts", "version": "1" },
+            }),
+            Some("tools/list") => {
+                let tool =
+                    |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
+                json!({ "tools": [tool("text"), tool("turned"), tool("take")] })
+            }
+            _ => {
+                let kind = request["params"]["arguments"]["kind"].as_str();
+                let text = kind.map(argument).unwrap_or_default();
+                let text = match text {
+                    Value::String(text) => text,
+                    Value::Null => String::new(),
+                    records => records.to_string(),
+                };
+                let turned = request["params"]["name"] == "turned";
+                let text = if turned {
+                    text.chars().rev().collect()
+                } else {
+                    text
+                };
+                json!({ "content": [{ "type": "text", "text": text }] })
+            }
+        };
+        writeln!(
+            out,
+            "{}",
+            json!({ "jsonrpc": "2.0", "id": id, "result": result })
+        )?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// What the arguments of a kind hold.
+fn argument(kind: &str) -> Value {
+    match kind {
+        "prose" => json!(prose(2)),
+        "lines" => json!(prose(3).replace("q ", "\n    ")),
+        "base64 of prose" => json!(STANDARD.encode(&prose(4)[..BYTES / 4 * 3])),
+        "base64 of data" => json!(STANDARD.encode(data(5))),
+        "records" => records(6),
+        _ => json!(prose(LEARNT)),
+    }
 }
 
 fn side(server: &str) -> Side {
     Side::new(&format!("{server}_tool"), server, "tool")
 }
 
-/// Medians say how busy the machine is.
-fn least(mut once: impl FnMut() -> Duration) -> Duration {
-    let times = (0..TIMES).map(|_| once());
+/// What the machine can do when it does nothing else.
+fn least(times: impl Iterator<Item = Duration>) -> Duration {
     times.min().unwrap_or_default()
 }
 
-fn print(name: &str, took: Duration, call: Duration) {
-    let part = took.as_secs_f64() / call.as_secs_f64() * 100.0;
-    println!("{name:<58} {:>10} {part:>5.1} %", ms(took));
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 fn ms(time: Duration) -> String {
