@@ -1,6 +1,6 @@
 //! What one call costs on each way to a server: by a bare rmcp client, through
-//! the gate without a script, the same with a ledger on disk, and from a script. Each round takes the ways in
-//! turn, so that what disturbs the machine disturbs them all.
+//! the gate without a script, from a script, and both of these with a ledger on disk. Each
+//! round takes the ways in turn, so that what disturbs the machine disturbs them all.
 //!
 //! `cargo xtask bench` builds what this needs and runs it. `CALLGATE_BENCH_ROUNDS`
 //! sets how many rounds (default 21).
@@ -23,7 +23,13 @@ const IN_TURN: u32 = 300;
 const AT_ONCE: u32 = 100;
 const BATCHES: u32 = 5;
 
-const WAYS: [Way; 4] = [Way::Bare, Way::Gate, Way::Ledger, Way::Script];
+const WAYS: [Way; 5] = [
+    Way::Bare,
+    Way::Gate,
+    Way::GateLedger,
+    Way::Script,
+    Way::ScriptLedger,
+];
 
 fn main() -> Result<()> {
     worker_main_if_requested();
@@ -32,8 +38,8 @@ fn main() -> Result<()> {
         Err(_) => 21,
     };
     println!(
-        "{:<44} {:>10} {:>10} {:>8} {:>8}",
-        "one call, µs", "min", "median", "× min", "× median"
+        "{:<50} {:>10} {:>10} {:>8} {:>8}",
+        "one call, µs; × what it is on top of", "min", "median", "× min", "× median"
     );
     tokio::runtime::Runtime::new()?.block_on(async {
         compare("server in Rust", Server::odd("flaky"), rounds).await?;
@@ -52,8 +58,9 @@ fn main() -> Result<()> {
 enum Way {
     Bare,
     Gate,
-    Ledger,
+    GateLedger,
     Script,
+    ScriptLedger,
 }
 
 impl Way {
@@ -61,9 +68,23 @@ impl Way {
         match self {
             Self::Bare => "bare rmcp client",
             Self::Gate => "gate, no script",
-            Self::Ledger => "and a ledger on disk",
+            Self::GateLedger => "gate, ledger on disk",
             Self::Script => "from a script",
+            Self::ScriptLedger => "from a script, ledger on disk",
         }
+    }
+
+    /// What it is compared with: the same without what it adds.
+    fn baseline(self) -> Self {
+        match self {
+            Self::Bare | Self::Gate | Self::Script => Self::Bare,
+            Self::GateLedger => Self::Gate,
+            Self::ScriptLedger => Self::Script,
+        }
+    }
+
+    fn is_script(self) -> bool {
+        matches!(self, Self::Script | Self::ScriptLedger)
     }
 }
 
@@ -119,12 +140,13 @@ impl Ends {
     }
 
     async fn in_turn(&self, way: Way) -> Result<Duration> {
-        if way == Way::Script {
+        if way.is_script() {
             let call = self.server.written;
             return self
-                .script(&format!(
-                    "for (let i = 0; i < {IN_TURN}; i++) await s_echo({call});"
-                ))
+                .script(
+                    way,
+                    &format!("for (let i = 0; i < {IN_TURN}; i++) await s_echo({call});"),
+                )
                 .await;
         }
         let before = Instant::now();
@@ -135,10 +157,10 @@ impl Ends {
     }
 
     async fn at_once(&self, way: Way) -> Result<Duration> {
-        if way == Way::Script {
+        if way.is_script() {
             let call = self.server.written;
             return self
-                .script(&format!(
+                .script(way, &format!(
                     "for (let batch = 0; batch < {BATCHES}; batch++)
                        await Promise.all(Array.from({{ length: {AT_ONCE} }}, (_, i) => s_echo({call})));"
                 ))
@@ -156,21 +178,25 @@ impl Ends {
         if way == Way::Bare {
             return call(&self.bare, "echo", arguments).await;
         }
-        let gate = match way {
-            Way::Ledger => &self.ledger,
-            _ => &self.gate,
-        };
+        let gate = self.gate(way);
         gate.call("s_echo", to_raw_value(&arguments)?).await?;
         Ok(())
     }
 
+    fn gate(&self, way: Way) -> &Gate {
+        match way {
+            Way::GateLedger | Way::ScriptLedger => &self.ledger,
+            Way::Bare | Way::Gate | Way::Script => &self.gate,
+        }
+    }
+
     /// The time a script takes by its own clock: how long its worker needs to
     /// start is not a matter of calls.
-    async fn script(&self, calls: &str) -> Result<Duration> {
+    async fn script(&self, way: Way, calls: &str) -> Result<Duration> {
         let script = format!(
             "const before = performance.now();\n{calls}\nreturn performance.now() - before;"
         );
-        let report = self.gate.run(script).await;
+        let report = self.gate(way).run(script).await;
         completed(&report)?;
         let value = report.value.and_then(|value| value.json);
         let millis: f64 = serde_json::from_str(value.ok_or("no value")?.get())?;
@@ -180,7 +206,7 @@ impl Ends {
 
 /// The times of one call, by round, for each way.
 #[derive(Default)]
-struct Figures([Vec<f64>; 4]);
+struct Figures([Vec<f64>; WAYS.len()]);
 
 impl Figures {
     fn push(&mut self, way: Way, time: Duration) {
@@ -190,14 +216,15 @@ impl Figures {
     fn print(&self, name: &str) {
         for way in WAYS {
             let times = &self.0[way as usize];
-            let pairs = times.iter().zip(&self.0[Way::Bare as usize]);
+            let baseline = &self.0[way.baseline() as usize];
+            let pairs = times.iter().zip(baseline);
             println!(
-                "{:<44} {:>10.1} {:>10.1} {:>7.2}× {:>7.2}×",
+                "{:<50} {:>10.1} {:>10.1} {:>7.2}× {:>7.2}×",
                 format!("{name}, {}", way.name()),
                 least(times),
                 median(times.clone()),
-                least(times) / least(&self.0[Way::Bare as usize]),
-                median(pairs.map(|(ours, bare)| ours / bare).collect()),
+                least(times) / least(baseline),
+                median(pairs.map(|(ours, other)| ours / other).collect()),
             );
         }
     }
