@@ -1,6 +1,7 @@
 //! The calls of one script run: decide, write the ledger, send, shape.
 
 mod consult;
+mod line;
 
 pub use consult::Consultant;
 
@@ -8,8 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use callgate_policy::{Definition, Verdict};
-use rmcp::model::JsonObject;
-use serde_json::Value;
+use line::{Opened, denied, fail, is_harmless, kept, sending};
 use serde_json::value::RawValue;
 
 use crate::broker::Broker;
@@ -19,7 +19,7 @@ use crate::dry_run::{DryRun, Withheld, WithheldCalls};
 use crate::error::{CallError, code};
 use crate::failure::Failure;
 use crate::judge::{Case, Judge};
-use crate::ledger::{Entry, Ledger, LedgerLine, MAX_LINES, Outcome};
+use crate::ledger::{Entry, Ledger, LedgerLine, Outcome};
 use crate::options::CallOptions;
 use crate::output::{self, Checked, Mismatch};
 use crate::review::Reviews;
@@ -82,48 +82,21 @@ impl Run {
         arguments: Box<RawValue>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
-        let protocol = |code, message: &str, retryable| CallError::Protocol {
-            server: target.server.clone(),
-            tool: target.tool.clone(),
-            code,
-            message: message.to_owned(),
-            data: None,
-            retryable,
-        };
-        // By the tool's own word: it is for the script to decide about.
-        let harmless =
-            target.hints.read_only == Some(true) || target.hints.idempotent == Some(true);
-        let opened = self.inner.ledger.open(
-            &target.function,
-            &target.server,
-            &target.tool,
-            options.place.map(|place| place.line),
-            arguments.get().len(),
-        );
-        let Some(mut entry) = opened else {
-            let message = format!("a run may make {MAX_LINES} calls, and this one has");
-            return Err(protocol(code::TOO_MANY_CALLS, &message, false));
-        };
-        let fail = |entry: Entry, code, message: &str, retryable| {
-            entry.close(Outcome::protocol_error(code, message), None);
-            Err(protocol(code, message, retryable))
-        };
-        // Parsed and printed again, so that rules, the asker and the server all
-        // see the same arguments, whatever the text was like.
-        let parsed = parse_arguments(&arguments).and_then(|parsed| {
-            let text = serde_json::to_string(&parsed).map_err(|error| error.to_string())?;
-            Ok((Value::Object(parsed), text))
-        });
-        let (arguments, text) = match parsed {
-            Ok(parsed) => parsed,
-            Err(reason) => {
-                let message = format!("the arguments must be one JSON object: {reason}");
-                return fail(entry, code::INVALID_ARGUMENTS, &message, false);
-            }
-        };
+        let harmless = is_harmless(&target.hints);
+        let Opened {
+            mut entry,
+            arguments,
+            text,
+        } = self.open(&target, "arguments", &arguments, options.place)?;
         let Some(server) = self.inner.broker.find(&target.server) else {
             let message = format!("there is no server `{}`", target.server);
-            return fail(entry, code::CONNECTION_CLOSED, &message, false);
+            return Err(fail(
+                entry,
+                &target,
+                code::CONNECTION_CLOSED,
+                &message,
+                false,
+            ));
         };
 
         let epoch = server.epoch();
@@ -149,18 +122,9 @@ impl Run {
             _ => self.inner.judge.decide(&case, &self.inner.ledger).await,
         };
         if !ruling.allows() {
-            entry.denied(&ruling);
-            return Err(CallError::Denied {
-                server: target.server,
-                tool: target.tool,
-                function: target.function,
-                ruling: Box::new(ruling),
-            });
+            return Err(denied(entry, target, ruling));
         }
-        if let Err(error) = entry.sending(&ruling) {
-            let message = format!("{error}; no call is made that is not written down");
-            return fail(entry, code::NOT_RECORDED, &message, true);
-        }
+        let entry = sending(entry, &target, &ruling)?;
 
         let call = Call {
             tool: &target.tool,
@@ -211,7 +175,7 @@ impl Run {
                 };
                 // What never left cannot be done twice.
                 let retryable = harmless || !failure.was_sent();
-                return fail(entry, code, &said, retryable);
+                return Err(fail(entry, &target, code, &said, retryable));
             }
         };
         let shaped = shape(&result, target.output_schema.is_some());
@@ -224,13 +188,7 @@ impl Run {
             let reviews = &self.inner.reviews;
             let refused = reviews.result(&target, case.text, &findings, text).await;
             if let Some(reason) = refused {
-                entry.close(Outcome::kept(&reason), Some(text));
-                return Err(CallError::Kept {
-                    server: target.server,
-                    tool: target.tool,
-                    function: target.function,
-                    reason,
-                });
+                return Err(kept(entry, target, reason, text));
             }
             reviews.learn(&target, entry.ordinal(), text);
         }
@@ -277,15 +235,26 @@ impl Run {
                     retryable: harmless,
                 })
             }
-            Shaped::InputRequired => fail(
-                entry,
-                code::INPUT_REQUIRED,
-                "the tool wants input in a way that the protocol revision it speaks does not have",
-                harmless,
-            ),
+            Shaped::InputRequired => {
+                let message = "the tool wants input in a way that the protocol revision it \
+                    speaks does not have";
+                Err(fail(
+                    entry,
+                    &target,
+                    code::INPUT_REQUIRED,
+                    message,
+                    harmless,
+                ))
+            }
             Shaped::Malformed(reason) => {
                 let message = format!("the answer is malformed: {reason}");
-                fail(entry, code::MALFORMED_RESULT, &message, harmless)
+                Err(fail(
+                    entry,
+                    &target,
+                    code::MALFORMED_RESULT,
+                    &message,
+                    harmless,
+                ))
             }
         }
     }
@@ -334,11 +303,4 @@ impl fmt::Debug for Run {
             .field("judge", &self.inner.judge)
             .finish_non_exhaustive()
     }
-}
-
-fn parse_arguments(arguments: &RawValue) -> Result<JsonObject, String> {
-    let parsed: Result<Option<JsonObject>, _> = serde_json::from_str(arguments.get());
-    parsed
-        .map(Option::unwrap_or_default)
-        .map_err(|error| error.to_string())
 }

@@ -4,11 +4,10 @@
 use callgate_policy::Hints;
 use serde_json::value::RawValue;
 
-use super::{Case, Outcome, Run, Target, parse_arguments};
-use crate::error::{CallError, code};
-use crate::ledger::MAX_LINES;
+use super::line::{Opened, denied, kept, sending};
+use super::{Case, Outcome, Run, Target};
+use crate::error::CallError;
 use crate::options::Place;
-use serde_json::Value;
 
 /// Something of the host's own that a script hands data to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,38 +47,11 @@ impl Run {
             },
             ..Target::default()
         };
-        let protocol = |code, message: String| CallError::Protocol {
-            server: target.server.clone(),
-            tool: target.tool.clone(),
-            code,
-            message,
-            data: None,
-            retryable: false,
-        };
-        let opened = self.inner.ledger.open(
-            &target.function,
-            &target.server,
-            &target.tool,
-            place.map(|place| place.line),
-            input.get().len(),
-        );
-        let Some(mut entry) = opened else {
-            let message = format!("a run may make {MAX_LINES} calls, and this one has");
-            return Err(protocol(code::TOO_MANY_CALLS, message));
-        };
-        let parsed = parse_arguments(input).and_then(|parsed| {
-            let text = serde_json::to_string(&parsed).map_err(|error| error.to_string())?;
-            Ok((Value::Object(parsed), text))
-        });
-        let (arguments, text) = match parsed {
-            Ok(parsed) => parsed,
-            Err(reason) => {
-                let message = format!("the input must be one JSON object: {reason}");
-                let outcome = Outcome::protocol_error(code::INVALID_ARGUMENTS, &message);
-                entry.close(outcome, None);
-                return Err(protocol(code::INVALID_ARGUMENTS, message));
-            }
-        };
+        let Opened {
+            mut entry,
+            arguments,
+            text,
+        } = self.open(&target, "input", input, place)?;
         let findings = self.inner.reviews.arguments(&target, &text).await;
         entry.reviewed(&text, findings.records());
         let case = Case {
@@ -93,19 +65,9 @@ impl Run {
         };
         let ruling = self.inner.judge.decide(&case, &self.inner.ledger).await;
         if !ruling.allows() {
-            entry.denied(&ruling);
-            return Err(CallError::Denied {
-                server: target.server,
-                tool: target.tool,
-                function: target.function,
-                ruling: Box::new(ruling),
-            });
+            return Err(denied(entry, target, ruling));
         }
-        if let Err(error) = entry.sending(&ruling) {
-            let message = format!("{error}; nothing is handed on that is not written down");
-            entry.close(Outcome::protocol_error(code::NOT_RECORDED, &message), None);
-            return Err(protocol(code::NOT_RECORDED, message));
-        }
+        let entry = sending(entry, &target, &ruling)?;
         let answer = match work.await {
             Ok(answer) => answer,
             Err((error, said)) => {
@@ -118,13 +80,7 @@ impl Run {
             .result(&target, &text, &findings, answer.get())
             .await;
         if let Some(reason) = refused {
-            entry.close(Outcome::kept(&reason), Some(answer.get()));
-            return Err(CallError::Kept {
-                server: target.server,
-                tool: target.tool,
-                function: target.function,
-                reason,
-            });
+            return Err(kept(entry, target, reason, answer.get()));
         }
         reviews.learn(&target, entry.ordinal(), answer.get());
         entry.close(Outcome::Ok, Some(answer.get()));

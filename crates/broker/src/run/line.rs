@@ -1,0 +1,135 @@
+//! A call from what a script asks to what may be handed on, and the errors on the way: the
+//! same for servers and for what is the host's own.
+
+use callgate_policy::Hints;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::Run;
+use crate::error::{CallError, code};
+use crate::ledger::{Entry, MAX_LINES, Outcome};
+use crate::options::Place;
+use crate::ruling::Ruling;
+use crate::target::Target;
+
+/// A call with its line in the ledger, before anybody has looked at it.
+pub(super) struct Opened {
+    pub(super) entry: Entry,
+    pub(super) arguments: Value,
+    /// The same as JSON: what rules, the asker and whoever is called see, whatever the
+    /// script's text was like.
+    pub(super) text: String,
+}
+
+impl Run {
+    /// Opens a line for a call. `what` is what the script handed over.
+    pub(super) fn open(
+        &self,
+        target: &Target,
+        what: &str,
+        given: &RawValue,
+        place: Option<Place>,
+    ) -> Result<Opened, CallError> {
+        let opened = self.inner.ledger.open(
+            &target.function,
+            &target.server,
+            &target.tool,
+            place.map(|place| place.line),
+            given.get().len(),
+        );
+        let Some(entry) = opened else {
+            let message = format!("a run may make {MAX_LINES} calls, and this one has");
+            return Err(protocol(target, code::TOO_MANY_CALLS, message, false));
+        };
+        match parse(given) {
+            Ok((arguments, text)) => Ok(Opened {
+                entry,
+                arguments,
+                text,
+            }),
+            Err(reason) => {
+                let message = format!("the {what} must be one JSON object: {reason}");
+                Err(fail(
+                    entry,
+                    target,
+                    code::INVALID_ARGUMENTS,
+                    &message,
+                    false,
+                ))
+            }
+        }
+    }
+}
+
+/// Writes down that the call is made. Where that fails, it must not be.
+pub(super) fn sending(
+    mut entry: Entry,
+    target: &Target,
+    ruling: &Ruling,
+) -> Result<Entry, CallError> {
+    match entry.sending(ruling) {
+        Ok(()) => Ok(entry),
+        Err(error) => {
+            let message = format!("{error}; no call is made that is not written down");
+            Err(fail(entry, target, code::NOT_RECORDED, &message, true))
+        }
+    }
+}
+
+/// Closes the line of a call that is not let through.
+pub(super) fn denied(entry: Entry, target: Target, ruling: Ruling) -> CallError {
+    entry.denied(&ruling);
+    CallError::Denied {
+        server: target.server,
+        tool: target.tool,
+        function: target.function,
+        ruling: Box::new(ruling),
+    }
+}
+
+/// Closes the line of a call whose result the script may not have.
+pub(super) fn kept(entry: Entry, target: Target, reason: String, result: &str) -> CallError {
+    entry.close(Outcome::kept(&reason), Some(result));
+    CallError::Kept {
+        server: target.server,
+        tool: target.tool,
+        function: target.function,
+        reason,
+    }
+}
+
+/// Closes the line of a call that has no result.
+pub(super) fn fail(
+    entry: Entry,
+    target: &Target,
+    code: i64,
+    message: &str,
+    retryable: bool,
+) -> CallError {
+    entry.close(Outcome::protocol_error(code, message), None);
+    protocol(target, code, message.to_owned(), retryable)
+}
+
+/// Whether it does no harm to make the call again, by the tool's own word: it is for the
+/// script to decide about.
+pub(super) fn is_harmless(hints: &Hints) -> bool {
+    hints.read_only == Some(true) || hints.idempotent == Some(true)
+}
+
+fn protocol(target: &Target, code: i64, message: String, retryable: bool) -> CallError {
+    CallError::Protocol {
+        server: target.server.clone(),
+        tool: target.tool.clone(),
+        code,
+        message,
+        data: None,
+        retryable,
+    }
+}
+
+fn parse(given: &RawValue) -> Result<(Value, String), serde_json::Error> {
+    let parsed: Option<rmcp::model::JsonObject> = serde_json::from_str(given.get())?;
+    let parsed = Value::Object(parsed.unwrap_or_default());
+    let text = serde_json::to_string(&parsed)?;
+    Ok((parsed, text))
+}
