@@ -181,6 +181,39 @@ async fn vectors_are_kept_where_the_configuration_says() {
     assert!(!off.path().join("kept").exists());
 }
 
+#[test]
+fn a_command_waits_for_vectors_and_keeps_them() {
+    let endpoint = Endpoint::answering(vectors);
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "models": { "embeddings": { "url": endpoint.url, "model": "letters" } },
+        "cache": { "path": "kept" },
+    }));
+    // The tools and the query, and then the query alone.
+    for asked in [3, 4] {
+        let ran = bench.callgate(&["search", "zzz", "--by", "vectors", "--detail", "name"]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+        assert_eq!(ran.stdout.lines().count(), 2, "{}", ran.stdout);
+        let texts = endpoint.asked();
+        let texts = texts
+            .iter()
+            .map(|body| body["input"].as_array().map_or(0, Vec::len));
+        assert_eq!(texts.sum::<usize>(), asked);
+    }
+}
+
+#[test]
+fn a_command_has_a_model_pick() {
+    let endpoint = Endpoint::doing([Do::Say(r#"{ "names": ["ticketing_listIssues"] }"#)]);
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "models": { "small": { "url": endpoint.url, "model": "small" } },
+    }));
+    let ran = bench.callgate(&["search", "zzz", "--by", "model", "--detail", "name"]);
+    let printed = (ran.code, ran.stdout.as_str(), ran.stderr.as_str());
+    assert_eq!(printed, (0, "ticketing_listIssues\n", ""));
+}
+
 #[tokio::test]
 async fn without_the_endpoint_words_are_compared() {
     let words = builder().build().await.expect("a gate");
@@ -383,10 +416,12 @@ async fn a_real_model_finds_what_shares_no_word() {
     let mut models = ModelsConfig::default();
     models.embeddings = Some(EmbeddingsConfig::new(&model.url, "all-minilm-l6-v2"));
     let gate = builder().models(models).build().await.expect("a gate");
-    let query = "make a new bug report";
+    let query = "history of what happened in production";
     let found = settled(&gate, query, SearchBy::Vectors).await;
     assert_eq!(found.notes, [] as [&str; 0]);
-    assert_eq!(functions(&found)[0], "ticketing_createIssue", "{found:?}");
+    assert_eq!(functions(&found)[0], "logging_getLogs", "{found:?}");
+    let found = search(&gate, query, SearchBy::Words).await;
+    assert_eq!(found.hits, []);
 }
 
 #[expect(clippy::print_stderr, reason = "a test that is passed over says so")]

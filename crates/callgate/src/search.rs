@@ -49,6 +49,9 @@ pub struct SearchRequest {
     pub caller: Option<Arc<dyn Caller>>,
     /// The most hits; over 200 is 200. Default: 10.
     pub limit: usize,
+    /// How long vectors that tools have not got yet may be waited for. Default: not at
+    /// all; where some are missing, a note says so, and they are made for later.
+    pub patience: Duration,
 }
 
 /// How tools are looked for.
@@ -126,6 +129,7 @@ impl SearchRequest {
             among: None,
             caller: None,
             limit: 10,
+            patience: Duration::ZERO,
         }
     }
 

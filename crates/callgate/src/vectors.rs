@@ -23,6 +23,9 @@ pub(crate) use text::Key;
 
 /// Texts that are sent before what came back is kept.
 const STEP: usize = 64;
+/// How often what came back is written to disk while there is more to come: a process that
+/// ends has the less to ask for again.
+const SAVED_EVERY: Duration = Duration::from_secs(5);
 /// How long an endpoint that failed is left alone.
 const LEFT_ALONE: Duration = Duration::from_secs(30);
 /// The longest pause before vectors that were not to be had are tried again.
@@ -140,6 +143,7 @@ impl Vectors {
             return Ok(());
         }
         let began = Instant::now();
+        let mut saved = began;
         let mut made = Ok(());
         for step in missing.chunks(STEP) {
             let of = |place: &usize| catalog.tools().get(*place).map(text::of);
@@ -149,6 +153,10 @@ impl Vectors {
                     let with = step.iter().filter_map(|place| keys.get(*place)).copied();
                     let vectors = vectors.into_iter().map(Vector::from);
                     self.known().extend(with.zip(vectors));
+                    if saved.elapsed() >= SAVED_EVERY {
+                        self.save(store.as_ref(), &keys).await;
+                        saved = Instant::now();
+                    }
                 }
                 Err(error) => {
                     made = Err(self.note_failure(error.to_string()));
@@ -162,22 +170,26 @@ impl Vectors {
             ok = made.is_ok(),
             "vectors were made"
         );
-        if let Some(store) = store.clone() {
-            let known = self
-                .known
-                .read()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone();
-            let saved = tokio::task::spawn_blocking(move || store.save(&keys, &known)).await;
-            if let Ok(Err(error)) = saved {
-                tracing::warn!(%error, "the vectors of tools are not kept on disk");
-            }
-        }
+        self.save(store.as_ref(), &keys).await;
         made
     }
 
+    /// Writes what there is to disk.
+    async fn save(&self, store: Option<&Store>, keys: &Arc<[Key]>) {
+        let Some(store) = store.cloned() else { return };
+        let known = {
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            known.clone()
+        };
+        let keys = Arc::clone(keys);
+        let saved = tokio::task::spawn_blocking(move || store.save(&keys, &known)).await;
+        if let Ok(Err(error)) = saved {
+            tracing::warn!(%error, "the vectors of tools are not kept on disk");
+        }
+    }
+
     /// The tools that `accepts` takes by how near they are to a query, at most
-    /// `limit`.
+    /// `limit`. Vectors that are missing are waited for as long as `patience` says.
     ///
     /// # Errors
     ///
@@ -188,45 +200,59 @@ impl Vectors {
         query: &str,
         accepts: impl Fn(&str) -> bool,
         limit: usize,
+        patience: Duration,
     ) -> Result<Near, String> {
         let query = self.of_query(query).await?;
         let keys = self.keys(catalog).await;
-        let mut near = Near::default();
-        {
-            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-            for (place, (tool, key)) in catalog.tools().iter().zip(keys.iter()).enumerate() {
-                if !accepts(&tool.definition.server) {
-                    continue;
-                }
-                match known.get(key) {
-                    Some(vector) if vector.len() == query.len() => {
-                        near.ranked.push((place, dot(vector, &query)));
-                    }
-                    _ => near.missing += 1,
-                }
+        let mut near = self.compare(catalog, &keys, &query, &accepts);
+        if near.missing > 0 && !patience.is_zero() {
+            let made = self.make_later(catalog);
+            if tokio::time::timeout(patience, made).await.is_ok() {
+                near = self.compare(catalog, &keys, &query, &accepts);
             }
+        } else if near.missing > 0 && self.making.try_lock().is_ok() {
+            // Whoever is not waited for need not be known.
+            drop(self.make_later(catalog));
         }
         near.ranked.sort_unstable_by(|(a, first), (b, second)| {
             second.total_cmp(first).then_with(|| a.cmp(b))
         });
         near.ranked.truncate(limit);
-        if near.missing > 0 {
-            self.make_later(catalog);
-        }
         Ok(near)
     }
 
-    /// Makes what is missing while others go on.
-    pub(crate) fn make_later(self: &Arc<Self>, catalog: &Arc<Catalog>) {
-        if self.making.try_lock().is_err() {
-            return;
+    /// How near tools are to a query, in the order of the catalog.
+    fn compare(
+        &self,
+        catalog: &Catalog,
+        keys: &[Key],
+        query: &[f32],
+        accepts: &impl Fn(&str) -> bool,
+    ) -> Near {
+        let mut near = Near::default();
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        for (place, (tool, key)) in catalog.tools().iter().zip(keys).enumerate() {
+            if !accepts(&tool.definition.server) {
+                continue;
+            }
+            match known.get(key) {
+                Some(vector) if vector.len() == query.len() => {
+                    near.ranked.push((place, dot(vector, query)));
+                }
+                _ => near.missing += 1,
+            }
         }
+        near
+    }
+
+    /// Makes what is missing while others go on, or after whoever is at it already.
+    fn make_later(self: &Arc<Self>, catalog: &Arc<Catalog>) -> JoinHandle<()> {
         let (vectors, catalog) = (Arc::clone(self), Arc::clone(catalog));
         tokio::spawn(async move {
             if let Err(reason) = vectors.make(&catalog).await {
                 tracing::warn!(reason, "tools have no vectors");
             }
-        });
+        })
     }
 
     async fn of_query(&self, query: &str) -> Result<Vector, String> {

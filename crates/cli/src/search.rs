@@ -1,5 +1,7 @@
 //! `callgate search`: tools by what they do.
 
+use std::time::Duration;
+
 use callgate::{Detail, Found, Gate, Hit, SearchBy, SearchRequest};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -36,6 +38,9 @@ pub struct SearchArgs {
     pub json: bool,
 }
 
+/// How long the vectors of tools may take, which nobody makes once this process has ended.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// How to look for tools.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Way {
@@ -43,6 +48,12 @@ pub enum Way {
     Words,
     /// By a regular expression over names, titles and descriptions
     Regex,
+    /// By what is meant: needs models.embeddings in the configuration
+    Vectors,
+    /// By words and by what is meant: needs the same
+    Hybrid,
+    /// By a model that picks: needs models.small in the configuration
+    Model,
 }
 
 /// Prints the tools, the best first; 1 if there are none.
@@ -52,7 +63,11 @@ pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
         None => SearchBy::Auto,
         Some(Way::Words) => SearchBy::Words,
         Some(Way::Regex) => SearchBy::Regex,
+        Some(Way::Vectors) => SearchBy::Vectors,
+        Some(Way::Hybrid) => SearchBy::Hybrid,
+        Some(Way::Model) => SearchBy::Model,
     };
+    request.patience = PATIENCE;
     request.server.clone_from(&args.server);
     request.limit = args.limit;
     let search = async |gate: &Gate| match gate.search(&request).await {

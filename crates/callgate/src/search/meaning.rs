@@ -38,7 +38,10 @@ impl Searcher {
     ) -> Found {
         let mut found = Found::default();
         let accepts = |server: &str| request.is_of(server);
-        let near = self.vectors.near(catalog, query, accepts, DEPTH.max(limit));
+        let depth = DEPTH.max(limit);
+        let near = self
+            .vectors
+            .near(catalog, query, accepts, depth, request.patience);
         let near = match near.await {
             Ok(near) => near,
             Err(reason) => {
