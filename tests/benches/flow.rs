@@ -6,13 +6,13 @@
 #![expect(clippy::print_stdout, reason = "the figures go to standard output")]
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, Write as _};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use callgate::{Gate, Rules, ServerSpec, Status};
 use callgate_policy::flow::{Flows, Side};
+use callgate_tests::stand_in;
 use serde_json::{Value, json};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -148,51 +148,25 @@ async fn run(gate: &Gate, kind: &str, learn: &str) -> Result<Duration> {
     Ok(Duration::from_secs_f64(millis / 1e3))
 }
 
-/// A server of MCP 2025-11-25 over standard input and output, that gives texts of
-/// each kind, as they are or back to front, and takes arguments.
+/// A server that gives texts of each kind, as they are or back to front, and takes
+/// arguments.
 fn serve() -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    for line in std::io::stdin().lock().lines() {
-        let request: Value = serde_json::from_str(&line?)?;
-        let Some(id) = request.get("id") else {
-            continue;
+    let tool = |name| json!({ "name": name, "inputSchema": { "type": "object" } });
+    let tools = json!([tool("text"), tool("turned"), tool("take")]);
+    let called = |tool: &str, arguments: &Value| {
+        let kind = arguments["kind"].as_str();
+        let text = match kind.map(argument).unwrap_or_default() {
+            Value::String(text) => text,
+            Value::Null => String::new(),
+            records => records.to_string(),
         };
-        let result = match request["method"].as_str() {
-            Some("initialize") => json!({
-                "protocolVersion": "2025-11-25",
-                "capabilities": { "tools": {} },
-                "serverInfo": { "name": "texts", "version": "1" },
-            }),
-            Some("tools/list") => {
-                let tool =
-                    |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
-                json!({ "tools": [tool("text"), tool("turned"), tool("take")] })
-            }
-            _ => {
-                let kind = request["params"]["arguments"]["kind"].as_str();
-                let text = kind.map(argument).unwrap_or_default();
-                let text = match text {
-                    Value::String(text) => text,
-                    Value::Null => String::new(),
-                    records => records.to_string(),
-                };
-                let turned = request["params"]["name"] == "turned";
-                let text = if turned {
-                    text.chars().rev().collect()
-                } else {
-                    text
-                };
-                json!({ "content": [{ "type": "text", "text": text }] })
-            }
+        let text = match tool {
+            "turned" => text.chars().rev().collect(),
+            _ => text,
         };
-        writeln!(
-            out,
-            "{}",
-            json!({ "jsonrpc": "2.0", "id": id, "result": result })
-        )?;
-        out.flush()?;
-    }
-    Ok(())
+        Some(json!({ "content": [{ "type": "text", "text": text }] }))
+    };
+    Ok(stand_in::serve(&tools, called)?)
 }
 
 /// What the arguments of a kind hold.

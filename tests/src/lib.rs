@@ -1,6 +1,8 @@
 //! Where the end-to-end tests find the binaries and servers they run, and a
 //! folder with a configuration to run them in.
 
+pub mod stand_in;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -19,7 +19,7 @@ mod picks;
 
 use std::collections::HashSet;
 use std::error::Error;
-use std::io::{BufRead as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use callgate::config::{EmbeddingsConfig, ModelsConfig};
 use callgate::{Caller, CheckMode, Gate, Hit, SearchBy, SearchRequest, ServerSpec};
 use callgate_catalog::search::{Ranked, fuse};
-use callgate_tests::repository;
+use callgate_tests::{repository, stand_in};
 use serde_json::{Value, json};
 
 use crate::picks::Picks;
@@ -314,30 +314,8 @@ fn lists(corpus: &Path) -> Fallible<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A server of MCP 2025-11-25 over standard input and output, which lists tools.
+/// A server that lists the tools of a file.
 fn serve(file: &Path) -> Fallible<()> {
     let list: Value = serde_json::from_str(&std::fs::read_to_string(file)?)?;
-    let mut out = std::io::stdout().lock();
-    for line in std::io::stdin().lock().lines() {
-        let request: Value = serde_json::from_str(&line?)?;
-        let Some(id) = request.get("id") else {
-            continue;
-        };
-        let answer = match request["method"].as_str() {
-            Some("initialize") => json!({ "result": {
-                "protocolVersion": "2025-11-25",
-                "capabilities": { "tools": {} },
-                "serverInfo": { "name": "corpus", "version": "1" },
-            } }),
-            Some("tools/list") => json!({ "result": { "tools": list["tools"] } }),
-            Some("ping") => json!({ "result": {} }),
-            _ => json!({ "error": { "code": -32601, "message": "no such method" } }),
-        };
-        let mut answer = answer;
-        answer["jsonrpc"] = "2.0".into();
-        answer["id"] = id.clone();
-        writeln!(out, "{answer}")?;
-        out.flush()?;
-    }
-    Ok(())
+    Ok(stand_in::serve(&list["tools"], |_, _| None)?)
 }
