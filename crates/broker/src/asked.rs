@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::caller::{Caller, Offers};
 use crate::envelope;
+use crate::incoming::Stream;
 use crate::input::{self, Ask, Asks};
 use crate::session::Session;
 
@@ -51,7 +52,13 @@ impl Asked {
     }
 
     /// Takes a request, which is answered by and by.
-    pub(crate) fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>) {
+    pub(crate) fn request(
+        &self,
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
+        stream: Stream,
+    ) {
         let Some(session) = self.session.upgrade() else {
             return;
         };
@@ -79,7 +86,7 @@ impl Asked {
             Some(Ok(params)) => params,
             Some(Err(error)) => return reply(Err(invalid(error.to_string()))),
         };
-        let (caller, tool) = session.inbox.sole_caller();
+        let (caller, tool) = session.inbox.caller(stream);
         let caller = caller.unwrap_or_else(|| Arc::clone(&self.caller));
         // What was announced is what may be asked for, whoever calls now.
         let offers = both(session.offers(), caller.offers());

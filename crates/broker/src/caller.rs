@@ -93,8 +93,8 @@ pub trait Caller: Send + Sync {
         None
     }
 
-    /// Hears a log message of a server while the server works on calls of nobody
-    /// else. Called while messages are read, so it must not block.
+    /// Hears a log message of a server on a call, or while the server works on calls
+    /// of nobody else. Called while messages are read, so it must not block.
     fn log(&self, log: Log<'_>) {
         let _ = log;
     }

@@ -6,7 +6,6 @@
 //! member of it would take the rest along.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
@@ -19,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::caller::Caller;
 use crate::failure::Failure;
+use crate::incoming::{Incoming, Stream};
 use crate::lines::id_of_overlong;
 use crate::link::LinkError;
 use crate::refusal::error_data;
@@ -40,15 +40,6 @@ pub(crate) struct Inbox {
     incoming: OnceLock<Weak<dyn Incoming>>,
     lost: watch::Sender<Option<LinkError>>,
     junk: AtomicU64,
-}
-
-/// Who hears what is no answer. Called while the link reads: it must not block.
-pub(crate) trait Incoming: fmt::Debug + Send + Sync {
-    /// A request of the server's, to be answered with `id` as it is.
-    fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>);
-
-    /// A notification.
-    fn notification(&self, method: &str, params: Option<&RawValue>);
 }
 
 /// On whose behalf a request is made.
@@ -116,8 +107,13 @@ impl Inbox {
     /// Takes one message. Whatever is no JSON-RPC message is counted and
     /// forgotten.
     pub(crate) fn deliver(&self, message: &[u8]) {
+        self.deliver_on(message, None);
+    }
+
+    /// [`Inbox::deliver`] of what came on the stream that answers a request.
+    pub(crate) fn deliver_on(&self, message: &[u8], stream: Stream) {
         if let Some(frame) = parse(message) {
-            return self.take(&frame);
+            return self.take(&frame, stream);
         }
         // Revision 2025-03-26 has batches.
         if message.trim_ascii_start().starts_with(b"[")
@@ -128,7 +124,7 @@ impl Inbox {
         {
             for message in batch {
                 match parse(message.get().as_bytes()) {
-                    Some(frame) => self.take(&frame),
+                    Some(frame) => self.take(&frame, stream),
                     None => self.note_junk(message.get().as_bytes()),
                 }
             }
@@ -295,10 +291,18 @@ impl Inbox {
         slot.is_some_and(|slot| slot.listens && slot.answer.is_none())
     }
 
-    /// On whose behalf the requests in flight are made, if it is one and the
-    /// same for all; the tool, if it is one.
-    pub(crate) fn sole_caller(&self) -> (Option<Arc<dyn Caller>>, Option<Arc<str>>) {
+    /// On whose behalf the request is made that has this stream. Without one, on
+    /// whose behalf those in flight are, if it is one and the same for all; the
+    /// tool, if it is one.
+    pub(crate) fn caller(&self, stream: Stream) -> (Option<Arc<dyn Caller>>, Option<Arc<str>>) {
         let flights = self.flights();
+        if let Some(id) = stream {
+            let slot = flights.waiting.get(&id);
+            let who = slot.and_then(|slot| slot.who.as_ref());
+            return who
+                .map(|who| (Arc::clone(&who.caller), Arc::clone(&who.tool)))
+                .unzip();
+        }
         let mut all = flights
             .waiting
             .values()
@@ -316,7 +320,7 @@ impl Inbox {
         (Some(Arc::clone(&first.caller)), tool)
     }
 
-    fn take(&self, frame: &Frame<'_>) {
+    fn take(&self, frame: &Frame<'_>, stream: Stream) {
         match (frame.id, &frame.method) {
             (Some(id), Some(method)) => {
                 let id_is_fit = id.get().len() <= MAX_ID_BYTES
@@ -324,13 +328,15 @@ impl Inbox {
                         .get()
                         .starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit());
                 match self.incoming() {
-                    Some(incoming) if id_is_fit => incoming.request(id, method, frame.params),
+                    Some(incoming) if id_is_fit => {
+                        incoming.request(id, method, frame.params, stream);
+                    }
                     _ => tracing::debug!(server = %self.server, "a request that has no answer"),
                 }
             }
             (None, Some(method)) => {
                 if let Some(incoming) = self.incoming() {
-                    incoming.notification(method, frame.params);
+                    incoming.notification(method, frame.params, stream);
                 }
             }
             (Some(id), None) => {

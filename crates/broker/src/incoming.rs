@@ -1,13 +1,13 @@
 //! What a server says of its own accord: requests, and notifications.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::caller::{Log, Progress};
 use crate::failure::Failure;
-use crate::inbox::Incoming;
 use crate::link::LinkError;
 use crate::logging;
 use crate::session::Session;
@@ -15,16 +15,30 @@ use crate::session::Session;
 /// The longest progress message that is passed on, in characters.
 const MAX_PROGRESS_MESSAGE: usize = 1_000;
 
+/// The request of ours that a stream answers, if it answers one alone: what else
+/// comes on it is about that request.
+pub(crate) type Stream = Option<u64>;
+
+/// Who hears what is no answer, and on which stream it came. Called while the link
+/// reads: it must not block.
+pub(crate) trait Incoming: fmt::Debug + Send + Sync {
+    /// A request of the server's, to be answered with `id` as it is.
+    fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>, stream: Stream);
+
+    /// A notification.
+    fn notification(&self, method: &str, params: Option<&RawValue>, stream: Stream);
+}
+
 impl Incoming for Session {
-    fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>) {
-        self.asked.request(id, method, params);
+    fn request(&self, id: &RawValue, method: &str, params: Option<&RawValue>, stream: Stream) {
+        self.asked.request(id, method, params, stream);
     }
 
-    fn notification(&self, method: &str, params: Option<&RawValue>) {
+    fn notification(&self, method: &str, params: Option<&RawValue>, stream: Stream) {
         let params = params.map_or("{}", RawValue::get);
         match method {
             "notifications/progress" => self.on_progress(params),
-            "notifications/message" => self.on_message(params),
+            "notifications/message" => self.on_message(params, stream),
             "notifications/cancelled" => self.on_cancelled(params),
             "notifications/tools/list_changed" => {
                 if self.is_subscribed(params) {
@@ -71,12 +85,12 @@ impl Session {
         });
     }
 
-    fn on_message(&self, params: &str) {
+    fn on_message(&self, params: &str, stream: Stream) {
         let Some(message) = logging::message(&self.server, params, &self.secrets) else {
             return;
         };
-        // It does not say for which call it is.
-        let (Some(caller), _) = self.inbox.sole_caller() else {
+        // It does not say itself for which call it is.
+        let (Some(caller), _) = self.inbox.caller(stream) else {
             return;
         };
         if caller.logs().is_some_and(|least| message.level >= least) {

@@ -28,7 +28,7 @@ use crate::usage::Usage;
 /// A server. When it is dropped, its process is gone.
 #[derive(Debug)]
 pub(crate) struct Server {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     stop: CancellationToken,
 }
 

@@ -338,7 +338,7 @@ impl Shared {
     async fn take_body(&self, id: u64, mut response: Response) -> Result<(), LinkError> {
         let limit = self.inbox.max_message_bytes();
         match body::read(&mut response, limit).await {
-            Ok(body) => self.inbox.deliver(&body),
+            Ok(body) => self.inbox.deliver_on(&body, Some(id)),
             Err(BodyError::TooLarge) => self.inbox.failed(id, Failure::TooLarge(limit)),
             Err(BodyError::Broken(error)) => return Err(self.endpoint.broken(error, true)),
         }

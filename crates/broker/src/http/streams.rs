@@ -61,6 +61,17 @@ impl Default for Listening {
     }
 }
 
+/// How far a stream is read.
+#[derive(Debug, Clone, Copy)]
+enum Until {
+    /// To the answer to this request, to which all of it belongs.
+    Answer(u64),
+    /// To the end of such a stream, after the answer.
+    EndOf(u64),
+    /// To the end of the session's own.
+    End,
+}
+
 /// Why no more is read of a stream.
 enum End {
     /// The answer is there.
@@ -105,9 +116,11 @@ impl Shared {
         loop {
             if let Some(mut stream) = response.take() {
                 let before = events.last_id().map(str::to_owned);
-                match self.read_events(&mut stream, &mut events, Some(id)).await {
+                let until = Until::Answer(id);
+                match self.read_events(&mut stream, &mut events, until).await {
                     End::Answered => {
-                        let rest = self.read_events(&mut stream, &mut events, None);
+                        let until = Until::EndOf(id);
+                        let rest = self.read_events(&mut stream, &mut events, until);
                         let _cut = timeout(END_PATIENCE, rest).await;
                         return;
                     }
@@ -161,7 +174,8 @@ impl Shared {
             match self.open(events.last_id()).await {
                 Ok(mut stream) => {
                     self.settle();
-                    self.read_events(&mut stream, &mut events, None).await;
+                    let until = Until::End;
+                    self.read_events(&mut stream, &mut events, until).await;
                 }
                 Err(error) => {
                     self.settle();
@@ -222,13 +236,13 @@ impl Shared {
         Err(no_success(&response))
     }
 
-    /// Delivers events until the stream is over, or `answer` is there.
-    async fn read_events(
-        &self,
-        stream: &mut Response,
-        events: &mut Events,
-        answer: Option<u64>,
-    ) -> End {
+    /// Delivers events until the stream is over, or the answer is there.
+    async fn read_events(&self, stream: &mut Response, events: &mut Events, until: Until) -> End {
+        let (answer, stream_of) = match until {
+            Until::Answer(id) => (Some(id), Some(id)),
+            Until::EndOf(id) => (None, Some(id)),
+            Until::End => (None, None),
+        };
         loop {
             let chunk = match stream.chunk().await {
                 Ok(Some(chunk)) => chunk,
@@ -236,7 +250,7 @@ impl Shared {
                 Err(error) => return End::Over(Some(error)),
             };
             events.push(&chunk, |event| match (event, answer) {
-                (Event::Message(message), _) => self.inbox.deliver(&message),
+                (Event::Message(message), _) => self.inbox.deliver_on(&message, stream_of),
                 (Event::TooLarge, Some(id)) => {
                     let limit = self.inbox.max_message_bytes();
                     self.inbox.failed(id, Failure::TooLarge(limit));

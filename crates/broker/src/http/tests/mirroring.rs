@@ -9,8 +9,8 @@ use futures::FutureExt;
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
-use super::server::{Request, Server};
-use super::{Client, in_time};
+use super::server::Server;
+use super::{Client, in_time, result_of};
 use crate::caller::NoCaller;
 use crate::calls::Call;
 use crate::connection::Connection;
@@ -39,20 +39,20 @@ async fn connect(lists: Vec<Value>, wanted: &'static str) -> (Server, Connection
                         "capabilities": { "tools": {} },
                         "serverInfo": { "name": "s", "version": "1" },
                     });
-                    result_of(&mut request, result).await;
+                    result_of(&mut request, "", result).await;
                 }
                 "tools/list" => {
                     let number = asked.fetch_add(1, Ordering::Relaxed).min(lists.len() - 1);
                     let tools = &lists[number];
                     let result = json!({ "resultType": "complete", "tools": tools });
-                    result_of(&mut request, result).await;
+                    result_of(&mut request, "", result).await;
                 }
                 _ => {
                     let region = request.header("mcp-param-region").to_owned();
                     request.log.note(format!("{method} {region}"));
                     if region == wanted {
                         let result = json!({ "resultType": "complete", "content": [] });
-                        return result_of(&mut request, result).await;
+                        return result_of(&mut request, "", result).await;
                     }
                     let error = json!({ "code": -32020, "message": "HeaderMismatch" });
                     let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
@@ -78,12 +78,6 @@ async fn connect(lists: Vec<Value>, wanted: &'static str) -> (Server, Connection
         .await
         .expect("they agree");
     (server, Connection::new(session, None))
-}
-
-async fn result_of(request: &mut Request, result: Value) {
-    let message: Value = serde_json::from_str(&request.body).expect("it is JSON");
-    let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
-    request.json(&answer.to_string()).await;
 }
 
 async fn call(connection: &Connection) -> String {

@@ -1,5 +1,6 @@
 //! The link against servers that do as the revisions say, and others.
 
+mod asking;
 mod hostile;
 mod mirroring;
 mod server;
@@ -10,14 +11,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::ProtocolVersion;
+use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use self::server::Server;
 use super::{Endpoint, HttpLink};
 use crate::auth::{Authorize, NoAuthorization};
+use crate::caller::Caller;
+use crate::calls::Call;
 use crate::inbox::Inbox;
 use crate::link::{Link, Outgoing};
 use crate::secrets::Secrets;
-use crate::spec::{Http, Transport};
+use crate::server::Decided;
+use crate::spec::{Http, ServerSpec, Transport};
 
 /// The limit of messages, in bytes.
 const LIMIT: usize = 10_000;
@@ -87,6 +93,43 @@ impl Client {
             Err(failure) => format!("{failure:?}"),
         }
     }
+}
+
+/// Keeps a server up that is of this kind.
+async fn keep(spec: ServerSpec) -> (crate::server::Server, watch::Receiver<u64>) {
+    let changes = Arc::new(watch::Sender::default());
+    let launch = watch::Sender::new(()).subscribe();
+    let server = in_time(crate::server::Server::start(spec, true, &changes, launch)).await;
+    assert!(server.shared.stand.connection().is_some(), "it is up");
+    (server, changes.subscribe())
+}
+
+/// Calls a tool for somebody and shows the result.
+async fn call(server: &crate::server::Server, tool: &str, caller: Arc<dyn Caller>) -> String {
+    let decided = Decided {
+        epoch: server.epoch(),
+        definition: None,
+    };
+    let call = Call {
+        tool,
+        arguments: "{}",
+        caller,
+        patience: server.patience(),
+    };
+    match in_time(server.call(&call, decided)).await {
+        Ok(result) => result.get().to_owned(),
+        Err((_, said)) => said,
+    }
+}
+
+/// Answers a request with a result, as JSON, with headers besides.
+async fn result_of(request: &mut server::Request, headers: &str, result: Value) {
+    let message: Value = serde_json::from_str(&request.body).expect("it is JSON");
+    let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+    let headers = format!("Content-Type: application/json\r\n{headers}");
+    request
+        .answer("200 OK", &headers, &answer.to_string())
+        .await;
 }
 
 /// Fails instead of hanging.
