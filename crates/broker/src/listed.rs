@@ -138,6 +138,13 @@ impl Listed {
         }
     }
 
+    /// Makes the list older than it is.
+    #[cfg(test)]
+    pub(crate) fn grow_older(&self, by: Duration) {
+        let mut lists = self.lists();
+        lists.at = lists.at.and_then(|at| at.checked_sub(by));
+    }
+
     fn lists(&self) -> MutexGuard<'_, Lists> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

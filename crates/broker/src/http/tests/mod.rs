@@ -2,6 +2,7 @@
 
 mod asking;
 mod hostile;
+mod lists;
 mod mirroring;
 mod server;
 mod sessions;

@@ -1,0 +1,174 @@
+//! Lists of 2026-07-28: for how long they hold, and who tells that they changed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::server::{Request, Server};
+use super::{in_time, keep, result_of};
+use crate::spec::ServerSpec;
+
+async fn discovered(request: &mut Request, tells: bool) {
+    let result = json!({
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": { "tools": { "listChanged": tells } },
+        "serverInfo": { "name": "s", "version": "1" },
+    });
+    result_of(request, "", result).await;
+}
+
+/// Whether a list with this `ttlMs` is asked for anew when it is as old as it
+/// `holds`, and not when it is half as old; without that, whether it is not asked
+/// for anew at all.
+async fn check(ttl: Value, tells: bool, holds: Option<Duration>) {
+    let lists = Arc::new(AtomicUsize::new(0));
+    let (counted, said) = (Arc::clone(&lists), ttl.clone());
+    let server = Server::start(move |mut request| {
+        let (lists, ttl) = (Arc::clone(&counted), said.clone());
+        async move {
+            match request.method().as_str() {
+                "server/discover" => discovered(&mut request, tells).await,
+                "tools/list" => {
+                    lists.fetch_add(1, Ordering::SeqCst);
+                    let mut result = json!({ "resultType": "complete", "tools": [] });
+                    if !ttl.is_null() {
+                        result["ttlMs"] = ttl;
+                    }
+                    result_of(&mut request, "", result).await;
+                }
+                // One that never acknowledges it.
+                _ => {
+                    request.events().await;
+                    request.gone().await;
+                }
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let (kept, mut changes) = keep(ServerSpec::http("s", server.url())).await;
+    let lists = || lists.load(Ordering::SeqCst);
+    let grow_older = |by| kept.shared.listed.grow_older(by);
+    let half = holds.unwrap_or(Duration::from_secs(60)) / 2;
+    grow_older(half);
+    kept.refresh_if_stale();
+    assert!(kept.is_settled(), "{ttl} {tells}: too early");
+    grow_older(half);
+    kept.refresh_if_stale();
+    assert_eq!(kept.is_settled(), holds.is_none(), "{ttl} {tells}");
+    in_time(changes.wait_for(|_| kept.is_settled()))
+        .await
+        .expect("it is kept");
+    let expected = if holds.is_some() { 2 } else { 1 };
+    assert_eq!(lists(), expected, "{ttl} {tells}");
+    // The new one is fresh.
+    kept.refresh_if_stale();
+    assert!(kept.is_settled(), "{ttl} {tells}: once more");
+    in_time(kept.shut_down()).await;
+}
+
+#[tokio::test]
+async fn a_list_is_asked_for_anew_when_it_no_longer_holds() {
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    for tells in [false, true] {
+        check(json!(20_000), tells, seconds(20)).await;
+        // The least.
+        check(json!(1), tells, seconds(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_does_not_say_for_how_long_holds_for_a_minute_or_until_told() {
+    for ttl in [json!(0), Value::Null, json!(-1), json!("soon")] {
+        check(ttl.clone(), false, Some(Duration::from_secs(60))).await;
+        check(ttl, true, None).await;
+    }
+}
+
+/// A server whose list is what the test has come to, and that tells whoever listens
+/// as the test goes on.
+async fn tell(mut request: Request, mut step: watch::Receiver<u32>, listens: Arc<AtomicUsize>) {
+    let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+    match request.method().as_str() {
+        "server/discover" => discovered(&mut request, true).await,
+        "tools/list" => {
+            let name = format!("t{}", *step.borrow());
+            let tool = json!({ "name": name, "inputSchema": { "type": "object" } });
+            let result = json!({ "resultType": "complete", "tools": [tool] });
+            result_of(&mut request, "", result).await;
+        }
+        "subscriptions/listen" => {
+            request
+                .log
+                .note(message["params"]["notifications"].to_string());
+            let first = listens.fetch_add(1, Ordering::SeqCst) == 0;
+            let meta = json!({ "io.modelcontextprotocol/subscriptionId": message["id"] });
+            let event = |method: &str, params: Value| {
+                let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+                format!("data: {message}\n\n")
+            };
+            let wanted = json!({ "toolsListChanged": true });
+            let acknowledged = json!({ "_meta": meta, "notifications": wanted });
+            request.events().await;
+            request
+                .write(event(
+                    "notifications/subscriptions/acknowledged",
+                    acknowledged,
+                ))
+                .await;
+            let at = if first { 1 } else { 3 };
+            // An error means that the test is over.
+            if step.wait_for(|step| *step >= at).await.is_err() {
+                return;
+            }
+            let changed = event("notifications/tools/list_changed", json!({ "_meta": meta }));
+            request.write(changed).await;
+            match first {
+                // Then it breaks off.
+                true => drop(step.wait_for(|step| *step >= 2).await),
+                false => request.gone().await,
+            }
+        }
+        _ => request.answer("202 Accepted", "", "").await,
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_listened_to_and_again_when_the_stream_breaks() {
+    let steps = watch::Sender::new(0);
+    let listens = Arc::new(AtomicUsize::new(0));
+    let step = steps.subscribe();
+    let server =
+        Server::start(move |request| tell(request, step.clone(), Arc::clone(&listens)).boxed())
+            .await;
+    let (kept, changes) = keep(ServerSpec::http("s", server.url())).await;
+    // As often as it was told, the server is known to have another list, and the
+    // last one was asked for after that.
+    let told = async |times: u64| {
+        let told = || {
+            let connection = kept.shared.stand.connection().expect("it is up");
+            kept.is_settled() && kept.shared.reasons(&connection).told == times
+        };
+        in_time(changes.clone().wait_for(|_| told()))
+            .await
+            .expect("it is kept");
+        let ready = kept.shared.listed.ready().expect("it has a list");
+        ready.tools[0]["name"].as_str().map(str::to_owned)
+    };
+    // That it listens counts: what changed before was told to nobody.
+    assert_eq!(told(1).await.as_deref(), Some("t0"));
+    steps.send_replace(1);
+    assert_eq!(told(2).await.as_deref(), Some("t1"));
+    steps.send_replace(2);
+    assert_eq!(told(3).await.as_deref(), Some("t2"));
+    steps.send_replace(3);
+    assert_eq!(told(4).await.as_deref(), Some("t3"));
+    let wanted = r#"{"toolsListChanged":true}"#;
+    assert_eq!(server.log(), format!("{wanted}\n{wanted}\n"));
+    in_time(kept.shut_down()).await;
+}
