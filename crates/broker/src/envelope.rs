@@ -96,7 +96,11 @@ pub(crate) fn stateless(
 pub(crate) fn capabilities(offers: Offers, version: &ProtocolVersion) -> Value {
     let mut capabilities = serde_json::Map::new();
     let mut announce = |name: &str, value: Value| capabilities.insert(name.to_owned(), value);
-    if offers.form || offers.url {
+    // Pages, and tools in sampling, came with it; forms had no name before.
+    let is_older = version.as_str() < ProtocolVersion::V_2025_11_25.as_str();
+    if is_older && offers.form {
+        announce("elicitation", json!({}));
+    } else if !is_older && (offers.form || offers.url) {
         let mut modes = serde_json::Map::new();
         for (mode, offered) in [("form", offers.form), ("url", offers.url)] {
             if offered {
@@ -106,7 +110,7 @@ pub(crate) fn capabilities(offers: Offers, version: &ProtocolVersion) -> Value {
         announce("elicitation", modes.into());
     }
     if offers.sampling {
-        let sampling = if offers.sampling_tools {
+        let sampling = if offers.sampling_tools && !is_older {
             json!({ "tools": {} })
         } else {
             json!({})

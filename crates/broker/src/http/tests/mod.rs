@@ -4,6 +4,7 @@ mod asking;
 mod hostile;
 mod lists;
 mod mirroring;
+mod older;
 mod server;
 mod sessions;
 mod stateless;

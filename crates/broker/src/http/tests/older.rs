@@ -1,0 +1,103 @@
+//! Revision 2025-06-18, and how a server that speaks nothing newer is found out.
+
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use futures::FutureExt;
+use serde_json::{Value, json};
+
+use super::server::{Request, Server};
+use super::{call, in_time, keep, result_of};
+use crate::fake::Host;
+use crate::spec::ServerSpec;
+
+/// As the revision has it: nothing but `initialize` without a session.
+async fn handle(mut request: Request) {
+    let method = request.method();
+    let session = request.header("mcp-session-id").to_owned();
+    let version = request.header("mcp-protocol-version").to_owned();
+    let newer = request.header("mcp-method").to_owned();
+    request
+        .log
+        .note(format!("{method} {session} {version} {newer}"));
+    let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+    match (method.as_str(), session.as_str(), version.as_str()) {
+        ("initialize", "-", "-") => {
+            let params = &message["params"];
+            let (wanted, offered) = (&params["protocolVersion"], &params["capabilities"]);
+            request.log.note(format!("  {wanted} {offered}"));
+            let result = json!({
+                "protocolVersion": "2025-06-18",
+                "capabilities": { "tools": {} },
+                "serverInfo": { "name": "s", "version": "1" },
+            });
+            result_of(&mut request, "Mcp-Session-Id: s-1\r\n", result).await;
+        }
+        (_, "s-1", "2025-06-18") => match method.as_str() {
+            "tools/list" => {
+                let tool = json!({ "name": "t", "inputSchema": { "type": "object" } });
+                result_of(&mut request, "", json!({ "tools": [tool] })).await;
+            }
+            "tools/call" => {
+                let params = &message["params"];
+                request.log.note(format!("  {params}"));
+                result_of(&mut request, "", json!({ "content": [] })).await;
+            }
+            "GET" => request.answer("405 Method Not Allowed", "", "").await,
+            _ => request.answer("202 Accepted", "", "").await,
+        },
+        _ => {
+            let reason = "Bad Request: Unsupported protocol version";
+            request.answer("400 Bad Request", "", reason).await;
+        }
+    }
+}
+
+async fn check(era: &str, expected: Expect) {
+    let server = Server::start(|request| handle(request).boxed()).await;
+    let mut spec = ServerSpec::http("s", server.url());
+    spec.era = era.parse().expect("a revision");
+    spec.caller = Host::able();
+    let (kept, _changes) = keep(spec).await;
+    let called = call(&kept, "t", Arc::clone(&kept.shared.spec.caller)).await;
+    assert_eq!(called, r#"{"content":[]}"#);
+    in_time(kept.shut_down()).await;
+    expected.assert_eq(&server.log());
+}
+
+#[tokio::test]
+async fn a_session_of_2025_06_18_has_nothing_newer() {
+    check(
+        "2025-06-18",
+        expect![[r#"
+        initialize - - -
+          "2025-06-18" {"elicitation":{},"sampling":{},"roots":{}}
+        notifications/initialized s-1 2025-06-18 -
+        GET s-1 2025-06-18 -
+        tools/list s-1 2025-06-18 -
+        tools/call s-1 2025-06-18 -
+          {"_meta":{"progressToken":3},"name":"t","arguments":{}}
+        DELETE s-1 2025-06-18 -
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_of_2025_06_18_is_found_out() {
+    check(
+        "auto",
+        expect![[r#"
+        server/discover - 2026-07-28 server/discover
+        initialize - - -
+          "2025-11-25" {"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}
+        notifications/initialized s-1 2025-06-18 -
+        GET s-1 2025-06-18 -
+        tools/list s-1 2025-06-18 -
+        tools/call s-1 2025-06-18 -
+          {"_meta":{"progressToken":4},"name":"t","arguments":{}}
+        DELETE s-1 2025-06-18 -
+    "#]],
+    )
+    .await;
+}
