@@ -5,6 +5,8 @@ mod authority;
 mod callers;
 mod calls;
 mod changing;
+mod counted;
+mod crashing;
 mod decisions;
 mod http;
 mod processes;

@@ -1,93 +1,18 @@
 //! Servers that are connected to when they are called, taken out of use and back,
 //! or tried again after they did not start.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_broker::{
-    Broker, CallOptions, Connect, NobodyToAsk, Phase, Ready, Remembered, Run, ServerSpec,
-    ServerState, Status, Transport,
+    Broker, CallOptions, Connect, NobodyToAsk, Phase, Ready, Remembered, Run, Status,
 };
 use callgate_policy::Definition;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
+use crate::counted::{Counted, state, until};
 use crate::support::{allow_all, call, in_time, odd, raw, show, target};
-
-/// A server that writes a line to a file with each start, and what else a shell
-/// does before it.
-struct Counted {
-    folder: tempfile::TempDir,
-    spec: ServerSpec,
-}
-
-impl Counted {
-    fn new(mode: &str, before: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut spec = odd(mode);
-        if let Transport::Stdio(stdio) = &mut spec.transport {
-            let program = std::mem::replace(&mut stdio.command, "sh".to_owned());
-            let script = format!("echo started >> starts; {before} exec \"$0\" \"$@\"");
-            let arguments = std::mem::take(&mut stdio.args);
-            stdio.args = vec!["-c".to_owned(), script, program];
-            stdio.args.extend(arguments);
-            stdio.cwd = Some(folder.path().to_owned());
-        }
-        Self { folder, spec }
-    }
-
-    fn lazy(mode: &str, idle: Option<Duration>) -> Self {
-        let mut counted = Self::new(mode, "");
-        counted.spec.connect = Connect::Lazy;
-        counted.spec.idle = idle;
-        counted
-    }
-
-    fn starts(&self) -> usize {
-        let starts = std::fs::read_to_string(self.folder.path().join("starts"));
-        starts.unwrap_or_default().lines().count()
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// As one that is known from an earlier time.
-    async fn remembered(mut self) -> Self {
-        let broker = Broker::start(vec![self.spec.clone()]).await;
-        let Status::Ready(ready) = state(&broker).status else {
-            panic!("it starts");
-        };
-        broker.shutdown().await;
-        std::fs::remove_file(self.file("starts")).expect("it was started");
-        self.spec.remembered = Some(Remembered {
-            ready,
-            age: Duration::ZERO,
-        });
-        self
-    }
-}
-
-fn state(broker: &Broker) -> ServerState {
-    broker.servers().next().expect("a server")
-}
-
-/// Waits until the only server is so.
-async fn until(broker: &Broker, is: impl Fn(&ServerState) -> bool) -> ServerState {
-    in_time(async {
-        let mut changes = broker.watch();
-        loop {
-            changes.mark_unchanged();
-            let state = state(broker);
-            if is(&state) {
-                return state;
-            }
-            changes.changed().await.expect("the broker is there");
-        }
-    })
-    .await
-}
 
 fn run(broker: &Broker) -> Run {
     broker.run(allow_all(), Arc::new(NobodyToAsk))
