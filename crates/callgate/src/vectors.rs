@@ -202,15 +202,16 @@ impl Vectors {
         limit: usize,
         patience: Duration,
     ) -> Result<Near, String> {
-        let query = self.of_query(query).await?;
         let keys = self.keys(catalog).await;
-        let mut near = self.compare(catalog, &keys, &query, &accepts);
-        if near.missing > 0 && !patience.is_zero() {
+        // Before the query's own, with which an endpoint that is at these would be late.
+        if !patience.is_zero() && self.lacks(&keys) {
             let made = self.make_later(catalog);
-            if tokio::time::timeout(patience, made).await.is_ok() {
-                near = self.compare(catalog, &keys, &query, &accepts);
-            }
-        } else if near.missing > 0 && self.making.try_lock().is_ok() {
+            // What there is by then has to do.
+            let _late = tokio::time::timeout(patience, made).await;
+        }
+        let query = self.of_query(query).await?;
+        let mut near = self.compare(catalog, &keys, &query, &accepts);
+        if near.missing > 0 && self.making.try_lock().is_ok() {
             // Whoever is not waited for need not be known.
             drop(self.make_later(catalog));
         }
@@ -219,6 +220,12 @@ impl Vectors {
         });
         near.ranked.truncate(limit);
         Ok(near)
+    }
+
+    /// Whether any of these has no vector.
+    fn lacks(&self, keys: &[Key]) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        keys.iter().any(|key| !known.contains_key(key))
     }
 
     /// How near tools are to a query, in the order of the catalog.

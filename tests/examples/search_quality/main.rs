@@ -153,20 +153,16 @@ async fn measure(corpus: &Path, url: &str, model: &str) -> Fallible<()> {
 /// be late with those of queries.
 async fn with_vectors(gate: &Gate) -> Fallible<()> {
     let began = Instant::now();
-    loop {
-        let mut request = SearchRequest::new("anything");
-        request.by = SearchBy::Vectors;
-        let found = gate.search(&request).await?;
-        if found.notes.is_empty() {
-            let took = began.elapsed();
-            println!("{} tools, vectors after {took:.0?}", found.searched);
-            return Ok(());
-        }
-        if began.elapsed() > PATIENCE {
-            return Err(found.notes.join("\n").into());
-        }
-        tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut request = SearchRequest::new("anything");
+    request.by = SearchBy::Vectors;
+    request.patience = PATIENCE;
+    let found = gate.search(&request).await?;
+    if !found.notes.is_empty() {
+        return Err(found.notes.join("\n").into());
     }
+    let took = began.elapsed();
+    println!("{} tools, vectors after {took:.0?}", found.searched);
+    Ok(())
 }
 
 /// How often a model could pick a right tool: it is among those that it is shown.
