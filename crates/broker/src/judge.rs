@@ -49,7 +49,6 @@ pub(crate) struct Case<'a> {
     /// The same as text.
     pub(crate) text: &'a str,
     pub(crate) place: Option<Place>,
-    pub(crate) findings: &'a Findings,
 }
 
 impl Judge {
@@ -70,10 +69,10 @@ impl Judge {
         }
     }
 
-    /// Decides one call without asking anybody; a use that rules or grants
+    /// Decides one call with what was found in its arguments, without asking anybody; a use that rules or grants
     /// count is taken.
-    pub(crate) fn take(&self, case: &Case<'_>) -> Decision {
-        let review = self.reviews.decide(case.findings);
+    pub(crate) fn take(&self, case: &Case<'_>, findings: &Findings) -> Decision {
+        let review = self.reviews.decide(findings);
         match review {
             Some(denied) if denied.verdict == Verdict::Deny => denied,
             Some(asked) => {
@@ -101,9 +100,14 @@ impl Judge {
         })
     }
 
-    /// Decides one call, if need be by asking.
-    pub(crate) async fn decide(&self, case: &Case<'_>, ledger: &Ledger) -> Ruling {
-        let decision = self.take(case);
+    /// Asks about a call where that was decided.
+    pub(crate) async fn settle(
+        &self,
+        case: &Case<'_>,
+        findings: &Findings,
+        decision: Decision,
+        ledger: &Ledger,
+    ) -> Ruling {
         if decision.verdict != Verdict::Ask {
             return Ruling::by_rules(decision);
         }
@@ -112,11 +116,11 @@ impl Judge {
         // Somebody may have granted it while this call waited for its turn.
         let decision = match &decision.because {
             // The call itself may be made, and that is counted already.
-            Because::Flow(_) | Because::Reviewer(_) => match self.reviews.decide(case.findings) {
+            Because::Flow(_) | Because::Reviewer(_) => match self.reviews.decide(findings) {
                 Some(decision) => decision,
                 None => return Ruling::passed(decision),
             },
-            _ => self.take(case),
+            _ => self.take(case, findings),
         };
         if decision.verdict != Verdict::Ask {
             return Ruling::by_rules(decision);
@@ -127,11 +131,11 @@ impl Judge {
                 answer: Some(Answer::Deny),
             };
         }
-        let question = self.question(case, &decision, ledger);
+        let question = self.question(case, findings, &decision, ledger);
         let answer = self.asker.ask(question).await;
         let number = self.answered.fetch_add(1, Ordering::AcqRel) + 1;
         if matches!(answer, Answer::Run | Answer::Session | Answer::Always) {
-            self.reviews.pass(case.findings);
+            self.reviews.pass(findings);
         }
         // That these data may go there says nothing of the function's other
         // calls.
@@ -167,7 +171,13 @@ impl Judge {
         }
     }
 
-    fn question(&self, case: &Case<'_>, decision: &Decision, ledger: &Ledger) -> Question {
+    fn question(
+        &self,
+        case: &Case<'_>,
+        findings: &Findings,
+        decision: &Decision,
+        ledger: &Ledger,
+    ) -> Question {
         let target = case.target;
         let changed = match &decision.because {
             Because::DefinitionChanged(leave) => Some(Changed {
@@ -198,7 +208,7 @@ impl Judge {
             line,
             done: done(&ledger.snapshot()),
             changed,
-            flows: case.findings.flows.clone(),
+            flows: findings.flows.clone(),
             keeps_in: self.keep.as_ref().map(|keep| keep.place()),
         }
     }

@@ -229,6 +229,11 @@ impl Ledger {
         &self.run
     }
 
+    /// Whether its lines are written down.
+    pub(crate) fn has_journal(&self) -> bool {
+        self.journal.is_some()
+    }
+
     /// Every line so far, in the order of the calls.
     pub(crate) fn snapshot(&self) -> Vec<LedgerLine> {
         self.lines().clone()
@@ -247,7 +252,7 @@ pub(crate) struct Entry {
     index: usize,
     sent: Option<Instant>,
     /// The arguments, where the journal is to have them.
-    arguments: Option<String>,
+    arguments: Option<Arc<String>>,
     closed: bool,
 }
 
@@ -257,18 +262,23 @@ impl Entry {
         self.index + 1
     }
 
-    /// Notes the arguments as they will be sent, and what was seen in them of
-    /// other servers' results. Comes before every decision.
-    pub(crate) fn reviewed(&mut self, arguments: &str, flows: Vec<Value>) {
+    /// Notes the arguments as they will be sent. Comes before every decision.
+    pub(crate) fn takes(&mut self, arguments: &Arc<String>) {
         let journal = self.ledger.journal.as_ref();
         if journal.is_some_and(|journal| journal.bodies()) {
-            self.arguments = Some(arguments.to_owned());
+            self.arguments = Some(Arc::clone(arguments));
         }
+        let sha256 = digest(arguments);
         self.change(|line| {
             line.argument_bytes = arguments.len();
-            line.argument_sha256 = Some(digest(arguments));
-            line.flows = flows;
+            line.argument_sha256 = Some(sha256);
         });
+    }
+
+    /// Notes what was seen in the arguments of other servers' results, or what is to be
+    /// said of them until somebody has looked. Comes before every decision.
+    pub(crate) fn carries(&self, flows: Vec<Value>) {
+        self.change(|line| line.flows = flows);
     }
 
     /// Notes the decision that lets the call through. Comes before the call:
@@ -388,7 +398,7 @@ impl Entry {
         record.arguments = line.argument_sha256.as_deref().map(|sha256| Body {
             bytes: line.argument_bytes,
             sha256,
-            text: self.arguments.as_deref(),
+            text: self.arguments.as_deref().map(String::as_str),
         });
         record
     }

@@ -42,6 +42,7 @@ mod lines;
 mod link;
 mod listed;
 mod logging;
+mod looks;
 mod options;
 mod output;
 mod pages;
@@ -68,6 +69,7 @@ mod tasks;
 mod tools;
 mod usage;
 mod writer;
+mod written;
 
 pub use ask::{Answer, Asker, Changed, Done, NobodyToAsk, Question, ScriptLine, ask_with};
 pub use broker::{Broker, Phase, Ready, ServerInfo, ServerState, Status, WeakBroker};

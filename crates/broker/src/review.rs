@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use callgate_policy::flow::{Finding, FlowRules, Flows, Side};
-use callgate_policy::{Because, Decision, Definition, Verdict};
+use callgate_policy::flow::{Finding, FlowRules};
+use callgate_policy::{Because, Decision, Verdict};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
+use crate::looks::{Look, Looks, side};
 use crate::target::Target;
 
 /// Somebody of the host's who looks at what goes to servers and comes from
@@ -74,27 +75,25 @@ pub enum ResultReview {
     Withhold(String),
 }
 
-/// The bytes of results from which learning them is worth another thread: that
-/// takes some tenths of a millisecond.
-const LARGE_BACKLOG: usize = 128 << 10;
-
 /// The review of one run.
 pub(crate) struct Reviews {
     rules: Arc<FlowRules>,
     reviewers: Vec<Arc<dyn Reviewer>>,
     /// What the run has learnt; `None` where there is no second server.
-    flows: Option<Arc<Mutex<Flows>>>,
+    looks: Option<Looks>,
     /// The flows that somebody let pass for this run: from a server to a
     /// function.
     passed: Mutex<HashSet<(String, String)>>,
 }
 
 /// What the review of a call's arguments found.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Findings {
     pub(crate) flows: Vec<Finding>,
     /// What reviewers said, if they did not let it pass.
     reviewed: Option<Decision>,
+    /// The look that goes on, until which `flows` says that nobody has looked.
+    late: Option<Look>,
 }
 
 impl Findings {
@@ -115,26 +114,61 @@ impl Reviews {
         script: Option<&str>,
         servers: usize,
     ) -> Self {
-        let flows = || Arc::new(Mutex::new(Flows::new(script.unwrap_or_default())));
+        let looks = || Looks::new(script.unwrap_or_default());
         Self {
             rules,
             reviewers,
-            flows: (servers > 1).then(flows),
+            looks: (servers > 1).then(looks),
             passed: Mutex::default(),
         }
     }
 
-    /// Looks at the arguments of a call.
-    pub(crate) async fn arguments(&self, target: &Target, arguments: &str) -> Findings {
-        let definition = target.definition.as_deref().map(Definition::text);
-        let flows = match &self.flows {
-            Some(flows) => {
-                let to = side(target);
-                learn_elsewhere(flows, &to, arguments).await;
-                lock(flows).inspect(&to, arguments, definition.unwrap_or(""))
-            }
-            None => Vec::new(),
+    /// Begins to look at the arguments of a call, as the script wrote them; `None`
+    /// where there is nothing to look for.
+    pub(crate) fn begin(&self, target: &Target, arguments: &Arc<String>) -> Option<Look> {
+        let looks = self.looks.as_ref()?;
+        Some(looks.begin(target, arguments))
+    }
+
+    /// Looks at the arguments of a call, as they would be sent. If the call `may_wait`
+    /// for nothing, and nobody can have anything against it for what is found, a look that
+    /// was begun goes on, to be [completed](Self::complete).
+    pub(crate) async fn arguments(
+        &self,
+        target: &Target,
+        arguments: &Arc<String>,
+        look: Option<Look>,
+        may_wait: bool,
+    ) -> Findings {
+        let (Some(looks), Some(look)) = (&self.looks, look) else {
+            return self.reviewed(target, arguments, Vec::new()).await;
         };
+        if may_wait
+            && self.reviewers.is_empty()
+            && look.goes_on_at(arguments)
+            && !self.rules.may_stop(&side(target))
+        {
+            return Findings {
+                flows: look.meanwhile(),
+                reviewed: None,
+                late: Some(look),
+            };
+        }
+        let flows = looks.find(look, arguments).await;
+        self.reviewed(target, arguments, flows).await
+    }
+
+    /// Waits for a look that goes on; false if there is none.
+    pub(crate) async fn complete(&self, arguments: &Arc<String>, findings: &mut Findings) -> bool {
+        let (Some(looks), Some(look)) = (&self.looks, findings.late.take()) else {
+            return false;
+        };
+        findings.flows = looks.find(look, arguments).await;
+        true
+    }
+
+    /// What the reviewers say of arguments with these flows.
+    async fn reviewed(&self, target: &Target, arguments: &str, flows: Vec<Finding>) -> Findings {
         let mut reviewed: Option<Decision> = None;
         for reviewer in &self.reviewers {
             let call = seen(target, arguments, &flows);
@@ -151,7 +185,11 @@ impl Reviews {
                 break;
             }
         }
-        Findings { flows, reviewed }
+        Findings {
+            flows,
+            reviewed,
+            late: None,
+        }
     }
 
     /// What the findings decide, if they do not let the call pass: the
@@ -176,9 +214,9 @@ impl Reviews {
     }
 
     /// Learns what the script gets from a call.
-    pub(crate) fn learn(&self, target: &Target, ordinal: usize, result: &str) {
-        if let Some(flows) = &self.flows {
-            lock(flows).learn(side(target), ordinal, result);
+    pub(crate) async fn learn(&self, target: &Target, ordinal: usize, result: &str) {
+        if let Some(looks) = &self.looks {
+            looks.learn(target, ordinal, result).await;
         }
     }
 
@@ -217,22 +255,8 @@ impl fmt::Debug for Reviews {
     }
 }
 
-/// Learns a large backlog of results on a thread for such work, as the run and
-/// its limits wait on this one. Where that cannot be done, the look does it.
-async fn learn_elsewhere(flows: &Arc<Mutex<Flows>>, to: &Side, arguments: &str) {
-    let backlog = lock(flows).backlog(to, arguments);
-    if backlog >= LARGE_BACKLOG {
-        let flows = Arc::clone(flows);
-        let _learnt = tokio::task::spawn_blocking(move || lock(&flows).catch_up()).await;
-    }
-}
-
 fn pair(flow: &Finding) -> (String, String) {
     (flow.from.server.clone(), flow.to.function.clone())
-}
-
-fn side(target: &Target) -> Side {
-    Side::new(&target.function, &target.server, &target.tool)
 }
 
 fn seen<'a>(target: &'a Target, arguments: &'a str, flows: &'a [Finding]) -> Reviewed<'a> {
@@ -247,63 +271,4 @@ fn seen<'a>(target: &'a Target, arguments: &'a str, flows: &'a [Finding]) -> Rev
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-    use std::time::Duration;
-
-    use tokio::runtime::Builder;
-    use tokio::time::timeout;
-
-    use super::*;
-
-    const ARGUMENTS: &str = r#"{"text":"sixteen bytes and more"}"#;
-    const SOON: Duration = Duration::from_secs(30);
-
-    fn flows_with(bytes: usize) -> Arc<Mutex<Flows>> {
-        let mut flows = Flows::default();
-        let note = serde_json::json!({ "note": "n".repeat(bytes) });
-        flows.learn(Side::new("a_get", "a", "get"), 1, &note.to_string());
-        Arc::new(Mutex::new(flows))
-    }
-
-    #[test]
-    fn a_large_backlog_is_learnt_on_another_thread_and_a_small_one_is_left() {
-        let runtime = Builder::new_current_thread()
-            .enable_time()
-            .max_blocking_threads(1)
-            .build()
-            .expect("a runtime");
-        let (large, small) = (flows_with(LARGE_BACKLOG), flows_with(1_000));
-        let own = Side::new("a_put", "a", "put");
-        let other = Side::new("b_put", "b", "put");
-        let backlog = |flows: &Mutex<Flows>| lock(flows).backlog(&other, ARGUMENTS);
-        runtime.block_on(async {
-            // The only thread that there is for such work has other work.
-            let (done, wait) = mpsc::channel::<()>();
-            let busy = tokio::task::spawn_blocking(move || wait.recv());
-            let learning = learn_elsewhere(&large, &other, ARGUMENTS);
-            tokio::pin!(learning);
-            // What a run needs goes on meanwhile, on this thread.
-            let meanwhile = async {
-                learn_elsewhere(&large, &own, ARGUMENTS).await;
-                learn_elsewhere(&large, &other, "{}").await;
-                learn_elsewhere(&small, &other, ARGUMENTS).await;
-                tokio::task::yield_now().await;
-            };
-            tokio::select! {
-                biased;
-                () = &mut learning => panic!("learnt on the run's thread"),
-                () = meanwhile => {}
-            }
-            assert!(backlog(&large) > LARGE_BACKLOG);
-            assert!(backlog(&small) > 1_000);
-            done.send(()).expect("the other work waits");
-            timeout(SOON, learning).await.expect("learnt in time");
-            assert_eq!(backlog(&large), 0);
-            assert!(busy.await.is_ok());
-        });
-    }
 }

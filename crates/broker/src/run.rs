@@ -22,7 +22,7 @@ use crate::judge::{Case, Judge};
 use crate::ledger::{Entry, Ledger, LedgerLine, Outcome};
 use crate::options::CallOptions;
 use crate::output::{self, Checked, Mismatch};
-use crate::review::Reviews;
+use crate::review::{Findings, Reviews};
 use crate::ruling::Ruling;
 use crate::server::Decided;
 use crate::setup::RunSetup;
@@ -83,11 +83,13 @@ impl Run {
         options: CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
         let harmless = is_harmless(&target.hints);
+        let given = Arc::new(String::from(Box::<str>::from(arguments)));
+        let look = self.inner.reviews.begin(&target, &given);
         let Opened {
-            mut entry,
+            entry,
             arguments,
             text,
-        } = self.open(&target, "arguments", &arguments, options.place)?;
+        } = self.open(&target, "arguments", given, options.place)?;
         let Some(server) = self.inner.broker.find(&target.server) else {
             let message = format!("there is no server `{}`", target.server);
             return Err(fail(
@@ -100,26 +102,34 @@ impl Run {
         };
 
         let epoch = server.epoch();
-        let findings = self.inner.reviews.arguments(&target, &text).await;
-        entry.reviewed(&text, findings.records());
+        let reviews = &self.inner.reviews;
+        // A journal has what a call carries in the line before it.
+        let may_wait = self.inner.dry_run.is_none() && !self.inner.ledger.has_journal();
+        let mut findings = reviews.arguments(&target, &text, look, may_wait).await;
+        entry.carries(findings.records());
         let case = Case {
             target: &target,
             trusted: server.trusted(),
             arguments: &arguments,
             text: &text,
             place: options.place,
-            findings: &findings,
         };
-        let ruling = match &self.inner.dry_run {
-            // Nobody is asked about a call that is not made.
-            Some(dry_run) if !dry_run.makes(&target, case.trusted) => {
-                let ruling = Ruling::by_rules(self.inner.judge.take(&case));
-                if ruling.decision.verdict != Verdict::Deny {
-                    return self.withhold(entry, dry_run, &case, &ruling);
-                }
-                ruling
+        let judge = &self.inner.judge;
+        let decision = judge.take(&case, &findings);
+        let dry_run = self.inner.dry_run.as_deref();
+        let ruling = match dry_run.filter(|dry_run| !dry_run.makes(&target, case.trusted)) {
+            Some(dry_run) if decision.verdict != Verdict::Deny => {
+                return self.withhold(entry, dry_run, &case, &Ruling::by_rules(decision));
             }
-            _ => self.inner.judge.decide(&case, &self.inner.ledger).await,
+            // Nobody is asked about a call that is not made.
+            Some(_) => Ruling::by_rules(decision),
+            None => {
+                if decision.verdict == Verdict::Ask {
+                    self.look_to_the_end(&entry, &text, &mut findings).await;
+                }
+                let ledger = &self.inner.ledger;
+                judge.settle(&case, &findings, decision, ledger).await
+            }
         };
         if !ruling.allows() {
             return Err(denied(entry, target, ruling));
@@ -136,7 +146,9 @@ impl Run {
             epoch,
             definition: target.definition.as_deref().map(Definition::hash),
         };
-        let result = match server.call(&call, decided).await {
+        let result = server.call(&call, decided).await;
+        self.look_to_the_end(&entry, &text, &mut findings).await;
+        let result = match result {
             Ok(result) => result,
             Err((Failure::Timeout(limit), _)) => {
                 let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
@@ -152,7 +164,7 @@ impl Run {
             Err((Failure::Refused(error), _)) => {
                 // A script can read these, too.
                 let said = serde_json::json!([&error.message, &error.data]).to_string();
-                self.inner.reviews.learn(&target, entry.ordinal(), &said);
+                reviews.learn(&target, entry.ordinal(), &said).await;
                 let code = i64::from(error.code.0);
                 entry.close(Outcome::protocol_error(code, &error.message), None);
                 return Err(CallError::Protocol {
@@ -179,18 +191,17 @@ impl Run {
             }
         };
         let shaped = shape(&result, target.output_schema.is_some());
-        let text = match &shaped {
+        let said = match &shaped {
             Shaped::Value { value, .. } if !options.whole => Some(value.get()),
             Shaped::Value { .. } | Shaped::Failed { .. } => Some(result.get()),
             Shaped::InputRequired | Shaped::Malformed(_) => None,
         };
-        if let Some(text) = text {
-            let reviews = &self.inner.reviews;
-            let refused = reviews.result(&target, case.text, &findings, text).await;
+        if let Some(said) = said {
+            let refused = reviews.result(&target, &text, &findings, said).await;
             if let Some(reason) = refused {
-                return Err(kept(entry, target, reason, text));
+                return Err(kept(entry, target, reason, said));
             }
-            reviews.learn(&target, entry.ordinal(), text);
+            reviews.learn(&target, entry.ordinal(), said).await;
         }
         match shaped {
             Shaped::Value { value, structured } => {
@@ -256,6 +267,18 @@ impl Run {
                     harmless,
                 ))
             }
+        }
+    }
+
+    /// Waits for a look that goes on, and notes what it found.
+    async fn look_to_the_end(
+        &self,
+        entry: &Entry,
+        arguments: &Arc<String>,
+        findings: &mut Findings,
+    ) {
+        if self.inner.reviews.complete(arguments, findings).await {
+            entry.carries(findings.records());
         }
     }
 

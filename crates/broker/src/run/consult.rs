@@ -1,6 +1,8 @@
 //! Handing data to something that is no server, such as the host's model: under
 //! the same rules, flows, reviewers and ledger as a call.
 
+use std::sync::Arc;
+
 use callgate_policy::Hints;
 use serde_json::value::RawValue;
 
@@ -47,13 +49,16 @@ impl Run {
             },
             ..Target::default()
         };
+        let given = Arc::new(input.get().to_owned());
+        let look = self.inner.reviews.begin(&target, &given);
         let Opened {
-            mut entry,
+            entry,
             arguments,
             text,
-        } = self.open(&target, "input", input, place)?;
-        let findings = self.inner.reviews.arguments(&target, &text).await;
-        entry.reviewed(&text, findings.records());
+        } = self.open(&target, "input", given, place)?;
+        let reviews = &self.inner.reviews;
+        let findings = reviews.arguments(&target, &text, look, false).await;
+        entry.carries(findings.records());
         let case = Case {
             target: &target,
             // It is the host's own.
@@ -61,9 +66,11 @@ impl Run {
             arguments: &arguments,
             text: &text,
             place,
-            findings: &findings,
         };
-        let ruling = self.inner.judge.decide(&case, &self.inner.ledger).await;
+        let judge = &self.inner.judge;
+        let decision = judge.take(&case, &findings);
+        let ledger = &self.inner.ledger;
+        let ruling = judge.settle(&case, &findings, decision, ledger).await;
         if !ruling.allows() {
             return Err(denied(entry, target, ruling));
         }
@@ -75,14 +82,13 @@ impl Run {
                 return Ok(Err(error));
             }
         };
-        let reviews = &self.inner.reviews;
         let refused = reviews
             .result(&target, &text, &findings, answer.get())
             .await;
         if let Some(reason) = refused {
             return Err(kept(entry, target, reason, answer.get()));
         }
-        reviews.learn(&target, entry.ordinal(), answer.get());
+        reviews.learn(&target, entry.ordinal(), answer.get()).await;
         entry.close(Outcome::Ok, Some(answer.get()));
         Ok(Ok(answer))
     }

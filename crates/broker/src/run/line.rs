@@ -1,9 +1,10 @@
 //! A call from what a script asks to what may be handed on, and the errors on the way: the
 //! same for servers and for what is the host's own.
 
+use std::sync::Arc;
+
 use callgate_policy::Hints;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::Run;
 use crate::error::{CallError, code};
@@ -11,23 +12,25 @@ use crate::ledger::{Entry, MAX_LINES, Outcome};
 use crate::options::Place;
 use crate::ruling::Ruling;
 use crate::target::Target;
+use crate::written::is_written;
 
 /// A call with its line in the ledger, before anybody has looked at it.
 pub(super) struct Opened {
     pub(super) entry: Entry,
     pub(super) arguments: Value,
     /// The same as JSON: what rules, the asker and whoever is called see, whatever the
-    /// script's text was like.
-    pub(super) text: String,
+    /// script's text was like. That text itself where it is written the same way.
+    pub(super) text: Arc<String>,
 }
 
 impl Run {
-    /// Opens a line for a call. `what` is what the script handed over.
+    /// Opens a line for a call, with its arguments in it. `what` is what the script
+    /// handed over.
     pub(super) fn open(
         &self,
         target: &Target,
         what: &str,
-        given: &RawValue,
+        given: Arc<String>,
         place: Option<Place>,
     ) -> Result<Opened, CallError> {
         let opened = self.inner.ledger.open(
@@ -35,18 +38,21 @@ impl Run {
             &target.server,
             &target.tool,
             place.map(|place| place.line),
-            given.get().len(),
+            given.len(),
         );
-        let Some(entry) = opened else {
+        let Some(mut entry) = opened else {
             let message = format!("a run may make {MAX_LINES} calls, and this one has");
             return Err(protocol(target, code::TOO_MANY_CALLS, message, false));
         };
         match parse(given) {
-            Ok((arguments, text)) => Ok(Opened {
-                entry,
-                arguments,
-                text,
-            }),
+            Ok((arguments, text)) => {
+                entry.takes(&text);
+                Ok(Opened {
+                    entry,
+                    arguments,
+                    text,
+                })
+            }
             Err(reason) => {
                 let message = format!("the {what} must be one JSON object: {reason}");
                 Err(fail(
@@ -127,9 +133,12 @@ fn protocol(target: &Target, code: i64, message: String, retryable: bool) -> Cal
     }
 }
 
-fn parse(given: &RawValue) -> Result<(Value, String), serde_json::Error> {
-    let parsed: Option<rmcp::model::JsonObject> = serde_json::from_str(given.get())?;
+fn parse(given: Arc<String>) -> Result<(Value, Arc<String>), serde_json::Error> {
+    let parsed: Option<rmcp::model::JsonObject> = serde_json::from_str(&given)?;
     let parsed = Value::Object(parsed.unwrap_or_default());
-    let text = serde_json::to_string(&parsed)?;
+    let text = match is_written(&parsed, &given) {
+        true => given,
+        false => Arc::new(serde_json::to_string(&parsed)?),
+    };
     Ok((parsed, text))
 }

@@ -332,6 +332,7 @@ async fn the_ledger_has_every_outcome() {
             "decision": "",
             "code": -32000,
             "argumentBytes": 2,
+            "argumentSha256": "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
             "message": "there is no server `nobody`",
             "outcome": "protocolError"
           }

@@ -9,6 +9,7 @@ mod counted;
 mod crashing;
 mod decisions;
 mod http;
+mod meanwhile;
 mod processes;
 mod resting;
 mod review;

@@ -48,18 +48,32 @@ impl Flows {
         self.index.take(from, ordinal, result);
     }
 
-    /// How many bytes of results a look at these arguments for `to` would have to
-    /// learn first.
-    pub fn backlog(&self, to: &Side, arguments: &str) -> usize {
+    /// How many bytes a look at these arguments for `to` would go through: they, and
+    /// the results that it would have to learn first.
+    pub fn work(&self, to: &Side, arguments: &str) -> usize {
         if self.has_others(to) && may_hold_data(arguments) {
-            self.index.backlog()
+            self.index.backlog() + arguments.len()
         } else {
             0
         }
     }
 
+    /// What has to be said of arguments for `to` as long as nobody has looked at them:
+    /// that they may hold data of every other server.
+    pub fn unseen(&self, to: &Side) -> Vec<Finding> {
+        let others = self.index.sources.iter();
+        let others = others.filter(|from| from.server != to.server);
+        let seen = Seen::NotCompared("nobody has looked at them yet");
+        let unseen = others.map(|from| Finding {
+            from: from.clone(),
+            to: to.clone(),
+            seen: seen.clone(),
+        });
+        unseen.collect()
+    }
+
     /// Learns what is kept as it came. A look does that by itself; this is for
-    /// who wants it done elsewhere before.
+    /// who wants it done before.
     pub fn catch_up(&mut self) {
         self.index.catch_up();
     }

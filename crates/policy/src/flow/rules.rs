@@ -97,6 +97,21 @@ impl FlowRules {
         asked
     }
 
+    /// Whether there may be a flow to this tool that is not let pass without a word.
+    pub fn may_stop(&self, to: &Side) -> bool {
+        let labels = self.labels(to);
+        let mut stops = self
+            .rules
+            .iter()
+            .filter(|rule| rule.action != Verdict::Allow);
+        let of_servers = self.servers.iter().map(|(_, label)| label);
+        let of_tools = self.tools.iter().map(|(_, label)| label);
+        stops.any(|rule| rule.to.matches(to, &labels))
+            || of_servers
+                .chain(of_tools)
+                .any(|label| !labels.contains(label.as_str()))
+    }
+
     /// What can match nothing, each as a sentence for a person: rules, and
     /// labels of tools.
     pub fn unmatched(&self, tools: &[Side]) -> Vec<String> {
@@ -363,6 +378,31 @@ mod tests {
                 "Allow: allowed: no rule over flows is in the way: 20 bytes of log.read (call 1) go to crm.get"
             ],
         );
+    }
+
+    #[test]
+    fn where_flows_may_be_stopped() {
+        let stops =
+            |rules: &FlowRules| ["crm_put", "mail_send"].map(|to| rules.may_stop(&side(to)));
+        let mut rules = FlowRules::default();
+        rules.push(rule("*", "*", None, Verdict::Allow));
+        assert_eq!(stops(&rules), [false, false]);
+        rules.push(rule("wiki", "mail_*", Some(1_000_000), Verdict::Ask));
+        assert_eq!(stops(&rules), [false, true]);
+        rules.push(rule("wiki", "crm", None, Verdict::Deny));
+        assert_eq!(stops(&rules), [true, true]);
+        for label_crm in [
+            |rules: &mut FlowRules| rules.label_server("crm", "private"),
+            |rules: &mut FlowRules| {
+                rules.label_tools(Pattern::new("crm_*").expect("a pattern"), "private");
+            },
+        ] {
+            let mut rules = FlowRules::default();
+            label_crm(&mut rules);
+            assert_eq!(stops(&rules), [false, true]);
+            rules.label_server("mail", "secret");
+            assert_eq!(stops(&rules), [true, true]);
+        }
     }
 
     #[test]

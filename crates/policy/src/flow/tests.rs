@@ -111,10 +111,10 @@ fn learning_ahead_changes_nothing() {
     let result = json!({ "note": SECRET }).to_string();
     let mut flows = Flows::default();
     flows.learn(side("crm_get"), 1, &result);
-    assert_eq!(flows.backlog(&side("crm_put"), &result), 0);
-    assert_eq!(flows.backlog(&side("mail_send"), &result), result.len());
+    assert_eq!(flows.work(&side("crm_put"), &result), 0);
+    assert_eq!(flows.work(&side("mail_send"), &result), 2 * result.len());
     flows.catch_up();
-    assert_eq!(flows.backlog(&side("mail_send"), &result), 0);
+    assert_eq!(flows.work(&side("mail_send"), &result), result.len());
     let found = flows.inspect(&side("mail_send"), &result, "");
     assert_eq!(
         found,
@@ -150,10 +150,11 @@ fn nothing_is_learnt_for_arguments_that_are_too_short_for_data() {
     let to = side("mail_send");
     for arguments in ["{}", r#"{"page":12345}"#] {
         assert_eq!(flows.inspect(&to, arguments, ""), []);
-        assert_eq!(flows.backlog(&to, arguments), 0);
-        assert_eq!(flows.backlog(&to, &result), result.len());
+        assert_eq!(flows.work(&to, arguments), 0);
+        assert_eq!(flows.work(&to, &result), 2 * result.len());
     }
-    assert_eq!(flows.backlog(&to, r#"{"id":4915112}"#), result.len());
+    let number = r#"{"id":4915112}"#;
+    assert_eq!(flows.work(&to, number), result.len() + number.len());
     assert_eq!(flows.inspect(&to, r#"{"id":4915112}"#, "").len(), 1);
 }
 

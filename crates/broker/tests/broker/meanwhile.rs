@@ -1,0 +1,314 @@
+//! Looks at large arguments that go on while the call is made, and those that the call
+//! has to wait for.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::Poll;
+
+use callgate_broker::{
+    Answer, Broker, DryRun, Journal, JournalOptions, NobodyToAsk, Reviewer, Run, RunSetup, ask_with,
+};
+use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules};
+use callgate_policy::{Rules, Verdict};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
+
+use crate::support::{allow_all, call, in_time, odd};
+
+const NOTE: &str = "Oberon, Puck and Titania";
+
+/// A run whose looks at large arguments have no thread until they are given it.
+struct Held {
+    broker: Broker,
+    run: Run,
+    thread: mpsc::Sender<()>,
+}
+
+impl Held {
+    /// Of a run with three servers, in which `a` has said this.
+    async fn run(setup: RunSetup, said: &str) -> Self {
+        let named = |(name, mode): (&str, &str)| {
+            let mut spec = odd(mode);
+            spec.name = name.to_owned();
+            spec
+        };
+        let servers = [("a", "flaky"), ("b", "counter"), ("c", "flaky")].map(named);
+        let broker = Broker::start(servers.into()).await;
+        let run = broker.run_with(setup);
+        call(&run, "a", "echo", json!({ "note": said })).await;
+        let (done, wait) = mpsc::channel::<()>();
+        // The only thread that there is for such work has other work.
+        tokio::task::spawn_blocking(move || wait.recv());
+        Self {
+            broker,
+            run,
+            thread: done,
+        }
+    }
+
+    fn give_thread(&self) {
+        self.thread.send(()).expect("the other work waits for it");
+    }
+
+    /// A call of `b`, which answers when it has so many of them.
+    async fn wait(&self, calls: u32, text: String) -> String {
+        let arguments = json!({ "calls": calls, "text": text });
+        call(&self.run, "b", "wait", arguments).await
+    }
+
+    /// The second of two calls of `b`, in which there is nothing to look for.
+    async fn wait_again(&self) -> String {
+        call(&self.run, "b", "wait", json!({ "calls": 2 })).await
+    }
+
+    /// The outcome of each call, and the size of its flows.
+    fn check(&self, expected: Expect) {
+        let lines = self.run.ledger();
+        let line = |line: &callgate_broker::LedgerLine| {
+            let flows: Vec<&Value> = line.flows.iter().map(|flow| &flow["bytes"]).collect();
+            let outcome = serde_json::to_value(&line.outcome).expect("JSON");
+            format!("{} {} {flows:?}", line.function, outcome["outcome"])
+        };
+        let lines: Vec<String> = lines.iter().map(line).collect();
+        expected.assert_eq(&lines.join("\n"));
+    }
+}
+
+fn large(text: &str) -> String {
+    format!("{text}{}", " and so on".repeat(20_000))
+}
+
+fn setup() -> RunSetup {
+    RunSetup::new(allow_all(), Arc::new(NobodyToAsk))
+}
+
+fn with_one_thread(test: impl Future<Output = ()>) {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(1)
+        .build()
+        .expect("a runtime");
+    runtime.block_on(in_time(test));
+}
+
+#[test]
+fn a_call_is_made_while_its_arguments_are_looked_at() {
+    // There is much to look at, or much to learn before.
+    for (said, text) in [
+        (NOTE.to_owned(), large(NOTE)),
+        (large(NOTE), NOTE.to_owned()),
+    ] {
+        with_one_thread(async {
+            let held = Held::run(setup(), &said).await;
+            let mut one = pin!(held.wait(2, text));
+            let answered = tokio::select! {
+                biased;
+                _ = &mut one => panic!("answered before anybody looked"),
+                answered = held.wait_again() => answered,
+            };
+            // The server has both.
+            assert_eq!(answered, r#"{"inFlight":2}"#);
+            let flows = &held.run.ledger()[1].flows;
+            assert_eq!(*flows, [json!({ "from": "a_echo", "to": "b_wait" })]);
+            held.give_thread();
+            assert_eq!(one.await, r#"{"inFlight":2}"#);
+            held.check(expect![[r#"
+                a_echo "ok" []
+                b_wait "ok" [Number(24)]
+                b_wait "ok" []"#]]);
+            held.broker.shutdown().await;
+        });
+    }
+}
+
+#[test]
+fn of_a_call_that_is_given_up_the_ledger_says_that_nobody_looked() {
+    with_one_thread(async {
+        let held = Held::run(setup(), NOTE).await;
+        {
+            let mut one = pin!(held.wait(2, large(NOTE)));
+            tokio::select! {
+                biased;
+                _ = &mut one => panic!("answered before anybody looked"),
+                _ = held.wait_again() => {}
+            }
+        }
+        held.check(expect![[r#"
+            a_echo "ok" []
+            b_wait "cancelled" [Null]
+            b_wait "ok" []"#]]);
+        held.give_thread();
+        held.broker.shutdown().await;
+    });
+}
+
+/// A call that is neither made nor refused before its arguments are looked at, and what
+/// comes of it then.
+fn waits(setup: RunSetup, expected: Expect) {
+    with_one_thread(async {
+        let held = Held::run(setup, NOTE).await;
+        {
+            let mut one = pin!(held.wait(1, large(NOTE)));
+            tokio::select! {
+                biased;
+                _ = &mut one => panic!("answered before anybody looked"),
+                // The run goes on.
+                answered = call(&held.run, "c", "echo", json!({ "text": "of nobody's making" })) => {
+                    assert_eq!(answered, r#"{"text":"of nobody's making"}"#);
+                }
+            }
+            let outcome = &held.run.ledger()[1].outcome;
+            assert_eq!(*outcome, callgate_broker::Outcome::Asking);
+            held.give_thread();
+            one.await;
+        }
+        held.check(expected);
+        held.broker.shutdown().await;
+    });
+}
+
+#[test]
+fn a_call_waits_where_a_rule_may_stop_its_flows() {
+    for (action, expected) in [
+        (
+            Verdict::Deny,
+            expect![[r#"
+                a_echo "ok" []
+                b_wait "denied" [Number(24)]
+                c_echo "ok" []"#]],
+        ),
+        (
+            Verdict::Ask,
+            expect![[r#"
+                a_echo "ok" []
+                b_wait "denied" [Number(24)]
+                c_echo "ok" []"#]],
+        ),
+    ] {
+        let mut flows = FlowRules::default();
+        flows.push(FlowRule {
+            from: FlowEnd::parse("a").expect("an end"),
+            to: FlowEnd::parse("b").expect("an end"),
+            min_bytes: None,
+            action,
+        });
+        let mut setup = setup();
+        setup.flows = Arc::new(flows);
+        waits(setup, expected);
+    }
+}
+
+#[test]
+fn a_call_waits_where_a_label_may_be_in_the_way() {
+    let mut flows = FlowRules::default();
+    flows.label_server("a", "private");
+    let mut setup = setup();
+    setup.flows = Arc::new(flows);
+    waits(
+        setup,
+        expect![[r#"
+            a_echo "ok" []
+            b_wait "denied" [Number(24)]
+            c_echo "ok" []"#]],
+    );
+}
+
+#[test]
+fn a_call_waits_for_what_reviewers_are_to_see() {
+    struct Nothing;
+    impl Reviewer for Nothing {}
+    let mut setup = setup();
+    setup.reviewers = vec![Arc::new(Nothing)];
+    waits(
+        setup,
+        expect![[r#"
+            a_echo "ok" []
+            b_wait "ok" [Number(24)]
+            c_echo "ok" []"#]],
+    );
+}
+
+#[test]
+fn a_call_waits_for_what_the_journal_is_to_have() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("journal");
+    let journal = Journal::open(&path, JournalOptions::default()).expect("a journal");
+    let mut setup = setup();
+    setup.journal = Some(Arc::new(journal));
+    waits(
+        setup,
+        expect![[r#"
+            a_echo "ok" []
+            b_wait "ok" [Number(24)]
+            c_echo "ok" []"#]],
+    );
+    let lines = std::fs::read_to_string(path).expect("lines");
+    let before = lines.lines().find(|line| line.contains("b_wait"));
+    let before: Value = serde_json::from_str(before.expect("its line")).expect("JSON");
+    assert_eq!(
+        (&before["event"], &before["flows"][0]["bytes"]),
+        (&json!("before"), &json!(24))
+    );
+}
+
+#[test]
+fn a_call_that_is_not_made_waits_too() {
+    let mut setup = setup();
+    let dry_run = DryRun::new().reads("*_echo").expect("a pattern");
+    setup.dry_run = Some(Arc::new(dry_run));
+    waits(
+        setup,
+        expect![[r#"
+            a_echo "ok" []
+            b_wait "withheld" [Number(24)]
+            c_echo "ok" []"#]],
+    );
+}
+
+#[test]
+fn who_is_asked_sees_what_was_found() {
+    let rules = Rules::new(["*_echo"], ["b_*"], []).expect("patterns");
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let asker = ask_with({
+        let asked = Arc::clone(&asked);
+        move |question| {
+            let flows = question.flows.iter().map(ToString::to_string);
+            asked.lock().expect("no panic").extend(flows);
+            std::future::ready(Answer::Once)
+        }
+    });
+    waits(
+        RunSetup::new(Arc::new(rules), asker),
+        expect![[r#"
+            a_echo "ok" []
+            b_wait "ok" [Number(24)]
+            c_echo "ok" []"#]],
+    );
+    let asked = asked.lock().expect("no panic");
+    assert_eq!(*asked, ["24 bytes of a.echo (call 1) go to b.wait"]);
+}
+
+#[test]
+fn what_is_sent_is_looked_at_if_the_script_wrote_it_otherwise() {
+    with_one_thread(async {
+        let held = Held::run(setup(), NOTE).await;
+        // A number that nobody would find as the script writes it.
+        let noted = json!({ "note": 49_151_120 });
+        call(&held.run, "a", "echo", noted).await;
+        let text = format!(r#"{{"calls":1,"text":"{}","id":4915112e1}}"#, large(""));
+        let arguments = serde_json::value::RawValue::from_string(text).expect("JSON");
+        let target = crate::support::target("b", "wait");
+        let mut one = pin!(held.run.call(target, arguments, Default::default()));
+        let waits = poll_fn(|context| Poll::Ready(one.as_mut().poll(context).is_pending()));
+        assert!(waits.await);
+        held.give_thread();
+        assert!(one.await.is_ok());
+        held.check(expect![[r#"
+            a_echo "ok" []
+            a_echo "ok" []
+            b_wait "ok" [Number(8)]"#]]);
+        held.broker.shutdown().await;
+    });
+}
