@@ -85,10 +85,11 @@ fn programs_and_workers_that_are_killed_lose_no_line() {
     }));
     config.write(
         "loop.ts",
-        "for (let i = 0; ; i++) await effects_note({ id: `${new Date().getTime()}.${Math.random()}.${i}` })",
+        "const note = (i: number) => effects_note({ id: `${new Date().getTime()}.${Math.random()}.${i}` });
+         for (let i = 0; ; i++) await Promise.all(Array.from({ length: 1 + i % 4 }, (_, j) => note(j)));",
     );
     let mut random = Random::new(3, 0);
-    for round in 0..50 {
+    for round in 0..100 {
         let before = lines_of(&bench.effects());
         let mut command = config.command(&["run", "loop.ts", "--json"]);
         let mut program = command
@@ -124,7 +125,7 @@ fn programs_and_workers_that_are_killed_lose_no_line() {
             assert_eq!(line.outcome.as_deref(), call["outcome"].as_str(), "{call}");
         }
     }
-    bench.check_all(50);
+    bench.check_all(100);
 }
 
 struct Bench {

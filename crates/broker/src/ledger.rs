@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::journal::{Body, Event, Journal, JournalError, Record, digest, wall_time};
+use crate::journal::{Body, Event, Journal, JournalError, Record, Together, digest, wall_time};
 use crate::ruling::Ruling;
 
 /// The most lines of one ledger. A call beyond it is not sent.
@@ -167,16 +167,20 @@ pub(crate) struct Ledger {
     began: Instant,
     run: Arc<str>,
     journal: Option<Arc<Journal>>,
+    /// Where lines for the journal come together, if they do.
+    together: Option<Arc<Together>>,
     lines: Arc<Mutex<Vec<LedgerLine>>>,
 }
 
 impl Ledger {
     /// The ledger of a run that begins. With a journal, every line goes there
-    /// too.
-    pub(crate) fn new(journal: Option<Arc<Journal>>) -> Self {
+    /// too: at once, or `together` with others whenever [`Ledger::settle`] is called.
+    pub(crate) fn new(journal: Option<Arc<Journal>>, together: bool) -> Self {
+        let shared = journal.clone().filter(|_| together);
         Self {
             began: Instant::now(),
             run: run_id().into(),
+            together: shared.map(|journal| Arc::new(Together::new(journal))),
             journal,
             lines: Arc::default(),
         }
@@ -234,6 +238,12 @@ impl Ledger {
         self.journal.is_some()
     }
 
+    /// Writes what has come together for the journal. True if a call can go on now.
+    pub(crate) fn settle(&self) -> bool {
+        let together = self.together.as_ref();
+        together.is_some_and(|together| together.settle())
+    }
+
     /// Every line so far, in the order of the calls.
     pub(crate) fn snapshot(&self) -> Vec<LedgerLine> {
         self.lines().clone()
@@ -283,7 +293,7 @@ impl Entry {
 
     /// Notes the decision that lets the call through. Comes before the call:
     /// where it fails, the call must not be sent.
-    pub(crate) fn sending(&mut self, ruling: &Ruling) -> Result<(), JournalError> {
+    pub(crate) async fn sending(&mut self, ruling: &Ruling) -> Result<(), JournalError> {
         let decision = ruling.to_string();
         if let Some(journal) = &self.ledger.journal {
             let rule = ruling.rule().map(|rule| rule.to_json().to_string());
@@ -294,8 +304,16 @@ impl Entry {
                 record.rule = rule.as_deref();
                 record.line()
             });
-            if let Some(written) = written {
-                journal.write(&written)?;
+            // Given up from here on, it is over.
+            self.sent = Some(Instant::now());
+            let written = written.unwrap_or_default();
+            let written = match &self.ledger.together {
+                Some(together) => together.write(&written).await,
+                None => journal.write(&written),
+            };
+            if let Err(error) = written {
+                self.sent = None;
+                return Err(error);
             }
             self.change(|line| line.outcome = Outcome::InFlight);
         } else {
@@ -350,7 +368,9 @@ impl Entry {
         let (Some(journal), Some(written)) = (journal, written.flatten()) else {
             return;
         };
-        if self.sent.is_some() {
+        if let Some(together) = &self.ledger.together {
+            together.write_or_wait(written);
+        } else if self.sent.is_some() {
             journal.write_or_wait(written);
         } else if let Err(error) = journal.write(&written) {
             tracing::error!(%error, "a call that was not sent has no line");

@@ -61,7 +61,7 @@ impl Run {
                 dry_run: setup.dry_run.clone(),
                 withheld: WithheldCalls::default(),
                 caller: setup.caller.clone(),
-                ledger: Ledger::new(setup.journal.clone()),
+                ledger: Ledger::new(setup.journal.clone(), setup.together),
                 judge: Judge::new(setup, reviews),
             }),
         }
@@ -134,7 +134,7 @@ impl Run {
         if !ruling.allows() {
             return Err(denied(entry, target, ruling));
         }
-        let entry = sending(entry, &target, &ruling)?;
+        let entry = sending(entry, &target, &ruling).await?;
 
         let call = Call {
             tool: &target.tool,
@@ -314,8 +314,17 @@ impl Run {
         self.inner.withheld.snapshot()
     }
 
-    /// Every call of the run so far, in the order they were made.
+    /// Writes the lines that have come together for the journal: to be called, if
+    /// [`RunSetup::together`] is set, whenever all calls wait, and before anybody is told
+    /// what came of one. True if a call can go on now.
+    pub fn settle(&self) -> bool {
+        self.inner.ledger.settle()
+    }
+
+    /// Every call of the run so far, in the order they were made. The journal has them
+    /// when this returns.
     pub fn ledger(&self) -> Vec<LedgerLine> {
+        self.settle();
         self.inner.ledger.snapshot()
     }
 }

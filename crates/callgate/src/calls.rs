@@ -76,6 +76,10 @@ impl CallHandler for Calls {
         }
     }
 
+    fn settle(&self) -> bool {
+        self.run.settle()
+    }
+
     fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
         let options = CallOptions {
             timeout: call.timeout,

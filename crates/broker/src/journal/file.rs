@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::JournalError;
+use super::{JournalError, Written};
 
 /// How often it is looked whether the path still leads to the open file. A look
 /// costs more than a line.
@@ -67,34 +67,78 @@ impl LineFile {
     }
 
     /// Appends a line by one `write`, if there is room for it.
-    pub(super) fn append(&mut self, line: &str, bounds: &Bounds) -> Result<(), JournalError> {
+    pub(super) fn append_line(&mut self, line: &str, bounds: &Bounds) -> Result<(), JournalError> {
+        let Written { error, .. } = self.append(line, &[line.len()], bounds);
+        error.map_or(Ok(()), Err)
+    }
+
+    /// Appends lines, which end in the text where `ends` says: by one `write` if there is
+    /// room for them together, and else one by one as far as there is any.
+    pub(super) fn append(&mut self, text: &str, ends: &[usize], bounds: &Bounds) -> Written {
+        match self.try_append(text, ends, bounds) {
+            Ok(()) => Written {
+                lines: ends.len(),
+                error: None,
+            },
+            Err((lines, error)) => Written {
+                lines,
+                error: Some(error),
+            },
+        }
+    }
+
+    /// [`Self::append`]; how many lines there was room for is beside an error.
+    fn try_append(
+        &mut self,
+        text: &str,
+        ends: &[usize],
+        bounds: &Bounds,
+    ) -> Result<(), (usize, JournalError)> {
         if self.looked.elapsed() >= LOOK_EVERY {
-            self.look()?;
+            self.look().map_err(|error| (0, error))?;
         }
-        if !self.has_room(line, bounds) {
-            self.make_room(line, bounds)?;
+        if self.has_room(text, bounds) {
+            let taken = self.write(text);
+            let whole = |taken: usize| ends.partition_point(|end| *end <= taken);
+            return taken.map_err(|(taken, error)| (whole(taken), error));
         }
+        let mut start = 0;
+        for (nth, end) in ends.iter().enumerate() {
+            let line = text.get(start..*end).unwrap_or_default();
+            if !self.has_room(line, bounds) {
+                self.make_room(line, bounds).map_err(|error| (nth, error))?;
+            }
+            self.write(line).map_err(|(_, error)| (nth, error))?;
+            start = *end;
+        }
+        Ok(())
+    }
+
+    /// One `write`; how many bytes of the text the file has is beside an error.
+    fn write(&mut self, text: &str) -> Result<(), (usize, JournalError)> {
         // In the same write, so that no other process comes in between.
         let apart;
-        let text = if self.torn {
-            apart = format!("\n{line}");
-            apart.as_bytes()
+        let (bytes, before) = if self.torn {
+            apart = format!("\n{text}");
+            (apart.as_bytes(), 1)
         } else {
-            line.as_bytes()
+            (text.as_bytes(), 0)
         };
         let written = loop {
-            match self.file.write(text) {
+            match self.file.write(bytes) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 other => break other,
             }
         };
-        let bytes = written.map_err(|error| self.unwritten(error))?;
-        self.bytes = self.bytes.saturating_add(length(bytes));
-        if bytes < text.len() {
-            self.torn |= bytes > 0;
-            return Err(self.unwritten("it took a part of the line only"));
+        let taken = written.map_err(|error| (0, self.unwritten(error)))?;
+        self.bytes = self.bytes.saturating_add(length(taken));
+        self.torn &= taken == 0;
+        if taken < bytes.len() {
+            let ends_line = taken.checked_sub(1).and_then(|last| bytes.get(last)) == Some(&b'\n');
+            self.torn |= taken > 0 && !ends_line;
+            let error = self.unwritten("it took a part of the line only");
+            return Err((taken.saturating_sub(before), error));
         }
-        self.torn = false;
         Ok(())
     }
 

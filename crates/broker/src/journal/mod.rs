@@ -1,8 +1,8 @@
 //! The ledger on disk: a file of JSON lines that takes a line before each call
 //! and one after it.
 //!
-//! Each line is handed to the kernel by one `write` to a file opened for
-//! appending. So a process may be killed at any point, and several of them, or
+//! Each line is handed to the kernel by one `write`, alone or with others, to a file
+//! opened for appending. So a process may be killed at any point, and several of them, or
 //! several gates of one, may write to one file: what was written stays, and no
 //! two lines mix. A line that was cut off is passed over by [`JournalReader`],
 //! and the next one begins on a line of its own.
@@ -15,6 +15,7 @@
 mod file;
 mod reader;
 mod record;
+mod together;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ use std::sync::{Mutex, PoisonError};
 use file::{Bounds, LineFile, SETTLED};
 pub use reader::{JournalLine, JournalReader};
 pub(crate) use record::{Body, Event, Record, digest, wall_time};
+pub(crate) use together::Together;
+use together::Written;
 
 /// The size that a journal may have unless another is set: 1 GiB.
 pub const DEFAULT_JOURNAL_BYTES: u64 = 1 << 30;
@@ -158,6 +161,19 @@ impl Journal {
         state.write(line, &self.bounds)
     }
 
+    /// Writes lines by one `write`, as far as the file takes them. `ends` is where they
+    /// end in the text.
+    fn write_together(&self, text: &str, ends: &[usize]) -> Written {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match state.catch_up(&self.bounds) {
+            Ok(()) => state.file.append(text, ends, &self.bounds),
+            Err(error) => Written {
+                lines: 0,
+                error: Some(error),
+            },
+        }
+    }
+
     /// Writes a line about a call that is over. If the file does not take it,
     /// it waits: no further call is made before it is written.
     pub(crate) fn write_or_wait(&self, line: String) {
@@ -174,11 +190,17 @@ impl Journal {
 impl State {
     /// Writes a line behind all that wait.
     fn write(&mut self, line: &str, bounds: &Bounds) -> Result<(), JournalError> {
+        self.catch_up(bounds)?;
+        self.file.append_line(line, bounds)
+    }
+
+    /// Writes the lines that wait.
+    fn catch_up(&mut self, bounds: &Bounds) -> Result<(), JournalError> {
         while let Some(line) = self.waiting.front() {
-            self.file.append(line, bounds)?;
+            self.file.append_line(line, bounds)?;
             self.waiting.pop_front();
         }
-        self.file.append(line, bounds)
+        Ok(())
     }
 }
 

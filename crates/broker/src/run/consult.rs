@@ -74,7 +74,7 @@ impl Run {
         if !ruling.allows() {
             return Err(denied(entry, target, ruling));
         }
-        let entry = sending(entry, &target, &ruling)?;
+        let entry = sending(entry, &target, &ruling).await?;
         let answer = match work.await {
             Ok(answer) => answer,
             Err((error, said)) => {

@@ -176,8 +176,19 @@ impl Calls {
 
     /// The next call that is answered or cancelled; pends for ever while the handler has none.
     pub(super) async fn next(&mut self) -> Answered {
-        let (hush, begun) = (&self.hush, &mut self.begun);
-        let next = poll_fn(|context| hush.poll(context, |context| begun.poll_next_unpin(context)));
+        let (hush, begun, handler) = (&self.hush, &mut self.begun, &self.handler);
+        let settle = || catch_unwind(AssertUnwindSafe(|| handler.settle())).unwrap_or(false);
+        let next = poll_fn(|context| {
+            hush.poll(context, |context| {
+                loop {
+                    match begun.poll_next_unpin(context) {
+                        Poll::Ready(Some(answered)) => return Poll::Ready(Some(answered)),
+                        waiting_or_none if !settle() => return waiting_or_none,
+                        _ => {}
+                    }
+                }
+            })
+        });
         let Some((answered, input_bytes)) = next.await else {
             return pending().await;
         };

@@ -76,6 +76,13 @@ pub trait CallHandler: Send + Sync {
     /// It must not block: the task that holds the run's limits is the one that polls it.
     fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>>;
 
+    /// Called when none of the calls can go on by itself, and before the script gets an
+    /// answer: what they share is done here. True if one of them can go on now, which is
+    /// then polled. It must be quick. Default: there is nothing to do.
+    fn settle(&self) -> bool {
+        false
+    }
+
     /// Hears what the script prints while it runs, as far as it is kept. It must be quick.
     fn printed(&self, _text: &str) {}
 }
