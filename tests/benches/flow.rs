@@ -1,5 +1,5 @@
 //! What the look at data between servers costs: by itself, and what it adds to a call
-//! from a script.
+//! from a script, where nothing depends on what is found and where a rule may.
 //!
 //! `cargo xtask bench` builds what this needs and runs it.
 
@@ -10,16 +10,17 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use callgate::{Gate, Rules, ServerSpec, Status};
-use callgate_policy::flow::{Flows, Side};
+use callgate::{Gate, Rules, ServerSpec, Status, Verdict};
+use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules, Flows, Side};
 use callgate_tests::stand_in;
+use futures::future::try_join_all;
 use serde_json::{Value, json};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const BYTES: usize = 1 << 20;
 const TIMES: usize = 201;
-/// Runs of each kind in each gate, in turn, and calls in each.
+/// Runs of each kind in each gate, in turn, and calls in each run.
 const ROUNDS: usize = 15;
 const CALLS: usize = 21;
 /// The seed of the text that is learnt.
@@ -41,13 +42,12 @@ fn main() -> Result<()> {
         return serve();
     }
     println!(
-        "{:<52} {:>9} {:>9} {:>9} {:>7} {:>7}",
-        "1 MiB of arguments, after 1 MiB of text was learnt",
+        "{:<44} {:>8} {:>8} {:>17} {:>17}",
+        "1 MiB of arguments, after 1 MiB was learnt",
         "look",
         "call",
-        "with look",
-        "least",
-        "median"
+        "with look: median",
+        "and rule: median",
     );
     let result = json!(prose(LEARNT)).to_string();
     let mut flows = Flows::default();
@@ -61,19 +61,24 @@ fn main() -> Result<()> {
         }))
     });
     let calls = tokio::runtime::Runtime::new()?.block_on(calls())?;
-    for (((what, _), look), call) in KINDS.iter().zip(looks).zip(calls) {
-        let (without, with) = (
-            least(call.iter().map(|pair| pair.0)),
-            least(call.iter().map(|pair| pair.1)),
-        );
-        let ratios = call.iter().map(|(without, with)| more(*without, *with));
+    for (((what, _), look), rounds) in KINDS.iter().zip(looks).zip(calls) {
+        let [without, with, ruled] =
+            WAYS.map(|way| least(rounds.iter().map(|round| round[way as usize])));
+        let more = |way: Way| {
+            let ratios = rounds.iter().map(|round| {
+                let without = round[Way::Without as usize];
+                (round[way as usize].as_secs_f64() / without.as_secs_f64() - 1.0) * 100.0
+            });
+            median(ratios.collect())
+        };
         println!(
-            "{what:<52} {:>9} {:>9} {:>9} {:>5.1} % {:>5.1} %",
+            "{what:<44} {:>8} {:>8} {:>8} {:>6.1} % {:>8} {:>6.1} %",
             ms(look),
             ms(without),
             ms(with),
-            more(without, with),
-            median(ratios.collect()),
+            more(Way::With),
+            ms(ruled),
+            more(Way::Ruled),
         );
     }
     let learning = least((0..TIMES).map(|_| {
@@ -83,42 +88,74 @@ fn main() -> Result<()> {
         flows.catch_up();
         before.elapsed()
     }));
-    println!("{:<52} {:>9}", "learning it, once a run", ms(learning));
+    println!("{:<44} {:>8}", "learning it, once a run", ms(learning));
     Ok(())
 }
 
-/// How much more the second is, in percent.
-fn more(without: Duration, with: Duration) -> f64 {
-    (with.as_secs_f64() / without.as_secs_f64() - 1.0) * 100.0
+/// What a gate does with the arguments of a call.
+#[derive(Clone, Copy)]
+enum Way {
+    /// There is one server, so that nothing is looked at.
+    Without,
+    /// There are two, of which the other one gave its text before, and no rule.
+    With,
+    /// And a rule over flows, which might stop the call.
+    Ruled,
 }
 
-/// The fastest call of a run in a gate with one server, where nothing is looked at, and
-/// of one in a gate with two, after the other server gave its text.
-type Pair = (Duration, Duration);
+const WAYS: [Way; 3] = [Way::Without, Way::With, Way::Ruled];
 
-async fn calls() -> Result<[Vec<Pair>; KINDS.len()]> {
-    let own = std::env::current_exe()?.display().to_string();
-    let server = |name: &str| ServerSpec::stdio(name, own.clone(), ["--serve"]);
-    let rules = || Rules::new(["*"], [], []);
-    let without = Gate::builder().server(server("b")).rules(rules()?);
-    let without = without.build().await?;
-    let with = Gate::builder().server(server("a")).server(server("b"));
-    let with = with.rules(rules()?).build().await?;
-    let learn = "await a_text({ kind: 'copy' });";
-    let mut times: [Vec<Pair>; KINDS.len()] = Default::default();
-    for round in 0..ROUNDS {
-        for ((_, name), times) in KINDS.iter().zip(&mut times) {
-            times.push(if round % 2 == 0 {
-                let without = run(&without, name, "").await?;
-                (without, run(&with, name, learn).await?)
-            } else {
-                let with = run(&with, name, learn).await?;
-                (run(&without, name, "").await?, with)
+impl Way {
+    async fn gate(self) -> Result<Gate> {
+        let own = std::env::current_exe()?.display().to_string();
+        let server = |name: &str| ServerSpec::stdio(name, own.clone(), ["--serve"]);
+        let mut gate = Gate::builder()
+            .server(server("b"))
+            .rules(Rules::new(["*"], [], [])?);
+        if !matches!(self, Self::Without) {
+            gate = gate.server(server("a"));
+        }
+        if matches!(self, Self::Ruled) {
+            let mut rules = FlowRules::default();
+            rules.push(FlowRule {
+                from: FlowEnd::parse("a").ok_or("an end")?,
+                to: FlowEnd::parse("b").ok_or("an end")?,
+                min_bytes: Some(usize::MAX),
+                action: Verdict::Ask,
             });
+            gate = gate.flow_rules(rules);
+        }
+        Ok(gate.build().await?)
+    }
+
+    /// What a script does before it is measured.
+    fn before(self) -> &'static str {
+        match self {
+            Self::Without => "",
+            Self::With | Self::Ruled => "await a_text({ kind: 'copy' });",
         }
     }
-    without.shutdown().await;
-    with.shutdown().await;
+}
+
+/// The fastest call of a run for each way.
+type Round = [Duration; WAYS.len()];
+
+async fn calls() -> Result<[Vec<Round>; KINDS.len()]> {
+    let gates = try_join_all(WAYS.map(Way::gate)).await?;
+    let mut times: [Vec<Round>; KINDS.len()] = Default::default();
+    for round in 0..ROUNDS {
+        for ((_, name), times) in KINDS.iter().zip(&mut times) {
+            let mut fastest = Round::default();
+            for step in 0..WAYS.len() {
+                let way = WAYS[(round + step) % WAYS.len()];
+                fastest[way as usize] = run(&gates[way as usize], name, way.before()).await?;
+            }
+            times.push(fastest);
+        }
+    }
+    for gate in gates {
+        gate.shutdown().await;
+    }
     Ok(times)
 }
 
