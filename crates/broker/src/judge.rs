@@ -16,8 +16,9 @@ use tokio::sync::Mutex;
 
 use crate::ask::{Answer, Asker, Changed, Done, Question, ScriptLine};
 use crate::keep::{Definitions, Keep};
-use crate::ledger::{Ledger, LedgerLine, Outcome};
+use crate::ledger::{Ledger, LedgerLine};
 use crate::options::Place;
+use crate::outcome::Outcome;
 use crate::review::{Findings, Reviews};
 use crate::ruling::Ruling;
 use crate::setup::{LineText, RunSetup};

@@ -44,6 +44,7 @@ mod listed;
 mod logging;
 mod looks;
 mod options;
+mod outcome;
 mod output;
 mod pages;
 mod patience;
@@ -83,8 +84,9 @@ pub use journal::{
     DEFAULT_JOURNAL_BYTES, Journal, JournalError, JournalLine, JournalOptions, JournalReader,
 };
 pub use keep::{Definitions, Keep};
-pub use ledger::{LedgerLine, Outcome};
+pub use ledger::LedgerLine;
 pub use options::{CallOptions, Place};
+pub use outcome::Outcome;
 pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;
 pub use run::{Consultant, Run};

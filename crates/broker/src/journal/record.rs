@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::ledger::Outcome;
+use crate::outcome::Outcome;
 
 /// With what every record begins. In the rest of a record these characters
 /// stand in no place, because a quotation mark in a text is escaped: so records

@@ -254,7 +254,7 @@ fn a_line_is_what_serde_makes_of_it() {
         "\u{7f}",
         "é\u{2028}",
     ] {
-        let outcome = crate::ledger::Outcome::ToolError {
+        let outcome = crate::outcome::Outcome::ToolError {
             message: odd.to_owned(),
         };
         let flows = [json!({ "from": odd })];

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::Run;
 use crate::error::{CallError, code};
-use crate::ledger::{Entry, MAX_LINES, Outcome};
+use crate::ledger::{Entry, MAX_LINES};
 use crate::options::Place;
+use crate::outcome::Outcome;
 use crate::ruling::Ruling;
 use crate::target::Target;
 use crate::written::is_written;
