@@ -156,6 +156,9 @@ impl Rule {
     /// The rule as it stands in a list of a configuration file: a pattern, or
     /// an object where it says more. [`Rule::parse`] reads it.
     pub fn to_json(&self) -> Value {
+        if !self.says_more() {
+            return self.pattern.as_str().into();
+        }
         let mut members = Map::new();
         let mut put = |key: &str, value: Value| members.insert(key.to_owned(), value);
         put("tool", self.pattern.as_str().into());
@@ -185,10 +188,18 @@ impl Rule {
         if let Some(definition) = self.definition {
             put("definition", definition.to_string().into());
         }
-        if members.len() == 1 {
-            return self.pattern.as_str().into();
-        }
         Value::Object(members)
+    }
+
+    /// Whether it says anything besides its pattern.
+    fn says_more(&self) -> bool {
+        self.server.is_some()
+            || self.trusted.is_some()
+            || !self.arguments.is_empty()
+            || !self.annotations.is_empty()
+            || self.max_calls.is_some()
+            || self.expires.is_some()
+            || self.definition.is_some()
     }
 
     pub(crate) fn rank(&self) -> Rank {
@@ -233,9 +244,8 @@ impl Rule {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rule \"{}\"", self.pattern)?;
-        let clauses = self.clauses();
-        if !clauses.is_empty() {
-            write!(f, " ({})", clauses.join(", "))?;
+        if self.says_more() {
+            write!(f, " ({})", self.clauses().join(", "))?;
         }
         write!(f, " in {}", self.written_in)
     }
