@@ -1,12 +1,12 @@
 //! Whether a JSON text is written just as its value would be, told without writing all
 //! of it anew: large arguments are long strings, and those are compared where they lie.
 
-use std::io::Write as _;
-
-use serde::Serialize;
 use serde_json::Value;
 
-/// How much of a string is compared at once, in bytes.
+/// How many bytes of a string are told at once.
+const CHUNK: usize = 32;
+
+/// How many are looked at before they are compared: what is near at hand then.
 const PART: usize = 4 << 10;
 
 /// Whether `serde_json` writes the value, which came out of JSON text, as this text.
@@ -21,7 +21,7 @@ pub(crate) fn is_written(value: &Value, text: &str) -> bool {
 /// What is left of the text.
 struct Rest<'a> {
     text: &'a [u8],
-    /// For what has to be written.
+    /// For numbers.
     room: Vec<u8>,
 }
 
@@ -48,9 +48,9 @@ impl Rest<'_> {
                 self.bytes(b"}")
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {
-                self.write(value)?;
-                let Self { text, room } = self;
-                *text = text.strip_prefix(room.as_slice())?;
+                self.room.clear();
+                serde_json::to_writer(&mut self.room, value).ok()?;
+                self.text = self.text.strip_prefix(self.room.as_slice())?;
                 Some(())
             }
         }
@@ -65,31 +65,52 @@ impl Rest<'_> {
 
     fn string(&mut self, string: &str) -> Option<()> {
         self.bytes(b"\"")?;
-        let mut left = string;
-        while !left.is_empty() {
-            let (part, after) = left.split_at(left.floor_char_boundary(PART));
-            left = after;
-            if is_plain(part.as_bytes()) {
-                self.bytes(part.as_bytes())?;
-                continue;
+        for part in string.as_bytes().chunks(PART) {
+            let mut left = part;
+            loop {
+                let (plain, rest) = left.split_at(plain_bytes(left));
+                self.bytes(plain)?;
+                let Some((escaped, rest)) = rest.split_first() else {
+                    break;
+                };
+                self.escape(*escaped)?;
+                left = rest;
             }
-            self.write(part)?;
-            let Self { text, room } = self;
-            let written = room.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-            *text = text.strip_prefix(written)?;
         }
         self.bytes(b"\"")
+    }
+
+    /// A character that is written by another.
+    fn escape(&mut self, byte: u8) -> Option<()> {
+        let after = match byte {
+            b'"' | b'\\' => byte,
+            0x08 => b'b',
+            0x09 => b't',
+            0x0A => b'n',
+            0x0C => b'f',
+            0x0D => b'r',
+            _ => {
+                let digit = |half: u8| char::from_digit(u32::from(half), 16).map(|it| it as u8);
+                let [high, low] = [digit(byte >> 4)?, digit(byte & 15)?];
+                return self.bytes(&[b'\\', b'u', b'0', b'0', high, low]);
+            }
+        };
+        self.bytes(&[b'\\', after])
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
         self.text = self.text.strip_prefix(bytes)?;
         Some(())
     }
+}
 
-    fn write(&mut self, value: &(impl Serialize + ?Sized)) -> Option<()> {
-        self.room.clear();
-        serde_json::to_writer(self.room.by_ref(), value).ok()
-    }
+/// How many bytes of a string come before the first that is escaped.
+fn plain_bytes(bytes: &[u8]) -> usize {
+    let (chunks, _) = bytes.as_chunks::<CHUNK>();
+    let plain = chunks.iter().take_while(|chunk| is_plain(*chunk)).count() * CHUNK;
+    let rest = bytes.get(plain..).unwrap_or_default();
+    let end = rest.iter().position(|byte| !is_plain(&[*byte]));
+    plain + end.unwrap_or(rest.len())
 }
 
 /// Whether a piece of a string has no escapes.
@@ -151,12 +172,12 @@ mod tests {
     }
 
     #[test]
-    fn long_strings_are_compared_part_by_part() {
+    fn escapes_are_told_wherever_they_are() {
         for escape in ["", "\n", "\u{1}", "\"", "é"] {
-            for at in [0, PART - 1, PART, 3 * PART] {
+            for at in [0, CHUNK - 1, CHUNK, PART - 1, PART] {
                 let mut string = "a".repeat(at);
                 string.push_str(escape);
-                string.push_str(&"b".repeat(2 * PART));
+                string.push_str(&"b".repeat(PART + CHUNK));
                 let value = json!({ "text": string });
                 let text = value.to_string();
                 assert!(is_written(&value, &text));
@@ -164,6 +185,14 @@ mod tests {
                 other.replace_range(text.len() - 3..text.len() - 2, "c");
                 assert!(!is_written(&value, &other));
             }
+        }
+    }
+
+    #[test]
+    fn every_character_is_written_as_it_is() {
+        for character in (0..0x200).filter_map(char::from_u32) {
+            let value = json!(format!("{character}"));
+            assert!(is_written(&value, &value.to_string()), "{character:?}");
         }
     }
 
