@@ -4,20 +4,27 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_broker::{Broker, CallOptions, NobodyToAsk, Run};
+use callgate_broker::{
+    Broker, CallOptions, NobodyToAsk, Phase, Remembered, Run, ServerSpec, Status,
+};
 use expect_test::expect;
 use serde_json::json;
 
-use crate::counted::Counted;
+use crate::counted::{Counted, state};
 use crate::support::{allow_all, call, in_time, odd, raw, show, target};
+use crate::unsteady::Unsteady;
+
+fn run(broker: &Broker) -> Run {
+    broker.run(allow_all(), Arc::new(NobodyToAsk))
+}
 
 /// A call that does not wait for its server.
-async fn short(run: &Run, server: &str) -> String {
+async fn short(run: &Run, server: &str, tool: &str) -> String {
     let options = CallOptions {
         timeout: Some(Duration::from_millis(1)),
         ..CallOptions::default()
     };
-    show(in_time(run.call(target(server, "pid"), raw(json!({})), options)).await)
+    show(in_time(run.call(target(server, tool), raw(json!({})), options)).await)
 }
 
 async fn works(run: &Run, server: &str, tool: &str) -> bool {
@@ -27,14 +34,49 @@ async fn works(run: &Run, server: &str, tool: &str) -> bool {
 
 /// That it was started so often, and each time after half of the time at least that
 /// doubles.
-fn waited(counted: &Counted, times: usize) {
-    let started = counted.started();
+fn waited(started: &[Duration], times: usize) {
     assert_eq!(started.len(), times, "{started:?}");
     let mut least = Duration::from_millis(100);
     for pair in started.windows(2) {
         let pause = pair[1] - pair[0];
         assert!(pause >= least, "{pause:?} is less than {least:?}");
         least *= 2;
+    }
+}
+
+/// Calls the server `flaky` until the other one is left to a call. What calls are told
+/// of the other one then, and how long one that has it started has to wait.
+async fn left_to_a_call(broker: &Broker, server: &str, tool: &str) -> (String, Duration) {
+    let first = run(broker);
+    let mut changes = broker.watch();
+    let said = loop {
+        changes.mark_unchanged();
+        assert!(works(&first, "flaky", "empty").await);
+        let said = short(&first, server, tool).await;
+        if said.contains("5 times in a row") {
+            break said;
+        }
+        in_time(changes.changed())
+            .await
+            .expect("the broker is there");
+    };
+    let wait = said
+        .split("a call that waits ")
+        .nth(1)
+        .and_then(|rest| rest.split(" ms").next())
+        .expect("it says when");
+    let told = said.replace(&format!("waits {wait} ms"), "waits N ms");
+    let wait = Duration::from_millis(wait.parse().expect("a number"));
+    assert!(wait <= Duration::from_millis(3_200), "{wait:?}");
+    (told, wait)
+}
+
+/// Calls the server `flaky` for longer than one more try of the other one would wait.
+async fn outlast(broker: &Broker, wait: Duration) {
+    let until = Instant::now() + wait + Duration::from_millis(200);
+    while Instant::now() < until {
+        // One run makes no more than ten thousand calls.
+        assert!(works(&run(broker), "flaky", "empty").await);
     }
 }
 
@@ -51,41 +93,40 @@ async fn one_that_never_starts_is_left_down_until_a_call_wants_it() {
     counted = counted.remembered().await;
     std::fs::remove_file(counted.file("well")).expect("it is there");
     let broker = Broker::start(vec![counted.spec.clone(), odd("flaky")]).await;
-    let run = broker.run(allow_all(), Arc::new(NobodyToAsk));
+    let (said, wait) = left_to_a_call(&broker, "changes", "pid").await;
+    expect![[r#"Protocol { server: "changes", tool: "pid", code: -32000, message: "server `changes` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:\n  no database; it ended 5 times in a row and is started again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
+    outlast(&broker, wait).await;
+    waited(&counted.started(), 5);
+    std::fs::write(counted.file("well"), "").expect("a file");
+    assert!(works(&run(&broker), "changes", "pid").await);
+    waited(&counted.started(), 6);
+    in_time(broker.shutdown()).await;
+}
+
+/// Nobody can call it, so that there is nothing to leave it to.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_which_nothing_is_known_is_tried_on() {
+    let mut counted = Counted::new("exits", "");
+    counted.spec.era = "2025-11-25".parse().expect("a revision");
+    let broker = Broker::start(vec![counted.spec.clone(), odd("flaky")]).await;
+    let Status::Failed(error) = state(&broker).status else {
+        panic!("it does not start");
+    };
+    expect![[r#"
+        server `exits` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:
+          odd server: no database at localhost:5432"#]]
+    .assert_eq(&error.to_string());
     let mut changes = broker.watch();
-    let said = loop {
-        changes.mark_unchanged();
-        assert!(works(&run, "flaky", "empty").await);
-        let said = short(&run, "changes").await;
-        if said.contains("5 times in a row") {
-            break said;
-        }
+    while counted.starts() < 6 {
+        assert!(works(&run(&broker), "flaky", "empty").await);
         in_time(changes.changed())
             .await
             .expect("the broker is there");
-    };
-    let numbers = |text: &str| -> String { text.chars().filter(char::is_ascii_digit).collect() };
-    let wait = said
-        .split("a call that waits ")
-        .nth(1)
-        .expect("it says when");
-    let wait = wait.split(" ms").next().map(numbers).expect("in ms");
-    let said = said.replace(&format!("waits {wait} ms"), "waits N ms");
-    expect![[r#"Protocol { server: "changes", tool: "pid", code: -32000, message: "server `changes` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:\n  no database; it ended 5 times in a row and is started again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
-    let wait = Duration::from_millis(wait.parse().expect("a number"));
-    assert!(wait <= Duration::from_millis(3_200), "{wait:?}");
-    // A try that nobody wants would be over by then; others go on meanwhile.
-    let until = Instant::now() + wait + Duration::from_millis(200);
-    while Instant::now() < until {
-        // One run makes no more than ten thousand calls.
-        let run = broker.run(allow_all(), Arc::new(NobodyToAsk));
-        assert!(works(&run, "flaky", "empty").await);
     }
-    waited(&counted, 5);
-    std::fs::write(counted.file("well"), "").expect("a file");
-    assert!(works(&run, "changes", "pid").await);
-    waited(&counted, 6);
+    waited(&counted.started(), 6);
+    assert!(matches!(state(&broker).phase, Phase::Down(_)));
     in_time(broker.shutdown()).await;
+    waited(&counted.started(), 6);
 }
 
 /// Each call ends it, and each next one waits for it to be back.
@@ -94,7 +135,7 @@ async fn one_that_each_call_ends_comes_back_ever_later() {
     let mut counted = Counted::new("changes", "");
     counted.spec.era = "2025-11-25".parse().expect("a revision");
     let broker = Broker::start(vec![counted.spec.clone(), odd("flaky")]).await;
-    let run = broker.run(allow_all(), Arc::new(NobodyToAsk));
+    let run = run(&broker);
     for _ in 0..4 {
         let said = in_time(call(&run, "changes", "end", json!({}))).await;
         expect![[r#"Protocol { server: "changes", tool: "end", code: -32000, message: "the server ended with exit code 7 during the call", data: None, retryable: false }"#]].assert_eq(&said);
@@ -102,6 +143,109 @@ async fn one_that_each_call_ends_comes_back_ever_later() {
     }
     assert!(works(&run, "changes", "pid").await);
     assert!(works(&run, "changes", "pid").await);
-    waited(&counted, 5);
+    waited(&counted.started(), 5);
     in_time(broker.shutdown()).await;
+}
+
+/// Five calls end it; no call starts it again that cannot wait, and one that can ends
+/// it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_five_calls_ended_is_left_down_until_a_call_wants_it() {
+    let mut counted = Counted::new("dies-on-call", "");
+    counted.spec.era = "2025-11-25".parse().expect("a revision");
+    let broker = Broker::start(vec![counted.spec.clone(), odd("flaky")]).await;
+    let run = run(&broker);
+    let dies = async || {
+        let said = in_time(call(&run, "dies-on-call", "die", json!({}))).await;
+        expect![[r#"Protocol { server: "dies-on-call", tool: "die", code: -32000, message: "the server ended with exit code 5 during the call; its last words on stderr: odd server: out of luck", data: None, retryable: false }"#]].assert_eq(&said);
+    };
+    for _ in 0..5 {
+        dies().await;
+    }
+    let (said, wait) = left_to_a_call(&broker, "dies-on-call", "die").await;
+    expect![[r#"Protocol { server: "dies-on-call", tool: "die", code: -32000, message: "the server ended with exit code 5; its last words on stderr: odd server: out of luck; it ended 5 times in a row and is started again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
+    outlast(&broker, wait).await;
+    waited(&counted.started(), 5);
+    dies().await;
+    waited(&counted.started(), 6);
+    in_time(broker.shutdown()).await;
+}
+
+/// As one that is known from an earlier time.
+async fn remembered(unsteady: &Unsteady, era: &str) -> ServerSpec {
+    let well = Unsteady::present();
+    let broker = in_time(Broker::start(vec![well.spec(era)])).await;
+    let Status::Ready(ready) = state(&broker).status else {
+        panic!("it starts");
+    };
+    broker.shutdown().await;
+    let mut spec = unsteady.spec(era);
+    spec.remembered = Some(Remembered {
+        ready,
+        age: Duration::ZERO,
+    });
+    spec
+}
+
+/// Connections to it are refused, and then it is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_is_not_there_is_left_alone_until_a_call_wants_it() {
+    let mut web = Unsteady::absent();
+    let spec = remembered(&web, "auto").await;
+    let broker = Broker::start(vec![spec, odd("flaky")]).await;
+    let (said, wait) = left_to_a_call(&broker, "web", "count").await;
+    let said = said.replace(&web.port(), "PORT");
+    expect![[r#"Protocol { server: "web", tool: "count", code: -32000, message: "server `web` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: the server cannot be reached: Connection refused (os error 111); it ended 5 times in a row and is started again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
+    // What is tried from now on it hears of.
+    web.appear();
+    outlast(&broker, wait).await;
+    assert_eq!(web.requests(), 0);
+    assert!(works(&run(&broker), "web", "count").await);
+    assert_eq!(web.asked("tools/call").len(), 1);
+    in_time(broker.shutdown()).await;
+}
+
+/// Each try is answered, and the answer breaks off.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_whose_answers_break_off_is_left_alone_until_a_call_wants_it() {
+    let web = Unsteady::present();
+    web.breaks(true);
+    let spec = remembered(&web, "auto").await;
+    let broker = Broker::start(vec![spec, odd("flaky")]).await;
+    let (said, wait) = left_to_a_call(&broker, "web", "count").await;
+    let said = said.replace(&web.port(), "PORT");
+    expect![[r#"Protocol { server: "web", tool: "count", code: -32000, message: "server `web` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: the server cannot be reached: unexpected EOF during chunk size line; it ended 5 times in a row and is started again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
+    outlast(&broker, wait).await;
+    waited(&web.asked("server/discover"), 5);
+    assert_eq!(web.requests(), 5);
+    web.breaks(false);
+    assert!(works(&run(&broker), "web", "count").await);
+    waited(&web.asked("server/discover"), 6);
+    in_time(broker.shutdown()).await;
+}
+
+/// It stays up, since neither a process nor a session has ended.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_whose_answers_to_calls_break_off_is_called_once_for_each() {
+    let mut both = Vec::new();
+    for era in ["auto", "2025-11-25"] {
+        let web = Unsteady::present();
+        let broker = Broker::start(vec![web.spec(era), odd("flaky")]).await;
+        let run = run(&broker);
+        assert!(works(&run, "web", "count").await, "{era}");
+        web.breaks(true);
+        let mut said = Vec::new();
+        for _ in 0..7 {
+            said.push(in_time(call(&run, "web", "count", json!({}))).await);
+            assert!(works(&run, "flaky", "empty").await);
+            assert_eq!(state(&broker).phase, Phase::Up);
+        }
+        said.dedup();
+        both.push(said.join("\n"));
+        web.breaks(false);
+        assert_eq!(in_time(call(&run, "web", "count", json!({}))).await, "9");
+        in_time(broker.shutdown()).await;
+    }
+    assert_eq!(both[0], both[1]);
+    expect![[r#"Protocol { server: "web", tool: "count", code: -32000, message: "the server cannot be reached: unexpected EOF during chunk size line", data: None, retryable: false }"#]].assert_eq(&both[0]);
 }

@@ -15,3 +15,4 @@ mod resting;
 mod review;
 mod starting;
 mod support;
+mod unsteady;
