@@ -1,5 +1,6 @@
 //! How long to wait before a server that ended is started again.
 
+use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::Duration;
 
@@ -13,40 +14,83 @@ const LONGEST_UNKNOWN: Duration = Duration::from_secs(300);
 /// A server that has been up for so long has no failures behind it.
 const STABLE: Duration = Duration::from_secs(60);
 /// Failures in a row after which a server is started again only for a call.
-pub(crate) const MANY: u32 = 5;
+const MANY: u32 = 5;
 
-/// The failures of one server in a row.
+/// The failures of one server, and how long to wait after them.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
-    failures: u32,
+    failures: Failures,
+}
+
+/// Failures in a row.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Failures {
+    /// It had started, and ended.
+    ended: u32,
+    unstarted: u32,
 }
 
 impl Backoff {
     /// Notes that a server which was up for so long is gone.
     pub(crate) fn ended_after(&mut self, up: Duration) {
         if up >= STABLE {
-            self.failures = 0;
+            self.failures = Failures::default();
         }
+        self.failures.ended = self.failures.ended.saturating_add(1);
     }
 
-    /// Notes a failure, and says how long to wait: between half and the whole
-    /// of a time that grows, so that servers which ended together do not come
-    /// back together. It may grow for longer where the server's tools are not
-    /// `known`.
-    pub(crate) fn wait(&mut self, known: bool) -> Duration {
-        self.failures = self.failures.saturating_add(1);
+    /// Notes that a server did not start.
+    pub(crate) fn did_not_start(&mut self) {
+        self.failures.unstarted = self.failures.unstarted.saturating_add(1);
+    }
+
+    /// How long to wait now: between half and the whole of a time that grows with
+    /// the failures, so that servers which ended together do not come back
+    /// together. It may grow for longer where the server's tools are not `known`.
+    pub(crate) fn wait(&self, known: bool) -> Duration {
         let longest = match known {
             true => LONGEST,
             false => LONGEST_UNKNOWN,
         };
-        longest_wait(self.failures)
+        longest_wait(self.failures.count())
             .min(longest)
             .mul_f64(0.5 + random() / 2.0)
     }
 
     /// Failures in a row.
-    pub(crate) fn failures(&self) -> u32 {
+    pub(crate) fn failures(&self) -> Failures {
         self.failures
+    }
+}
+
+impl Failures {
+    fn count(self) -> u32 {
+        self.ended.saturating_add(self.unstarted)
+    }
+
+    /// Whether it is left down until a call wants it, if one can.
+    pub(crate) fn are_many(self) -> bool {
+        self.count() >= MANY
+    }
+
+    /// Whether it never got as far as to end.
+    pub(crate) fn are_of_starts(self) -> bool {
+        self.ended == 0
+    }
+}
+
+/// One clause for people, of a server named before.
+impl fmt::Display for Failures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ended, unstarted } = self;
+        match (ended, unstarted) {
+            (0, _) => write!(f, "it failed to start {unstarted} times in a row"),
+            (_, 0) => write!(f, "it ended {ended} times in a row"),
+            _ => write!(
+                f,
+                "it ended {ended} and failed to start {unstarted} times in a row"
+            ),
+        }
     }
 }
 
@@ -70,9 +114,15 @@ mod tests {
         let mut backoff = Backoff::default();
         let mut waits = Vec::new();
         for failure in 1..100 {
+            // Whichever it is.
+            match failure % 2 {
+                0 => backoff.did_not_start(),
+                _ => backoff.ended_after(Duration::ZERO),
+            }
             let wait = backoff.wait(true);
             let most = longest_wait(failure).min(LONGEST);
             assert!(wait <= most && wait >= most / 2, "{failure}: {wait:?}");
+            assert_eq!(backoff.failures().are_many(), failure >= 5, "{failure}");
             waits.push(wait);
         }
         assert_eq!(longest_wait(1), FIRST);
@@ -85,12 +135,23 @@ mod tests {
     #[test]
     fn a_stable_time_forgives() {
         let mut backoff = Backoff::default();
-        backoff.wait(true);
-        backoff.wait(true);
+        backoff.did_not_start();
+        backoff.did_not_start();
         backoff.ended_after(STABLE - Duration::from_millis(1));
-        assert_eq!(backoff.failures(), 2);
+        assert_eq!(backoff.failures().count(), 3);
         backoff.ended_after(STABLE);
-        assert_eq!(backoff.failures(), 0);
+        assert_eq!(backoff.failures().count(), 1);
         assert!(backoff.wait(true) <= FIRST);
+    }
+
+    #[test]
+    fn failures_are_what_they_were() {
+        let shown = |ended, unstarted| Failures { ended, unstarted }.to_string();
+        assert_eq!(shown(0, 5), "it failed to start 5 times in a row");
+        assert_eq!(shown(6, 0), "it ended 6 times in a row");
+        assert_eq!(
+            shown(2, 3),
+            "it ended 2 and failed to start 3 times in a row"
+        );
     }
 }

@@ -86,11 +86,8 @@ impl Server {
                     tracing::debug!(server = spec.name, %error, "a server did not start");
                     let reason = error.to_string();
                     listed.fail(error);
-                    State::Down(Down {
-                        reason,
-                        retry_at: Instant::now() + backoff.wait(listed.is_known()),
-                        failures: backoff.failures(),
-                    })
+                    backoff.did_not_start();
+                    State::Down(Down::new(reason, &backoff, spec.connect, listed.is_known()))
                 }
             }
         };

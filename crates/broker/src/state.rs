@@ -10,8 +10,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::backoff::MANY;
+use crate::backoff::{Backoff, Failures};
 use crate::connection::Connection;
+use crate::spec::Connect;
 use crate::usage::Usage;
 
 /// Whether there is a connection.
@@ -36,8 +37,10 @@ pub(crate) enum State {
 pub(crate) struct Down {
     /// How it ended, or why it did not start, without secrets.
     pub(crate) reason: String,
-    pub(crate) failures: u32,
+    failures: Failures,
     pub(crate) retry_at: Instant,
+    /// Whether it is not started again before a call wants it.
+    pub(crate) awaits_call: bool,
 }
 
 /// The state, and how it came to it.
@@ -174,19 +177,86 @@ impl Standing {
     }
 }
 
+impl Down {
+    /// One that has just failed. Whether it is left to a call depends on how it is
+    /// to be connected to, and on whether its tools are `known`: else none can come.
+    pub(crate) fn new(reason: String, backoff: &Backoff, connect: Connect, known: bool) -> Self {
+        let failures = backoff.failures();
+        let is_patient = failures.are_many() || connect != Connect::Always;
+        Self {
+            reason,
+            failures,
+            retry_at: Instant::now() + backoff.wait(known),
+            awaits_call: is_patient && known,
+        }
+    }
+}
+
 impl std::fmt::Display for Down {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // What ends with lines of stderr is not to look as if it went on in them.
+        let after = if self.reason.contains('\n') {
+            "\n"
+        } else {
+            "; "
+        };
+        write!(f, "{}{after}", self.reason)?;
+        let again = match self.failures.are_of_starts() {
+            true => "tried again",
+            false => "started again",
+        };
         let wait = self.retry_at.saturating_duration_since(Instant::now());
-        write!(f, "{}; ", self.reason)?;
-        match (wait.is_zero(), self.failures >= MANY) {
-            (true, _) => f.write_str("it is being started again"),
-            (false, false) => write!(f, "it is started again in {} ms", wait.as_millis()),
-            (false, true) => write!(
-                f,
-                "it ended {} times in a row and is started again by a call that waits {} ms",
-                self.failures,
-                wait.as_millis()
-            ),
+        if wait.is_zero() {
+            return write!(f, "it is being {again}");
         }
+        match self.failures.are_many() {
+            true => write!(f, "{}, and is {again} ", self.failures)?,
+            false => write!(f, "it is {again} ")?,
+        }
+        let wait = wait.as_millis();
+        match self.awaits_call {
+            true => write!(f, "by a call that waits {wait} ms"),
+            false => write!(f, "in {wait} ms"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_is_down_says_what_starts_it_again() {
+        let check = |connect, known, failures, expected: &str| {
+            let mut backoff = Backoff::default();
+            for _ in 0..failures {
+                backoff.ended_after(Duration::ZERO);
+            }
+            let down = Down::new("it ended".to_owned(), &backoff, connect, known);
+            let shown = down.to_string();
+            let shown = shown
+                .rsplit_once(" ms")
+                .map_or(shown.as_str(), |(said, _)| {
+                    said.trim_end_matches(|c: char| c.is_ascii_digit())
+                });
+            assert_eq!(shown, expected);
+        };
+        let in_time = "it ended; it is started again in ";
+        let for_call = "it ended; it is started again by a call that waits ";
+        let many = "it ended; it ended 5 times in a row, and is started again";
+        check(Connect::Always, true, 4, in_time);
+        check(
+            Connect::Always,
+            true,
+            5,
+            &format!("{many} by a call that waits "),
+        );
+        check(Connect::Lazy, true, 1, for_call);
+        check(Connect::Manual, true, 1, for_call);
+        // Of what nobody knows the tools, nobody can call one.
+        check(Connect::Lazy, false, 1, in_time);
+        check(Connect::Always, false, 5, &format!("{many} in "));
     }
 }

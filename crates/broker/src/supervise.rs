@@ -18,14 +18,13 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::backoff::{Backoff, MANY};
+use crate::backoff::Backoff;
 use crate::broker::Ready;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::listed::Covered;
 use crate::server::Shared;
 use crate::session::{Request, Session};
-use crate::spec::Connect;
 use crate::start::start;
 use crate::state::{Down, State};
 
@@ -73,7 +72,7 @@ async fn keep_in_turn(shared: &Shared, turn: u64, backoff: &mut Backoff) {
         Follow(Arc<Connection>),
         Start,
         AwaitUse,
-        Await(Instant),
+        Await { retry_at: Instant, call: bool },
         Nothing,
     }
     loop {
@@ -81,7 +80,10 @@ async fn keep_in_turn(shared: &Shared, turn: u64, backoff: &mut Backoff) {
             State::Up(connection) => Next::Follow(Arc::clone(connection)),
             State::Starting => Next::Start,
             State::Idle => Next::AwaitUse,
-            State::Down(down) => Next::Await(down.retry_at),
+            State::Down(down) => Next::Await {
+                retry_at: down.retry_at,
+                call: down.awaits_call,
+            },
             State::Disabled | State::Closed => Next::Nothing,
         };
         match next {
@@ -100,11 +102,9 @@ async fn keep_in_turn(shared: &Shared, turn: u64, backoff: &mut Backoff) {
                 shared.step(turn, State::Starting);
             }
             Next::Start => start_once(shared, turn, backoff).await,
-            Next::Await(retry_at) => {
+            Next::Await { retry_at, call } => {
                 sleep_until(retry_at).await;
-                let is_patient =
-                    backoff.failures() >= MANY || shared.spec.connect != Connect::Always;
-                if is_patient && shared.listed.is_known() {
+                if call {
                     shared.usage.wanted().await;
                 }
                 start_once(shared, turn, backoff).await;
@@ -129,23 +129,17 @@ async fn start_once(shared: &Shared, turn: u64, backoff: &mut Backoff) {
             tracing::warn!(server = shared.spec.name, %error, "a server does not start");
             let reason = error.to_string();
             shared.listed.fail(error);
+            backoff.did_not_start();
             down(shared, turn, backoff, reason);
         }
     }
 }
 
 /// Leaves a server down until it is time to start it again.
-fn down(shared: &Shared, turn: u64, backoff: &mut Backoff, reason: String) {
-    let retry_at = Instant::now() + backoff.wait(shared.listed.is_known());
-    let failures = backoff.failures();
-    shared.step(
-        turn,
-        State::Down(Down {
-            reason,
-            failures,
-            retry_at,
-        }),
-    );
+fn down(shared: &Shared, turn: u64, backoff: &Backoff, reason: String) {
+    let (connect, known) = (shared.spec.connect, shared.listed.is_known());
+    let down = Down::new(reason, backoff, connect, known);
+    shared.step(turn, State::Down(down));
 }
 
 /// Keeps the list of a connection's tools up to date until it ends, and says how
