@@ -22,22 +22,30 @@ async fn discovered(request: &mut Request, tells: bool) {
     result_of(request, "", result).await;
 }
 
-/// Whether a list with this `ttlMs` is asked for anew when it is as old as it
-/// `holds`, and not when it is half as old; without that, whether it is not asked
-/// for anew at all.
-async fn check(ttl: Value, tells: bool, holds: Option<Duration>) {
+/// Whether a list whose pages have each of these `ttlMs` is asked for anew when it is
+/// as old as it `holds`, and not when it is half as old; without that, whether it is
+/// not asked for anew at all.
+async fn check_pages(ttls: &[Value], tells: bool, holds: Option<Duration>) {
     let lists = Arc::new(AtomicUsize::new(0));
-    let (counted, said) = (Arc::clone(&lists), ttl.clone());
+    let (counted, said) = (Arc::clone(&lists), ttls.to_vec());
     let server = Server::start(move |mut request| {
-        let (lists, ttl) = (Arc::clone(&counted), said.clone());
+        let (lists, ttls) = (Arc::clone(&counted), said.clone());
         async move {
             match request.method().as_str() {
                 "server/discover" => discovered(&mut request, tells).await,
                 "tools/list" => {
-                    lists.fetch_add(1, Ordering::SeqCst);
+                    let message: Value = serde_json::from_str(&request.body).expect("JSON");
+                    let cursor = message["params"]["cursor"].as_str();
+                    let page: usize = cursor.map_or(0, |page| page.parse().expect("ours"));
+                    if page == 0 {
+                        lists.fetch_add(1, Ordering::SeqCst);
+                    }
                     let mut result = json!({ "resultType": "complete", "tools": [] });
-                    if !ttl.is_null() {
-                        result["ttlMs"] = ttl;
+                    if !ttls[page].is_null() {
+                        result["ttlMs"] = ttls[page].clone();
+                    }
+                    if page + 1 < ttls.len() {
+                        result["nextCursor"] = (page + 1).to_string().into();
                     }
                     result_of(&mut request, "", result).await;
                 }
@@ -52,24 +60,34 @@ async fn check(ttl: Value, tells: bool, holds: Option<Duration>) {
     })
     .await;
     let (kept, mut changes) = keep(ServerSpec::http("s", server.url())).await;
+    let ready = kept.shared.listed.ready().expect("it has a list");
+    // What is kept on disk holds for as long, where the server says for how long.
+    assert!(
+        ready.ttl.is_none() || ready.ttl == holds,
+        "{ttls:?} {tells}"
+    );
     let lists = || lists.load(Ordering::SeqCst);
     let grow_older = |by| kept.shared.listed.grow_older(by);
     let half = holds.unwrap_or(Duration::from_secs(60)) / 2;
     grow_older(half);
     kept.refresh_if_stale();
-    assert!(kept.is_settled(), "{ttl} {tells}: too early");
+    assert!(kept.is_settled(), "{ttls:?} {tells}: too early");
     grow_older(half);
     kept.refresh_if_stale();
-    assert_eq!(kept.is_settled(), holds.is_none(), "{ttl} {tells}");
+    assert_eq!(kept.is_settled(), holds.is_none(), "{ttls:?} {tells}");
     in_time(changes.wait_for(|_| kept.is_settled()))
         .await
         .expect("it is kept");
     let expected = if holds.is_some() { 2 } else { 1 };
-    assert_eq!(lists(), expected, "{ttl} {tells}");
+    assert_eq!(lists(), expected, "{ttls:?} {tells}");
     // The new one is fresh.
     kept.refresh_if_stale();
-    assert!(kept.is_settled(), "{ttl} {tells}: once more");
+    assert!(kept.is_settled(), "{ttls:?} {tells}: once more");
     in_time(kept.shut_down()).await;
+}
+
+async fn check(ttl: Value, tells: bool, holds: Option<Duration>) {
+    check_pages(&[ttl], tells, holds).await;
 }
 
 #[tokio::test]
@@ -79,7 +97,30 @@ async fn a_list_is_asked_for_anew_when_it_no_longer_holds() {
         check(json!(20_000), tells, seconds(20)).await;
         // The least.
         check(json!(1), tells, seconds(5)).await;
+        // The most.
+        let day = 24 * 60 * 60;
+        check(json!(2 * day * 1_000), tells, seconds(day)).await;
+        check(json!(u64::MAX), tells, seconds(day)).await;
     }
+}
+
+#[tokio::test]
+async fn of_several_pages_the_one_that_holds_for_the_least_time_counts() {
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    for tells in [false, true] {
+        for ttls in [
+            [json!(60_000), json!(20_000), json!(40_000)],
+            [json!(20_000), json!(60_000), Value::Null],
+            [Value::Null, json!("soon"), json!(20_000)],
+        ] {
+            check_pages(&ttls, tells, seconds(20)).await;
+        }
+        // Beyond the most and the least, too.
+        check_pages(&[json!(u64::MAX), json!(7_000)], tells, seconds(7)).await;
+    }
+    // One page that holds for no time is as if none said for how long.
+    check_pages(&[json!(20_000), json!(0)], false, seconds(60)).await;
+    check_pages(&[json!(0), json!(20_000)], true, None).await;
 }
 
 #[tokio::test]
