@@ -2,7 +2,7 @@
 //! comes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join};
@@ -157,5 +157,69 @@ async fn a_question_on_the_stream_of_a_call_goes_to_its_caller() {
     assert_eq!(two, r#"["bob for two","gate for no tool"]"#);
     assert_eq!(ann.heard(), [r#""of one""#]);
     assert_eq!(bob.heard(), [r#""of two""#]);
+    in_time(kept.shut_down()).await;
+}
+
+/// The ids of the calls whose streams have broken off, by their tools.
+type Broken = Arc<Mutex<HashMap<String, Value>>>;
+
+/// Breaks the stream of a call off before anything is said on it, and asks on each of
+/// the streams that take it up: the first breaks off when it has asked, the second
+/// brings the answer, too.
+async fn break_off(mut request: Request, all: Arc<Barrier>, answers: Answers, broken: Broken) {
+    let ids = || broken.lock().unwrap_or_else(PoisonError::into_inner);
+    let resumes = request.header("last-event-id").to_owned();
+    if request.method() == "tools/call" {
+        let message: Value = serde_json::from_str(&request.body).expect("it is JSON");
+        let tool = message["params"]["name"].as_str().expect("a tool");
+        ids().insert(tool.to_owned(), message["id"].clone());
+        request.events().await;
+        // Both calls are in flight when they are asked about.
+        all.wait().await;
+        let named = format!("retry: 0\nid: {tool} 1\ndata:\n\n");
+        request.write(named).await;
+    } else if let Some(tool) = resumes.strip_suffix(" 1") {
+        request.events().await;
+        let asked = format!("id: {tool} 2\n{}", event(question(tool)));
+        request.write(asked).await;
+    } else if let Some(tool) = resumes.strip_suffix(" 2") {
+        let again = format!("{tool} again");
+        request.events().await;
+        request.write(event(question(&again))).await;
+        let result = json!([
+            answer_to(&answers, tool).await,
+            answer_to(&answers, &again).await
+        ]);
+        let id = ids()[tool].clone();
+        let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        request.write(event(answer)).await;
+    } else if request.method() == "GET" {
+        // The session's own stream, on which nothing is said.
+        request.events().await;
+        request.gone().await;
+    } else {
+        handle(request, all, answers).await;
+    }
+}
+
+/// Two calls of two callers in one session, as above.
+#[tokio::test]
+async fn a_question_on_a_stream_that_was_taken_up_again_goes_to_its_caller() {
+    let all = Arc::new(Barrier::new(2));
+    let (answers, broken) = (Answers::default(), Broken::default());
+    let server = Server::start(move |request| {
+        let (all, answers) = (Arc::clone(&all), Arc::clone(&answers));
+        break_off(request, all, answers, Arc::clone(&broken)).boxed()
+    })
+    .await;
+    let mut spec = ServerSpec::http("s", server.url());
+    spec.era = "2025-11-25".parse().expect("a revision");
+    spec.caller = Named::new("gate");
+    let (kept, _changes) = keep(spec).await;
+    let one = call(&kept, "one", Named::new("ann"));
+    let two = call(&kept, "two", Named::new("bob"));
+    let (one, two) = join(one, two).await;
+    assert_eq!(one, r#"["ann for one","ann for one"]"#);
+    assert_eq!(two, r#"["bob for two","bob for two"]"#);
     in_time(kept.shut_down()).await;
 }
