@@ -43,6 +43,16 @@ pub(crate) struct Call<'a> {
     pub(crate) patience: Patience,
 }
 
+impl Call<'_> {
+    /// On whose behalf its requests are made.
+    pub(crate) fn who(&self) -> Who {
+        Who {
+            caller: Arc::clone(&self.caller),
+            tool: self.tool.into(),
+        }
+    }
+}
+
 /// What a result of the newest revision wants before there is a result.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -88,10 +98,8 @@ impl Session {
                 members: &members,
                 name: Some(call.tool),
                 parameters: &parameters,
-                who: Some(Who {
-                    caller: Arc::clone(&call.caller),
-                    tool: call.tool.into(),
-                }),
+                who: Some(call.who()),
+                progress: true,
                 version: None,
             };
             let result = match self.request(request, clock.rest(&self.asked)).await {

@@ -91,8 +91,10 @@ pub(crate) struct Request<'a> {
     pub(crate) name: Option<&'a str>,
     /// Arguments that are headers too, for HTTP.
     pub(crate) parameters: &'a [(String, String)],
-    /// On whose behalf, if somebody's; progress is asked for and told to them.
+    /// On whose behalf, if somebody's: what comes with it is for them.
     pub(crate) who: Option<Who>,
+    /// Whether progress is asked for, to be told to them.
+    pub(crate) progress: bool,
     /// The revision it is written in, if not the one agreed on.
     pub(crate) version: Option<&'a ProtocolVersion>,
 }
@@ -106,6 +108,7 @@ impl<'a> Request<'a> {
             name: None,
             parameters: &[],
             who: None,
+            progress: false,
             version: None,
         }
     }
@@ -288,7 +291,7 @@ impl Session {
         let client = self.client(request);
         let meta = Meta {
             client: &client,
-            progress: request.who.is_some(),
+            progress: request.progress,
         };
         envelope::request(id, request.method, request.members, meta)
     }

@@ -107,17 +107,24 @@ async fn poll(
     patience: Patience,
 ) -> Result<Box<RawValue>, Failure> {
     let members = format!(r#""taskId":{id}"#);
+    let request = |method| Request {
+        who: Some(call.who()),
+        ..Request::new(method, &members)
+    };
     let mut pause = pause(first);
     let mut status = first.status.clone();
     loop {
         if !stateless && is_for_result(&status) {
-            // The older form: this waits until there is one.
-            let request = Request::new("tasks/result", &members);
+            // The older form: this waits until there is one, and what the server
+            // asks for until then comes with it.
+            let request = Request {
+                progress: true,
+                ..request("tasks/result")
+            };
             return session.request(request, patience).await;
         }
         sleep(pause).await;
-        let request = Request::new("tasks/get", &members);
-        let answer = session.request(request, patience).await?;
+        let answer = session.request(request("tasks/get"), patience).await?;
         let task: Task<'_> = serde_json::from_str(answer.get())
             .map_err(|error| Failure::Malformed(format!("its task: {error}")))?;
         pause = self::pause(&task);
@@ -139,8 +146,11 @@ async fn poll(
                 let requests = task.input_requests.unwrap_or_default();
                 let responses = session.inputs(call, &requests).await?;
                 let members = format!(r#"{members},"inputResponses":{responses}"#);
-                let request = Request::new("tasks/update", &members);
-                session.request(request, patience).await?;
+                let update = Request {
+                    members: &members,
+                    ..request("tasks/update")
+                };
+                session.request(update, patience).await?;
             }
             "working" => {}
             _ => {

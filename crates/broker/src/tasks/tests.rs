@@ -1,5 +1,7 @@
 //! Tasks of both forms, without a process.
 
+use std::sync::{Arc, Mutex};
+
 use expect_test::{Expect, expect};
 use rmcp::model::ProtocolVersion;
 use serde_json::json;
@@ -57,6 +59,49 @@ async fn the_older_form_fetches_its_result() {
     }
 }
 
+/// Over a link whose messages belong to no request, with no other call in flight.
+#[tokio::test]
+async fn what_is_asked_while_the_result_is_awaited_is_for_the_caller() {
+    let (gate, host) = (Host::able(), Host::able());
+    let mut awaited = None;
+    let server = move |message: &Value| match message["method"].as_str() {
+        Some("tools/call") => {
+            vec![result(message, json!({ "task": task("input_required") }))]
+        }
+        Some("tasks/result") => {
+            awaited = Some(message.clone());
+            let params = json!({ "message": "who?", "requestedSchema": { "type": "object" } });
+            let progress = json!({
+                "progressToken": message["params"]["_meta"]["progressToken"],
+                "progress": 1,
+            });
+            vec![
+                json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params }),
+                json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": progress }),
+            ]
+        }
+        _ if message["id"] == "q" => {
+            let awaited = awaited.take().expect("it was asked for");
+            vec![result(&awaited, json!({ "content": [] }))]
+        }
+        _ => Vec::new(),
+    };
+    let version = ProtocolVersion::V_2025_11_25;
+    let (session, link) = agree(version, Abilities::default(), &gate, server);
+    let answered = session.call(&call(&host)).await;
+    assert_eq!(answered.expect("a result").get(), r#"{"content":[]}"#);
+    assert_eq!(gate.heard(), Vec::<String>::new());
+    expect![[r#"
+        s.t 1/None None
+        s Some("t") elicits {"message":"who?","requestedSchema":{"type":"object"}}"#]]
+    .assert_eq(&host.heard().join("\n"));
+    expect![[r#"
+        tools/call
+        tasks/result
+        {"jsonrpc":"2.0","id":"q","result":{"action":"accept","content":{}}}"#]]
+    .assert_eq(&link.sent().join("\n"));
+}
+
 #[tokio::test]
 async fn the_newer_form_brings_its_result() {
     let with = |status: &str, member: &str, value: Value| {
@@ -108,6 +153,47 @@ async fn the_newer_form_brings_its_result() {
             tools/call, tasks/get"#]],
     )
     .await;
+}
+
+/// The server may only want what the request announces to which it says so.
+#[tokio::test]
+async fn every_request_of_a_task_says_what_its_caller_offers() {
+    let (gate, host) = (Arc::<Host>::default(), Host::able());
+    let announced = Arc::<Mutex<Vec<String>>>::default();
+    let heard = Arc::clone(&announced);
+    let server = move |message: &Value| {
+        let meta = &message["params"]["_meta"];
+        let offered = &meta["io.modelcontextprotocol/clientCapabilities"]["elicitation"];
+        let method = message["method"].as_str().expect("a request").to_owned();
+        let said = format!("{method} {offered}");
+        let mut heard = heard.lock().expect("no panic");
+        heard.push(said);
+        let mut answer = task("working");
+        answer["resultType"] = "complete".into();
+        match (method.as_str(), heard.len()) {
+            ("tools/call", _) => answer["resultType"] = "task".into(),
+            ("tasks/get", 2) => {
+                answer["status"] = "input_required".into();
+                answer["inputRequests"] = json!({ "k": { "method": "roots/list" } });
+            }
+            ("tasks/get", _) => {
+                answer["status"] = "completed".into();
+                answer["result"] = json!({ "content": [] });
+            }
+            _ => {}
+        }
+        vec![result(message, answer)]
+    };
+    let version = ProtocolVersion::V_2026_07_28;
+    let (session, _link) = agree(version, Abilities::default(), &gate, server);
+    let answered = session.call(&call(&host)).await;
+    assert_eq!(answered.expect("a result").get(), r#"{"content":[]}"#);
+    expect![[r#"
+        tools/call {"form":{},"url":{}}
+        tasks/get {"form":{},"url":{}}
+        tasks/update {"form":{},"url":{}}
+        tasks/get {"form":{},"url":{}}"#]]
+    .assert_eq(&announced.lock().expect("no panic").join("\n"));
 }
 
 #[tokio::test]
