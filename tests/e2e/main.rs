@@ -28,6 +28,7 @@ mod lookups;
 mod meaning;
 mod odd_servers;
 mod other_sdks;
+mod picking;
 mod positions;
 mod questions;
 mod readme;

@@ -1,24 +1,19 @@
-//! Searching by what is meant, and by a model: over endpoints that answer well,
-//! badly and not at all, and over a real model where one is installed.
+//! Searching by what is meant: over endpoints that answer well, badly and not at
+//! all, and over a real model where one is installed.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 
-use callgate::config::{CacheConfig, Config, EmbeddingsConfig, ModelsConfig, SmallModelConfig};
-use callgate::{
-    Api, Caller, CheckMode, Found, Gate, GateBuilder, Offers, Refusal, Sample, SearchBy,
-    SearchRequest, ServerSpec,
-};
+use callgate::config::{CacheConfig, Config, EmbeddingsConfig, ModelsConfig};
+use callgate::{CheckMode, Found, Gate, GateBuilder, SearchBy, SearchRequest, ServerSpec};
 use callgate_tests::{Workbench, binary, fixture, profile_dir, repository};
 use expect_test::expect;
-use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::endpoint::{Do, Endpoint};
 
-fn builder() -> GateBuilder {
+pub(crate) fn builder() -> GateBuilder {
     let server = |name: &str| {
         let program = binary(&format!("callgate-demo-{name}"));
         ServerSpec::stdio(name, program.display().to_string(), [] as [&str; 0])
@@ -56,13 +51,13 @@ fn embeddings(url: &str) -> ModelsConfig {
     models
 }
 
-async fn search(gate: &Gate, query: &str, by: SearchBy) -> Found {
+pub(crate) async fn search(gate: &Gate, query: &str, by: SearchBy) -> Found {
     let mut request = SearchRequest::new(query);
     request.by = by;
     gate.search(&request).await.expect("a search")
 }
 
-fn functions(found: &Found) -> Vec<&str> {
+pub(crate) fn functions(found: &Found) -> Vec<&str> {
     found.hits.iter().map(|hit| hit.function.as_str()).collect()
 }
 
@@ -202,18 +197,6 @@ fn a_command_waits_for_vectors_and_keeps_them() {
     }
 }
 
-#[test]
-fn a_command_has_a_model_pick() {
-    let endpoint = Endpoint::doing([Do::Say(r#"{ "names": ["ticketing_listIssues"] }"#)]);
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-        "models": { "small": { "url": endpoint.url, "model": "small" } },
-    }));
-    let ran = bench.callgate(&["search", "zzz", "--by", "model", "--detail", "name"]);
-    let printed = (ran.code, ran.stdout.as_str(), ran.stderr.as_str());
-    assert_eq!(printed, (0, "ticketing_listIssues\n", ""));
-}
-
 #[tokio::test]
 async fn without_the_endpoint_words_are_compared() {
     let words = builder().build().await.expect("a gate");
@@ -241,130 +224,6 @@ async fn without_the_endpoint_words_are_compared() {
         "only words were compared: no endpoint of embeddings is configured (models.embeddings)"
     ]
     .assert_eq(&found.notes.join("\n"));
-}
-
-fn small(url: &str) -> ModelsConfig {
-    let mut models = ModelsConfig::default();
-    models.small = Some(SmallModelConfig::new(Api::OpenAi, url, "small"));
-    models
-}
-
-#[tokio::test]
-async fn a_model_picks_and_is_checked() {
-    let endpoint = Endpoint::doing([
-        Do::Say(
-            r#"{ "names": ["logging_search", "ticketing_createIssue", "rm_rf", "ticketing_createIssue"] }"#,
-        ),
-        Do::Say("[]"),
-        Do::Say("I would take them all"),
-        Do::Fail(401),
-    ]);
-    let gate = builder()
-        .models(small(&endpoint.url))
-        .build()
-        .await
-        .expect("a gate");
-    let found = search(&gate, "create an issue", SearchBy::Model).await;
-    expect![[r#"["ticketing_createIssue"] ["2 of the names that the model gave are no tools"]"#]]
-        .assert_eq(&format!("{:?} {:?}", functions(&found), found.notes));
-    // Tools come from servers, and stand where nothing in them can get out.
-    let asked = endpoint.asked();
-    let prompt = asked[0]["messages"][1]["content"]
-        .as_str()
-        .expect("a prompt");
-    let lines: Vec<&str> = prompt.lines().collect();
-    assert_eq!(lines[0], "Looked for: create an issue");
-    assert_eq!(lines[3], lines[lines.len() - 1]);
-    assert!(lines[4].starts_with("ticketing_createIssue: "), "{prompt}");
-    assert_eq!(lines.len() - 5, found.searched, "{prompt}");
-    // An endpoint that holds its model to the schema has it name what was shown.
-    let schema = &asked[0]["response_format"]["json_schema"]["schema"];
-    assert_eq!(schema["type"], "object");
-    let names = &schema["properties"]["names"];
-    let shown: Vec<&str> = lines[4..lines.len() - 1]
-        .iter()
-        .filter_map(|line| Some(line.split_once(':')?.0))
-        .collect();
-    assert_eq!(names["items"]["enum"], json!(shown));
-    assert_eq!(names["maxItems"], 10);
-    assert!(
-        asked[0]["messages"][0]["content"]
-            .as_str()
-            .expect("a text")
-            .contains("not trusted")
-    );
-    for expected in [
-        expect!["0 the model picked none of the 3 tools that it was shown"],
-        expect!["3 no model picked these: the model did not answer with a list of names"],
-        expect![
-            "3 no model picked these: model endpoint ORIGIN: it answered 401 Unauthorized; is the key right?"
-        ],
-    ] {
-        let found = search(&gate, "create an issue", SearchBy::Model).await;
-        let notes = found.notes.join("\n");
-        let notes = notes.replace(endpoint.url.trim_end_matches("/v1"), "ORIGIN");
-        expected.assert_eq(&format!("{} {notes}", found.hits.len()));
-    }
-    // In scope only.
-    let endpoint = Endpoint::doing([Do::Say(r#"["ticketing_createIssue"]"#)]);
-    let gate = builder()
-        .models(small(&endpoint.url))
-        .build()
-        .await
-        .expect("a gate");
-    let mut request = SearchRequest::new("create an issue");
-    (request.by, request.server) = (SearchBy::Model, Some("logging".to_owned()));
-    let found = gate.search(&request).await.expect("a search");
-    assert_eq!(found.hits, [], "{found:?}");
-}
-
-#[tokio::test]
-async fn no_model_is_asked_to_pick_among_nothing() {
-    let endpoint = Endpoint::doing([]);
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .models(small(&endpoint.url))
-        .build()
-        .await
-        .expect("a gate");
-    let found = search(&gate, "create an issue", SearchBy::Model).await;
-    assert_eq!((found.hits, found.notes), (Vec::new(), Vec::new()));
-    assert_eq!(endpoint.asked().len(), 0);
-}
-
-/// A client with a model that always names one tool.
-struct Client;
-
-impl Caller for Client {
-    fn offers(&self) -> Offers {
-        let mut offers = Offers::default();
-        offers.sampling = true;
-        offers
-    }
-
-    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        assert_eq!(
-            (request.server, request.tool),
-            ("callgate", Some("mcp.searchTools"))
-        );
-        let content = json!({ "type": "text", "text": "[\"ticketing_createIssue\"]" });
-        let message = json!({ "role": "assistant", "model": "m", "content": content });
-        Box::pin(std::future::ready(Ok(message)))
-    }
-}
-
-#[tokio::test]
-async fn a_script_has_the_model_of_its_client_pick() {
-    let gate = builder().build().await.expect("a gate");
-    let script = "return await mcp.searchTools('whatever', { by: 'model', detail: 'names' })";
-    let request = callgate::RunRequest::new(script).caller(Arc::new(Client));
-    let report = gate.run(request).await;
-    let report = serde_json::to_value(&report).expect("JSON");
-    assert_eq!(
-        report["value"]["json"]["tools"],
-        json!([{ "name": "ticketing_createIssue", "server": "ticketing" }]),
-        "{report:#}"
-    );
 }
 
 /// The server of fixtures/embeddings, ended when this is dropped.

@@ -2,6 +2,7 @@
 //! request or by an answer that the client comes again to, else a configured one.
 
 use callgate_tests::{Workbench, fixture};
+use expect_test::expect;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, InputRequest, InputRequiredResult, ProtocolVersion,
 };
@@ -84,6 +85,26 @@ async fn the_model_of_the_client_picks() {
         }
     }
     assert_eq!(endpoint.asked(), [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn what_the_rules_deny_is_not_shown_to_the_model_of_the_client() {
+    let bench = bench(json!({ "permissions": { "deny": ["ticketing_listIssues"] } }));
+    let user = user(&NEWEST, json!({ "sampling": {} }), PICKS);
+    let session = connect(&bench, user, &["--mode", "discovery"]).await;
+    let (text, sampled) = said(&session, by_model("list issues")).await;
+    expect![[r#"
+        nothing found among 3 tools; try other words, or see list_servers
+        note: 2 of the names that the model gave are no tools
+        note: the model picked none of the 2 tools that it was shown
+    "#]]
+    .assert_eq(&text);
+    assert_eq!(sampled.len(), 1, "{sampled:#?}");
+    let prompt = sampled[0]["messages"][0]["content"]["text"].as_str();
+    let prompt = prompt.expect("a text");
+    assert!(prompt.contains("\nticketing_createIssue: "), "{prompt}");
+    assert!(!sampled[0].to_string().contains("ticketing_listIssues"));
+    session.client.cancel().await.expect("a clean end");
 }
 
 #[tokio::test]

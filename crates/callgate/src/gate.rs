@@ -8,6 +8,7 @@ mod kept;
 mod review;
 mod tools;
 
+pub(crate) use authority::Foresight;
 pub use builder::{BuildError, GateBuilder};
 pub use call::{CallRequest, Called};
 pub use tools::CatalogStamp;
@@ -46,7 +47,7 @@ pub struct Gate {
     pub(crate) live: Arc<Live>,
     pub(crate) searcher: Arc<Searcher>,
     launcher: Launcher,
-    rules: Arc<Rules>,
+    pub(crate) rules: Arc<Rules>,
     limits: Limits,
     models: Arc<Models>,
     extract: ExtractLimits,
@@ -272,6 +273,7 @@ impl Gate {
             Arc::clone(&self.live),
             searcher,
             request.scope.clone(),
+            Arc::clone(request.rules.as_ref().unwrap_or(&self.rules)),
             caller.clone(),
         ));
         let extractor = Arc::new(Extractor::new(

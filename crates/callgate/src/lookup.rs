@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callgate_broker::Caller;
 use callgate_catalog::{Catalog, CatalogTool, Detail};
+use callgate_policy::Rules;
 use callgate_sandbox::{ErrorClass, Thrown};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -72,6 +73,8 @@ pub(crate) struct Lookups {
     searcher: Arc<Searcher>,
     /// The servers whose tools the run may use: it finds no others.
     scope: Scope,
+    /// Those of the run.
+    rules: Arc<Rules>,
     /// Whose model may pick tools.
     caller: Option<Arc<dyn Caller>>,
     made: AtomicU64,
@@ -82,12 +85,14 @@ impl Lookups {
         live: Arc<Live>,
         searcher: Arc<Searcher>,
         scope: Scope,
+        rules: Arc<Rules>,
         caller: Option<Arc<dyn Caller>>,
     ) -> Self {
         Self {
             live,
             searcher,
             scope,
+            rules,
             caller,
             made: AtomicU64::new(0),
         }
@@ -138,7 +143,7 @@ impl Lookups {
             request.limit = limit;
         }
         request.among = self.scope.servers();
-        let found = self.searcher.search(&request).await;
+        let found = self.searcher.search(&request, &self.rules).await;
         let found = found.map_err(|error| invalid(error.to_string()))?;
         let catalog = self.live.catalog();
         let shown = move || {

@@ -10,16 +10,19 @@ use std::time::{Duration, Instant};
 use callgate_broker::{Broker, Caller, Phase, ServerState};
 use callgate_catalog::Catalog;
 use callgate_catalog::search::{PatternFault, Ranked, SearchIndex};
+use callgate_policy::Rules;
 use serde::Serialize;
 use tokio::task::JoinHandle;
 
 use crate::Gate;
+use crate::gate::Foresight;
 use crate::live::Live;
 use crate::models::Models;
 use crate::servers::closest;
 use crate::vectors::Vectors;
 
 pub(crate) use index::Indexes;
+use pick::Showable;
 
 /// The most hits, whatever a request says.
 const MAX_LIMIT: usize = 200;
@@ -148,7 +151,7 @@ impl Gate {
     /// [`SearchError`] for a request that means nothing here. Nothing found is
     /// no error.
     pub async fn search(&self, request: &SearchRequest) -> Result<Found, SearchError> {
-        self.searcher.search(request).await
+        self.searcher.search(request, &self.rules).await
     }
 
     /// How a search is done here that asks for this: what [`SearchBy::Auto`]
@@ -188,8 +191,13 @@ impl Searcher {
         }
     }
 
-    /// As [`Gate::search`].
-    pub(crate) async fn search(&self, request: &SearchRequest) -> Result<Found, SearchError> {
+    /// As [`Gate::search`]. What these rules deny whatever its arguments, no model is
+    /// shown.
+    pub(crate) async fn search(
+        &self,
+        request: &SearchRequest,
+        rules: &Arc<Rules>,
+    ) -> Result<Found, SearchError> {
         let catalog = self.live.fresh().await;
         let servers = self.live.servers();
         known_server(request, &servers)?;
@@ -210,8 +218,12 @@ impl Searcher {
             found.hits = hits.collect();
             return Ok(found);
         }
-        let index = self.live.index(Arc::clone(&catalog), servers).await;
         let way = self.way(request.by);
+        let showable = (way == SearchBy::Model).then(|| {
+            let foresight = Foresight::new(Arc::clone(rules), &servers);
+            Showable::of(&catalog, request, &foresight)
+        });
+        let index = self.live.index(Arc::clone(&catalog), servers).await;
         if way == SearchBy::Regex {
             by_pattern(index, request, limit, &mut found).await?;
             return Ok(found);
@@ -228,22 +240,23 @@ impl Searcher {
             hits: hits(&index.by_words(query, |one| request.is_of(one), limit)),
             ..Found::default()
         };
-        let ranked = match way {
-            SearchBy::Vectors | SearchBy::Hybrid => {
-                let meant = self.by_meaning(way, &catalog, &index, request, query, limit);
-                meant.await
-            }
-            SearchBy::Model => {
-                let most = pick::CANDIDATES.max(limit);
-                let candidates = if self.vectors.can_be_made() {
+        let ranked = match (way, showable) {
+            (_, Some(showable)) => {
+                let most = showable.candidates(limit);
+                let mut candidates = if self.vectors.can_be_made() {
                     let way = SearchBy::Hybrid;
                     let meant = self.by_meaning(way, &catalog, &index, request, query, most);
                     meant.await
                 } else {
                     by_words(most)
                 };
-                let candidates = self.with_all_of_few(candidates, &catalog, request);
-                self.by_model(&catalog, request, limit, candidates).await
+                showable.choose(&mut candidates, limit);
+                self.by_model(&catalog, request, limit, candidates, &showable)
+                    .await
+            }
+            (SearchBy::Vectors | SearchBy::Hybrid, _) => {
+                let meant = self.by_meaning(way, &catalog, &index, request, query, limit);
+                meant.await
             }
             _ => by_words(limit),
         };

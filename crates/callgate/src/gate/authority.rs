@@ -1,8 +1,10 @@
 //! What a gate's runs may do: rules, grants, whoever is asked, and what is kept.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
-use callgate_broker::{Asker, RunSetup};
+use callgate_broker::{Asker, RunSetup, ServerState};
+use callgate_catalog::CatalogTool;
 use callgate_policy::{CallFacts, Decision, Grant, Hints, Rules, SessionGrants, Verdict};
 use jiff::Timestamp;
 
@@ -115,17 +117,56 @@ impl Gate {
     /// arguments; `None` for a name that is no tool.
     pub(crate) fn decision(&self, function: &str) -> Option<Decision> {
         let catalog = self.catalog();
-        let tool = &catalog.get(function)?.definition;
-        let mut servers = self.broker.servers();
-        Some(self.rules.decide(&CallFacts {
-            function,
-            server: &tool.server,
-            tool: &tool.name,
-            hints: super::hints(tool),
-            trusted: servers.any(|server| server.trusted && server.name == tool.server),
-            definition: Some(tool.identity.hash()),
-            arguments: None,
+        let tool = catalog.get(function)?;
+        let foresight = Foresight::new(Arc::clone(&self.rules), self.broker.servers());
+        Some(foresight.decision(tool))
+    }
+}
+
+/// What rules say of tools before anything is known of a call's arguments.
+pub(crate) struct Foresight {
+    rules: Arc<Rules>,
+    /// The names of the servers whose word is believed.
+    trusted: Vec<String>,
+    now: Timestamp,
+}
+
+impl Foresight {
+    pub(crate) fn new(
+        rules: Arc<Rules>,
+        servers: impl IntoIterator<Item = impl Borrow<ServerState>>,
+    ) -> Self {
+        let trusted = servers.into_iter().filter_map(|server| {
+            let server = server.borrow();
+            server.trusted.then(|| server.name.clone())
+        });
+        Self {
+            rules,
+            trusted: trusted.collect(),
             now: Timestamp::now(),
-        }))
+        }
+    }
+
+    fn decision(&self, tool: &CatalogTool) -> Decision {
+        let CatalogTool {
+            function,
+            definition,
+            ..
+        } = tool;
+        self.rules.decide(&CallFacts {
+            function,
+            server: &definition.server,
+            tool: &definition.name,
+            hints: super::hints(definition),
+            trusted: self.trusted.contains(&definition.server),
+            definition: Some(definition.identity.hash()),
+            arguments: None,
+            now: self.now,
+        })
+    }
+
+    /// Whether they deny every call of the tool.
+    pub(crate) fn denies(&self, tool: &CatalogTool) -> bool {
+        self.decision(tool).verdict == Verdict::Deny
     }
 }

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 
-use callgate_catalog::Catalog;
+use callgate_catalog::{Catalog, CatalogTool};
 use serde_json::{Value, json};
 
 use super::{Found, Hit, SearchRequest, Searcher};
+use crate::gate::Foresight;
 use crate::harmless::one_line;
 use crate::models::Task;
 
@@ -24,33 +25,58 @@ const SYSTEM: &str = "You pick tools for a task. You get what is looked for, and
     JSON object and nothing else: {\"names\": [...]}, the names of the tools that serve what is \
     looked for, the best first; an empty array where none does.";
 
-impl Searcher {
-    /// The candidates, and behind them all other tools in scope if there are few.
-    pub(super) fn with_all_of_few(
-        &self,
-        mut candidates: Found,
-        catalog: &Catalog,
-        request: &SearchRequest,
-    ) -> Found {
+/// The tools that a model may be shown and may pick: those in scope that the rules do
+/// not deny whatever the arguments, in the order of the catalog.
+pub(super) struct Showable<'a> {
+    tools: Vec<&'a CatalogTool>,
+    functions: HashSet<&'a str>,
+    /// How many others are in scope.
+    denied: usize,
+}
+
+impl<'a> Showable<'a> {
+    pub(super) fn of(catalog: &'a Catalog, request: &SearchRequest, rules: &Foresight) -> Self {
         let in_scope = catalog.tools().iter();
         let in_scope = in_scope.filter(|tool| request.is_of(&tool.definition.server));
-        if in_scope.clone().count() > CANDIDATES {
-            return candidates;
+        let (denied, tools): (Vec<_>, Vec<_>) = in_scope.partition(|tool| rules.denies(tool));
+        Self {
+            functions: tools.iter().map(|tool| tool.function.as_str()).collect(),
+            tools,
+            denied: denied.len(),
         }
-        let known: HashSet<String> = candidates
-            .hits
-            .iter()
-            .map(|hit| hit.function.clone())
-            .collect();
-        let others = in_scope.filter(|tool| !known.contains(&tool.function));
-        candidates.hits.extend(others.map(|tool| Hit {
+    }
+
+    /// How many tools are to be looked for, so that enough may be shown whichever of
+    /// them are denied.
+    pub(super) fn candidates(&self, limit: usize) -> usize {
+        CANDIDATES.max(limit) + self.denied
+    }
+
+    /// Of what was found, what a model is shown; and behind that all others, if there
+    /// are few.
+    pub(super) fn choose(&self, found: &mut Found, limit: usize) {
+        let candidates = &mut found.hits;
+        candidates.retain(|hit| self.has(&hit.function));
+        candidates.truncate(CANDIDATES.max(limit));
+        if self.tools.len() > CANDIDATES {
+            return;
+        }
+        let known: HashSet<String> = candidates.iter().map(|hit| hit.function.clone()).collect();
+        let others = self.tools.iter();
+        let others = others.filter(|tool| !known.contains(&tool.function));
+        candidates.extend(others.map(|tool| Hit {
             function: tool.function.clone(),
             server: tool.definition.server.clone(),
             score: 0.0,
         }));
-        candidates
     }
 
+    fn has(&self, function: &str) -> bool {
+        self.functions.contains(function)
+    }
+}
+
+impl Searcher {
     /// Has a model pick among these, if there are any. Where none answers, they stay as they
     /// are, and a note says so.
     pub(super) async fn by_model(
@@ -59,6 +85,7 @@ impl Searcher {
         request: &SearchRequest,
         limit: usize,
         mut candidates: Found,
+        showable: &Showable<'_>,
     ) -> Found {
         if candidates.hits.is_empty() {
             return candidates;
@@ -88,15 +115,12 @@ impl Searcher {
                 return candidates;
             }
         };
-        // What it names is checked: a tool in scope, and each once.
+        // What it names is checked: a tool that it may pick, and each once.
         let mut seen = HashSet::new();
         let mut unknown = 0;
         let mut picked = Vec::new();
         for name in names.iter().filter(|name| seen.insert(name.as_str())) {
-            match catalog
-                .get(name)
-                .filter(|tool| request.is_of(&tool.definition.server))
-            {
+            match catalog.get(name).filter(|_| showable.has(name)) {
                 Some(tool) => picked.push(Hit {
                     function: tool.function.clone(),
                     server: tool.definition.server.clone(),

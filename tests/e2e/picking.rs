@@ -1,0 +1,258 @@
+//! A model picks tools: one that a configuration names, or that of a client; what it
+//! is shown, and what becomes of what it names.
+
+use std::sync::Arc;
+
+use callgate::config::{Config, ModelsConfig, SmallModelConfig};
+use callgate::{
+    Api, Caller, CheckMode, Gate, Offers, Refusal, Sample, SearchBy, SearchRequest, ServerSpec,
+};
+use callgate_policy::Rules;
+use callgate_tests::{Workbench, binary, fixture};
+use expect_test::expect;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::endpoint::{Do, Endpoint};
+use crate::meaning::{builder, functions, search};
+
+fn small(url: &str) -> ModelsConfig {
+    let mut models = ModelsConfig::default();
+    models.small = Some(SmallModelConfig::new(Api::OpenAi, url, "small"));
+    models
+}
+
+#[tokio::test]
+async fn a_model_picks_and_is_checked() {
+    let endpoint = Endpoint::doing([
+        Do::Say(
+            r#"{ "names": ["logging_search", "ticketing_createIssue", "rm_rf", "ticketing_createIssue"] }"#,
+        ),
+        Do::Say("[]"),
+        Do::Say("I would take them all"),
+        Do::Fail(401),
+    ]);
+    let gate = builder()
+        .models(small(&endpoint.url))
+        .build()
+        .await
+        .expect("a gate");
+    let found = search(&gate, "create an issue", SearchBy::Model).await;
+    expect![[r#"["ticketing_createIssue"] ["2 of the names that the model gave are no tools"]"#]]
+        .assert_eq(&format!("{:?} {:?}", functions(&found), found.notes));
+    // Tools come from servers, and stand where nothing in them can get out.
+    let asked = endpoint.asked();
+    let prompt = asked[0]["messages"][1]["content"]
+        .as_str()
+        .expect("a prompt");
+    let lines: Vec<&str> = prompt.lines().collect();
+    assert_eq!(lines[0], "Looked for: create an issue");
+    assert_eq!(lines[3], lines[lines.len() - 1]);
+    assert!(lines[4].starts_with("ticketing_createIssue: "), "{prompt}");
+    assert_eq!(lines.len() - 5, found.searched, "{prompt}");
+    // An endpoint that holds its model to the schema has it name what was shown.
+    let schema = &asked[0]["response_format"]["json_schema"]["schema"];
+    assert_eq!(schema["type"], "object");
+    let names = &schema["properties"]["names"];
+    let shown: Vec<&str> = lines[4..lines.len() - 1]
+        .iter()
+        .filter_map(|line| Some(line.split_once(':')?.0))
+        .collect();
+    assert_eq!(names["items"]["enum"], json!(shown));
+    assert_eq!(names["maxItems"], 10);
+    assert!(
+        asked[0]["messages"][0]["content"]
+            .as_str()
+            .expect("a text")
+            .contains("not trusted")
+    );
+    for expected in [
+        expect!["0 the model picked none of the 3 tools that it was shown"],
+        expect!["3 no model picked these: the model did not answer with a list of names"],
+        expect![
+            "3 no model picked these: model endpoint ORIGIN: it answered 401 Unauthorized; is the key right?"
+        ],
+    ] {
+        let found = search(&gate, "create an issue", SearchBy::Model).await;
+        let notes = found.notes.join("\n");
+        let notes = notes.replace(endpoint.url.trim_end_matches("/v1"), "ORIGIN");
+        expected.assert_eq(&format!("{} {notes}", found.hits.len()));
+    }
+    // In scope only.
+    let endpoint = Endpoint::doing([Do::Say(r#"["ticketing_createIssue"]"#)]);
+    let gate = builder()
+        .models(small(&endpoint.url))
+        .build()
+        .await
+        .expect("a gate");
+    let mut request = SearchRequest::new("create an issue");
+    (request.by, request.server) = (SearchBy::Model, Some("logging".to_owned()));
+    let found = gate.search(&request).await.expect("a search");
+    assert_eq!(found.hits, [], "{found:?}");
+}
+
+/// The functions in a list that a model was shown, in their order.
+fn listed(prompt: &str) -> Vec<&str> {
+    let lines: Vec<&str> = prompt.lines().collect();
+    let list = lines.get(4..lines.len().saturating_sub(1));
+    let names = list.unwrap_or_default().iter();
+    names
+        .filter_map(|line| Some(line.split_once(':')?.0))
+        .collect()
+}
+
+#[tokio::test]
+async fn no_model_is_shown_what_the_rules_deny_whatever_the_arguments() {
+    const DENIED: &str = r#"["ticketing_createIssue", "ticketing_listIssues"]"#;
+    let endpoint = Endpoint::doing([Do::Say(DENIED), Do::Say(DENIED), Do::Fail(401)]);
+    let closed = json!([{ "at": "/status", "equals": "closed" }]);
+    let closed = json!({ "tool": "ticketing_listIssues", "arguments": closed });
+    let rules = |deny: Value| {
+        let permissions = json!({ "permissions": { "deny": deny } });
+        let bench = Workbench::with_config(permissions);
+        let config = Config::load(&bench.path().join("callgate.json")).expect("a configuration");
+        config.permissions
+    };
+    let gate = builder()
+        .rules(rules(json!(["ticketing_create*", closed])))
+        .models(small(&endpoint.url))
+        .build()
+        .await
+        .expect("a gate");
+    // What depends on the arguments may be picked.
+    let found = search(&gate, "create an issue", SearchBy::Model).await;
+    expect![[r#"["ticketing_listIssues"] ["1 of the names that the model gave are no tools"]"#]]
+        .assert_eq(&format!("{:?} {:?}", functions(&found), found.notes));
+    let script = "return await mcp.searchTools('issue', { by: 'model', detail: 'names' })";
+    let request = callgate::RunRequest::new(script).rules(rules(json!(["*_listIssues"])));
+    let report = serde_json::to_value(gate.run(request).await).expect("JSON");
+    expect![[r#"{"tools":[{"name":"ticketing_createIssue","server":"ticketing"}],"searched":3,"notes":["1 of the names that the model gave are no tools"]}"#]].assert_eq(&report["value"]["json"].to_string());
+    // Nor is it found in the model's place, should that fail.
+    let found = search(&gate, "create an issue", SearchBy::Model).await;
+    expect![[r#"["ticketing_listIssues", "logging_getLogs"]"#]]
+        .assert_eq(&format!("{:?}", functions(&found)));
+    let shown = endpoint.prompts();
+    let shown: Vec<Vec<&str>> = shown.iter().map(|prompt| listed(prompt)).collect();
+    expect![[r#"
+        [
+            [
+                "ticketing_listIssues",
+                "logging_getLogs",
+            ],
+            [
+                "ticketing_createIssue",
+                "logging_getLogs",
+            ],
+            [
+                "ticketing_listIssues",
+                "logging_getLogs",
+            ],
+        ]
+    "#]]
+    .assert_debug_eq(&shown);
+    assert!(!endpoint.asked()[0].to_string().contains("ticketing_create"));
+    // Where all are denied, nobody is asked.
+    let gate = builder()
+        .rules(rules(json!(["*"])))
+        .models(small(&endpoint.url))
+        .build()
+        .await
+        .expect("a gate");
+    let found = search(&gate, "create an issue", SearchBy::Model).await;
+    assert_eq!((found.hits, found.notes), (Vec::new(), Vec::new()));
+    assert_eq!(endpoint.asked().len(), 3);
+}
+
+/// The most that a model is shown are those that it may pick, however many others fit
+/// better.
+#[tokio::test]
+async fn what_is_denied_takes_no_place_among_what_a_model_is_shown() {
+    let endpoint = Endpoint::doing([Do::Say("[]")]);
+    let many = |name: &str| {
+        let program = binary("callgate-odd-server");
+        ServerSpec::stdio(name, program.display().to_string(), ["many"])
+    };
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .check(CheckMode::Off)
+        .server(many("denied"))
+        .server(many("left"))
+        .server(many("right"))
+        .rules(Rules::new([], [], ["denied_*"]).expect("a pattern"))
+        .models(small(&endpoint.url))
+        .build()
+        .await
+        .expect("a gate");
+    // Only words of those that are denied, so that there is nothing to show.
+    let found = search(&gate, "denied", SearchBy::Model).await;
+    assert_eq!((found.hits.len(), found.searched), (0, 120));
+    assert_eq!(endpoint.asked().len(), 0);
+    let found = search(&gate, "record", SearchBy::Model).await;
+    assert_eq!(found.searched, 120);
+    let prompts = endpoint.prompts();
+    assert_eq!(prompts.len(), 1);
+    let shown = listed(&prompts[0]);
+    assert_eq!(shown.len(), 40, "{shown:?}");
+    assert!(shown.iter().all(|name| !name.starts_with("denied")));
+}
+
+#[tokio::test]
+async fn no_model_is_asked_to_pick_among_nothing() {
+    let endpoint = Endpoint::doing([]);
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .models(small(&endpoint.url))
+        .build()
+        .await
+        .expect("a gate");
+    let found = search(&gate, "create an issue", SearchBy::Model).await;
+    assert_eq!((found.hits, found.notes), (Vec::new(), Vec::new()));
+    assert_eq!(endpoint.asked().len(), 0);
+}
+
+/// A client with a model that always names one tool.
+struct Client;
+
+impl Caller for Client {
+    fn offers(&self) -> Offers {
+        let mut offers = Offers::default();
+        offers.sampling = true;
+        offers
+    }
+
+    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        assert_eq!(
+            (request.server, request.tool),
+            ("callgate", Some("mcp.searchTools"))
+        );
+        let content = json!({ "type": "text", "text": "[\"ticketing_createIssue\"]" });
+        let message = json!({ "role": "assistant", "model": "m", "content": content });
+        Box::pin(std::future::ready(Ok(message)))
+    }
+}
+
+#[tokio::test]
+async fn a_script_has_the_model_of_its_client_pick() {
+    let gate = builder().build().await.expect("a gate");
+    let script = "return await mcp.searchTools('whatever', { by: 'model', detail: 'names' })";
+    let request = callgate::RunRequest::new(script).caller(Arc::new(Client));
+    let report = gate.run(request).await;
+    let report = serde_json::to_value(&report).expect("JSON");
+    assert_eq!(
+        report["value"]["json"]["tools"],
+        json!([{ "name": "ticketing_createIssue", "server": "ticketing" }]),
+        "{report:#}"
+    );
+}
+
+#[test]
+fn a_command_has_a_model_pick() {
+    let endpoint = Endpoint::doing([Do::Say(r#"{ "names": ["ticketing_listIssues"] }"#)]);
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "models": { "small": { "url": endpoint.url, "model": "small" } },
+    }));
+    let ran = bench.callgate(&["search", "zzz", "--by", "model", "--detail", "name"]);
+    let printed = (ran.code, ran.stdout.as_str(), ran.stderr.as_str());
+    assert_eq!(printed, (0, "ticketing_listIssues\n", ""));
+}
