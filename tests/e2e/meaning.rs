@@ -197,6 +197,43 @@ fn a_command_waits_for_vectors_and_keeps_them() {
     }
 }
 
+/// The endpoint answers nothing before the script has asked, and then one thing after
+/// the other; there are more tools than one request has texts. So a search that did not
+/// wait would have its answer before the last tools have vectors.
+#[test]
+fn a_script_that_asks_for_vectors_waits_for_them() {
+    for by in ["vectors", "hybrid"] {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let asked = folder.path().join("asked");
+        let many = || fixture("callgate-odd-server", &["many"]);
+        let mut effects = fixture("callgate-odd-server", &["effects"]);
+        effects["env"] = json!({ "EFFECTS": asked });
+        let endpoint = Endpoint::answering(move |body| {
+            while std::fs::read(&asked).is_ok_and(|noted| noted.is_empty()) {
+                std::thread::yield_now();
+            }
+            vectors(body)
+        });
+        let bench = Workbench::with_config(json!({
+            "mcpServers": { "a": many(), "b": many(), "c": many(), "d": many(), "effects": effects },
+            "models": { "embeddings": { "url": endpoint.url, "model": "letters" } },
+            "check": { "mode": "off" },
+            "permissions": { "allow": ["effects_note"] },
+        }));
+        let script = format!(
+            "const byWords = () => mcp.searchTools('record', {{ by: 'words' }});
+             await byWords();
+             const found = mcp.searchTools('record', {{ by: '{by}' }});
+             await byWords();
+             await effects_note({{ id: 'asked' }});
+             const {{ tools, searched, notes }} = await found;
+             return [tools.length, searched, notes];"
+        );
+        let report = bench.report(&script, &[]);
+        assert_eq!(report["value"]["json"], json!([10, 161, []]), "{report:#}");
+    }
+}
+
 #[tokio::test]
 async fn without_the_endpoint_words_are_compared() {
     let words = builder().build().await.expect("a gate");

@@ -6,8 +6,9 @@
 //! them; they are counted, and a run has so many of them.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use callgate_broker::Caller;
 use callgate_catalog::{Catalog, CatalogTool, Detail};
@@ -31,6 +32,10 @@ const MAX_NAMES: usize = 100;
 const MAX_QUERY: usize = 4 << 10;
 /// The most bytes that a lookup answers with.
 const MAX_ANSWER: usize = 4 << 20;
+
+/// How long the searches of one run may wait, together, for vectors that tools have not
+/// got yet.
+const VECTORS_TIME: Duration = Duration::from_secs(30);
 
 /// What is thrown for a lookup too many; see `callgate_broker::code` for the
 /// others of this range.
@@ -77,6 +82,7 @@ pub(crate) struct Lookups {
     rules: Arc<Rules>,
     /// Whose model may pick tools.
     caller: Option<Arc<dyn Caller>>,
+    waits: Waits,
     made: AtomicU64,
 }
 
@@ -94,6 +100,7 @@ impl Lookups {
             scope,
             rules,
             caller,
+            waits: Waits::default(),
             made: AtomicU64::new(0),
         }
     }
@@ -134,6 +141,7 @@ impl Lookups {
         let level = Level::named(asked.detail.as_deref())?;
         let mut request = SearchRequest::new(asked.query);
         request.by = search_by(asked.by.as_deref())?;
+        request.patience = self.waits.patience(request.by, Instant::now());
         request.server = asked.server;
         request.caller.clone_from(&self.caller);
         if let Some(limit) = asked.limit {
@@ -175,6 +183,25 @@ impl Lookups {
         let catalog = self.live.fresh().await;
         let scope = self.scope.clone();
         made(move || details(&catalog, &names, &scope)).await
+    }
+}
+
+/// How long a run's searches wait for vectors: until some time after the first that
+/// asked for them. The process may be one run's alone, and have begun with none.
+#[derive(Debug, Default)]
+struct Waits(OnceLock<Instant>);
+
+impl Waits {
+    /// How long a search may wait that is asked for in this way. Who leaves the way open
+    /// gets what there is.
+    fn patience(&self, by: SearchBy, now: Instant) -> Duration {
+        match by {
+            SearchBy::Vectors | SearchBy::Hybrid => {
+                let first = self.0.get_or_init(|| now);
+                VECTORS_TIME.saturating_sub(now.saturating_duration_since(*first))
+            }
+            SearchBy::Auto | SearchBy::Words | SearchBy::Regex | SearchBy::Model => Duration::ZERO,
+        }
     }
 }
 
@@ -361,5 +388,32 @@ impl Failed {
                 .to_string()
                 .into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_waits_for_vectors_where_it_asks_for_them_and_not_for_ever() {
+        let (waits, start) = (Waits::default(), Instant::now());
+        let after = |by, seconds| {
+            let patience = waits.patience(by, start + Duration::from_secs(seconds));
+            patience.as_secs()
+        };
+        for by in [
+            SearchBy::Auto,
+            SearchBy::Words,
+            SearchBy::Regex,
+            SearchBy::Model,
+        ] {
+            assert_eq!(after(by, 0), 0, "{by:?}");
+        }
+        assert_eq!(after(SearchBy::Vectors, 100), 30);
+        assert_eq!(after(SearchBy::Vectors, 110), 20);
+        assert_eq!(after(SearchBy::Hybrid, 120), 10);
+        assert_eq!(after(SearchBy::Auto, 120), 0);
+        assert_eq!(after(SearchBy::Hybrid, 200), 0);
     }
 }
