@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callgate_policy::Definition;
 use callgate_policy::flow::{Finding, Flows, Side};
@@ -18,6 +19,8 @@ const LARGE: usize = 128 << 10;
 /// What one run has learnt, and who looks at what.
 pub(crate) struct Looks {
     flows: Arc<Mutex<Flows>>,
+    /// How many results it has learnt.
+    results: AtomicUsize,
     /// Had by the one look that goes on apart, from before it has a thread: the others
     /// of the run take none while they wait.
     turn: Arc<Mutex<()>>,
@@ -42,6 +45,8 @@ struct Looked {
     to: Side,
     definition: Option<Arc<Definition>>,
     arguments: Arc<String>,
+    /// How many results there were when the script wrote them.
+    results: usize,
 }
 
 impl Looks {
@@ -49,6 +54,7 @@ impl Looks {
     pub(crate) fn new(script: &str) -> Self {
         Self {
             flows: Arc::new(Mutex::new(Flows::new(script))),
+            results: AtomicUsize::new(0),
             turn: Arc::default(),
         }
     }
@@ -60,6 +66,7 @@ impl Looks {
             to: side(target),
             definition: target.definition.clone(),
             arguments: Arc::clone(arguments),
+            results: self.results.load(Ordering::Acquire),
         };
         let meanwhile = match self.flows.try_lock() {
             Ok(flows) if looked.is_long(&flows) => Some(flows.unseen(&looked.to)),
@@ -110,6 +117,7 @@ impl Looks {
     pub(crate) async fn learn(&self, target: &Target, ordinal: usize, result: &str) {
         let mut flows = self.flows.lock().await;
         flows.learn(side(target), ordinal, result);
+        self.results.store(flows.results(), Ordering::Release);
     }
 }
 
@@ -142,7 +150,7 @@ impl Looked {
 
     fn inspect(&self, flows: &mut Flows) -> Vec<Finding> {
         let definition = self.definition.as_deref().map_or("", Definition::text);
-        flows.inspect(&self.to, &self.arguments, definition)
+        flows.inspect_among(self.results, &self.to, &self.arguments, definition)
     }
 }
 

@@ -154,9 +154,10 @@ fn waits(setup: RunSetup, expected: Expect) {
             tokio::select! {
                 biased;
                 _ = &mut one => panic!("answered before anybody looked"),
-                // The run goes on.
-                answered = call(&held.run, "c", "echo", json!({ "text": "of nobody's making" })) => {
-                    assert_eq!(answered, r#"{"text":"of nobody's making"}"#);
+                // The run goes on. That another server says what is in the arguments makes it
+                // none of its data: it came too late for that.
+                answered = call(&held.run, "c", "echo", json!({ "text": " and so on and so on and so on" })) => {
+                    assert_eq!(answered, r#"{"text":" and so on and so on and so on"}"#);
                 }
             }
             let outcome = &held.run.ledger()[1].outcome;

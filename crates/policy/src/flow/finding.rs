@@ -5,6 +5,13 @@ use std::fmt;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+/// Letters, digits and characters beyond ASCII that a piece needs: rules and
+/// brackets are nobody's data.
+const MIN_LETTERS: usize = 10;
+
+/// Different ones among them.
+const MIN_DIFFERENT: u32 = 4;
+
 /// A tool that data comes from or goes to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -130,6 +137,21 @@ impl Copied {
         let hash = Sha256::digest(self.piece.to_ascii_lowercase());
         Some(hash.iter().map(|byte| format!("{byte:02x}")).collect())
     }
+}
+
+/// Whether a piece has enough letters and digits to be somebody's data.
+pub(super) fn is_data(piece: &[u8]) -> bool {
+    let start = piece.get(..64).unwrap_or(piece);
+    let letters = start
+        .iter()
+        .filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
+    let mut seen = 0_u128;
+    let mut count = 0;
+    for letter in letters {
+        count += 1;
+        seen |= 1 << (letter.to_ascii_lowercase() & 127);
+    }
+    count >= MIN_LETTERS && seen.count_ones() >= MIN_DIFFERENT
 }
 
 /// A flow as a ledger has it: everything but the data.

@@ -78,18 +78,35 @@ impl Flows {
         self.index.catch_up();
     }
 
+    /// How many results there are by now.
+    pub fn results(&self) -> usize {
+        self.index.results()
+    }
+
     /// Looks in arguments, JSON text that would go to `to`, for what other
     /// servers answered before. There is at most one finding for each tool of
     /// theirs. `definition` is the target tool's own, as JSON: what it says is
     /// no finding; it may be empty.
     pub fn inspect(&mut self, to: &Side, arguments: &str, definition: &str) -> Vec<Finding> {
+        self.inspect_among(self.results(), to, arguments, definition)
+    }
+
+    /// [`Flows::inspect`] for arguments that were written when there were only so many
+    /// results: what came later is not in them, whoever says the same.
+    pub fn inspect_among(
+        &mut self,
+        results: usize,
+        to: &Side,
+        arguments: &str,
+        definition: &str,
+    ) -> Vec<Finding> {
         if !self.has_others(to) {
             return Vec::new();
         }
         let mut hits = Vec::new();
         if may_hold_data(arguments) {
             self.index.catch_up();
-            let mut scan = Scan::new(&mut self.index, to, &self.script, definition);
+            let mut scan = Scan::new(&mut self.index, results, to, &self.script, definition);
             scan.arguments(arguments.as_bytes(), &mut self.rooms);
             hits = scan.hits;
             self.rooms.shrink(MAX_ROOM);

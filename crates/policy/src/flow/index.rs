@@ -98,6 +98,11 @@ impl Index {
         }
     }
 
+    /// How many results it has taken.
+    pub(super) fn results(&self) -> usize {
+        self.results.len()
+    }
+
     /// How many bytes of results wait.
     pub(super) fn backlog(&self) -> usize {
         self.waiting.iter().map(|(_, json)| json.len()).sum()
@@ -167,7 +172,12 @@ impl Index {
 
     /// The same of the result that has this place of the text.
     pub(super) fn origin_at(&self, place: usize) -> (u16, usize) {
-        self.origin(result_at(&self.begins, place))
+        self.origin(self.result_at(place))
+    }
+
+    /// The result that has this place of the text.
+    pub(super) fn result_at(&self, place: usize) -> u16 {
+        result_at(&self.begins, place)
     }
 
     /// The sources that are not all in the index, and why.

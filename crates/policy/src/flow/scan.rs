@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::{memchr, memmem};
 
 use super::encoded::{MAX_SHIFTED, begins_like_text, decode, texts};
-use super::finding::{Copied, Encoding, MAX_PIECE, Side};
+use super::finding::{Copied, Encoding, MAX_PIECE, Side, is_data};
 use super::flows::known as in_normal_form;
 use super::grams::GRAM;
 use super::index::{Index, MIN_PIECE, SAMPLE};
@@ -28,13 +28,6 @@ const NEAR: usize = 4 * SAMPLE;
 
 /// A wide step through a long piece, in which all bytes but a few are looked at.
 const WIDE: usize = 4 * SAMPLE;
-
-/// Letters, digits and characters beyond ASCII that a piece needs: rules and
-/// brackets are nobody's data.
-const MIN_LETTERS: usize = 10;
-
-/// Different ones among them.
-const MIN_DIFFERENT: u32 = 4;
 
 /// How often a call's pieces are looked for among what is known anyway. Later
 /// ones count as unknown.
@@ -76,6 +69,8 @@ impl Rooms {
 /// One look.
 pub(super) struct Scan<'a> {
     index: &'a mut Index,
+    /// How many results there were when the arguments were written.
+    results: usize,
     /// Where the arguments go.
     to: &'a Side,
     /// Texts that are no server's secret: the script, in normal form and lower
@@ -91,12 +86,14 @@ pub(super) struct Scan<'a> {
 impl<'a> Scan<'a> {
     pub(super) fn new(
         index: &'a mut Index,
+        results: usize,
         to: &'a Side,
         script: &'a [u8],
         definition: &'a str,
     ) -> Self {
         Self {
             index,
+            results,
             to,
             script,
             definition,
@@ -281,7 +278,9 @@ impl<'a> Scan<'a> {
         self.index.ready();
         for at in run {
             let gram = self.index.key.gram(text, at)?;
-            let places: Vec<usize> = self.index.places(gram).collect();
+            let places = self.index.places(gram);
+            let places = places.filter(|place| self.was_there(self.index.result_at(*place)));
+            let places: Vec<usize> = places.collect();
             let mut last = None;
             // The target's own, if it was the first to have it.
             let mut own = 0..0;
@@ -366,7 +365,8 @@ impl<'a> Scan<'a> {
 
     fn number(&mut self, value: u64, digits: &[u8]) {
         let mut seen: Vec<u16> = Vec::new();
-        let results: Vec<u16> = self.index.results_with_number(value).collect();
+        let results = self.index.results_with_number(value);
+        let results: Vec<u16> = results.filter(|result| self.was_there(*result)).collect();
         for (place, result) in results.into_iter().enumerate() {
             let (source, ordinal) = self.index.origin(result);
             if self.is_target(source) {
@@ -380,6 +380,10 @@ impl<'a> Scan<'a> {
                 self.record(source, ordinal, digits, Encoding::Number);
             }
         }
+    }
+
+    fn was_there(&self, result: u16) -> bool {
+        usize::from(result) < self.results
     }
 
     fn is_target(&self, source: u16) -> bool {
@@ -431,19 +435,4 @@ impl<'a> Scan<'a> {
             hit.copied.encoding = encoding;
         }
     }
-}
-
-/// Whether a piece has enough letters and digits to be somebody's data.
-fn is_data(piece: &[u8]) -> bool {
-    let start = piece.get(..64).unwrap_or(piece);
-    let letters = start
-        .iter()
-        .filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
-    let mut seen = 0_u128;
-    let mut count = 0;
-    for letter in letters {
-        count += 1;
-        seen |= 1 << (letter.to_ascii_lowercase() & 127);
-    }
-    count >= MIN_LETTERS && seen.count_ones() >= MIN_DIFFERENT
 }

@@ -107,6 +107,34 @@ fn forms() {
 }
 
 #[test]
+fn what_came_later_is_not_found() {
+    let (one, other) = (
+        json!({ "note": SECRET }).to_string(),
+        json!({ "id": 4_915_112 }),
+    );
+    let mut flows = Flows::default();
+    flows.learn(side("crm_get"), 1, &one);
+    let before = flows.results();
+    flows.learn(side("wiki_get"), 2, &one);
+    flows.learn(side("wiki_get"), 3, &other.to_string());
+    let arguments = json!({ "text": SECRET, "id": 4_915_112 }).to_string();
+    let to = side("mail_send");
+    let sources = |found: Vec<Finding>| -> Vec<String> {
+        found
+            .into_iter()
+            .map(|finding| finding.from.function)
+            .collect()
+    };
+    for _ in 0..2 {
+        let found = flows.inspect_among(before, &to, &arguments, "");
+        assert_eq!(sources(found), ["crm_get"]);
+        assert_eq!(flows.inspect_among(0, &to, &arguments, ""), []);
+        let found = flows.inspect(&to, &arguments, "");
+        assert_eq!(sources(found), ["wiki_get", "crm_get"]);
+    }
+}
+
+#[test]
 fn learning_ahead_changes_nothing() {
     let result = json!({ "note": SECRET }).to_string();
     let mut flows = Flows::default();
