@@ -130,20 +130,20 @@ impl Reviews {
         Some(looks.begin(target, arguments))
     }
 
-    /// Looks at the arguments of a call, as they would be sent. If the call `may_wait`
-    /// for nothing, and nobody can have anything against it for what is found, a look that
-    /// was begun goes on, to be [completed](Self::complete).
+    /// Looks at the arguments of a call, as they would be sent. If the two `may_overlap`,
+    /// and nobody can have anything against the call for what is found, a look that was
+    /// begun goes on, to be [completed](Self::complete).
     pub(crate) async fn arguments(
         &self,
         target: &Target,
         arguments: &Arc<String>,
         look: Option<Look>,
-        may_wait: bool,
+        may_overlap: bool,
     ) -> Findings {
         let (Some(looks), Some(look)) = (&self.looks, look) else {
             return self.reviewed(target, arguments, Vec::new()).await;
         };
-        if may_wait
+        if may_overlap
             && self.reviewers.is_empty()
             && look.goes_on_at(arguments)
             && !self.rules.may_stop(&side(target))

@@ -105,8 +105,8 @@ impl Run {
         let epoch = server.epoch();
         let reviews = &self.inner.reviews;
         // A journal has what a call carries in the line before it.
-        let may_wait = self.inner.dry_run.is_none() && !self.inner.ledger.has_journal();
-        let mut findings = reviews.arguments(&target, &text, look, may_wait).await;
+        let may_overlap = self.inner.dry_run.is_none() && !self.inner.ledger.has_journal();
+        let mut findings = reviews.arguments(&target, &text, look, may_overlap).await;
         entry.carries(findings.records());
         let case = Case {
             target: &target,
