@@ -1,28 +1,31 @@
 //! What the look at data between servers costs: by itself, and what it adds to a call
-//! from a script, where nothing depends on what is found and where a rule may.
+//! from a script, where nothing depends on what is found and where a rule may; the call
+//! being one of a server that does nothing but read its arguments, and one of
+//! server-filesystem, which writes them to a file.
 //!
 //! `cargo xtask bench` builds what this needs and runs it.
 
 #![expect(clippy::print_stdout, reason = "the figures go to standard output")]
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use callgate::{Gate, Rules, ServerSpec, Status, Verdict};
 use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules, Flows, Side};
-use callgate_tests::stand_in;
+use callgate_tests::{node_server, stand_in};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const BYTES: usize = 1 << 20;
 const TIMES: usize = 201;
-/// Runs of each kind in each gate, in turn, and calls in each run.
+/// Runs of each kind in each gate, in turn.
 const ROUNDS: usize = 15;
-const CALLS: usize = 21;
 /// The seed of the text that is learnt.
 const LEARNT: u64 = 1;
 
@@ -42,26 +45,49 @@ fn main() -> Result<()> {
         return serve();
     }
     println!(
-        "{:<44} {:>8} {:>8} {:>17} {:>17}",
-        "1 MiB of arguments, after 1 MiB was learnt",
-        "look",
-        "call",
-        "with look: median",
-        "and rule: median",
+        "{:<44} {:>8}",
+        "1 MiB of arguments, after 1 MiB was learnt", "look"
     );
     let result = json!(prose(LEARNT)).to_string();
     let mut flows = Flows::default();
     flows.learn(side("a"), 1, &result);
-    let looks = KINDS.map(|(_, name)| {
+    for (what, name) in KINDS {
         let arguments = json!({ "argument": argument(name) }).to_string();
-        least((0..TIMES).map(|_| {
+        let look = least((0..TIMES).map(|_| {
             let before = Instant::now();
             flows.inspect(&side("b"), &arguments, "");
             before.elapsed()
-        }))
-    });
-    let calls = tokio::runtime::Runtime::new()?.block_on(calls())?;
-    for (((what, _), look), rounds) in KINDS.iter().zip(looks).zip(calls) {
+        }));
+        println!("{what:<44} {:>8}", ms(look));
+    }
+    let learning = least((0..TIMES).map(|_| {
+        let mut flows = Flows::default();
+        let before = Instant::now();
+        flows.learn(side("a"), 1, &result);
+        flows.catch_up();
+        before.elapsed()
+    }));
+    println!("{:<44} {:>8}", "learning it, once a run", ms(learning));
+
+    let folder = TempDir::with_prefix("callgate-bench-")?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(compare("a server that reads them", &Sink::own()?))?;
+    match Sink::files(&folder.path().canonicalize()?)? {
+        Some(files) => runtime.block_on(compare("server-filesystem, write_file", &files)),
+        None => {
+            println!("server-filesystem: not installed; run `cargo xtask setup --tests`");
+            Ok(())
+        }
+    }
+}
+
+/// Prints what looks add to a call of this server.
+async fn compare(name: &str, sink: &Sink) -> Result<()> {
+    println!(
+        "{name:<44} {:>8} {:>17} {:>17}",
+        "call", "with look: median", "and rule: median"
+    );
+    for ((what, _), rounds) in KINDS.iter().zip(calls(sink).await?) {
         let [without, with, ruled] =
             WAYS.map(|way| least(rounds.iter().map(|round| round[way as usize])));
         let more = |way: Way| {
@@ -72,8 +98,7 @@ fn main() -> Result<()> {
             median(ratios.collect())
         };
         println!(
-            "{what:<44} {:>8} {:>8} {:>8} {:>6.1} % {:>8} {:>6.1} %",
-            ms(look),
+            "{what:<44} {:>8} {:>8} {:>6.1} % {:>8} {:>6.1} %",
             ms(without),
             ms(with),
             more(Way::With),
@@ -81,15 +106,51 @@ fn main() -> Result<()> {
             more(Way::Ruled),
         );
     }
-    let learning = least((0..TIMES).map(|_| {
-        let mut flows = Flows::default();
-        let before = Instant::now();
-        flows.learn(side("a"), 1, &result);
-        flows.catch_up();
-        before.elapsed()
-    }));
-    println!("{:<44} {:>8}", "learning it, once a run", ms(learning));
     Ok(())
+}
+
+/// The server that takes the arguments, `b`.
+struct Sink {
+    command: String,
+    args: Vec<String>,
+    /// The expression by which it gives a text of a kind, which stands for `KIND`, back to
+    /// front.
+    give: String,
+    /// The expression that calls it with `text`.
+    take: String,
+    /// How many calls a run makes.
+    calls: usize,
+}
+
+impl Sink {
+    /// One that does nothing but read them.
+    fn own() -> Result<Self> {
+        Ok(Self {
+            command: own_program()?,
+            args: vec!["--serve".to_owned()],
+            give: "String(await b_turned({ kind: 'KIND' }))".to_owned(),
+            take: "b_take({ argument: text.startsWith('[') ? records : text })".to_owned(),
+            calls: 21,
+        })
+    }
+
+    /// One in Node, by the SDK of most servers, that writes them to a file.
+    fn files(folder: &Path) -> Result<Option<Self>> {
+        let Some(program) = node_server("server-filesystem") else {
+            return Ok(None);
+        };
+        for (_, kind) in KINDS {
+            std::fs::write(folder.join(kind), turned(&text(kind)))?;
+        }
+        let folder = folder.display();
+        Ok(Some(Self {
+            command: "node".to_owned(),
+            args: vec![program.display().to_string(), folder.to_string()],
+            give: format!("(await b_read_text_file({{ path: '{folder}/KIND' }})).content"),
+            take: format!("b_write_file({{ path: '{folder}/written', content: text }})"),
+            calls: 7,
+        }))
+    }
 }
 
 /// What a gate does with the arguments of a call.
@@ -106,14 +167,12 @@ enum Way {
 const WAYS: [Way; 3] = [Way::Without, Way::With, Way::Ruled];
 
 impl Way {
-    async fn gate(self) -> Result<Gate> {
-        let own = std::env::current_exe()?.display().to_string();
-        let server = |name: &str| ServerSpec::stdio(name, own.clone(), ["--serve"]);
+    async fn gate(self, sink: &Sink) -> Result<Gate> {
         let mut gate = Gate::builder()
-            .server(server("b"))
+            .server(ServerSpec::stdio("b", &sink.command, &sink.args))
             .rules(Rules::new(["*"], [], [])?);
         if !matches!(self, Self::Without) {
-            gate = gate.server(server("a"));
+            gate = gate.server(ServerSpec::stdio("a", own_program()?, ["--serve"]));
         }
         if matches!(self, Self::Ruled) {
             let mut rules = FlowRules::default();
@@ -140,15 +199,15 @@ impl Way {
 /// The fastest call of a run for each way.
 type Round = [Duration; WAYS.len()];
 
-async fn calls() -> Result<[Vec<Round>; KINDS.len()]> {
-    let gates = try_join_all(WAYS.map(Way::gate)).await?;
+async fn calls(sink: &Sink) -> Result<[Vec<Round>; KINDS.len()]> {
+    let gates = try_join_all(WAYS.map(|way| way.gate(sink))).await?;
     let mut times: [Vec<Round>; KINDS.len()] = Default::default();
     for round in 0..ROUNDS {
         for ((_, name), times) in KINDS.iter().zip(&mut times) {
             let mut fastest = Round::default();
             for step in 0..WAYS.len() {
                 let way = WAYS[(round + step) % WAYS.len()];
-                fastest[way as usize] = run(&gates[way as usize], name, way.before()).await?;
+                fastest[way as usize] = run(&gates[way as usize], sink, name, way.before()).await?;
             }
             times.push(fastest);
         }
@@ -159,18 +218,19 @@ async fn calls() -> Result<[Vec<Round>; KINDS.len()]> {
     Ok(times)
 }
 
-/// The fastest of calls with an argument that is of nobody's making: what servers gave is
-/// turned round by the script.
-async fn run(gate: &Gate, kind: &str, learn: &str) -> Result<Duration> {
+/// The fastest of calls with an argument that is of nobody's making: what the server gave
+/// is turned round by the script.
+async fn run(gate: &Gate, sink: &Sink, kind: &str, learn: &str) -> Result<Duration> {
+    let give = sink.give.replace("KIND", kind);
+    let Sink { take, calls, .. } = sink;
     let script = format!(
         "{learn}
-         const given = String(await b_turned({{ kind: {kind:?} }}));
-         const text = given.split('').reverse().join('');
-         const argument = text.startsWith('[') ? JSON.parse(text) : text;
+         const text: string = {give}.split('').reverse().join('');
+         const records = text.startsWith('[') ? JSON.parse(text) : null;
          const took: number[] = [];
-         for (let i = 0; i < {CALLS}; i++) {{
+         for (let i = 0; i < {calls}; i++) {{
            const before = performance.now();
-           await b_take({{ argument }});
+           await {take};
            took.push(performance.now() - before);
          }}
          // The first look has to learn.
@@ -191,19 +251,30 @@ fn serve() -> Result<()> {
     let tool = |name| json!({ "name": name, "inputSchema": { "type": "object" } });
     let tools = json!([tool("text"), tool("turned"), tool("take")]);
     let called = |tool: &str, arguments: &Value| {
-        let kind = arguments["kind"].as_str();
-        let text = match kind.map(argument).unwrap_or_default() {
-            Value::String(text) => text,
-            Value::Null => String::new(),
-            records => records.to_string(),
-        };
+        let text = arguments["kind"].as_str().map(text).unwrap_or_default();
         let text = match tool {
-            "turned" => text.chars().rev().collect(),
+            "turned" => turned(&text),
             _ => text,
         };
         Some(json!({ "content": [{ "type": "text", "text": text }] }))
     };
     Ok(stand_in::serve(&tools, called)?)
+}
+
+fn own_program() -> Result<String> {
+    Ok(std::env::current_exe()?.display().to_string())
+}
+
+/// What the arguments of a kind hold, as a text.
+fn text(kind: &str) -> String {
+    match argument(kind) {
+        Value::String(text) => text,
+        records => records.to_string(),
+    }
+}
+
+fn turned(text: &str) -> String {
+    text.chars().rev().collect()
 }
 
 /// What the arguments of a kind hold.

@@ -33,19 +33,34 @@ pub fn binary(name: &str) -> PathBuf {
 /// If they are not installed.
 #[must_use]
 pub fn real_servers() -> PathBuf {
-    let path = match std::env::var_os("CALLGATE_REAL_SERVERS") {
-        Some(path) => PathBuf::from(path),
-        None => profile_dir()
-            .parent()
-            .map(|target| target.join("real-servers"))
-            .unwrap_or_default(),
-    };
+    let path = real_servers_folder();
     assert!(
         path.is_dir(),
         "{} does not exist; run `cargo xtask setup --tests` first",
         path.display()
     );
     path
+}
+
+/// The program of one of the servers in Node, by the name of its package; none if it is
+/// not installed.
+#[must_use]
+pub fn node_server(package: &str) -> Option<PathBuf> {
+    let entry = real_servers_folder()
+        .join("node/node_modules/@modelcontextprotocol")
+        .join(package)
+        .join("dist/index.js");
+    entry.is_file().then_some(entry)
+}
+
+fn real_servers_folder() -> PathBuf {
+    match std::env::var_os("CALLGATE_REAL_SERVERS") {
+        Some(path) => PathBuf::from(path),
+        None => profile_dir()
+            .parent()
+            .map(|target| target.join("real-servers"))
+            .unwrap_or_default(),
+    }
 }
 
 /// The folder that `cargo xtask setup --tests` puts the conformance suite in.

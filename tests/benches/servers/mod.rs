@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use callgate::{Gate, JournalOptions, Limits, Rules, RunReport, ServerSpec, Status};
-use callgate_tests::{binary, profile_dir};
+use callgate_tests::{binary, node_server};
 use rmcp::ServiceExt as _;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::{RoleClient, RunningService};
@@ -38,13 +38,8 @@ impl Server {
 
     /// server-everything, if it is installed.
     pub fn everything() -> Option<Self> {
-        let entry = "node/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
-        let installed = match std::env::var_os("CALLGATE_REAL_SERVERS") {
-            Some(path) => PathBuf::from(path),
-            None => profile_dir().parent()?.join("real-servers"),
-        };
-        let entry = installed.join(entry);
-        entry.is_file().then(|| Self {
+        let entry = node_server("server-everything")?;
+        Some(Self {
             command: "node".into(),
             args: vec![entry.display().to_string(), "stdio".to_owned()],
             arguments: |i| json!({ "message": i.to_string() }),
