@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::finding::Side;
 use super::grams::{Filter, GRAM, Key, Prints};
 use super::normal::{append, plus_is_space, strings};
-use super::numbers::{MIN_DIGITS, numbers};
+use super::numbers::{MIN_DIGITS, answered};
 
 /// The most bytes of results, as JSON, that one run's index takes.
 pub(super) const MAX_BYTES: usize = 10 << 20;
@@ -276,8 +276,8 @@ impl Index {
         let text = text.get_mut(begin..).unwrap_or_default();
         plus_is_space(text);
         let mut found = Vec::new();
-        numbers(text, |value, _| found.push(value));
-        numbers(&rest, |value, _| found.push(value));
+        answered(text, |value| found.push(value));
+        answered(&rest, |value| found.push(value));
         self.learn_numbers(result, found);
     }
 

@@ -16,7 +16,7 @@ pub(super) enum Part {
     /// others among them than hexadecimal digits.
     Base64(Range<usize>),
     /// Digits, as many as [`MIN_DIGITS`] or more, without a letter, a digit or `_`
-    /// beside them.
+    /// beside them, but for an exponent.
     Digits(Range<usize>),
 }
 
@@ -30,6 +30,7 @@ pub(super) struct Wanted {
 /// Calls `visit` with the parts of a text that are wanted.
 pub(super) fn parts(text: &[u8], wanted: Wanted, visit: impl FnMut(Part)) {
     let mut parts = Parts {
+        text,
         wanted,
         visit,
         base64: Rows::default(),
@@ -38,7 +39,8 @@ pub(super) fn parts(text: &[u8], wanted: Wanted, visit: impl FnMut(Part)) {
     walk(text, &mut parts);
 }
 
-struct Parts<F> {
+struct Parts<'a, F> {
+    text: &'a [u8],
     wanted: Wanted,
     visit: F,
     base64: Rows<MIN_RUN>,
@@ -49,7 +51,7 @@ struct Parts<F> {
 const HALF_RUN: u32 = MIN_RUN / 2;
 const HALF_NUMBER: u32 = MIN_DIGITS / 2;
 
-impl<F: FnMut(Part)> Visit for Parts<F> {
+impl<F: FnMut(Part)> Visit for Parts<'_, F> {
     #[inline(always)]
     fn chunk(&mut self, at: usize, kinds: Kinds) -> usize {
         let mut next = at + CHUNK;
@@ -74,18 +76,52 @@ impl<F: FnMut(Part)> Visit for Parts<F> {
                 Look::Before => next = at - CHUNK,
                 Look::Here => {
                     let (row, beyond) = (kinds.words, kinds.words & !kinds.digits);
-                    for (digits, is_beyond) in self.words.ends(at, row, beyond) {
-                        if !is_beyond {
+                    for (word, is_beyond) in self.words.ends(at, row, beyond) {
+                        let digits = match is_beyond {
+                            false => Some(word),
+                            true => before_exponent(self.text, word),
+                        };
+                        if let Some(digits) = digits {
                             (self.visit)(Part::Digits(digits));
                         }
                     }
                     let digits = kinds.digits.leading_ones();
-                    self.words.pass(at, row, digits >= HALF_NUMBER);
+                    let goes_on = digits >= HALF_NUMBER || ends_in_exponent(self.text, at + CHUNK);
+                    self.words.pass(at, row, goes_on);
                 }
             }
         }
         next
     }
+}
+
+/// The digits of a word that are followed by an exponent, as in `123456e7`, if they are
+/// enough.
+fn before_exponent(text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
+    let bytes = text.get(word.clone())?;
+    let count = bytes
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let (b'e' | b'E', exponent) = bytes.get(count..)?.split_first()? else {
+        return None;
+    };
+    let is_number = count >= MIN_DIGITS as usize
+        && exponent.len() <= MAX_EXPONENT
+        && exponent.iter().all(u8::is_ascii_digit);
+    is_number.then(|| word.start..word.start + count)
+}
+
+/// The most digits of an exponent.
+const MAX_EXPONENT: usize = 3;
+
+/// Whether the text before `end` ends in a number's exponent, which may go on.
+fn ends_in_exponent(text: &[u8], end: usize) -> bool {
+    let before = text.get(..end).unwrap_or(text);
+    let last = before.get(before.len().saturating_sub(MAX_EXPONENT + 2)..);
+    let mut last = last.unwrap_or(before).iter().rev();
+    let beyond = last.by_ref().find(|byte| !byte.is_ascii_digit());
+    matches!(beyond, Some(b'e' | b'E')) && last.next().is_some_and(u8::is_ascii_digit)
 }
 
 /// What is to be done with a chunk.
@@ -183,9 +219,16 @@ mod tests {
         let base64 = rows(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte))
             .filter(|row| row.len() >= MIN_RUN as usize)
             .filter(|row| !all(row, |byte| byte.is_ascii_hexdigit() || *byte == b'-'));
-        let digits = rows(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-            .filter(|row| row.len() >= MIN_DIGITS as usize)
-            .filter(|row| all(row, u8::is_ascii_digit));
+        let words = rows(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let digits = words.filter_map(|row| {
+            let word = std::str::from_utf8(&text[row.clone()]).expect("ASCII");
+            let (digits, exponent) = word.split_once(['e', 'E']).unwrap_or((word, ""));
+            let mut bytes = digits.bytes().chain(exponent.bytes());
+            let is_number = digits.len() >= MIN_DIGITS as usize
+                && exponent.len() <= MAX_EXPONENT
+                && bytes.all(|byte| byte.is_ascii_digit());
+            is_number.then(|| row.start..row.start + digits.len())
+        });
         base64
             .map(Part::Base64)
             .chain(digits.map(Part::Digits))
@@ -206,12 +249,12 @@ mod tests {
         found
     }
 
-    struct Counted<F> {
-        parts: Parts<F>,
+    struct Counted<'a, F> {
+        parts: Parts<'a, F>,
         chunks: usize,
     }
 
-    impl<F: FnMut(Part)> Visit for Counted<F> {
+    impl<F: FnMut(Part)> Visit for Counted<'_, F> {
         fn chunk(&mut self, at: usize, kinds: Kinds) -> usize {
             self.chunks += 1;
             self.parts.chunk(at, kinds)
@@ -222,7 +265,7 @@ mod tests {
         #[test]
         fn every_part_is_found(
             text in proptest::collection::vec(
-                "[0-9]{1,12}|[a-zA-Z0-9/_+-]{1,30}|[a-f0-9-]{16,40}|[a-zA-Z0-9]{60,140}|[a-z ]{1,90}|[ .\u{e9}:@\\[`{]",
+                "[0-9]{1,12}|[0-9]{5,9}[eE][0-9]{0,4}|[a-zA-Z0-9/_+-]{1,30}|[a-f0-9-]{16,40}|[a-zA-Z0-9]{60,140}|[a-z ]{1,90}|[ .\u{e9}:@\\[`{]",
                 0..16,
             ),
         ) {
@@ -239,7 +282,7 @@ mod tests {
         ) {
             let text = text.concat();
             let wanted = Wanted { base64: true, digits: true };
-            let parts = Parts { wanted, visit: |_| {}, base64: Rows::default(), words: Rows::default() };
+            let parts = Parts { text: text.as_bytes(), wanted, visit: |_| {}, base64: Rows::default(), words: Rows::default() };
             let mut counted = Counted { parts, chunks: 0 };
             walk(text.as_bytes(), &mut counted);
             // Each kind goes back once, and over two chunks again.
@@ -250,7 +293,8 @@ mod tests {
         fn a_part_is_found_wherever_it_stands(
             before in 0_usize..200, length in 1_usize..80, words in "[a-z]{1,20}( [a-z]{1,20}){0,9}",
         ) {
-            for part in ["g".repeat(length), "7".repeat(length)] {
+            let (row, number) = ("7".repeat(length), "7".repeat(length) + "e123");
+            for part in ["g".repeat(length), row, number] {
                 let text = format!("{}.{part}.{words}", " ".repeat(before));
                 prop_assert_eq!(found(text.as_bytes(), true), plainly(text.as_bytes()), "{}", text);
             }
