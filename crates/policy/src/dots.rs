@@ -1,14 +1,16 @@
 //! Texts that may name another place than they seem to: paths with dots.
 
 /// Whether a text has a segment `.` or `..`, as a path or a URL would have it:
-/// between `/`, `\`, `?`, `#` or an end, also percent-encoded once. Whoever
-/// resolves such a text arrives elsewhere than its beginning says.
+/// between `/`, `\`, `?`, `#` or an end, also percent-encoded once, and whatever
+/// white space and control characters are in it: URL parsers drop some of them
+/// wherever they stand and all at the ends, and some file systems those at a
+/// segment's end. Whoever resolves such a text arrives elsewhere than its
+/// beginning says.
 pub(crate) fn has_dot_segment(text: &str) -> bool {
     let bytes = text.as_bytes();
     // Most texts have nothing that hides a dot, and no dot that begins a
     // segment.
-    let hides = memchr::memchr3(b'%', b'\t', b'\n', bytes).is_some()
-        || memchr::memchr(b'\r', bytes).is_some();
+    let hides = memchr::memchr(b'%', bytes).is_some();
     if !hides && !memchr::memchr_iter(b'.', bytes).any(|at| begins_segment(bytes, at)) {
         return false;
     }
@@ -27,8 +29,7 @@ pub(crate) fn has_dot_segment(text: &str) -> bool {
                 only_dots = true;
             }
             b'.' => dots = dots.saturating_add(1),
-            // URL parsers drop these wherever they stand.
-            b'\t' | b'\n' | b'\r' => {}
+            0..=b' ' => {}
             _ => only_dots = false,
         }
     }
@@ -37,7 +38,7 @@ pub(crate) fn has_dot_segment(text: &str) -> bool {
 
 fn begins_segment(bytes: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-    before.is_none_or(|before| matches!(before, b'/' | b'\\' | b'?' | b'#'))
+    before.is_none_or(|before| matches!(before, 0..=b' ' | b'/' | b'\\' | b'?' | b'#'))
 }
 
 /// The byte at a place and how many it is written with.
@@ -77,12 +78,20 @@ mod tests {
         check("https://h/v1/..?q", true);
         check("https://h/v1/..#f", true);
         check("https://h/v1/.\t./x", true);
+        check("https://h/v1/.. ", true);
+        check("https://h/v1/..\0", true);
+        check("https://h/v1/..%01", true);
+        check(" ../x", true);
+        check("\u{1}../x", true);
+        check("/data/ .. /x", true);
         check("", false);
         check("/data/a..b/c", false);
         check("/data/.hidden", false);
         check("/data/...", false);
         check("/data/x.csv", false);
         check("it ends here.", false);
+        check("It ends here. And there. ", false);
+        check("see /data/x . not /data/y", false);
         check("50% of it / all", false);
         check("100%", false);
         check("%2", false);
