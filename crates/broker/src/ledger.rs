@@ -273,12 +273,11 @@ impl Entry {
         let (Some(journal), Some(written)) = (journal, written.flatten()) else {
             return;
         };
-        if let Some(together) = &self.ledger.together {
-            together.write_or_wait(written);
-        } else if self.sent.is_some() {
-            journal.write_or_wait(written);
-        } else if let Err(error) = journal.write(&written) {
-            tracing::error!(%error, "a call that was not sent has no line");
+        match (&self.ledger.together, self.sent) {
+            (Some(together), Some(_)) => together.write_or_wait(written),
+            (Some(together), None) => together.write_if_taken(&written),
+            (None, Some(_)) => journal.write_or_wait(written),
+            (None, None) => journal.write_if_taken(&written),
         }
     }
 

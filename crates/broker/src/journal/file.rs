@@ -72,6 +72,19 @@ impl LineFile {
         error.map_or(Ok(()), Err)
     }
 
+    /// Appends a line about a call that was made: if there is no room for it in any file,
+    /// beyond what the file may have.
+    pub(super) fn append_beyond(
+        &mut self,
+        line: &str,
+        bounds: &Bounds,
+    ) -> Result<(), JournalError> {
+        match self.append_line(line, bounds) {
+            Err(JournalError::Full { .. }) => self.write(line).map_err(|(_, error)| error),
+            other => other,
+        }
+    }
+
     /// Appends lines, which end in the text where `ends` says: by one `write` if there is
     /// room for them together, and else one by one as far as there is any.
     pub(super) fn append(&mut self, text: &str, ends: &[usize], bounds: &Bounds) -> Written {

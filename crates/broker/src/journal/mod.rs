@@ -44,7 +44,8 @@ pub struct JournalOptions {
     /// each line. Default: nobody in particular, and there is no such member.
     pub user: Option<String>,
     /// The size in bytes that the file may reach. Beyond it the file is moved
-    /// aside if `keep` says so, and else no call is made. Default: 1 GiB.
+    /// aside if `keep` says so, and else no call is made; calls that are under way
+    /// then have the line after them all the same. Default: 1 GiB.
     pub max_bytes: u64,
     /// How many full files are kept beside the one that is written to, as
     /// `FILE.1`, the last one, to `FILE.N`. Default: 0, no file is moved aside
@@ -174,11 +175,18 @@ impl Journal {
         }
     }
 
-    /// Writes a line about a call that is over. If the file does not take it,
-    /// it waits: no further call is made before it is written.
+    /// Writes a line about a call that was not made, if the file takes it.
+    pub(crate) fn write_if_taken(&self, line: &str) {
+        if let Err(error) = self.write(line) {
+            tracing::error!(%error, "a call that was not sent has no line");
+        }
+    }
+
+    /// Writes a line about a call that is over, beyond the file's size if need be. If the
+    /// file does not take it, it waits: no further call is made before it is written.
     pub(crate) fn write_or_wait(&self, line: String) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = state.write(&line, &self.bounds) {
+        if let Err(error) = state.write_beyond(&line, &self.bounds) {
             tracing::error!(%error, "a call has no line after it yet");
             if state.waiting.len() < MAX_WAITING {
                 state.waiting.push_back(line);
@@ -194,10 +202,16 @@ impl State {
         self.file.append_line(line, bounds)
     }
 
+    /// Writes a line about a call that was made behind all that wait.
+    fn write_beyond(&mut self, line: &str, bounds: &Bounds) -> Result<(), JournalError> {
+        self.catch_up(bounds)?;
+        self.file.append_beyond(line, bounds)
+    }
+
     /// Writes the lines that wait.
     fn catch_up(&mut self, bounds: &Bounds) -> Result<(), JournalError> {
         while let Some(line) = self.waiting.front() {
-            self.file.append_line(line, bounds)?;
+            self.file.append_beyond(line, bounds)?;
             self.waiting.pop_front();
         }
         Ok(())

@@ -34,8 +34,18 @@ struct Batch {
 struct Line {
     /// Where it ends in the text.
     end: usize,
-    /// Whether it is to be written later if it cannot be now.
-    is_kept: bool,
+    untaken: Untaken,
+}
+
+/// What becomes of a line that the file does not take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Untaken {
+    /// Whoever waits for it is told.
+    Told,
+    /// It is written as soon as it can be: the call was made.
+    Waits,
+    /// Nothing: the call was not made.
+    Lost,
 }
 
 /// What became of a batch: how many of its lines the file has, and why not all.
@@ -62,7 +72,7 @@ impl Together {
         }
         let (nth, written) = {
             let mut batch = self.batch();
-            batch.push(line, false);
+            batch.push(line, Untaken::Told);
             (batch.lines.len() - 1, Arc::clone(&batch.written))
         };
         Ticket {
@@ -80,7 +90,16 @@ impl Together {
             self.settle();
             return self.journal.write_or_wait(line);
         }
-        self.batch().push(&line, true);
+        self.batch().push(&line, Untaken::Waits);
+    }
+
+    /// Writes a line about a call that was not made, with others, if the file takes it.
+    pub(crate) fn write_if_taken(&self, line: &str) {
+        if line.len() > LONG {
+            self.settle();
+            return self.journal.write_if_taken(line);
+        }
+        self.batch().push(line, Untaken::Lost);
     }
 
     /// Writes what has come together. True if a call can go on now.
@@ -100,9 +119,13 @@ impl Together {
         let outcome = self.journal.write_together(&text, &ends);
         let mut start = 0;
         for (nth, line) in lines.iter().enumerate() {
-            if nth >= outcome.lines && line.is_kept {
-                let line = text.get(start..line.end).unwrap_or_default();
-                self.journal.write_or_wait(line.to_owned());
+            if nth >= outcome.lines {
+                let text = text.get(start..line.end).unwrap_or_default();
+                match line.untaken {
+                    Untaken::Told => {}
+                    Untaken::Waits => self.journal.write_or_wait(text.to_owned()),
+                    Untaken::Lost => self.journal.write_if_taken(text),
+                }
             }
             start = line.end;
         }
@@ -126,11 +149,11 @@ impl Drop for Together {
 }
 
 impl Batch {
-    fn push(&mut self, line: &str, is_kept: bool) {
+    fn push(&mut self, line: &str, untaken: Untaken) {
         self.text.push_str(line);
         self.lines.push(Line {
             end: self.text.len(),
-            is_kept,
+            untaken,
         });
     }
 }
@@ -167,7 +190,7 @@ impl Drop for Ticket<'_> {
         if Arc::ptr_eq(&batch.written, &self.written)
             && let Some(line) = batch.lines.get_mut(self.nth)
         {
-            line.is_kept = true;
+            line.untaken = Untaken::Waits;
         }
     }
 }
