@@ -60,6 +60,7 @@ mod setup;
 mod shape;
 mod source;
 mod spec;
+mod spellings;
 mod start;
 mod state;
 mod stderr;

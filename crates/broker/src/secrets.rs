@@ -2,15 +2,17 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use memchr::memmem;
 use serde_json::Value;
-use url::form_urlencoded::byte_serialize;
 
 use crate::shape::cut_message;
 use crate::spec::{Http, Stdio, Transport};
+use crate::spellings::{needle, readings};
 
 /// Values shorter than this are left alone: they are settings such as `1` or
 /// `true`, and hiding every `1` would make messages useless.
@@ -31,9 +33,13 @@ pub(crate) struct Secrets {
 struct Values {
     given: Vec<Secret>,
     learned: VecDeque<Secret>,
-    /// Every form of each, the longest first: a secret that holds another one
-    /// must go first, or its rest would stay.
-    forms: Vec<(String, Arc<str>)>,
+    /// What is looked for: each as it is, and what base64 makes of it.
+    forms: Vec<Form>,
+}
+
+struct Form {
+    finder: memmem::Finder<'static>,
+    name: Arc<str>,
 }
 
 #[derive(Clone, PartialEq)]
@@ -127,17 +133,51 @@ impl Secrets {
         }
     }
 
-    /// `text` with every secret replaced by its name.
+    /// `text` with every secret replaced by its name, whatever escapes it is written with.
     pub(crate) fn redact(&self, text: &str) -> String {
         let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
-        let mut text = text.to_owned();
-        for (form, name) in &values.forms {
-            if text.contains(form.as_str()) {
-                text = text.replace(form.as_str(), &format!("[{name}]"));
-            }
+        let mut found: Vec<(Range<usize>, &str)> = Vec::new();
+        let needles = values.forms.iter().map(|form| form.finder.needle().len());
+        if let Some(longest) = needles.max() {
+            readings(text, longest, |reading| {
+                for Form { finder, name } in &values.forms {
+                    let places = finder.find_iter(reading.bytes()).map(|start| {
+                        let end = start + finder.needle().len();
+                        (reading.place(&(start..end)), name.as_ref())
+                    });
+                    found.extend(places);
+                }
+            });
         }
-        text
+        replaced(text, found)
     }
+}
+
+/// `text` with names in these places. Of places that overlap, all goes, and the longest
+/// has its name shown.
+fn replaced(text: &str, mut places: Vec<(Range<usize>, &str)>) -> String {
+    places.sort_by_key(|(place, name)| (place.start, *name));
+    let mut merged: Vec<(Range<usize>, usize, &str)> = Vec::new();
+    for (place, name) in places {
+        match merged.last_mut() {
+            Some((all, longest, named)) if place.start < all.end => {
+                all.end = all.end.max(place.end);
+                if place.len() > *longest {
+                    (*longest, *named) = (place.len(), name);
+                }
+            }
+            _ => merged.push((place.clone(), place.len(), name)),
+        }
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for (place, _, name) in merged {
+        out.push_str(text.get(done..place.start).unwrap_or_default());
+        out.extend(["[", name, "]"]);
+        done = place.end;
+    }
+    out.push_str(text.get(done..).unwrap_or_default());
+    out
 }
 
 impl Values {
@@ -148,21 +188,18 @@ impl Values {
             if value.len() < SHORTEST_SECRET {
                 continue;
             }
-            let json = Value::from(value.as_str()).to_string();
-            let in_json = json.get(1..json.len() - 1).unwrap_or_default();
-            let mut forms = vec![
-                value.clone(),
-                in_json.to_owned(),
-                byte_serialize(value.as_bytes()).collect(),
-            ];
+            let mut forms = vec![value.clone()];
             forms.extend(in_base64(&BASE64_STANDARD_NO_PAD, value));
             forms.extend(in_base64(&BASE64_URL_SAFE_NO_PAD, value));
-            let named = forms.into_iter().map(|form| (form, Arc::clone(name)));
+            // In most base64, nothing is of one alphabet alone.
+            forms.sort_unstable();
+            forms.dedup();
+            let named = forms.into_iter().map(|form| Form {
+                finder: memmem::Finder::new(&needle(&form)).into_owned(),
+                name: Arc::clone(name),
+            });
             self.forms.extend(named);
         }
-        self.forms
-            .sort_by(|(one, _), (other, _)| (other.len(), one).cmp(&(one.len(), other)));
-        self.forms.dedup_by(|(one, _), (other, _)| one == other);
     }
 }
 
@@ -219,6 +256,18 @@ mod tests {
     }
 
     #[test]
+    fn of_secrets_that_overlap_nothing_stays() {
+        let secrets = Secrets::default();
+        for (name, value) in [("one", "abcdef"), ("other", "defghij"), ("all", "xabcdefx")] {
+            secrets.learn(name, value);
+        }
+        assert_eq!(
+            secrets.redact("-abcdefghij-abcdefabcdef-xabcdefx-abc%64ef%20-defghijabcdef"),
+            "-[other]-[one][one]-[all]-[one]%20-[other][one]"
+        );
+    }
+
+    #[test]
     fn what_is_learned_goes_in_every_spelling_and_is_bounded() {
         let secrets = Secrets::default();
         let shared = secrets.clone();
@@ -229,9 +278,15 @@ mod tests {
             "a%22b%2Bc+d%2F%C3%A9%7E",
             "YSJiK2MgZC/DqX4",
             "YSJiK2MgZC_DqX4=",
+            "a%22b%2bc%20d%2f%c3%a9~",
+            "a%2522b%252Bc%2520d/%25C3%25A9~",
+            r#"a\\\"b+c d\/\u00e9\u007E"#,
         ] {
             let shown = secrets.redact(said);
             assert!(shown.starts_with("[token]"), "{said} became {shown}");
+        }
+        for other in ["a\"b+c d/é", "a\"b%2Cc d/é~", "a\\b+c d/é~", ""] {
+            assert_eq!(secrets.redact(other), other);
         }
         for before in ["", "x", "xy", "xyz"] {
             let said = BASE64_STANDARD_NO_PAD.encode(format!("{before}a\"b+c d/é~ and more"));
