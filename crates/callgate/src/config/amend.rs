@@ -1,7 +1,7 @@
 //! Writes rules into a configuration file: what a person chose to allow for
 //! good.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,8 +43,8 @@ pub enum AmendError {
 /// Adds rules to `permissions`, `allow` of a configuration file. Each is a JSON
 /// value as that list has them.
 ///
-/// Everything else of the file stays as it is: comments, layout, mode. The new
-/// text replaces the old one at once, so that no reader ever sees half of it.
+/// Everything else of the file stays as it is: comments, layout, mode, owner. The
+/// new text replaces the old one at once, so that no reader ever sees half of it.
 ///
 /// # Errors
 ///
@@ -72,8 +72,10 @@ pub(super) fn allow_while(
     }
     let opened = locked(&path).map_err(file)?;
     let metadata = opened.metadata().map_err(file)?;
-    // Replacing it needs no leave of the file's own.
-    if metadata.permissions().readonly() {
+    // Replacing it needs no leave of the file's own. Root may write to what is for reading only,
+    // and is not to.
+    let writable = OpenOptions::new().append(true).open(&path);
+    if writable.is_err() || metadata.permissions().readonly() {
         return Err(file(std::io::Error::other("it may not be written to")));
     }
     let before = read(&opened).map_err(file)?;
@@ -85,7 +87,7 @@ pub(super) fn allow_while(
         path: shown.clone(),
         reason,
     })?;
-    let written = Written::beside(&path, after.as_bytes(), metadata.permissions()).map_err(file)?;
+    let written = Written::beside(&path, after.as_bytes(), &metadata).map_err(file)?;
     meanwhile();
     let now = File::open(&path)
         .and_then(|file| read(&file))
@@ -109,6 +111,32 @@ fn locked(path: &Path) -> std::io::Result<File> {
             return Ok(file);
         }
     }
+}
+
+/// Gives a file to whom the old one belongs.
+#[cfg(unix)]
+fn give_to_owner(file: &File, old: &Metadata) -> std::io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let now = file.metadata()?;
+    let changed = |now: u32, old: u32| (now != old).then_some(old);
+    let (user, group) = (changed(now.uid(), old.uid()), changed(now.gid(), old.gid()));
+    if user.is_none() && group.is_none() {
+        return Ok(());
+    }
+    fchown(file, user, group).map_err(|_| {
+        let whose = match user {
+            Some(_) => "user",
+            None => "group",
+        };
+        std::io::Error::other(format!(
+            "it belongs to another {whose}, from whom replacing it would take it"
+        ))
+    })
+}
+
+#[cfg(not(unix))]
+fn give_to_owner(_file: &File, _old: &Metadata) -> std::io::Result<()> {
+    Ok(())
 }
 
 #[cfg(unix)]
@@ -142,7 +170,8 @@ struct Written {
 }
 
 impl Written {
-    fn beside(path: &Path, bytes: &[u8], mode: Permissions) -> std::io::Result<Self> {
+    /// One that is like `old` but for what is in it.
+    fn beside(path: &Path, bytes: &[u8], old: &Metadata) -> std::io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -160,7 +189,8 @@ impl Written {
             placed: false,
         };
         file.write_all(bytes)?;
-        file.set_permissions(mode)?;
+        give_to_owner(&file, old)?;
+        file.set_permissions(old.permissions())?;
         file.sync_all()?;
         Ok(written)
     }

@@ -1,5 +1,7 @@
 //! Rules put into a file: everything else of it stays as it is.
 
+use std::path::PathBuf;
+
 use super::*;
 use crate::config::amend::allow_while;
 use crate::config::insert::with_rules;
@@ -343,6 +345,60 @@ fn files_that_are_not_written_to() {
         expect![[
             r#"list.json cannot take a rule: it holds no object; write it under "permissions", "allow""#
         ]],
+    );
+}
+
+/// Whoever may write to a folder may replace any file in it, and is not to.
+#[cfg(target_os = "linux")]
+#[expect(clippy::print_stderr, reason = "says why it tests nothing")]
+#[test]
+fn a_file_stays_with_its_owner() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+    const OTHER: u32 = 65_534;
+    let folder = tempfile::tempdir().expect("folder");
+    let owner = |name: &str| folder.path().join(name).metadata().expect("file").uid();
+    let make = |name: &str, mode: u32| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, "{}").expect("file");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("mode");
+        path
+    };
+    let theirs = make("theirs.json", 0o644);
+    if chown(&theirs, Some(OTHER), Some(OTHER)).is_err() {
+        eprintln!("not tested: only root can give a file to another user");
+        return;
+    }
+    chown(folder.path(), Some(OTHER), Some(OTHER)).expect("root may");
+    let [readable, writable] = [make("readable.json", 0o644), make("writable.json", 0o666)];
+    allow(&theirs, &[RULE.to_owned()]).expect("root may");
+    assert_eq!(owner("theirs.json"), OTHER);
+    let as_other = |path: &Path| {
+        // SAFETY: both take a number, and count for this thread alone.
+        unsafe {
+            libc::setfsgid(OTHER);
+            libc::setfsuid(OTHER);
+        }
+        allow(path, &[RULE.to_owned()])
+    };
+    std::thread::scope(|scope| {
+        let check = |path: PathBuf, expected: Option<&str>| {
+            let allowed = scope
+                .spawn(move || as_other(&path))
+                .join()
+                .expect("no panic");
+            let error = allowed.err().map(|error| error.to_string());
+            let reason = error.as_deref().and_then(|error| error.split_once(": "));
+            assert_eq!(reason.map(|reason| reason.1), expected);
+        };
+        check(theirs, None);
+        check(readable, Some("it may not be written to"));
+        let taken = "it belongs to another user, from whom replacing it would take it";
+        check(writable, Some(taken));
+    });
+    assert_eq!(owner("readable.json"), 0);
+    assert_eq!(
+        files(folder.path()),
+        ["readable.json", "theirs.json", "writable.json"]
     );
 }
 
