@@ -34,6 +34,9 @@ pub mod code {
     /// made. The error's data are an object: `problems`, an array of texts, and
     /// `result`, what the tool answered.
     pub const RESULT_MISMATCH: i64 = -32055;
+    /// The tool is another by the server's newest list than the one that was decided
+    /// about, or not in it any more. Nothing was sent.
+    pub const TOOL_CHANGED: i64 = -32056;
     /// The arguments are not a JSON object (JSON-RPC's "invalid params").
     pub const INVALID_ARGUMENTS: i64 = -32602;
 }

@@ -14,6 +14,8 @@ pub(crate) enum Failure {
     Refused(ErrorData),
     /// It did not get there, or its answer not back.
     Lost(LinkError),
+    /// The tool is another than the one that was decided about; it was not sent.
+    Changed(&'static str),
     /// No answer in time, and no sign of work either.
     Timeout(Duration),
     /// The answer is over this limit, in bytes.
@@ -30,6 +32,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Refused(error) => write!(f, "{} (code {})", error.message, error.code.0),
             Self::Lost(error) => error.fmt(f),
+            Self::Changed(reason) => f.write_str(reason),
             Self::Timeout(limit) => write!(f, "no answer within {} ms", limit.as_millis()),
             Self::TooLarge(limit) => write!(
                 f,
@@ -48,6 +51,7 @@ impl Failure {
     pub(crate) fn was_sent(&self) -> bool {
         match self {
             Self::Lost(error) => error.sent,
+            Self::Changed(_) => false,
             _ => true,
         }
     }

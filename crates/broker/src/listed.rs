@@ -1,8 +1,10 @@
 //! What is known of a server's tools, since when, and what has changed since.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use callgate_policy::{Definition, DefinitionHash};
 use tokio::time::Instant;
 
 use crate::broker::{Ready, Status};
@@ -23,6 +25,8 @@ pub(crate) struct Covered {
 #[derive(Debug)]
 struct Lists {
     ready: Option<Arc<Ready>>,
+    /// What its tools are that were called, by their names.
+    definitions: HashMap<String, DefinitionHash>,
     /// Why it did not start, as long as it never has.
     failed: Option<StartError>,
     /// When the list came; `None` for longer ago than this system has run.
@@ -52,6 +56,7 @@ impl Listed {
     pub(crate) fn new(remembered: Option<&Remembered>) -> Self {
         Self(Mutex::new(Lists {
             ready: remembered.map(|remembered| Arc::clone(&remembered.ready)),
+            definitions: HashMap::new(),
             failed: None,
             at: remembered.and_then(|remembered| Instant::now().checked_sub(remembered.age)),
             covered: Covered::default(),
@@ -68,6 +73,7 @@ impl Listed {
         let same = lists.ready.as_deref() == Some(&ready);
         if !same {
             lists.ready = Some(Arc::new(ready));
+            lists.definitions.clear();
         }
         lists.failed = None;
         lists.at = Some(Instant::now());
@@ -108,6 +114,19 @@ impl Listed {
     /// What is known of its tools.
     pub(crate) fn ready(&self) -> Option<Arc<Ready>> {
         self.lists().ready.clone()
+    }
+
+    /// What the tool of this name is.
+    pub(crate) fn definition(&self, tool: &str) -> Option<DefinitionHash> {
+        let mut lists = self.lists();
+        if let Some(known) = lists.definitions.get(tool) {
+            return Some(*known);
+        }
+        let ready = lists.ready.as_deref()?;
+        let listed = ready.tools.iter().find(|listed| listed["name"] == tool)?;
+        let hash = *Definition::of(listed).hash();
+        lists.definitions.insert(tool.to_owned(), hash);
+        Some(hash)
     }
 
     /// Why it did not start, as long as it never has.

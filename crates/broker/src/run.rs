@@ -25,7 +25,6 @@ use crate::outcome::Outcome;
 use crate::output::{self, Checked, Mismatch};
 use crate::review::{Findings, Reviews};
 use crate::ruling::Ruling;
-use crate::server::Decided;
 use crate::setup::RunSetup;
 use crate::shape::{Shaped, shape};
 use crate::target::Target;
@@ -102,7 +101,6 @@ impl Run {
             ));
         };
 
-        let epoch = server.epoch();
         let reviews = &self.inner.reviews;
         // A journal has what a call carries in the line before it.
         let may_overlap = self.inner.dry_run.is_none() && !self.inner.ledger.has_journal();
@@ -143,10 +141,7 @@ impl Run {
             caller: self.inner.caller.clone().unwrap_or_else(|| server.caller()),
             patience: options.patience(server.patience()),
         };
-        let decided = Decided {
-            epoch,
-            definition: target.definition.as_deref().map(Definition::hash),
-        };
+        let decided = target.definition.as_deref().map(Definition::hash);
         let result = server.call(&call, decided).await;
         self.look_to_the_end(&entry, &text, &mut findings).await;
         let result = match result {
@@ -184,6 +179,7 @@ impl Run {
                     Failure::TooLarge(_) => code::RESULT_TOO_LARGE,
                     Failure::Malformed(_) => code::MALFORMED_RESULT,
                     Failure::Input(_) => code::INPUT_REQUIRED,
+                    Failure::Changed(_) => code::TOOL_CHANGED,
                     _ => code::CONNECTION_CLOSED,
                 };
                 // What never left cannot be done twice.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_policy::{Definition, DefinitionHash};
+use callgate_policy::DefinitionHash;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -43,14 +43,6 @@ pub(crate) struct Shared {
     pub(crate) wishes: watch::Sender<u64>,
     /// The broker's.
     changes: Arc<watch::Sender<u64>>,
-}
-
-/// What was decided about before a call is made: on which connection, and what
-/// the tool was.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Decided<'a> {
-    pub(crate) epoch: u64,
-    pub(crate) definition: Option<&'a DefinitionHash>,
 }
 
 impl Server {
@@ -136,16 +128,11 @@ impl Server {
         matches!(standing.state, State::Idle | State::Starting)
     }
 
-    /// The number of the connection there is; 0 without one.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.shared.stand.epoch()
-    }
-
     /// Calls a tool. A server that is down is waited for as long as the call may
     /// take without a sign of work, and a call that certainly did not reach a
-    /// connection is made on the next one; no other is made twice. On another
-    /// connection than the one that was there when it was decided about, the tool
-    /// has to be what it was then.
+    /// connection is made on the next one; no other is made twice. The tool has to be
+    /// what was `decided` about, by the newest list: whoever was asked may have thought
+    /// about it for long.
     ///
     /// # Errors
     ///
@@ -153,27 +140,25 @@ impl Server {
     pub(crate) async fn call(
         &self,
         call: &Call<'_>,
-        decided: Decided<'_>,
+        decided: Option<&DefinitionHash>,
     ) -> Result<Box<RawValue>, (Failure, String)> {
         let _used = self.shared.usage.begin();
         let patience = call.patience.idle.min(call.patience.most);
         let deadline = soon(patience);
         let mut tried = None;
         loop {
-            let found = self.connection(tried.as_ref(), deadline).await;
-            let found = found.and_then(|(connection, epoch)| {
-                if epoch != decided.epoch {
-                    self.shared.still_is(call.tool, decided.definition)?;
-                }
-                Ok(connection)
-            });
-            let connection = match found {
+            let connection = match self.connection(tried.as_ref(), deadline).await {
                 Ok(connection) => connection,
                 Err(reason) => {
                     let failure = Failure::Lost(LinkError::closed(reason.clone(), false));
                     return Err((failure, reason));
                 }
             };
+            if let Some(decided) = decided
+                && let Err(reason) = self.shared.still_is(call.tool, decided)
+            {
+                return Err((Failure::Changed(reason), reason.to_owned()));
+            }
             match connection.call(call).await {
                 Ok(result) => return Ok(result),
                 Err(Failure::Lost(error))
@@ -280,13 +265,13 @@ impl Server {
         matches!(self.shared.stand.now().state, State::Disabled)
     }
 
-    /// A connection that is up, and another than `tried`, with its number; or why
-    /// there is none. Only to be called while the server is in use.
+    /// A connection that is up, and another than `tried`; or why there is none. Only to
+    /// be called while the server is in use.
     async fn connection(
         &self,
         tried: Option<&Arc<Connection>>,
         deadline: Instant,
-    ) -> Result<(Arc<Connection>, u64), String> {
+    ) -> Result<Arc<Connection>, String> {
         let mut standing = self.shared.stand.watch();
         loop {
             let (reason, wants) = {
@@ -295,7 +280,7 @@ impl Server {
                     State::Up(connection) => {
                         let is_tried = tried.is_some_and(|tried| Arc::ptr_eq(tried, connection));
                         if !is_tried && !connection.is_lost() {
-                            return Ok((Arc::clone(connection), standing.epoch));
+                            return Ok(Arc::clone(connection));
                         }
                         // Whoever keeps it up is about to hear of it.
                         let reason = "the server closed the connection before the call";
@@ -425,22 +410,15 @@ impl Shared {
         }
     }
 
-    /// That a tool of the connection there is now is what was decided about.
-    fn still_is(&self, tool: &str, decided: Option<&DefinitionHash>) -> Result<(), String> {
-        let (Some(decided), Some(ready)) = (decided, self.listed.ready()) else {
-            return Ok(());
-        };
-        let found = ready.tools.iter().find(|listed| listed["name"] == tool);
-        match found.map(Definition::of) {
-            Some(now) if now.hash() == decided => Ok(()),
+    /// That a tool is by the newest list what was decided about; or why it is not.
+    fn still_is(&self, tool: &str, decided: &DefinitionHash) -> Result<(), &'static str> {
+        match self.listed.definition(tool) {
+            Some(now) if now == *decided => Ok(()),
             Some(_) => Err(
-                "the server was started meanwhile, and the tool is another than the one that was \
-                 decided about; call it again"
-                    .to_owned(),
+                "the server has changed the tool, which is another than the one that was \
+                 decided about; nothing was sent; call it again to have it decided anew",
             ),
-            None => {
-                Err("the server was started meanwhile, and no longer lists the tool".to_owned())
-            }
+            None => Err("its server no longer lists the tool; nothing was sent"),
         }
     }
 }

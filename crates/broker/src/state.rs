@@ -49,8 +49,6 @@ pub(crate) struct Standing {
     pub(crate) state: State,
     /// How often it was changed from outside.
     pub(crate) turn: u64,
-    /// How many connections there have been.
-    pub(crate) epoch: u64,
 }
 
 /// The standing of one server, for those who change it and those who wait.
@@ -59,12 +57,7 @@ pub(crate) struct Stand(watch::Sender<Standing>);
 
 impl Stand {
     pub(crate) fn new(state: State) -> Self {
-        let epoch = u64::from(matches!(state, State::Up(_)));
-        Self(watch::Sender::new(Standing {
-            state,
-            turn: 0,
-            epoch,
-        }))
+        Self(watch::Sender::new(Standing { state, turn: 0 }))
     }
 
     /// What it is, for as long as the answer is held; it must not be held long.
@@ -83,21 +76,11 @@ impl Stand {
         }
     }
 
-    /// The connection's number; 0 without one.
-    pub(crate) fn epoch(&self) -> u64 {
-        let standing = self.now();
-        match standing.state {
-            State::Up(_) => standing.epoch,
-            _ => 0,
-        }
-    }
-
     /// Takes a step in a turn. One of an older turn is not taken; whether it was.
     pub(crate) fn step(&self, turn: u64, next: State) -> bool {
         self.0.send_if_modified(move |standing| {
             let current = standing.turn == turn;
             if current {
-                standing.epoch += u64::from(matches!(next, State::Up(_)));
                 standing.state = next;
             }
             current

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use callgate_broker::{Broker, NobodyToAsk, Status};
+use callgate_broker::{Answer, Broker, CallOptions, NobodyToAsk, Run, Status, Target, ask_with};
+use callgate_policy::{Definition, Rules};
 use serde_json::json;
 
-use crate::support::{allow_all, call, in_time, odd, one};
+use crate::support::{allow_all, call, in_time, odd, one, raw, show, target};
 
 /// The names of a server's tools that are not its own.
 fn added(broker: &Broker) -> Vec<String> {
@@ -71,6 +72,49 @@ async fn a_flood_of_changes_costs_a_list_or_two() {
     let listed = call(&run, &name, "listed", json!({})).await;
     let listed: u32 = listed.trim_matches('"').parse().expect("a number");
     assert!((2..=3).contains(&listed), "{listed} lists");
+    broker.shutdown().await;
+}
+
+/// Whoever is asked says yes to what was shown, and the tool is another by the time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_changed_while_somebody_was_asked_is_not_called() {
+    let (broker, run, name) = one(odd("changes")).await;
+    call(&run, &name, "add", json!({ "name": "one" })).await;
+    in_time(broker.settled()).await;
+    let definition = || {
+        let state = broker.servers().next().expect("a server");
+        let Status::Ready(ready) = state.status else {
+            panic!("it is up");
+        };
+        let listed = ready.tools.iter().find(|tool| tool["name"] == "one");
+        Arc::new(Definition::of(listed.expect("it is listed")))
+    };
+    let call_as = async |run: &Run, definition: Arc<Definition>| {
+        let target = Target {
+            definition: Some(definition),
+            ..target(&name, "one")
+        };
+        let called = run.call(target, raw(json!({})), CallOptions::default());
+        show(in_time(called).await)
+    };
+    let asked = broker.run(
+        Arc::new(Rules::default()),
+        ask_with({
+            let (broker, run, name) = (broker.clone(), run.clone(), name.clone());
+            move |_question| {
+                let (broker, run, name) = (broker.clone(), run.clone(), name.clone());
+                async move {
+                    call(&run, &name, "change", json!({ "name": "one" })).await;
+                    broker.settled().await;
+                    Answer::Once
+                }
+            }
+        }),
+    );
+    let said = call_as(&asked, definition()).await;
+    assert!(said.contains("code: -32056"), "{said}");
+    assert!(said.contains("retryable: true"), "{said}");
+    assert_eq!(call_as(&run, definition()).await, "\"one was called\"");
     broker.shutdown().await;
 }
 

@@ -24,7 +24,6 @@ use crate::calls::Call;
 use crate::inbox::Inbox;
 use crate::link::{Link, Outgoing};
 use crate::secrets::Secrets;
-use crate::server::Decided;
 use crate::spec::{Http, ServerSpec, Transport};
 
 /// The limit of messages, in bytes.
@@ -108,17 +107,13 @@ async fn keep(spec: ServerSpec) -> (crate::server::Server, watch::Receiver<u64>)
 
 /// Calls a tool for somebody and shows the result.
 async fn call(server: &crate::server::Server, tool: &str, caller: Arc<dyn Caller>) -> String {
-    let decided = Decided {
-        epoch: server.epoch(),
-        definition: None,
-    };
     let call = Call {
         tool,
         arguments: "{}",
         caller,
         patience: server.patience(),
     };
-    match in_time(server.call(&call, decided)).await {
+    match in_time(server.call(&call, None)).await {
         Ok(result) => result.get().to_owned(),
         Err((_, said)) => said,
     }
