@@ -17,6 +17,7 @@ use crate::envelope;
 use crate::incoming::Stream;
 use crate::input::{self, Ask, Asks};
 use crate::session::Session;
+use crate::tasks;
 
 /// How many requests of one server are worked on at a time. More are refused.
 const MANY: usize = 16;
@@ -51,6 +52,11 @@ impl Asked {
         }
     }
 
+    /// The session, as long as it is there.
+    pub(crate) fn session(&self) -> Option<Arc<Session>> {
+        self.session.upgrade()
+    }
+
     /// Takes a request, which is answered by and by.
     pub(crate) fn request(
         &self,
@@ -62,7 +68,11 @@ impl Asked {
         let Some(session) = self.session.upgrade() else {
             return;
         };
-        let reply = |result| session.link.post("", envelope::answer(id, result));
+        let task = params.and_then(|params| tasks::related(params.get()));
+        let reply = |result| {
+            let answer = envelope::answer(id, tasks::relate(result, task.as_deref()));
+            session.link.post("", None, answer);
+        };
         if session.is_stateless() {
             // A client answers nothing there: servers ask in results.
             tracing::debug!(server = %session.server, method, "a request that is not of the revision");
@@ -86,7 +96,7 @@ impl Asked {
             Some(Ok(params)) => params,
             Some(Err(error)) => return reply(Err(invalid(error.to_string()))),
         };
-        let (caller, tool) = session.inbox.caller(stream);
+        let (caller, tool) = session.inbox.caller(task.as_deref(), stream);
         let caller = caller.unwrap_or_else(|| Arc::clone(&self.caller));
         // What was announced is what may be asked for, whoever calls now.
         let offers = both(session.offers(), caller.offers());
@@ -129,7 +139,8 @@ impl Asked {
             drop(asking);
             drop(done);
             if let Some(session) = weak.upgrade() {
-                session.link.post("", envelope::answer(&id, answer));
+                let answer = envelope::answer(&id, tasks::relate(answer, task.as_deref()));
+                session.link.post("", None, answer);
             }
         });
         if let Some(slot) = self.running().tasks.get_mut(&key) {

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use crate::asked::Asking;
 use crate::caller::{Caller, Refusal};
 use crate::failure::Failure;
-use crate::inbox::Who;
+use crate::inbox::{Token, Who};
 use crate::input::{Ask, Asks};
 use crate::pages;
 use crate::patience::{Clock, Patience};
@@ -86,8 +86,12 @@ impl Session {
         members.push_str(call.arguments);
         let special = self.tools.get(call.tool);
         let takes_tasks = self.agreed().is_some_and(|agreed| agreed.abilities.tasks);
-        if takes_tasks && special.as_ref().is_some_and(|special| special.as_task) {
+        let as_task = special.as_ref().is_some_and(|special| special.as_task);
+        let mut token = None;
+        if as_task && takes_tasks && !self.is_stateless() {
             members.push_str(r#","task":{}"#);
+            let asked_for = Token::new(&self.inbox, call.who());
+            token = Some(asked_for.map_err(Failure::Lost)?);
         }
         let first = members.len();
         let parameters = special.map_or_else(Vec::new, |special| special.headers(call.arguments));
@@ -100,9 +104,15 @@ impl Session {
                 parameters: &parameters,
                 who: Some(call.who()),
                 progress: true,
+                token: token.as_ref().map(Token::id),
                 version: None,
             };
-            let result = match self.request(request, clock.rest(&self.asked)).await {
+            let rest = clock.rest(&self.asked);
+            let answered = match &token {
+                Some(token) => tasks::begin(self, &request, token, rest).await,
+                None => self.request(request, rest).await,
+            };
+            let result = match answered {
                 // It was refused, so nothing was done.
                 Err(Failure::Refused(error)) if !pages_opened && pages::are_required(&error) => {
                     self.open_pages(call, &error).await?;
@@ -113,7 +123,7 @@ impl Session {
             };
             match self.kind(&result)? {
                 Kind::Complete => return Ok(result),
-                Kind::Task => return tasks::follow(self, call, &result, clock).await,
+                Kind::Task => return tasks::follow(self, call, &result, token, clock).await,
                 Kind::InputRequired => {}
             }
             members.truncate(first);

@@ -23,8 +23,8 @@ pub(crate) fn implementation() -> Implementation {
 pub(crate) struct Meta<'a> {
     /// What the request says of the client: members made by [`stateless`].
     pub(crate) client: &'a str,
-    /// Whether progress is asked for. The token is the request's id.
-    pub(crate) progress: bool,
+    /// The token of the progress that is asked for, if it is.
+    pub(crate) progress: Option<u64>,
 }
 
 /// A request; `members` are those of `params` without `_meta`.
@@ -37,14 +37,14 @@ pub(crate) fn request(id: u64, method: &str, members: &str, meta: Meta<'_>) -> S
     text.push_str(r#","method":""#);
     text.push_str(method);
     text.push('"');
-    let has_meta = meta.progress || !meta.client.is_empty();
+    let has_meta = meta.progress.is_some() || !meta.client.is_empty();
     if has_meta || !members.is_empty() {
         text.push_str(r#","params":{"#);
         if has_meta {
             text.push_str(r#""_meta":{"#);
-            if meta.progress {
+            if let Some(token) = meta.progress {
                 text.push_str(r#""progressToken":"#);
-                text.push_str(id);
+                text.push_str(Number::default().of(token));
                 if !meta.client.is_empty() {
                     text.push(',');
                 }
@@ -177,25 +177,25 @@ mod tests {
     fn requests() {
         let with = |client, progress| Meta { client, progress };
         check(
-            &request(0, "a/b", "", with("", false)),
+            &request(0, "a/b", "", with("", None)),
             expect![[r#"{"jsonrpc":"2.0","id":0,"method":"a/b"}"#]],
         );
         check(
-            &request(u64::MAX, "a", r#""b":1"#, with("", false)),
+            &request(u64::MAX, "a", r#""b":1"#, with("", None)),
             expect![[
                 r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"a","params":{"b":1}}"#
             ]],
         );
         check(
-            &request(10, "a", "", with("", true)),
+            &request(10, "a", "", with("", Some(10))),
             expect![[
                 r#"{"jsonrpc":"2.0","id":10,"method":"a","params":{"_meta":{"progressToken":10}}}"#
             ]],
         );
         check(
-            &request(7, "a", r#""b":1"#, with(r#""c":2"#, true)),
+            &request(7, "a", r#""b":1"#, with(r#""c":2"#, Some(8))),
             expect![[
-                r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"_meta":{"progressToken":7,"c":2},"b":1}}"#
+                r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"_meta":{"progressToken":8,"c":2},"b":1}}"#
             ]],
         );
     }

@@ -68,7 +68,7 @@ impl Link for FakeLink {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn post(&self, _method: &str, message: String) {
+    fn post(&self, _method: &str, _name: Option<&str>, message: String) {
         self.take(&message);
     }
 

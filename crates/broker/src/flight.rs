@@ -44,6 +44,11 @@ impl Flight {
         })
     }
 
+    /// A drop does not tell the server.
+    pub(crate) fn is_not_cancelled(&mut self) {
+        self.cancellable = false;
+    }
+
     /// The JSON-RPC id.
     pub(crate) fn id(&self) -> u64 {
         self.id

@@ -95,6 +95,7 @@ fn abilities(capabilities: &Value) -> Abilities {
         tools_changes: is_there("/tools/listChanged"),
         logging: is_there("/logging"),
         tasks: is_there("/tasks/requests/tools/call"),
+        cancels_tasks: is_there("/tasks/cancel"),
     }
 }
 

@@ -5,6 +5,10 @@
 //! into types and printed again costs more than its call, and one malformed
 //! member of it would take the rest along.
 
+mod whose;
+
+pub(crate) use whose::{Token, Who};
+
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -16,7 +20,6 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::caller::Caller;
 use crate::failure::Failure;
 use crate::incoming::{Incoming, Stream};
 use crate::lines::id_of_overlong;
@@ -42,13 +45,6 @@ pub(crate) struct Inbox {
     junk: AtomicU64,
 }
 
-/// On whose behalf a request is made.
-#[derive(Debug, Clone)]
-pub(crate) struct Who {
-    pub(crate) caller: Arc<dyn Caller>,
-    pub(crate) tool: Arc<str>,
-}
-
 #[derive(Debug, Default)]
 struct Flights {
     waiting: FxHashMap<u64, Slot>,
@@ -63,6 +59,8 @@ struct Slot {
     /// Whether its flight is reading right now, and looks here when it has read.
     reads: bool,
     who: Option<Who>,
+    /// The id of the task that it is about, if it is about one.
+    task: Option<Box<str>>,
     listens: bool,
     sent: bool,
     progress: Option<f64>,
@@ -266,58 +264,11 @@ impl Inbox {
         waker.map(Waker::wake).is_some()
     }
 
-    /// Notes a sign of work on a request, and says who is to hear of it: nobody
-    /// if the server does not count up, as it must.
-    pub(crate) fn progressed(&self, id: u64, progress: f64) -> Option<Who> {
-        let mut flights = self.flights();
-        let slot = flights.waiting.get_mut(&id)?;
-        slot.progressed_at = Some(Instant::now());
-        if slot.progress.is_some_and(|before| progress <= before) {
-            return None;
-        }
-        slot.progress = Some(progress);
-        slot.who.clone()
-    }
-
-    /// When the last sign of work came.
-    pub(crate) fn progressed_at(&self, id: u64) -> Option<Instant> {
-        self.flights().waiting.get(&id)?.progressed_at
-    }
-
     /// Whether this is the id of a subscription that has not ended.
     pub(crate) fn is_listening(&self, id: u64) -> bool {
         let flights = self.flights();
         let slot = flights.waiting.get(&id);
         slot.is_some_and(|slot| slot.listens && slot.answer.is_none())
-    }
-
-    /// On whose behalf the request is made that has this stream. Without one, on
-    /// whose behalf those in flight are, if it is one and the same for all; the
-    /// tool, if it is one.
-    pub(crate) fn caller(&self, stream: Stream) -> (Option<Arc<dyn Caller>>, Option<Arc<str>>) {
-        let flights = self.flights();
-        if let Some(id) = stream {
-            let slot = flights.waiting.get(&id);
-            let who = slot.and_then(|slot| slot.who.as_ref());
-            return who
-                .map(|who| (Arc::clone(&who.caller), Arc::clone(&who.tool)))
-                .unzip();
-        }
-        let mut all = flights
-            .waiting
-            .values()
-            .filter_map(|slot| slot.who.as_ref());
-        let Some(first) = all.next() else {
-            return (None, None);
-        };
-        let mut tool = Some(Arc::clone(&first.tool));
-        for who in all {
-            if !Arc::ptr_eq(&who.caller, &first.caller) {
-                return (None, None);
-            }
-            tool = tool.filter(|tool| *tool == who.tool);
-        }
-        (Some(Arc::clone(&first.caller)), tool)
     }
 
     fn take(&self, frame: &Frame<'_>, stream: Stream) {

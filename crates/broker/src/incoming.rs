@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::link::LinkError;
 use crate::logging;
 use crate::session::Session;
+use crate::tasks;
 
 /// The longest progress message that is passed on, in characters.
 const MAX_PROGRESS_MESSAGE: usize = 1_000;
@@ -89,8 +90,9 @@ impl Session {
         let Some(message) = logging::message(&self.server, params, &self.secrets) else {
             return;
         };
-        // It does not say itself for which call it is.
-        let (Some(caller), _) = self.inbox.caller(stream) else {
+        // It says itself for which call it is only if that is a task.
+        let task = tasks::related(params);
+        let (Some(caller), _) = self.inbox.caller(task.as_deref(), stream) else {
             return;
         };
         if caller.logs().is_some_and(|least| message.level >= least) {

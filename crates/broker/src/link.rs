@@ -23,8 +23,9 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
 
     /// Sends a notification, an answer to a request of the server's (`method` is
     /// empty then), or a request whose answer nobody waits for, and neither
-    /// waits for it nor tells what became of it. May be called from a `Drop`.
-    fn post(&self, method: &str, message: String);
+    /// waits for it nor tells what became of it. `name` as in [`Outgoing`]. May be
+    /// called from a `Drop`.
+    fn post(&self, method: &str, name: Option<&str>, message: String);
 
     /// Brings in what has arrived and delivers it to the inbox, and sees to it
     /// that `cx` is woken when more may have. Called with each poll of a flight
@@ -64,7 +65,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) method: &'a str,
     /// Its id, if it is a request.
     pub(crate) id: Option<u64>,
-    /// The tool's name or the resource's URI (HTTP: `Mcp-Name`).
+    /// The tool's name or the task's id (HTTP: `Mcp-Name`).
     pub(crate) name: Option<&'a str>,
     /// Arguments that are headers too, by header name (HTTP: `Mcp-Param-*`).
     pub(crate) parameters: &'a [(String, String)],

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use rmcp::model::ProtocolVersion;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::asked::Asked;
 use crate::broker::ServerInfo;
@@ -68,6 +69,8 @@ pub(crate) struct Abilities {
     pub(crate) logging: bool,
     /// It takes a call as a task (2025-11-25; later ones do so unasked).
     pub(crate) tasks: bool,
+    /// It cancels tasks (2025-11-25; later ones always do).
+    pub(crate) cancels_tasks: bool,
 }
 
 /// What a server has told without being asked, counted, so that nothing is lost
@@ -87,7 +90,7 @@ pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
     /// The members of `params` as JSON, without braces and without `_meta`.
     pub(crate) members: &'a str,
-    /// The tool's name or the resource's URI, for HTTP.
+    /// The tool's name or the task's id, for HTTP.
     pub(crate) name: Option<&'a str>,
     /// Arguments that are headers too, for HTTP.
     pub(crate) parameters: &'a [(String, String)],
@@ -95,6 +98,9 @@ pub(crate) struct Request<'a> {
     pub(crate) who: Option<Who>,
     /// Whether progress is asked for, to be told to them.
     pub(crate) progress: bool,
+    /// The token of the progress, if it is not the request's id: that of a request
+    /// that asks for a task. It is not cancelled; what is cancelled is the task.
+    pub(crate) token: Option<u64>,
     /// The revision it is written in, if not the one agreed on.
     pub(crate) version: Option<&'a ProtocolVersion>,
 }
@@ -109,6 +115,7 @@ impl<'a> Request<'a> {
             parameters: &[],
             who: None,
             progress: false,
+            token: None,
             version: None,
         }
     }
@@ -185,15 +192,28 @@ impl Session {
         request: Request<'_>,
         patience: Patience,
     ) -> Result<Box<RawValue>, Failure> {
-        let clock = Clock::start(patience, &self.asked);
         let mut flight = self.open(&request)?;
-        let id = flight.id();
+        let token = request.token.unwrap_or(flight.id());
+        let last_sign = || self.inbox.progressed_at(token);
+        self.fly(&mut flight, &request, patience, last_sign).await
+    }
+
+    /// [`Session::request`] of which a flight has been opened. `last_sign` says when
+    /// the server last showed that it works on it.
+    pub(crate) async fn fly(
+        &self,
+        flight: &mut Flight,
+        request: &Request<'_>,
+        patience: Patience,
+        last_sign: impl Fn() -> Option<Instant>,
+    ) -> Result<Box<RawValue>, Failure> {
+        let clock = Clock::start(patience, &self.asked);
         let answered = pin!(async {
-            self.send(&mut flight, &request).await?;
+            self.send(flight, request).await?;
             flight.answer().await
         });
         clock
-            .limit(answered, || self.inbox.progressed_at(id), &self.asked)
+            .limit(answered, last_sign, &self.asked)
             .await
             .map_err(|failure| self.sayable(failure))
     }
@@ -213,14 +233,20 @@ impl Session {
     pub(crate) fn send_off(&self, request: &Request<'_>) {
         if let Ok(id) = self.inbox.open(None, false) {
             self.inbox.forget(id);
-            self.link.post(request.method, self.text(id, request));
+            let text = self.text(id, request);
+            self.link.post(request.method, request.name, text);
         }
     }
 
     /// Opens a flight for a request, which [`Session::send`] sends.
     pub(crate) fn open(&self, request: &Request<'_>) -> Result<Flight, Failure> {
         let who = request.who.clone();
-        Flight::open(&self.inbox, &self.link, who, request.method).map_err(Failure::Lost)
+        let flight = Flight::open(&self.inbox, &self.link, who, request.method);
+        let mut flight = flight.map_err(Failure::Lost)?;
+        if request.token.is_some() {
+            flight.is_not_cancelled();
+        }
+        Ok(flight)
     }
 
     /// Sends the request that a flight was opened for.
@@ -291,7 +317,7 @@ impl Session {
         let client = self.client(request);
         let meta = Meta {
             client: &client,
-            progress: request.progress,
+            progress: request.progress.then_some(request.token.unwrap_or(id)),
         };
         envelope::request(id, request.method, request.members, meta)
     }

@@ -120,7 +120,7 @@ impl Link for StdioLink {
         Box::pin(std::future::ready(written))
     }
 
-    fn post(&self, _method: &str, message: String) {
+    fn post(&self, _method: &str, _name: Option<&str>, message: String) {
         // A server that is gone needs no answer.
         let _closed = self.writer.answer(&message);
     }

@@ -5,24 +5,27 @@
 //! fetched by a request of its own, and the extension of 2026-07-28, where it
 //! comes with the last poll and input is asked for in between.
 
+mod newer;
+mod older;
+
+pub(crate) use older::{begin, relate, related};
+
 use std::pin::pin;
 use std::time::Duration;
 
-use rmcp::model::ErrorData;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::time::sleep;
 
 use crate::calls::Call;
 use crate::failure::Failure;
+use crate::inbox::Token;
 use crate::patience::{Clock, Patience};
-use crate::refusal::error_data;
 use crate::session::{Request, Session};
 
 /// How often a server is asked at most, and at least, whatever it suggests.
 const SHORTEST_POLL: Duration = Duration::from_millis(20);
-const LONGEST_POLL: Duration = Duration::from_secs(10);
+const LONGEST_POLL: Duration = Duration::from_secs(5 * 60);
 /// How often, when it suggests nothing.
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
 /// The longest id of a task, in bytes.
@@ -52,44 +55,84 @@ struct Task<'a> {
 
 /// A `CreateTaskResult` of 2025-11-25.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Created<'a> {
     #[serde(borrow)]
     task: Task<'a>,
+    /// What only the result of a tool has.
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    structured_content: Option<&'a RawValue>,
+}
+
+/// The task that a result of 2025-11-25 is, if it is one.
+fn created(result: &RawValue) -> Option<Task<'_>> {
+    let created: Created<'_> = serde_json::from_str(result.get()).ok()?;
+    let is_result = created.content.is_some() || created.structured_content.is_some();
+    (!is_result).then_some(created.task)
 }
 
 /// Whether a result of 2025-11-25 is a task.
 pub(crate) fn is_task(result: &RawValue) -> bool {
-    serde_json::from_str::<Created<'_>>(result.get()).is_ok()
+    created(result).is_some()
 }
 
-/// Follows the task to its end, and returns what the call would have.
+/// A task that is followed.
+struct Followed<'a> {
+    session: &'a Session,
+    call: &'a Call<'a>,
+    id: &'a str,
+    /// What each request about it has in its `params`.
+    members: String,
+    patience: Patience,
+}
+
+/// Follows the task to its end, and returns what the call would have. `token` is
+/// the one that the call was made with.
 pub(crate) async fn follow(
     session: &Session,
     call: &Call<'_>,
-    created: &RawValue,
+    answer: &RawValue,
+    token: Option<Token>,
     clock: Clock,
 ) -> Result<Box<RawValue>, Failure> {
-    let stateless = session.is_stateless();
-    let task = match serde_json::from_str::<Created<'_>>(created.get()) {
-        Ok(created) => Ok(created.task),
-        Err(_) => serde_json::from_str::<Task<'_>>(created.get()),
+    let task = match created(answer) {
+        Some(task) => Ok(task),
+        None => serde_json::from_str::<Task<'_>>(answer.get()),
     };
-    let task = task.map_err(|error| Failure::Malformed(format!("its task: {error}")))?;
+    let task = task.map_err(|error| malformed(&error))?;
     if task.task_id.len() > MAX_ID_BYTES {
         let reason = format!("its task's id is longer than {MAX_ID_BYTES} bytes");
         return Err(Failure::Malformed(reason));
     }
-    let id = Value::from(task.task_id.as_str()).to_string();
+    let token = match token {
+        Some(token) => token,
+        None => Token::new(&session.inbox, call.who()).map_err(Failure::Lost)?,
+    };
+    token.is_of(&task.task_id);
+    tracing::debug!(server = %session.server, tool = call.tool, "a call is a task");
     call.caller.is_task(&session.server, call.tool);
     let mut guard = Guard {
         session,
-        id: id.clone(),
+        id: &task.task_id,
         cancel: true,
     };
-    let patience = clock.rest(&session.asked);
-    let polling = pin!(poll(session, call, &id, &task, stateless, patience));
+    let followed = Followed {
+        session,
+        call,
+        id: &task.task_id,
+        members: members(&task.task_id),
+        patience: clock.rest(&session.asked),
+    };
+    let polling = pin!(async {
+        match session.is_stateless() {
+            true => newer::poll(&followed, &task).await,
+            false => older::poll(&followed, &task, &token).await,
+        }
+    });
     // Each poll that is answered is a sign of work, so only the whole counts.
-    let whole = Patience::exactly(patience.most);
+    let whole = Patience::exactly(followed.patience.most);
     let result = Clock::start(whole, &session.asked)
         .limit(polling, || None, &session.asked)
         .await;
@@ -98,91 +141,23 @@ pub(crate) async fn follow(
     result
 }
 
-async fn poll(
-    session: &Session,
-    call: &Call<'_>,
-    id: &str,
-    first: &Task<'_>,
-    stateless: bool,
-    patience: Patience,
-) -> Result<Box<RawValue>, Failure> {
-    let members = format!(r#""taskId":{id}"#);
-    let request = |method| Request {
-        who: Some(call.who()),
-        ..Request::new(method, &members)
-    };
-    let mut pause = pause(first);
-    let mut status = first.status.clone();
-    loop {
-        if !stateless && is_for_result(&status) {
-            // The older form: this waits until there is one, and what the server
-            // asks for until then comes with it.
-            let request = Request {
-                progress: true,
-                ..request("tasks/result")
-            };
-            return session.request(request, patience).await;
-        }
-        sleep(pause).await;
-        let answer = session.request(request("tasks/get"), patience).await?;
-        let task: Task<'_> = serde_json::from_str(answer.get())
-            .map_err(|error| Failure::Malformed(format!("its task: {error}")))?;
-        pause = self::pause(&task);
-        status.clone_from(&task.status);
-        if !stateless {
-            continue;
-        }
-        match task.status.as_str() {
-            "completed" => {
-                let missing = || Failure::Malformed("its task ended without a result".to_owned());
-                return task.result.map(RawValue::to_owned).ok_or_else(missing);
-            }
-            "failed" => return Err(failed(session, &task)),
-            "cancelled" => {
-                let message = "the server cancelled the task".to_owned();
-                return Err(Failure::Refused(ErrorData::internal_error(message, None)));
-            }
-            "input_required" => {
-                let requests = task.input_requests.unwrap_or_default();
-                let responses = session.inputs(call, &requests).await?;
-                let members = format!(r#"{members},"inputResponses":{responses}"#);
-                let update = Request {
-                    members: &members,
-                    ..request("tasks/update")
-                };
-                session.request(update, patience).await?;
-            }
-            "working" => {}
-            _ => {
-                let reason = "its task has a status that clients do not know".to_owned();
-                return Err(Failure::Malformed(reason));
-            }
+impl<'a> Followed<'a> {
+    /// A request about it.
+    fn request<'r>(&'r self, method: &'r str) -> Request<'r> {
+        Request {
+            // Since 2026-07-28, by which a request finds its server.
+            name: Some(self.id),
+            who: Some(self.call.who()),
+            ..Request::new(method, &self.members)
         }
     }
 }
 
-fn failed(session: &Session, task: &Task<'_>) -> Failure {
-    let mut error = match (task.error, &task.status_message) {
-        (Some(error), _) => error_data(error),
-        (None, Some(message)) => ErrorData::internal_error(message.clone(), None),
-        (None, None) => ErrorData::internal_error("the task failed", None),
-    };
-    error.message = session.secrets.message(&error.message).into();
-    if let Some(data) = &mut error.data {
-        session.secrets.redact_value(data);
-    }
-    Failure::Refused(error)
+fn members(id: &str) -> String {
+    format!(r#""taskId":{}"#, Value::from(id))
 }
 
-/// Whether a task of the older form has a result, or will have one only if it
-/// is asked for it.
-fn is_for_result(status: &str) -> bool {
-    matches!(
-        status,
-        "completed" | "failed" | "cancelled" | "input_required"
-    )
-}
-
+/// How long to wait before it is asked for anew.
 fn pause(task: &Task<'_>) -> Duration {
     let suggested = task.poll_interval_ms.or(task.poll_interval);
     let suggested = suggested.filter(|ms| *ms >= 0.0);
@@ -192,21 +167,39 @@ fn pause(task: &Task<'_>) -> Duration {
     })
 }
 
+fn malformed(error: &serde_json::Error) -> Failure {
+    Failure::Malformed(format!("its task: {error}"))
+}
+
+fn strange_status() -> Failure {
+    Failure::Malformed("its task has a status that clients do not know".to_owned())
+}
+
 /// Cancels the task if nobody has waited for its end.
 struct Guard<'a> {
     session: &'a Session,
-    /// As JSON.
-    id: String,
+    id: &'a str,
     cancel: bool,
 }
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if self.cancel {
-            let members = format!(r#""taskId":{}"#, self.id);
-            self.session
-                .send_off(&Request::new("tasks/cancel", &members));
+            cancel(self.session, self.id);
         }
+    }
+}
+
+/// Cancels a task, if the server does that.
+fn cancel(session: &Session, id: &str) {
+    let cancels = session
+        .agreed()
+        .is_some_and(|agreed| agreed.abilities.cancels_tasks);
+    if cancels || session.is_stateless() {
+        session.send_off(&Request {
+            name: Some(id),
+            ..Request::new("tasks/cancel", &members(id))
+        });
     }
 }
 

@@ -110,18 +110,19 @@ impl Link for HttpLink {
         })
     }
 
-    fn post(&self, method: &str, message: String) {
+    fn post(&self, method: &str, name: Option<&str>, message: String) {
         // Without a runtime nothing can be sent any more.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
         let shared = Arc::clone(&self.shared);
-        let method = method.to_owned();
+        let (method, name) = (method.to_owned(), name.map(str::to_owned));
         shared.posts.fetch_add(1, Ordering::Relaxed);
         runtime.spawn(async move {
-            let posted = shared
-                .ended
-                .run_until_cancelled(shared.post(&method, &message));
+            let posted =
+                shared
+                    .ended
+                    .run_until_cancelled(shared.post(&method, name.as_deref(), &message));
             if let Some(Err(error)) = posted.await {
                 tracing::debug!(server = %shared.server, %error, "a message was not accepted");
             }
@@ -140,7 +141,7 @@ impl Link for HttpLink {
         }
         // Since 2026-07-28 closing the stream says it, and nothing else may.
         if self.shared.speaks() == Era::Sessions {
-            self.post("notifications/cancelled", notification);
+            self.post("notifications/cancelled", None, notification);
         }
     }
 
@@ -260,12 +261,12 @@ impl Shared {
         headers
     }
 
-    async fn post(&self, method: &str, message: &str) -> Result<(), LinkError> {
+    async fn post(&self, method: &str, name: Option<&str>, message: &str) -> Result<(), LinkError> {
         let outgoing = Outgoing {
             text: message,
             method,
             id: None,
-            name: None,
+            name,
             parameters: &[],
         };
         let headers = self.headers_of(&outgoing);

@@ -7,7 +7,7 @@ use rmcp::model::ProtocolVersion;
 use serde_json::json;
 
 use super::*;
-use crate::fake::{Host, agree, call, result};
+use crate::fake::{FakeLink, Host, agree, call, result};
 use crate::session::Abilities;
 
 /// A server that answers each request with the next of these.
@@ -20,20 +20,30 @@ async fn check(version: ProtocolVersion, answers: Vec<Value>, expected: Expect) 
             .into_iter()
             .collect()
     };
-    let abilities = Abilities {
-        tasks: true,
-        ..Abilities::default()
-    };
     let host = Host::able();
-    let (session, link) = agree(version, abilities, &host, server);
-    let mut tools = vec![json!({ "name": "t", "execution": { "taskSupport": "required" } })];
-    session.tools.learn(&mut tools, false);
+    let (session, link) = connect(version, &host, server);
     let shown = match session.call(&call(&host)).await {
         Ok(result) => result.to_string(),
         Err(failure) => failure.to_string(),
     };
     let sent = link.sent().join(", ");
     expected.assert_eq(&format!("{shown}\n{sent}"));
+}
+
+/// A session with a server whose tool is to be called as a task.
+fn connect(
+    version: ProtocolVersion,
+    host: &Arc<Host>,
+    server: impl FnMut(&Value) -> Vec<Value> + Send + 'static,
+) -> (Arc<Session>, Arc<FakeLink>) {
+    let abilities = Abilities {
+        tasks: true,
+        ..Abilities::default()
+    };
+    let (session, link) = agree(version, abilities, host, server);
+    let mut tools = vec![json!({ "name": "t", "execution": { "taskSupport": "required" } })];
+    session.tools.learn(&mut tools, false);
+    (session, link)
 }
 
 fn task(status: &str) -> Value {
@@ -57,6 +67,123 @@ async fn the_older_form_fetches_its_result() {
         )
         .await;
     }
+}
+
+#[tokio::test]
+async fn an_odd_task_of_the_older_form() {
+    let version = || ProtocolVersion::V_2025_11_25;
+    check(
+        version(),
+        vec![json!({ "task": task("working") }), task("lost")],
+        expect![[r#"
+            the answer is malformed: its task has a status that clients do not know
+            tools/call, tasks/get"#]],
+    )
+    .await;
+    // A tool may say anything beside its content.
+    check(
+        version(),
+        vec![json!({ "content": [], "task": task("working") })],
+        expect![[r#"
+            {"content":[],"task":{"taskId":"é\"","status":"working","pollInterval":5,"createdAt":"","ttl":null}}
+            tools/call"#]],
+    )
+    .await;
+}
+
+/// The result is asked for when the task wants input, and it works on for long after.
+#[tokio::test]
+async fn polls_are_signs_of_work_while_the_result_is_awaited() {
+    let host = Host::able();
+    let mut awaited = None;
+    let mut polls = 0;
+    let server = move |message: &Value| match message["method"].as_str() {
+        Some("tools/call") => vec![result(message, json!({ "task": task("input_required") }))],
+        Some("tasks/result") => {
+            awaited = Some(message.clone());
+            Vec::new()
+        }
+        _ if polls < 40 => {
+            polls += 1;
+            vec![result(message, task("working"))]
+        }
+        _ => {
+            let awaited = awaited.take().expect("it was asked for");
+            let polled = result(message, task("working"));
+            vec![polled, result(&awaited, json!({ "content": [] }))]
+        }
+    };
+    let (session, link) = connect(ProtocolVersion::V_2025_11_25, &host, server);
+    let mut call = call(&host);
+    // Forty polls take 800 ms at least.
+    call.patience.idle = Duration::from_millis(500);
+    let answered = session.call(&call).await;
+    assert_eq!(answered.expect("a result").get(), r#"{"content":[]}"#);
+    let mut sent = link.sent();
+    sent.dedup();
+    assert_eq!(sent, ["tools/call", "tasks/result", "tasks/get"]);
+}
+
+#[tokio::test]
+async fn a_server_that_ends_a_task_and_keeps_its_result_is_not_waited_for() {
+    let host = Host::able();
+    let server = move |message: &Value| match message["method"].as_str() {
+        Some("tools/call") => vec![result(message, json!({ "task": task("input_required") }))],
+        Some("tasks/result") => Vec::new(),
+        _ => vec![result(message, task("completed"))],
+    };
+    let (session, _link) = connect(ProtocolVersion::V_2025_11_25, &host, server);
+    let mut call = call(&host);
+    call.patience.idle = Duration::from_millis(100);
+    let failure = session.call(&call).await.expect_err("no result");
+    assert_eq!(failure.to_string(), "no answer within 100 ms");
+}
+
+/// Only a server that says so cancels tasks, in the older form.
+#[tokio::test]
+async fn no_task_is_cancelled_where_that_is_not_known() {
+    let host = Host::able();
+    let server = |message: &Value| match message["method"].as_str() {
+        Some("tools/call") => vec![result(message, json!({ "task": task("working") }))],
+        _ => vec![result(message, task("working"))],
+    };
+    let (session, link) = connect(ProtocolVersion::V_2025_11_25, &host, server);
+    let mut call = call(&host);
+    call.patience = Patience::exactly(Duration::from_millis(100));
+    let failure = session.call(&call).await.expect_err("it does not end");
+    assert_eq!(failure.to_string(), "no answer within 100 ms");
+    let mut sent = link.sent();
+    sent.dedup();
+    assert_eq!(sent, ["tools/call", "tasks/get"]);
+}
+
+#[tokio::test]
+async fn a_task_that_asks_on_and_on_is_given_up() {
+    let host = Host::able();
+    let mut asked = 0;
+    let server = move |message: &Value| {
+        let mut answer = task("input_required");
+        answer["resultType"] = "complete".into();
+        match message["method"].as_str() {
+            Some("tools/call") => answer["resultType"] = "task".into(),
+            _ => {
+                let requests = (0..16).map(|_| {
+                    asked += 1;
+                    (asked.to_string(), json!({ "method": "roots/list" }))
+                });
+                let requests: serde_json::Map<_, _> = requests.collect();
+                answer["inputRequests"] = requests.into();
+                answer["pollIntervalMs"] = 0.into();
+            }
+        }
+        vec![result(message, answer)]
+    };
+    let version = ProtocolVersion::V_2026_07_28;
+    let (session, link) = connect(version, &host, server);
+    let failure = session.call(&call(&host)).await.expect_err("no result");
+    expect!["the tool still wants input after 1000 answers, or by a name of more than 4096 bytes"]
+        .assert_eq(&failure.to_string());
+    assert_eq!(link.sent().last().map(String::as_str), Some("tasks/cancel"));
 }
 
 /// Over a link whose messages belong to no request, with no other call in flight.
@@ -243,7 +370,8 @@ fn how_often_is_bounded() {
         (json!({ "pollIntervalMs": 0 }), 20),
         (json!({ "pollInterval": 300.5 }), 300),
         (json!({ "pollIntervalMs": 1e300 }), 1_000),
-        (json!({ "pollIntervalMs": 99_999_999 }), 10_000),
+        (json!({ "pollIntervalMs": 60_000 }), 60_000),
+        (json!({ "pollIntervalMs": 99_999_999 }), 300_000),
         (json!({ "pollIntervalMs": -5 }), 1_000),
     ] {
         let mut task = suggested;

@@ -11,24 +11,24 @@ use tokio::sync::{Barrier, watch};
 
 use super::server::{Request, Server};
 use super::{call, in_time, keep, result_of};
-use crate::caller::{Caller, Elicit, Log, LogLevel, Offers, Refusal};
+use crate::caller::{Caller, Elicit, Log, LogLevel, Offers, Progress, Refusal};
 use crate::spec::ServerSpec;
 
 /// Somebody who says who they are, and remembers what was logged.
-struct Named {
+pub(super) struct Named {
     name: &'static str,
     heard: Mutex<Vec<String>>,
 }
 
 impl Named {
-    fn new(name: &'static str) -> Arc<Self> {
+    pub(super) fn new(name: &'static str) -> Arc<Self> {
         Arc::new(Self {
             name,
             heard: Mutex::default(),
         })
     }
 
-    fn heard(&self) -> Vec<String> {
+    pub(super) fn heard(&self) -> Vec<String> {
         self.heard.lock().expect("no panic").clone()
     }
 }
@@ -54,17 +54,22 @@ impl Caller for Named {
         let heard = log.data.to_string();
         self.heard.lock().expect("no panic").push(heard);
     }
+
+    fn progress(&self, progress: Progress<'_>) {
+        let heard = format!("{} of {}", progress.progress, progress.tool);
+        self.heard.lock().expect("no panic").push(heard);
+    }
 }
 
 /// What the server was answered, by the id of its question.
-type Answers = Arc<watch::Sender<HashMap<String, String>>>;
+pub(super) type Answers = Arc<watch::Sender<HashMap<String, String>>>;
 
 /// A message of the server's, as an event.
-fn event(message: Value) -> String {
+pub(super) fn event(message: Value) -> String {
     format!("data: {message}\n\n")
 }
 
-fn question(id: &str) -> Value {
+pub(super) fn question(id: &str) -> Value {
     let schema = json!({ "type": "object", "properties": { "who": { "type": "string" } } });
     json!({
         "jsonrpc": "2.0",
@@ -74,7 +79,7 @@ fn question(id: &str) -> Value {
     })
 }
 
-async fn answer_to(answers: &Answers, id: &str) -> String {
+pub(super) async fn answer_to(answers: &Answers, id: &str) -> String {
     let mut answers = answers.subscribe();
     let answered = answers.wait_for(|answers| answers.contains_key(id)).await;
     answered.expect("the sender is there")[id].clone()
@@ -103,7 +108,7 @@ async fn ask_within(request: &mut Request, all: &Barrier, answers: &Answers) {
     request.write(event(answer)).await;
 }
 
-async fn handle(mut request: Request, all: Arc<Barrier>, answers: Answers) {
+pub(super) async fn handle(mut request: Request, all: Arc<Barrier>, answers: Answers) {
     match request.method().as_str() {
         "initialize" => {
             let result = json!({
@@ -221,80 +226,5 @@ async fn a_question_on_a_stream_that_was_taken_up_again_goes_to_its_caller() {
     let (one, two) = join(one, two).await;
     assert_eq!(one, r#"["ann for one","ann for one"]"#);
     assert_eq!(two, r#"["bob for two","bob for two"]"#);
-    in_time(kept.shut_down()).await;
-}
-
-/// Answers each call with a task that wants input, and asks on the stream of the
-/// request for the task's result.
-async fn with_tasks(mut request: Request, all: Arc<Barrier>, answers: Answers) {
-    let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
-    match request.method().as_str() {
-        "initialize" => {
-            let result = json!({
-                "protocolVersion": "2025-11-25",
-                "capabilities": { "tools": {}, "tasks": { "requests": { "tools": { "call": {} } } } },
-                "serverInfo": { "name": "s", "version": "1" },
-            });
-            result_of(&mut request, "Mcp-Session-Id: s-1\r\n", result).await;
-        }
-        "tools/list" => {
-            let tool = |name: &str| {
-                json!({
-                    "name": name,
-                    "inputSchema": { "type": "object" },
-                    "execution": { "taskSupport": "required" },
-                })
-            };
-            result_of(
-                &mut request,
-                "",
-                json!({ "tools": [tool("one"), tool("two")] }),
-            )
-            .await;
-        }
-        "tools/call" => {
-            assert_eq!(message["params"]["task"], json!({}), "it is asked for");
-            let task = json!({
-                "taskId": message["params"]["name"],
-                "status": "input_required",
-                "createdAt": "2026-01-01T00:00:00Z",
-                "ttl": null,
-            });
-            result_of(&mut request, "", json!({ "task": task })).await;
-        }
-        "tasks/result" => {
-            let task = message["params"]["taskId"].as_str().expect("a task");
-            request.events().await;
-            all.wait().await;
-            request.write(event(question(task))).await;
-            let result = json!([answer_to(&answers, task).await]);
-            let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
-            request.write(event(answer)).await;
-        }
-        "GET" => {
-            request.events().await;
-            request.gone().await;
-        }
-        _ => handle(request, all, answers).await,
-    }
-}
-
-#[tokio::test]
-async fn a_question_of_a_task_goes_to_the_caller_of_its_call() {
-    let all = Arc::new(Barrier::new(2));
-    let answers = Answers::default();
-    let server = Server::start(move |request| {
-        with_tasks(request, Arc::clone(&all), Arc::clone(&answers)).boxed()
-    })
-    .await;
-    let mut spec = ServerSpec::http("s", server.url());
-    spec.era = "2025-11-25".parse().expect("a revision");
-    spec.caller = Named::new("gate");
-    let (kept, _changes) = keep(spec).await;
-    let one = call(&kept, "one", Named::new("ann"));
-    let two = call(&kept, "two", Named::new("bob"));
-    let (one, two) = join(one, two).await;
-    assert_eq!(one, r#"["ann for one"]"#);
-    assert_eq!(two, r#"["bob for two"]"#);
     in_time(kept.shut_down()).await;
 }

@@ -8,6 +8,7 @@ mod older;
 mod server;
 mod sessions;
 mod stateless;
+mod tasks;
 
 use std::sync::Arc;
 use std::time::Duration;

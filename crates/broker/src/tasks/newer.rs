@@ -1,0 +1,82 @@
+//! The extension of 2026-07-28 (`io.modelcontextprotocol/tasks`).
+
+use std::collections::HashSet;
+
+use rmcp::model::ErrorData;
+use serde_json::value::RawValue;
+use tokio::time::sleep;
+
+use super::{Followed, MAX_ID_BYTES, Task, malformed, pause, strange_status};
+use crate::failure::Failure;
+use crate::refusal::error_data;
+use crate::session::{Request, Session};
+
+/// How many answers one task may want. A server that has not got what it needs by
+/// then is going round in circles.
+const MAX_ANSWERS: usize = 1_000;
+
+pub(super) async fn poll(
+    followed: &Followed<'_>,
+    first: &Task<'_>,
+) -> Result<Box<RawValue>, Failure> {
+    let (session, patience) = (followed.session, followed.patience);
+    let mut pause = pause(first);
+    // What it asked for stays in what it says until it has seen the answers.
+    let mut answered = HashSet::new();
+    loop {
+        sleep(pause).await;
+        let answer = session.request(followed.request("tasks/get"), patience);
+        let answer = answer.await?;
+        let task: Task<'_> = serde_json::from_str(answer.get()).map_err(|e| malformed(&e))?;
+        pause = super::pause(&task);
+        match task.status.as_str() {
+            "completed" => {
+                let missing = || Failure::Malformed("its task ended without a result".to_owned());
+                return task.result.map(RawValue::to_owned).ok_or_else(missing);
+            }
+            "failed" => return Err(failed(session, &task)),
+            "cancelled" => {
+                let message = "the server cancelled the task".to_owned();
+                return Err(Failure::Refused(ErrorData::internal_error(message, None)));
+            }
+            "input_required" => {
+                let mut requests = task.input_requests.unwrap_or_default();
+                requests.retain(|key, _| !answered.contains(key));
+                if requests.is_empty() {
+                    continue;
+                }
+                let responses = session.inputs(followed.call, &requests).await?;
+                for (key, _) in requests {
+                    if key.len() > MAX_ID_BYTES || answered.len() == MAX_ANSWERS {
+                        return Err(Failure::Input(format!(
+                            "the tool still wants input after {MAX_ANSWERS} answers, or by a name \
+                             of more than {MAX_ID_BYTES} bytes"
+                        )));
+                    }
+                    answered.insert(key);
+                }
+                let members = format!(r#"{},"inputResponses":{responses}"#, followed.members);
+                let update = Request {
+                    members: &members,
+                    ..followed.request("tasks/update")
+                };
+                session.request(update, patience).await?;
+            }
+            "working" => {}
+            _ => return Err(strange_status()),
+        }
+    }
+}
+
+fn failed(session: &Session, task: &Task<'_>) -> Failure {
+    let mut error = match (task.error, &task.status_message) {
+        (Some(error), _) => error_data(error),
+        (None, Some(message)) => ErrorData::internal_error(message.clone(), None),
+        (None, None) => ErrorData::internal_error("the task failed", None),
+    };
+    error.message = session.secrets.message(&error.message).into();
+    if let Some(data) = &mut error.data {
+        session.secrets.redact_value(data);
+    }
+    Failure::Refused(error)
+}

@@ -1,0 +1,229 @@
+//! The experimental form of 2025-11-25: asked for by the call, its result fetched
+//! by a request of its own, with which comes what the server asks until then.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use memchr::memmem;
+use rmcp::model::ErrorData;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+
+use super::{Followed, MAX_ID_BYTES, Task, cancel, created, malformed, pause, strange_status};
+use crate::failure::Failure;
+use crate::inbox::Token;
+use crate::link::LinkError;
+use crate::patience::{Clock, Patience};
+use crate::session::{Request, Session};
+
+/// The member of `_meta` by which a message says to which task it belongs.
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+/// How long the answer to a call that was given up is waited for at least, so that
+/// its task can be cancelled.
+const LATE: Duration = Duration::from_secs(60);
+
+/// The task that a message with these parameters belongs to, by its own word.
+pub(crate) fn related(params: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(rename = "_meta")]
+        meta: Meta,
+    }
+    #[derive(Deserialize)]
+    struct Meta {
+        #[serde(rename = "io.modelcontextprotocol/related-task")]
+        related: Related,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Related {
+        task_id: String,
+    }
+    // Few messages belong to one.
+    memmem::find(params.as_bytes(), b"/related-task")?;
+    let params: Params = serde_json::from_str(params).ok()?;
+    let id = params.meta.related.task_id;
+    (id.len() <= MAX_ID_BYTES).then_some(id)
+}
+
+/// An answer to a request of the server's that belongs to a task: it has to say so.
+/// An error has no place for that.
+pub(crate) fn relate(
+    answer: Result<Value, ErrorData>,
+    task: Option<&str>,
+) -> Result<Value, ErrorData> {
+    let mut answer = answer?;
+    if let (Some(task), Value::Object(result)) = (task, &mut answer) {
+        let meta = result.entry("_meta").or_insert(Value::Null);
+        if !meta.is_object() {
+            *meta = Value::Object(Map::new());
+        }
+        if let Value::Object(meta) = meta {
+            meta.insert(RELATED.to_owned(), json!({ "taskId": task }));
+        }
+    }
+    Ok(answer)
+}
+
+/// Makes a call that asks for a task. One that is given up is not cancelled itself,
+/// as the specification wants it: its answer is waited for all the same, and the
+/// task cancelled that it tells of.
+pub(crate) async fn begin(
+    session: &Session,
+    call: &Request<'_>,
+    token: &Token,
+    patience: Patience,
+) -> Result<Box<RawValue>, Failure> {
+    let clock = Clock::start(patience, &session.asked);
+    let gone = || Failure::Lost(LinkError::closed("the connection was closed", false));
+    let shared = session.asked.session().ok_or_else(gone)?;
+    let (method, members) = (call.method.to_owned(), call.members.to_owned());
+    let (name, parameters) = (call.name.map(str::to_owned), call.parameters.to_owned());
+    let (who, token) = (call.who.clone(), token.id());
+    let (tell, answered) = oneshot::channel();
+    tokio::spawn(async move {
+        let call = Request {
+            name: name.as_deref(),
+            parameters: &parameters,
+            who,
+            progress: true,
+            token: Some(token),
+            ..Request::new(&method, &members)
+        };
+        let patience = Patience {
+            idle: patience.idle.max(LATE),
+            most: patience.most.max(LATE),
+        };
+        let answer = shared.request(call, patience).await;
+        if let Err(Ok(unheard)) = tell.send(answer) {
+            cancel_created(&shared, &unheard);
+        }
+    });
+    let mut awaited = Awaited { session, answered };
+    let answer = pin!(async {
+        let answer = (&mut awaited.answered).await;
+        answer.unwrap_or_else(|_| Err(gone()))
+    });
+    let last_sign = || session.inbox.progressed_at(token);
+    clock.limit(answer, last_sign, &session.asked).await
+}
+
+/// The answer to a call that asks for a task.
+struct Awaited<'a> {
+    session: &'a Session,
+    answered: oneshot::Receiver<Result<Box<RawValue>, Failure>>,
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.answered.close();
+        // It may have come just when it was given up.
+        if let Ok(Ok(unheard)) = self.answered.try_recv() {
+            cancel_created(self.session, &unheard);
+        }
+    }
+}
+
+fn cancel_created(session: &Session, answer: &RawValue) {
+    if let Some(task) = created(answer) {
+        cancel(session, &task.task_id);
+    }
+}
+
+pub(super) async fn poll(
+    followed: &Followed<'_>,
+    first: &Task<'_>,
+    token: &Token,
+) -> Result<Box<RawValue>, Failure> {
+    let mut pause = pause(first);
+    let mut status = Status::of(first)?;
+    loop {
+        match status {
+            Status::Working => {}
+            Status::Ended => {
+                let request = followed.request("tasks/result");
+                return followed.session.request(request, followed.patience).await;
+            }
+            Status::WantsInput => return result_with_input(followed, token, pause).await,
+        }
+        sleep(pause).await;
+        (status, pause) = get(followed, followed.patience).await?;
+    }
+}
+
+/// Asks for the result before there is one: what the server wants comes with it.
+/// It may work on for long after that, which polls tell, as before.
+async fn result_with_input(
+    followed: &Followed<'_>,
+    token: &Token,
+    first: Duration,
+) -> Result<Box<RawValue>, Failure> {
+    let Followed {
+        session, patience, ..
+    } = *followed;
+    let request = Request {
+        progress: true,
+        ..followed.request("tasks/result")
+    };
+    let mut flight = session.open(&request)?;
+    let id = flight.id();
+    // While it wants to be left alone it need not show that it works.
+    let polled = Mutex::new(Instant::now() + first);
+    let last_sign = || {
+        let polled = *polled.lock().unwrap_or_else(PoisonError::into_inner);
+        let progressed = session.inbox.progressed_at(id);
+        let of_the_task = session.inbox.progressed_at(token.id());
+        Some(polled).max(progressed).max(of_the_task)
+    };
+    let polls = async {
+        let mut pause = first;
+        loop {
+            sleep(pause).await;
+            match get(followed, Patience::exactly(patience.most)).await {
+                Ok((Status::Working | Status::WantsInput, next)) => pause = next,
+                // The result is due.
+                Ok((Status::Ended, _)) | Err(_) => break,
+            }
+            *polled.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + pause;
+        }
+        pending::<Infallible>().await
+    };
+    tokio::select! {
+        biased;
+        result = session.fly(&mut flight, &request, patience, last_sign) => result,
+        never = polls => match never {},
+    }
+}
+
+async fn get(followed: &Followed<'_>, patience: Patience) -> Result<(Status, Duration), Failure> {
+    let request = followed.request("tasks/get");
+    let answer = followed.session.request(request, patience).await?;
+    let task = serde_json::from_str(answer.get()).map_err(|error| malformed(&error))?;
+    Ok((Status::of(&task)?, pause(&task)))
+}
+
+/// How far a task is.
+enum Status {
+    Working,
+    /// It has a result only if it is asked for it.
+    WantsInput,
+    /// It has a result.
+    Ended,
+}
+
+impl Status {
+    fn of(task: &Task<'_>) -> Result<Self, Failure> {
+        match task.status.as_str() {
+            "working" => Ok(Self::Working),
+            "input_required" => Ok(Self::WantsInput),
+            "completed" | "failed" | "cancelled" => Ok(Self::Ended),
+            _ => Err(strange_status()),
+        }
+    }
+}
