@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use callgate_tests::{Ran, Workbench, fixture, odd, typescript_modules};
+use callgate_tests::{Ran, Workbench, fixture, odd};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -339,15 +339,13 @@ fn a_project_brings_its_own_typescript() {
     let bench = Workbench::with_config(json!({
         "check": { "mode": "require", "typescript": "modules/typescript/../.." }
     }));
-    std::os::unix::fs::symlink(typescript_modules(), bench.path().join("node_modules"))
-        .expect("link the modules");
+    bench.bring_typescript();
     let ran = bench.run("return 1", &[]);
     assert_eq!(ran.code, 1, "{ran:#?}");
     let bench = Workbench::with_config(json!({
         "check": { "mode": "require", "typescript": "${workspaceFolder}" }
     }));
-    std::os::unix::fs::symlink(typescript_modules(), bench.path().join("node_modules"))
-        .expect("link the modules");
+    bench.bring_typescript();
     let ran = bench.run("return 1", &[]);
     assert_eq!(
         (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),

@@ -2,14 +2,13 @@
 
 use std::process::Command;
 
-use callgate_tests::{Ran, Workbench, binary, typescript_modules};
+use callgate_tests::{Ran, Workbench, binary};
 
 #[test]
 fn the_example_program_runs_a_script() {
     // Nothing lies beside an example; a project has its TypeScript in `node_modules`.
     let project = Workbench::empty();
-    std::os::unix::fs::symlink(typescript_modules(), project.path().join("node_modules"))
-        .expect("link the project's modules");
+    project.bring_typescript();
     let output = Command::new(binary("examples/embed"))
         .env("CALLGATE_DEMO_LOGGING", binary("callgate-demo-logging"))
         .current_dir(project.path())

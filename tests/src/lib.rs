@@ -85,6 +85,9 @@ pub fn conformance_suite() -> PathBuf {
     path
 }
 
+/// Names the executable of TypeScript, where that is not where set-up puts it.
+const TYPESCRIPT: &str = "CALLGATE_TYPESCRIPT";
+
 /// The `node_modules` in which set-up installed TypeScript.
 ///
 /// # Panics
@@ -92,7 +95,7 @@ pub fn conformance_suite() -> PathBuf {
 /// If it is not installed.
 #[must_use]
 pub fn typescript_modules() -> PathBuf {
-    let path = match std::env::var_os("CALLGATE_TYPESCRIPT") {
+    let path = match std::env::var_os(TYPESCRIPT) {
         // node_modules/@typescript/typescript-…/lib/tsc
         Some(program) => PathBuf::from(program)
             .ancestors()
@@ -191,9 +194,27 @@ impl Workbench {
     /// If the folder cannot be made.
     #[must_use]
     pub fn empty() -> Self {
-        Self {
+        let bench = Self {
             folder: TempDir::with_prefix("callgate-").expect("a temporary folder"),
             cache: TempDir::with_prefix("callgate-cache-").expect("a temporary folder"),
+        };
+        // `callgate` itself looks beside its binary, and in the project.
+        let beside = profile_dir().with_file_name("typescript");
+        if std::env::var_os(TYPESCRIPT).is_some() && !beside.exists() {
+            bench.bring_typescript();
+        }
+        bench
+    }
+
+    /// Makes the folder a project that has the TypeScript of set-up.
+    ///
+    /// # Panics
+    ///
+    /// If it is not installed, or the folder cannot be written to.
+    pub fn bring_typescript(&self) {
+        let modules = self.path().join("node_modules");
+        if !modules.exists() {
+            std::os::unix::fs::symlink(typescript_modules(), modules).expect("a link");
         }
     }
 
