@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use callgate::{Gate, Rules, ServerSpec, Status};
+use callgate::{Connect, Gate, Rules, ServerSpec, Status};
 use callgate_tests::{Workbench, binary, odd, real_servers};
 use rexpect::session::spawn_command;
 use serde_json::{Value, json};
@@ -84,6 +84,65 @@ async fn a_later_run_has_the_new_names() {
     let gone = gate.run("return await odd_fresh({})").await;
     assert_eq!(gone.status, Status::Failed, "{gone}");
     gate.shutdown().await;
+}
+
+/// Rules about tools that nobody has listed yet may be right.
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_about_a_server_that_is_not_known_yet_are_not_warned_about() {
+    let mut server = ServerSpec::stdio("odd", binary("callgate-odd-server"), ["changes"]);
+    server.connect = Connect::Manual;
+    let gone = ServerSpec::stdio("gone", "/nonexistent", [""; 0]);
+    let rules = Rules::new(["odd_listed", "odd_lsted", "gone_*", "od_*"], [], []);
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .server(server)
+        .server(gone)
+        .rules(rules.expect("patterns"))
+        .build()
+        .await
+        .expect("a gate");
+    let of_no_server = r#"rule "od_*" in permissions.allow matches no tool"#;
+    assert_eq!(gate.unmatched_rules(), [of_no_server]);
+    gate.enable("odd").await.expect("it starts");
+    let slip =
+        r#"rule "odd_lsted" in permissions.allow matches no tool; did you mean "odd_listed"?"#;
+    assert_eq!(gate.unmatched_rules(), [slip, of_no_server]);
+    gate.disable("odd").await.expect("it ends");
+    assert_eq!(gate.unmatched_rules(), [of_no_server]);
+    gate.shutdown().await;
+}
+
+/// Once each, however often tools come and go.
+#[test]
+fn rules_that_match_no_tool_any_more_are_logged() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "odd": odd("changes") },
+        "permissions": { "allow": ["*"], "deny": ["odd_none", "odd_listed"] },
+    }));
+    let ran = bench.run(
+        "await odd_remove({ name: 'listed' });
+         await mcp.callTool('odd_other', {}).catch(() => {});
+         await odd_add({ name: 'listed' });
+         await mcp.callTool('odd_other', {}).catch(() => {});
+         await odd_remove({ name: 'listed' });
+         await mcp.callTool('odd_other', {}).catch(() => {});",
+        &["--check=off", "-v"],
+    );
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    let told = ran
+        .stderr
+        .lines()
+        .filter(|line| line.contains("matches no tool"));
+    let told: Vec<_> = told
+        .map(|line| line.split_once(" WARN ").map_or(line, |(_when, what)| what))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            r#"warning: rule "odd_none" in permissions.deny matches no tool"#,
+            r#"callgate::unmatched: a list of tools is another, and something decides nothing reason="rule \"odd_listed\" in permissions.deny matches no tool""#,
+        ]
+    );
 }
 
 #[test]

@@ -36,6 +36,7 @@ use crate::lookup::Lookups;
 use crate::models::Models;
 use crate::report::{self, RunReport};
 use crate::search::Searcher;
+use crate::unmatched::Oversight;
 use crate::{Limits, RunRequest, Skill, ToolSettings};
 
 /// Connections to MCP servers and the rules over their tools; runs scripts.
@@ -61,9 +62,7 @@ pub struct Gate {
     keep: Option<Arc<dyn Keep>>,
     journal: Option<Arc<Journal>>,
     check: Check,
-    /// What the names of each server's tools begin with.
-    pub(crate) prefixes: Vec<(String, Option<String>)>,
-    unmatched_rules: Vec<String>,
+    pub(crate) oversight: Arc<Oversight>,
     tool_settings: Arc<ToolSettings>,
     skills: Vec<Skill>,
     cache: Option<Arc<Cache>>,
@@ -184,9 +183,12 @@ impl Gate {
         warnings
     }
 
-    /// The rules that can decide nothing about the tools there are, and why.
-    pub fn unmatched_rules(&self) -> &[String] {
-        &self.unmatched_rules
+    /// The rules that can decide nothing about the tools there are now, and why. Those
+    /// that may be about a server whose tools are not known are not among them: it has
+    /// not been connected to yet, did not start, or is disabled. When lists of tools
+    /// have changed, others are logged as warnings, each once.
+    pub fn unmatched_rules(&self) -> Vec<String> {
+        self.oversight.find(&self.catalog(), &self.live.servers())
     }
 
     /// The limits of a run that brings none of its own.

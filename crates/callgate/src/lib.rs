@@ -53,6 +53,7 @@ mod search;
 mod servers;
 mod skill;
 mod tool_settings;
+mod unmatched;
 mod vectors;
 mod workers;
 

@@ -13,10 +13,10 @@ use callgate_catalog::search::SearchIndex;
 use callgate_catalog::{Catalog, ToolDefinition};
 use tokio::task::JoinHandle;
 
-use crate::ToolSettings;
 use crate::cache::Cache;
 use crate::calls;
 use crate::search::Indexes;
+use crate::unmatched::Oversight;
 
 /// How long something waits for lists that are being asked for anew, at most;
 /// after that, what is known serves.
@@ -35,13 +35,13 @@ impl Live {
     pub(crate) async fn follow(
         broker: Broker,
         reading: Reading,
-        settings: Arc<ToolSettings>,
+        oversight: Arc<Oversight>,
         cache: Option<Arc<Cache>>,
     ) -> Self {
         let shared = Arc::new(Shared {
             reading,
-            indexes: Arc::new(Indexes::new(Arc::clone(&settings))),
-            settings,
+            indexes: Arc::new(Indexes::new(Arc::clone(&oversight.settings))),
+            oversight,
             cache,
             known: RwLock::default(),
             updating: Mutex::default(),
@@ -181,7 +181,7 @@ struct Known {
 struct Shared {
     reading: Reading,
     indexes: Arc<Indexes>,
-    settings: Arc<ToolSettings>,
+    oversight: Arc<Oversight>,
     cache: Option<Arc<Cache>>,
     known: RwLock<Arc<Known>>,
     updating: Mutex<()>,
@@ -231,7 +231,7 @@ impl Shared {
         let catalog = Arc::new(Catalog::build_without(
             before.catalog.names(),
             definitions,
-            |function| self.settings.hides(function),
+            |function| self.oversight.settings.hides(function),
         ));
         let known = Known {
             catalog: Arc::clone(&catalog),
@@ -239,6 +239,7 @@ impl Shared {
             lists,
         };
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
+        self.oversight.log(&catalog, &states);
         // Nobody waits for them yet, and the first who does need not make them.
         let indexes = Arc::clone(&self.indexes);
         let _making = tokio::task::spawn_blocking(move || {

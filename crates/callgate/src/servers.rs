@@ -153,9 +153,7 @@ impl Gate {
 
     /// Whether a name begins as those of a server's tools do.
     fn has_prefix_of(&self, server: &str, function: &str) -> bool {
-        let mut prefixes = self.prefixes.iter();
-        let prefix = prefixes.find(|(name, _)| name == server);
-        let prefix = prefix.and_then(|(_, prefix)| prefix.as_deref());
+        let prefix = self.oversight.beginning(server);
         prefix.is_some_and(|prefix| function.starts_with(prefix))
     }
 

@@ -71,6 +71,14 @@ impl Pattern {
         matches(&self.text, name)
     }
 
+    /// Whether the pattern matches a name that begins so, if one has the right end.
+    pub fn may_match_with(&self, beginning: &str) -> bool {
+        match self.text.split_once('*') {
+            Some((literal, _)) => literal.starts_with(beginning) || beginning.starts_with(literal),
+            None => self.text.starts_with(beginning),
+        }
+    }
+
     /// Whether it is one function's name.
     pub(crate) fn is_a_name(&self) -> bool {
         !self.text.contains('*')

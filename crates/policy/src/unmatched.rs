@@ -104,6 +104,18 @@ impl fmt::Display for Unmatched {
     }
 }
 
+impl Unmatched {
+    /// Whether it may decide about tools of this server, of which none is known yet:
+    /// their names begin so, if that is known.
+    pub fn may_be_about(&self, server: &str, beginning: Option<&str>, trusted: bool) -> bool {
+        let rule = &self.rule;
+        !matches!(self.why, Why::Expired(_))
+            && beginning.is_none_or(|beginning| rule.pattern.may_match_with(beginning))
+            && rule.server.as_ref().is_none_or(|s| s.matches(server))
+            && rule.trusted.is_none_or(|wanted| wanted == trusted)
+    }
+}
+
 /// The function that a pattern was most likely meant to match. Of a pattern with
 /// stars, what stands before the first is held against as much of the names.
 fn nearest_tool<'t>(pattern: &Pattern, tools: &[KnownTool<'t>]) -> Option<&'t str> {

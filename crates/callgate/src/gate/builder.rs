@@ -1,6 +1,5 @@
 //! What a gate is made of, and making it.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,21 +7,21 @@ use callgate_broker::{
     Asker, Broker, Caller, Journal, JournalError, JournalOptions, Keep, NobodyToAsk, Reviewer,
     Root, ServerSpec, Transport,
 };
+use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
-use callgate_policy::{Hints, KnownTool, Rules};
 use callgate_sandbox::WorkerProgram;
-use jiff::Timestamp;
 
-use super::{Gate, hints};
+use super::Gate;
 use crate::auth::{Browser, OpenUrl};
 use crate::check::{Check, CheckMode, Places};
 use crate::config::{CacheConfig, Config, ModelsConfig};
-use crate::extract::{self, ExtractLimits};
+use crate::extract::ExtractLimits;
 use crate::keep::KeepInFile;
 use crate::live::{Live, Reading};
 use crate::models::Models;
 use crate::roots::with_roots;
 use crate::search::{SearchBy, Searcher};
+use crate::unmatched::{Oversight, Told};
 use crate::vectors::Vectors;
 use crate::workers::Workers;
 use crate::{Limits, Skill, ToolSettings};
@@ -321,34 +320,18 @@ impl GateBuilder {
         let servers = broker.servers();
         let prefixes = servers.map(|server| (function_prefix(&server.name), server.name));
         let prefixes = prefixes.map(|(prefix, name)| (name, prefix)).collect();
-        let settings = Arc::clone(&tool_settings);
-        let live = Live::follow(broker.clone(), reading, settings, cache.clone()).await;
-        let catalog = live.catalog();
-        let trusted: HashSet<String> = broker
-            .servers()
-            .filter(|server| server.trusted)
-            .map(|server| server.name)
-            .collect();
-        let known = catalog.tools().iter().map(|tool| KnownTool {
-            function: &tool.function,
-            server: &tool.definition.server,
-            hints: hints(&tool.definition),
-            trusted: trusted.contains(&tool.definition.server),
-            definition: Some(tool.definition.identity.hash()),
-            input_schema: Some(&tool.definition.input_schema),
+        let oversight = Arc::new(Oversight {
+            rules: Arc::new(self.rules),
+            flows: Arc::new(self.flows),
+            settings: Arc::clone(&tool_settings),
+            prefixes,
+            consults: self.models.small.is_some(),
+            told: Told::default(),
         });
-        let model = self.models.small.as_ref().map(|_| extract::consultant());
-        let known = known.chain(model.as_ref().map(|model| KnownTool {
-            function: &model.function,
-            server: &model.server,
-            hints: Hints::default(),
-            trusted: true,
-            definition: None,
-            input_schema: None,
-        }));
-        let unmatched = self.rules.unmatched(known, Timestamp::now());
-        let mut unmatched_rules: Vec<String> = unmatched.iter().map(ToString::to_string).collect();
-        unmatched_rules.extend(super::review::unmatched(&self.flows, &catalog));
+        let watch = Arc::clone(&oversight);
+        let live = Live::follow(broker.clone(), reading, watch, cache.clone()).await;
+        let catalog = live.catalog();
+        oversight.begin(&catalog, &live.servers());
         let live = Arc::new(live);
         let models = Arc::new(Models::new(self.models));
         let kept = cache.as_ref().map(|cache| cache.vectors());
@@ -360,27 +343,25 @@ impl GateBuilder {
             vectors,
             self.search,
         );
-        unmatched_rules.extend(tool_settings.unmatched(catalog.functions()));
         let gate = Gate {
             broker,
             searcher: Arc::new(searcher),
             live,
             launcher,
-            rules: Arc::new(self.rules),
+            rules: Arc::clone(&oversight.rules),
             limits: self.limits,
             models,
             extract: self.extract,
             caller: self.caller,
             roots: self.roots,
             asker: self.asker,
-            flows: Arc::new(self.flows),
+            flows: Arc::clone(&oversight.flows),
             reviewers: self.reviewers,
             session: Arc::default(),
             keep: self.keep,
             journal,
             check,
-            prefixes,
-            unmatched_rules,
+            oversight,
             tool_settings,
             skills: self.skills,
             cache,

@@ -4,11 +4,9 @@
 use std::sync::Arc;
 
 use callgate_broker::Reviewer;
-use callgate_catalog::Catalog;
-use callgate_policy::flow::{FlowRules, Side};
+use callgate_policy::flow::FlowRules;
 
 use super::GateBuilder;
-use crate::extract;
 
 impl GateBuilder {
     /// The rules over data that goes from one server to another, and the labels
@@ -24,18 +22,4 @@ impl GateBuilder {
         self.reviewers.push(reviewer);
         self
     }
-}
-
-/// What of the rules can match no tool.
-pub(super) fn unmatched(rules: &FlowRules, catalog: &Catalog) -> Vec<String> {
-    let tools = catalog.tools().iter();
-    let mut sides: Vec<Side> = tools
-        .map(|tool| {
-            let definition = &tool.definition;
-            Side::new(&tool.function, &definition.server, &definition.name)
-        })
-        .collect();
-    let model = extract::consultant();
-    sides.push(Side::new(&model.function, &model.server, &model.tool));
-    rules.unmatched(&sides)
 }

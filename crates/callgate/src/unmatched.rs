@@ -1,0 +1,158 @@
+//! Rules, labels and settings of tools that can decide nothing, so that somebody
+//! hears of a slip of the pen: told when they are asked for, and logged when there
+//! are others because a list of tools is another.
+//!
+//! What may be about a server whose tools are not known is not counted: it has not
+//! been connected to yet, did not start, or is disabled.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use callgate_broker::{Phase, ServerState, Status};
+use callgate_catalog::Catalog;
+use callgate_policy::flow::{FlowRules, Side};
+use callgate_policy::{Hints, KnownTool, Rules};
+use jiff::Timestamp;
+
+use crate::gate::hints;
+use crate::{ToolSettings, extract};
+
+/// What there is to hold against the tools.
+pub(crate) struct Oversight {
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) flows: Arc<FlowRules>,
+    pub(crate) settings: Arc<ToolSettings>,
+    /// What the names of each server's tools begin with.
+    pub(crate) prefixes: Vec<(String, Option<String>)>,
+    /// Whether there is a model that is consulted, as a tool is called.
+    pub(crate) consults: bool,
+    pub(crate) told: Told,
+}
+
+/// What has been told, each by what stays the same of it. `None` before the host
+/// could ask.
+pub(crate) type Told = Mutex<Option<HashSet<String>>>;
+
+/// One thing that can decide nothing.
+struct Found {
+    what: String,
+    /// A warning for a person.
+    warning: String,
+}
+
+impl Oversight {
+    /// What can decide nothing, each in a sentence.
+    pub(crate) fn find(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
+        let found = self.all(catalog, servers).into_iter();
+        found.map(|found| found.warning).collect()
+    }
+
+    /// From now on others are logged: the host can ask for these.
+    pub(crate) fn begin(&self, catalog: &Catalog, servers: &[ServerState]) {
+        let found = self.all(catalog, servers).into_iter();
+        let told = found.map(|found| found.what).collect();
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+    }
+
+    /// Logs what was not told before, once.
+    pub(crate) fn log(&self, catalog: &Catalog, servers: &[ServerState]) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(told) = &mut *told else {
+            return;
+        };
+        for found in self.all(catalog, servers) {
+            if told.insert(found.what) {
+                let reason = found.warning;
+                tracing::warn!(
+                    reason,
+                    "a list of tools is another, and something decides nothing"
+                );
+            }
+        }
+    }
+
+    fn all(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<Found> {
+        let unknown: Vec<&ServerState> = servers.iter().filter(|it| !is_known(it)).collect();
+        let mut found = self.of_rules(catalog, servers, &unknown);
+        let plain = |warning: String| Found {
+            what: warning.clone(),
+            warning,
+        };
+        // What they are about is not told by them one by one.
+        if unknown.is_empty() {
+            let sides = self.sides(catalog);
+            found.extend(self.flows.unmatched(&sides).into_iter().map(plain));
+        }
+        let beginnings = unknown.iter().map(|server| self.beginning(&server.name));
+        let settings = self.settings.unmatched(catalog.functions(), |pattern| {
+            beginnings
+                .clone()
+                .any(|beginning| beginning.is_none_or(|it| pattern.may_match_with(it)))
+        });
+        found.extend(settings.into_iter().map(plain));
+        found
+    }
+
+    fn of_rules(
+        &self,
+        catalog: &Catalog,
+        servers: &[ServerState],
+        unknown: &[&ServerState],
+    ) -> Vec<Found> {
+        let trusted = servers.iter().filter(|server| server.trusted);
+        let trusted: HashSet<&str> = trusted.map(|server| server.name.as_str()).collect();
+        let tools = catalog.tools().iter().map(|tool| KnownTool {
+            function: &tool.function,
+            server: &tool.definition.server,
+            hints: hints(&tool.definition),
+            trusted: trusted.contains(tool.definition.server.as_str()),
+            definition: Some(tool.definition.identity.hash()),
+            input_schema: Some(&tool.definition.input_schema),
+        });
+        let model = self.consults.then(extract::consultant);
+        let tools = tools.chain(model.as_ref().map(|model| KnownTool {
+            function: &model.function,
+            server: &model.server,
+            hints: Hints::default(),
+            trusted: true,
+            definition: None,
+            input_schema: None,
+        }));
+        let mut unmatched = self.rules.unmatched(tools, Timestamp::now());
+        unmatched.retain(|rule| {
+            !unknown.iter().any(|server| {
+                let beginning = self.beginning(&server.name);
+                rule.may_be_about(&server.name, beginning, server.trusted)
+            })
+        });
+        let unmatched = unmatched.into_iter().map(|unmatched| Found {
+            what: unmatched.rule.to_string(),
+            warning: unmatched.to_string(),
+        });
+        unmatched.collect()
+    }
+
+    fn sides(&self, catalog: &Catalog) -> Vec<Side> {
+        let tools = catalog.tools().iter();
+        let mut sides: Vec<Side> = tools
+            .map(|tool| {
+                let definition = &tool.definition;
+                Side::new(&tool.function, &definition.server, &definition.name)
+            })
+            .collect();
+        let model = extract::consultant();
+        sides.push(Side::new(&model.function, &model.server, &model.tool));
+        sides
+    }
+
+    /// What the names of a server's tools begin with.
+    pub(crate) fn beginning(&self, server: &str) -> Option<&str> {
+        let mut prefixes = self.prefixes.iter();
+        prefixes.find(|(name, _)| name == server)?.1.as_deref()
+    }
+}
+
+/// Whether the tools of a server are those that there are.
+fn is_known(server: &ServerState) -> bool {
+    matches!(server.status, Status::Ready(_)) && server.phase != Phase::Disabled
+}
