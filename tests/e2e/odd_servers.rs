@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use callgate_tests::{Workbench, odd};
+use expect_test::expect;
 use serde_json::{Value, json};
 
 fn functions(bench: &Workbench) -> Vec<String> {
@@ -314,4 +315,43 @@ fn children(pid: u32) -> Vec<u32> {
     text.split_whitespace()
         .filter_map(|pid| pid.parse().ok())
         .collect()
+}
+
+/// Each is a line with the server's name, of bounded length and without control
+/// characters, and the call is right.
+#[test]
+fn a_flood_of_hostile_log_messages_costs_lines_of_the_log() {
+    let bench = Workbench::new(json!({ "odd": odd("logs") }));
+    let script = "return await odd_work({ lines: 10_000 })";
+    let ran = bench.run(script, &["-v", "--check=off"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "done\n"),
+        "{}",
+        ran.stdout
+    );
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    let longest = lines.iter().map(|line| line.len()).max();
+    assert!(
+        longest.is_some_and(|longest| longest < 4_200),
+        "{longest:?}"
+    );
+    let strange = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    assert!(!ran.stderr.contains(strange), "{}", ran.stderr);
+    let logged = lines.iter().filter(|line| line.contains("a server logs: "));
+    let logged: Vec<_> = logged
+        .map(|line| {
+            assert!(line.contains(r#"server="odd""#), "{line}");
+            let (_when, what) = line.split_once("Z ").expect("a time");
+            what.trim_start().replace(&"x".repeat(4_000), "x…x")
+        })
+        .collect();
+    assert_eq!(logged.len(), 10_003);
+    expect![[r#"
+        WARN callgate_broker: a server logs: x…x… server="odd" logger="db"
+        WARN callgate_broker: a server logs: {"rows":[1,null],"nul":"\u0000"} server="odd" logger=""
+        ERROR callgate_broker: a server logs: one\u{a}\u{1b}[2Jtwo\u{202e}\u{7} server="odd" logger="one\\u{a}\\u{1b}[2Jtwo\\u{202e}\\u{7}"
+        INFO callgate_broker: a server logs: 0 server="odd" logger=""
+    "#]]
+    .assert_eq(&(logged[..4].join("\n") + "\n"));
 }
