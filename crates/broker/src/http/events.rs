@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use http::HeaderValue;
+
 /// The longest id that is kept, in bytes: it goes into a header.
 const MAX_ID_BYTES: usize = 1_024;
 /// The longest a server may have the client wait before it comes again.
@@ -33,8 +35,8 @@ pub(crate) struct Events {
     /// Whether the current event is a message: of no name or of that name.
     is_message: bool,
     /// The id of the current event.
-    id: Option<String>,
-    last_id: Option<String>,
+    id: Option<HeaderValue>,
+    last_id: Option<HeaderValue>,
     retry: Option<Duration>,
     messages: u64,
     skipping: bool,
@@ -81,8 +83,8 @@ impl Events {
     }
 
     /// The id of the last event that came whole, if events have ids.
-    pub(crate) fn last_id(&self) -> Option<&str> {
-        self.last_id.as_deref()
+    pub(crate) fn last_id(&self) -> Option<&HeaderValue> {
+        self.last_id.as_ref()
     }
 
     /// How many messages there have been.
@@ -206,9 +208,10 @@ impl Events {
             }
             b"id" => {
                 let value = line.get(value_at..).unwrap_or_default();
-                let fits = value.len() <= MAX_ID_BYTES && !value.contains(&0);
-                if let Some(id) = std::str::from_utf8(value).ok().filter(|_| fits) {
-                    self.id = Some(id.to_owned());
+                // One that no header can have could not be sent back.
+                let id = HeaderValue::from_bytes(value).ok();
+                if let Some(id) = id.filter(|_| value.len() <= MAX_ID_BYTES) {
+                    self.id = Some(id);
                 }
             }
             b"retry" => {
@@ -317,6 +320,13 @@ mod tests {
             10_000,
             expect![[r#"
                 id Some("a"), retry None
+            "#]],
+        );
+        check(
+            "id: ü\n\nid: \u{1}\n\n",
+            100,
+            expect![[r#"
+                id Some("\xc3\xbc"), retry None
             "#]],
         );
     }

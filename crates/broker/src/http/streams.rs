@@ -115,7 +115,7 @@ impl Shared {
         let mut trouble = None;
         loop {
             if let Some(mut stream) = response.take() {
-                let before = events.last_id().map(str::to_owned);
+                let before = events.last_id().cloned();
                 let until = Until::Answer(id);
                 match self.read_events(&mut stream, &mut events, until).await {
                     End::Answered => {
@@ -129,7 +129,7 @@ impl Shared {
                     }
                 }
                 // A server that polls gives a new id each time.
-                if events.last_id().map(str::to_owned) != before {
+                if events.last_id() != before.as_ref() {
                     fruitless = 0;
                 }
             }
@@ -206,11 +206,11 @@ impl Shared {
     }
 
     /// Opens a stream by GET: the session's own, or one that broke off.
-    async fn open(&self, last_id: Option<&str>) -> Result<Response, LinkError> {
+    async fn open(&self, last_id: Option<&HeaderValue>) -> Result<Response, LinkError> {
         let mut headers = self.headers();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        if let Some(id) = last_id.and_then(|id| HeaderValue::from_str(id).ok()) {
-            headers.insert(LAST_EVENT_ID, id);
+        if let Some(id) = last_id {
+            headers.insert(LAST_EVENT_ID, id.clone());
         }
         let response = self
             .endpoint

@@ -105,10 +105,12 @@ async fn an_answer_whose_stream_is_closed_is_fetched_where_it_broke_off() {
                 ("GET", "e1") => {
                     request.log.note("from e1");
                     request.events().await;
-                    request.write("id: e2\nretry: 1\ndata: \n\n").await;
+                    request.write("id: é2\nretry: 1\ndata: \n\n").await;
+                    // No header can have it.
+                    request.write("id: \u{1}\ndata: \n\n").await;
                 }
-                ("GET", "e2") => {
-                    request.log.note("from e2");
+                ("GET", "é2") => {
+                    request.log.note("from é2");
                     request.events().await;
                     let message = r#"{"jsonrpc":"2.0","id":2,"result":"late"}"#;
                     request.write(format!("id: e3\ndata: {message}\n\n")).await;
@@ -133,7 +135,7 @@ async fn an_answer_whose_stream_is_closed_is_fetched_where_it_broke_off() {
         GET s-1 2025-11-25
         from e1
         GET s-1 2025-11-25
-        from e2
+        from é2
     "#]]
     .assert_eq(&server.log());
 }
