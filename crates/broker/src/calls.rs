@@ -230,8 +230,21 @@ impl Session {
         Ok(())
     }
 
+    /// The result of a request of which nothing else may come, and no task.
+    pub(crate) fn whole(&self, result: Box<RawValue>) -> Result<Box<RawValue>, Failure> {
+        match self.is_stateless() {
+            true => match self.kind(&result)? {
+                Kind::Complete => Ok(result),
+                Kind::InputRequired | Kind::Task => Err(Failure::Malformed(
+                    "its resultType is none of such a request".to_owned(),
+                )),
+            },
+            false => Ok(result),
+        }
+    }
+
     /// What sort of result it is. Large results are not parsed for it.
-    fn kind(&self, result: &RawValue) -> Result<Kind, Failure> {
+    pub(crate) fn kind(&self, result: &RawValue) -> Result<Kind, Failure> {
         let text = result.get().as_bytes();
         if !self.is_stateless() {
             // Only a server that was asked for one, or that errs, gives a task.
@@ -268,7 +281,8 @@ impl Session {
     }
 }
 
-enum Kind {
+/// What a call is answered with.
+pub(crate) enum Kind {
     Complete,
     InputRequired,
     Task,

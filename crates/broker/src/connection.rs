@@ -214,7 +214,7 @@ impl Connection {
             .await;
         match listed {
             Err(Failure::Lost(error)) => Err(Failure::Lost(self.with_last_words(error).await)),
-            listed => listed,
+            listed => self.session.whole(listed?),
         }
     }
 
@@ -353,5 +353,44 @@ impl Listing {
             Value::String(cursor) => Ok(Some(cursor)),
             _ => Err("nextCursor is no string".to_owned()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::ProtocolVersion;
+    use serde_json::json;
+
+    use super::*;
+    use crate::fake::{Host, agree, result};
+    use crate::session::Abilities;
+
+    /// Lists the tools of a server of 2026-07-28 whose list is of this type.
+    async fn listed(kind: Value) -> String {
+        let server = move |message: &Value| {
+            let mut page = json!({ "tools": [{ "name": "t" }] });
+            page["resultType"] = kind.clone();
+            vec![result(message, page)]
+        };
+        let version = ProtocolVersion::V_2026_07_28;
+        let (session, _link) = agree(version, Abilities::default(), &Host::able(), server);
+        let connection = Connection::new(session, None);
+        match connection.list_tools(Duration::from_secs(20)).await {
+            Ok(listing) => format!("{} tools", listing.tools.len()),
+            Err(failure) => failure.to_string(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_list_of_another_type_is_none() {
+        assert_eq!(listed(json!("complete")).await, "1 tools");
+        // As servers of older revisions have it.
+        assert_eq!(listed(Value::Null).await, "1 tools");
+        for kind in ["input_required", "task"] {
+            let expected = "the answer is malformed: its resultType is none of such a request";
+            assert_eq!(listed(json!(kind)).await, expected);
+        }
+        let expected = "the answer is malformed: its resultType is none that clients know";
+        assert_eq!(listed(json!("partial")).await, expected);
     }
 }

@@ -45,8 +45,13 @@ pub(crate) fn discovered(result: &RawValue) -> Result<Discovered, String> {
         instructions: Value,
         #[serde(default, rename = "_meta")]
         meta: Value,
+        #[serde(default)]
+        result_type: Option<String>,
     }
     let wire: Wire = serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
+    if wire.result_type.is_some_and(|kind| kind != "complete") {
+        return Err("its resultType is none of such a request".to_owned());
+    }
     Ok(Discovered {
         versions: wire.supported_versions,
         server_info: server_info(wire.meta.get(SERVER_INFO)),
@@ -143,6 +148,10 @@ mod tests {
         assert_eq!(agreed, Ok(expected));
         assert!(initialized(&raw(json!({ "protocolVersion": 7 }))).is_err());
         assert!(discovered(&raw(json!({}))).is_err());
+        let of_type =
+            |kind: &str| discovered(&raw(json!({ "supportedVersions": [], "resultType": kind })));
+        assert!(of_type("complete").is_ok());
+        assert!(of_type("input_required").is_err());
         assert_eq!(supported(Some(&json!({ "supported": 7 }))), []);
     }
 }

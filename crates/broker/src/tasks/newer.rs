@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use tokio::time::sleep;
 
 use super::{Followed, MAX_ID_BYTES, Task, malformed, pause, strange_status};
+use crate::calls::Kind;
 use crate::failure::Failure;
 use crate::refusal::error_data;
 use crate::session::{Request, Session};
@@ -27,6 +28,11 @@ pub(super) async fn poll(
         sleep(pause).await;
         let answer = session.request(followed.request("tasks/get"), patience);
         let answer = answer.await?;
+        if let Kind::InputRequired = session.kind(&answer)? {
+            return Err(Failure::Malformed(
+                "its task's resultType is none of such a request".to_owned(),
+            ));
+        }
         let task: Task<'_> = serde_json::from_str(answer.get()).map_err(|e| malformed(&e))?;
         pause = super::pause(&task);
         match task.status.as_str() {
