@@ -76,8 +76,10 @@ impl Link for FakeLink {
 
     fn left(&self, _flight: u64) {}
 
-    fn cancel(&self, _id: u64, notification: String) {
-        self.take(&notification);
+    fn cancel(&self, _id: u64, notification: Option<String>) {
+        if let Some(notification) = notification {
+            self.take(&notification);
+        }
     }
 
     fn agreed(&self, _version: &ProtocolVersion) {}

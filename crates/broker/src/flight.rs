@@ -103,8 +103,9 @@ impl Drop for Flight {
         }
         let waited = self.inbox.forget(self.id);
         self.link.left(self.id);
-        if waited && self.sent && self.cancellable {
-            self.link.cancel(self.id, cancelled(self.id));
+        if waited && self.sent {
+            let told = self.cancellable.then(|| cancelled(self.id));
+            self.link.cancel(self.id, told);
         }
     }
 }

@@ -39,9 +39,9 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
 
     /// Nobody waits for the answer to this request any more. Over stdio the
     /// notification is written; over HTTP the request's stream is closed, and
-    /// the notification sent where the revision wants it. May be called from a
-    /// `Drop`.
-    fn cancel(&self, id: u64, notification: String);
+    /// the notification sent where the revision wants it. There is none for
+    /// requests that may not be cancelled. May be called from a `Drop`.
+    fn cancel(&self, id: u64, notification: Option<String>);
 
     /// The revision that was agreed on: from now on every message is of it.
     fn agreed(&self, version: &ProtocolVersion);

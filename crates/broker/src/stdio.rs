@@ -139,9 +139,11 @@ impl Link for StdioLink {
         }
     }
 
-    fn cancel(&self, _id: u64, notification: String) {
-        // A server that is gone does nothing any more.
-        let _closed = self.writer.write(&notification);
+    fn cancel(&self, _id: u64, notification: Option<String>) {
+        if let Some(notification) = notification {
+            // A server that is gone does nothing any more.
+            let _closed = self.writer.write(&notification);
+        }
     }
 
     fn agreed(&self, _version: &ProtocolVersion) {}

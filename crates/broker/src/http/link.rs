@@ -134,13 +134,15 @@ impl Link for HttpLink {
 
     fn left(&self, _flight: u64) {}
 
-    fn cancel(&self, id: u64, notification: String) {
+    fn cancel(&self, id: u64, notification: Option<String>) {
         let stream = self.shared.streams().remove(&id);
         if let Some(stream) = stream {
             stream.abort();
         }
         // Since 2026-07-28 closing the stream says it, and nothing else may.
-        if self.shared.speaks() == Era::Sessions {
+        if let Some(notification) = notification
+            && self.shared.speaks() == Era::Sessions
+        {
             self.post("notifications/cancelled", None, notification);
         }
     }

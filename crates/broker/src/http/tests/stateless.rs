@@ -137,6 +137,33 @@ async fn a_request_that_is_given_up_closes_its_stream_and_says_no_more() {
     assert_eq!(server.log(), "a\nb\nc\n");
 }
 
+/// It may not be cancelled, but nobody reads on.
+#[tokio::test]
+async fn a_discovery_that_is_given_up_closes_its_stream() {
+    let closed = Arc::new(Notify::new());
+    let sees = Arc::clone(&closed);
+    let server = Server::start(move |mut request| {
+        let closed = Arc::clone(&closed);
+        async move {
+            request.events().await;
+            request.write("data: no message\n\n").await;
+            request.gone().await;
+            closed.notify_one();
+        }
+        .boxed()
+    })
+    .await;
+    let client = Client::new(&server);
+    let mut request = Box::pin(client.request("server/discover"));
+    // Until its stream is read.
+    while client.inbox.junk() == 0 {
+        assert!(futures::poll!(&mut request).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(request);
+    in_time(sees.notified()).await;
+}
+
 /// Has the tokens `t0`, `t1`, … and takes the next one at each challenge.
 #[derive(Debug)]
 struct Tokens {
