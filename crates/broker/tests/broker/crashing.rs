@@ -44,6 +44,13 @@ fn waited(started: &[Duration], times: usize) {
     }
 }
 
+/// The server, of whose starts each is one process, and `flaky` beside it.
+async fn beside_another(mut counted: Counted) -> (Counted, Broker) {
+    counted.spec.era = "2025-11-25".parse().expect("a revision");
+    let broker = Broker::start(vec![counted.spec.clone(), odd("flaky")]).await;
+    (counted, broker)
+}
+
 /// Calls the server `flaky` until the other one is left to a call. What calls are told
 /// of the other one then, and how long one that has it started has to wait.
 async fn left_to_a_call(broker: &Broker, server: &str, tool: &str) -> (String, Duration) {
@@ -92,7 +99,7 @@ async fn one_that_never_starts_is_left_down_until_a_call_wants_it() {
     std::fs::write(counted.file("well"), "").expect("a file");
     counted = counted.remembered().await;
     std::fs::remove_file(counted.file("well")).expect("it is there");
-    let broker = Broker::start(vec![counted.spec.clone(), odd("flaky")]).await;
+    let (counted, broker) = beside_another(counted).await;
     let (said, wait) = left_to_a_call(&broker, "changes", "pid").await;
     expect![[r#"Protocol { server: "changes", tool: "pid", code: -32000, message: "server `changes` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:\n  no database\nit failed to start 5 times in a row, and is tried again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
     outlast(&broker, wait).await;
@@ -106,9 +113,7 @@ async fn one_that_never_starts_is_left_down_until_a_call_wants_it() {
 /// Nobody can call it, so that there is nothing to leave it to.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_which_nothing_is_known_is_tried_on() {
-    let mut counted = Counted::new("exits", "");
-    counted.spec.era = "2025-11-25".parse().expect("a revision");
-    let broker = Broker::start(vec![counted.spec.clone(), odd("flaky")]).await;
+    let (counted, broker) = beside_another(Counted::new("exits", "")).await;
     let Status::Failed(error) = state(&broker).status else {
         panic!("it does not start");
     };
@@ -141,9 +146,7 @@ async fn one_of_which_nothing_is_known_is_tried_on() {
 /// Each call ends it, and each next one waits for it to be back.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_each_call_ends_comes_back_ever_later() {
-    let mut counted = Counted::new("changes", "");
-    counted.spec.era = "2025-11-25".parse().expect("a revision");
-    let broker = Broker::start(vec![counted.spec.clone(), odd("flaky")]).await;
+    let (counted, broker) = beside_another(Counted::new("changes", "")).await;
     let run = run(&broker);
     for _ in 0..4 {
         let said = in_time(call(&run, "changes", "end", json!({}))).await;
@@ -160,9 +163,7 @@ async fn one_that_each_call_ends_comes_back_ever_later() {
 /// it again.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_five_calls_ended_is_left_down_until_a_call_wants_it() {
-    let mut counted = Counted::new("dies-on-call", "");
-    counted.spec.era = "2025-11-25".parse().expect("a revision");
-    let broker = Broker::start(vec![counted.spec.clone(), odd("flaky")]).await;
+    let (counted, broker) = beside_another(Counted::new("dies-on-call", "")).await;
     let run = run(&broker);
     let dies = async || {
         let said = in_time(call(&run, "dies-on-call", "die", json!({}))).await;
