@@ -231,9 +231,14 @@ impl Entry {
         Ok(())
     }
 
+    /// Notes the decision about a call that may not be sent all the same.
+    pub(crate) fn decided(&self, ruling: &Ruling) {
+        self.change(|line| line.decision = ruling.to_string());
+    }
+
     /// Notes that the call was not let through.
     pub(crate) fn denied(mut self, ruling: &Ruling) {
-        self.change(|line| line.decision = ruling.to_string());
+        self.decided(ruling);
         self.finish(Outcome::Denied, None);
     }
 

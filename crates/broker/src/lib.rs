@@ -91,7 +91,7 @@ pub use outcome::Outcome;
 pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;
 pub use run::{Consultant, Run};
-pub use setup::{LineText, RunSetup};
+pub use setup::{LineText, Renew, RunSetup};
 pub use source::{Origin, Source, SourceError};
 pub use spec::{
     Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdio, Transport, UnknownRevision,

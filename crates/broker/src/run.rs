@@ -25,9 +25,12 @@ use crate::outcome::Outcome;
 use crate::output::{self, Checked, Mismatch};
 use crate::review::{Findings, Reviews};
 use crate::ruling::Ruling;
-use crate::setup::RunSetup;
+use crate::setup::{Renew, RunSetup};
 use crate::shape::{Shaped, shape};
 use crate::target::Target;
+
+/// How often one call is decided about, as its tool changes meanwhile.
+const MAX_DECISIONS: usize = 3;
 
 /// One script run: its rules, what was granted in it, and its ledger. Clones
 /// are the same run.
@@ -42,6 +45,7 @@ struct Inner {
     reviews: Arc<Reviews>,
     dry_run: Option<Arc<DryRun>>,
     withheld: WithheldCalls,
+    renew: Option<Renew>,
     ledger: Ledger,
     caller: Option<Arc<dyn Caller>>,
 }
@@ -60,6 +64,7 @@ impl Run {
                 reviews: Arc::clone(&reviews),
                 dry_run: setup.dry_run.clone(),
                 withheld: WithheldCalls::default(),
+                renew: setup.renew.clone(),
                 caller: setup.caller.clone(),
                 ledger: Ledger::new(setup.journal.clone(), setup.together),
                 judge: Judge::new(setup, reviews),
@@ -78,7 +83,7 @@ impl Run {
     /// [`CallError`], each kind of which a script can catch.
     pub async fn call(
         &self,
-        target: Target,
+        mut target: Target,
         arguments: Box<RawValue>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
@@ -106,33 +111,49 @@ impl Run {
         let may_overlap = self.inner.dry_run.is_none() && !self.inner.ledger.has_journal();
         let mut findings = reviews.arguments(&target, &text, look, may_overlap).await;
         entry.carries(findings.records());
-        let case = Case {
-            target: &target,
-            trusted: server.trusted(),
-            arguments: &arguments,
-            text: &text,
-            place: options.place,
-        };
-        let judge = &self.inner.judge;
-        let decision = judge.take(&case, &findings);
-        let dry_run = self.inner.dry_run.as_deref();
-        let ruling = match dry_run.filter(|dry_run| !dry_run.makes(&target, case.trusted)) {
-            Some(dry_run) if decision.verdict != Verdict::Deny => {
-                return self.withhold(entry, dry_run, &case, &Ruling::by_rules(decision));
-            }
-            // Nobody is asked about a call that is not made.
-            Some(_) => Ruling::by_rules(decision),
-            None => {
-                if decision.verdict == Verdict::Ask {
-                    self.look_to_the_end(&entry, &text, &mut findings).await;
+        let mut decisions = 0;
+        let ruling = loop {
+            let case = Case {
+                target: &target,
+                trusted: server.trusted(),
+                arguments: &arguments,
+                text: &text,
+                place: options.place,
+            };
+            let judge = &self.inner.judge;
+            let decision = judge.take(&case, &findings);
+            let dry_run = self.inner.dry_run.as_deref();
+            let ruling = match dry_run.filter(|dry_run| !dry_run.makes(&target, case.trusted)) {
+                Some(dry_run) if decision.verdict != Verdict::Deny => {
+                    return self.withhold(entry, dry_run, &case, &Ruling::by_rules(decision));
                 }
-                let ledger = &self.inner.ledger;
-                judge.settle(&case, &findings, decision, ledger).await
+                // Nobody is asked about a call that is not made.
+                Some(_) => Ruling::by_rules(decision),
+                None => {
+                    if decision.verdict == Verdict::Ask {
+                        self.look_to_the_end(&entry, &text, &mut findings).await;
+                    }
+                    let ledger = &self.inner.ledger;
+                    judge.settle(&case, &findings, decision, ledger).await
+                }
+            };
+            if !ruling.allows() {
+                return Err(denied(entry, target, ruling));
             }
+            // Whoever was asked may have thought about it for long.
+            let decided = target.definition.as_deref().map(Definition::hash);
+            let Err(reason) = server.still_is(&target.tool, decided) else {
+                break ruling;
+            };
+            decisions += 1;
+            target = match self.renewed(&target).await {
+                Some(renewed) if decisions < MAX_DECISIONS => renewed,
+                _ => {
+                    entry.decided(&ruling);
+                    return Err(fail(entry, &target, code::TOOL_CHANGED, reason, true));
+                }
+            };
         };
-        if !ruling.allows() {
-            return Err(denied(entry, target, ruling));
-        }
         let entry = sending(entry, &target, &ruling).await?;
 
         let call = Call {
@@ -265,6 +286,12 @@ impl Run {
                 ))
             }
         }
+    }
+
+    /// The tool as it is by now.
+    async fn renewed(&self, target: &Target) -> Option<Target> {
+        let renewed = self.inner.renew.as_ref()?(&target.function).await?;
+        (renewed.server == target.server && renewed.tool == target.tool).then_some(renewed)
     }
 
     /// Waits for a look that goes on, and notes what it found.

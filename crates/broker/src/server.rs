@@ -130,9 +130,8 @@ impl Server {
 
     /// Calls a tool. A server that is down is waited for as long as the call may
     /// take without a sign of work, and a call that certainly did not reach a
-    /// connection is made on the next one; no other is made twice. The tool has to be
-    /// what was `decided` about, by the newest list: whoever was asked may have thought
-    /// about it for long.
+    /// connection is made on the next one; no other is made twice. If it has to wait for a
+    /// connection, the tool has to be what was `decided` about.
     ///
     /// # Errors
     ///
@@ -147,16 +146,14 @@ impl Server {
         let deadline = soon(patience);
         let mut tried = None;
         loop {
-            let connection = match self.connection(tried.as_ref(), deadline).await {
-                Ok(connection) => connection,
+            let (connection, waited) = match self.connection(tried.as_ref(), deadline).await {
+                Ok(found) => found,
                 Err(reason) => {
                     let failure = Failure::Lost(LinkError::closed(reason.clone(), false));
                     return Err((failure, reason));
                 }
             };
-            if let Some(decided) = decided
-                && let Err(reason) = self.shared.still_is(call.tool, decided)
-            {
+            if waited && let Err(reason) = self.still_is(call.tool, decided) {
                 return Err((Failure::Changed(reason), reason.to_owned()));
             }
             match connection.call(call).await {
@@ -174,6 +171,25 @@ impl Server {
                     return Err((failure, said));
                 }
             }
+        }
+    }
+
+    /// That a tool is by the newest list what was decided about; or why it is not.
+    pub(crate) fn still_is(
+        &self,
+        tool: &str,
+        decided: Option<&DefinitionHash>,
+    ) -> Result<(), &'static str> {
+        let Some(decided) = decided else {
+            return Ok(());
+        };
+        match self.shared.listed.definition(tool) {
+            Some(now) if now == *decided => Ok(()),
+            Some(_) => Err(
+                "the server has changed the tool, which is another than the one that was \
+                 decided about; nothing was sent; call it again to have it decided anew",
+            ),
+            None => Err("its server no longer lists the tool; nothing was sent"),
         }
     }
 
@@ -265,14 +281,15 @@ impl Server {
         matches!(self.shared.stand.now().state, State::Disabled)
     }
 
-    /// A connection that is up, and another than `tried`; or why there is none. Only to
-    /// be called while the server is in use.
+    /// A connection that is up, and another than `tried`, and whether that had to be waited
+    /// for; or why there is none. Only to be called while the server is in use.
     async fn connection(
         &self,
         tried: Option<&Arc<Connection>>,
         deadline: Instant,
-    ) -> Result<Arc<Connection>, String> {
+    ) -> Result<(Arc<Connection>, bool), String> {
         let mut standing = self.shared.stand.watch();
+        let mut waited = false;
         loop {
             let (reason, wants) = {
                 let standing = standing.borrow_and_update();
@@ -280,7 +297,7 @@ impl Server {
                     State::Up(connection) => {
                         let is_tried = tried.is_some_and(|tried| Arc::ptr_eq(tried, connection));
                         if !is_tried && !connection.is_lost() {
-                            return Ok(Arc::clone(connection));
+                            return Ok((Arc::clone(connection), waited));
                         }
                         // Whoever keeps it up is about to hear of it.
                         let reason = "the server closed the connection before the call";
@@ -303,6 +320,7 @@ impl Server {
             if wants {
                 self.shared.usage.want();
             }
+            waited = true;
             match timeout_at(deadline, standing.changed()).await {
                 Ok(Ok(())) => {}
                 _ => return Err(reason),
@@ -407,18 +425,6 @@ impl Shared {
             changed: freshness.changed,
             age: freshness.age,
             stale: is_down || is_over || freshness.missed,
-        }
-    }
-
-    /// That a tool is by the newest list what was decided about; or why it is not.
-    fn still_is(&self, tool: &str, decided: &DefinitionHash) -> Result<(), &'static str> {
-        match self.listed.definition(tool) {
-            Some(now) if now == *decided => Ok(()),
-            Some(_) => Err(
-                "the server has changed the tool, which is another than the one that was \
-                 decided about; nothing was sent; call it again to have it decided anew",
-            ),
-            None => Err("its server no longer lists the tool; nothing was sent"),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Grant, Rules, SessionGrants};
+use futures::future::BoxFuture;
 
 use crate::ask::Asker;
 use crate::caller::Caller;
@@ -12,9 +13,13 @@ use crate::dry_run::DryRun;
 use crate::journal::Journal;
 use crate::keep::{Definitions, Keep};
 use crate::review::Reviewer;
+use crate::target::Target;
 
 /// The text of a script's line by its number, counted from 1.
 pub type LineText = Arc<dyn Fn(u32) -> Option<String> + Send + Sync>;
+
+/// The tool that a function's name stands for by the newest lists, if it stands for one.
+pub type Renew = Arc<dyn Fn(&str) -> BoxFuture<'static, Option<Target>> + Send + Sync>;
 
 /// What a run is begun with. Begins with [`RunSetup::new`]; the rest has
 /// defaults.
@@ -38,6 +43,9 @@ pub struct RunSetup {
     pub definitions: Option<Arc<dyn Definitions>>,
     /// The script's lines, for whoever is asked. Default: not known.
     pub lines: Option<LineText>,
+    /// Where a tool is looked up again that was another by the time its call was decided
+    /// about, so that it is decided about anew. Default: nowhere, and such a call fails.
+    pub renew: Option<Renew>,
     /// Where its ledger is written to, line by line. Default: nowhere, so that
     /// it is in the report alone.
     pub journal: Option<Arc<Journal>>,
@@ -71,6 +79,7 @@ impl RunSetup {
             keep: None,
             definitions: None,
             lines: None,
+            renew: None,
             journal: None,
             together: false,
             script: None,

@@ -1,8 +1,10 @@
 //! Servers that end and come back, and lists that change.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use callgate_broker::{Answer, Broker, CallOptions, NobodyToAsk, Run, Status, Target, ask_with};
+use callgate_broker::{
+    Answer, Broker, CallOptions, NobodyToAsk, Question, Run, RunSetup, Status, Target, ask_with,
+};
 use callgate_policy::{Definition, Rules};
 use serde_json::json;
 
@@ -75,13 +77,14 @@ async fn a_flood_of_changes_costs_a_list_or_two() {
     broker.shutdown().await;
 }
 
-/// Whoever is asked says yes to what was shown, and the tool is another by the time.
+/// Whoever is asked says yes to what was shown, and the tool is another by then: it is
+/// asked about anew, if there is somebody who knows what it is.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_that_changed_while_somebody_was_asked_is_not_called() {
+async fn a_tool_that_changed_while_somebody_was_asked_is_decided_about_anew() {
     let (broker, run, name) = one(odd("changes")).await;
     call(&run, &name, "add", json!({ "name": "one" })).await;
     in_time(broker.settled()).await;
-    let definition = || {
+    let definition = |broker: &Broker| {
         let state = broker.servers().next().expect("a server");
         let Status::Ready(ready) = state.status else {
             panic!("it is up");
@@ -97,24 +100,58 @@ async fn a_tool_that_changed_while_somebody_was_asked_is_not_called() {
         let called = run.call(target, raw(json!({})), CallOptions::default());
         show(in_time(called).await)
     };
-    let asked = broker.run(
-        Arc::new(Rules::default()),
-        ask_with({
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    // Changes it during so many questions.
+    let changing = |times: usize| {
+        let (broker, run, name) = (broker.clone(), run.clone(), name.clone());
+        let asked = Arc::clone(&asked);
+        ask_with(move |question: Question| {
             let (broker, run, name) = (broker.clone(), run.clone(), name.clone());
-            move |_question| {
-                let (broker, run, name) = (broker.clone(), run.clone(), name.clone());
-                async move {
+            let mut asked = asked.lock().expect("no panic");
+            asked.extend(question.description);
+            let changes = asked.len() <= times;
+            async move {
+                if changes {
                     call(&run, &name, "change", json!({ "name": "one" })).await;
                     broker.settled().await;
-                    Answer::Once
                 }
+                Answer::Once
             }
-        }),
-    );
-    let said = call_as(&asked, definition()).await;
+        })
+    };
+    let asked_since = || std::mem::take(&mut *asked.lock().expect("no panic"));
+    let mut setup = RunSetup::new(Arc::new(Rules::default()), changing(1));
+    let said = call_as(&broker.run_with(setup.clone()), definition(&broker)).await;
     assert!(said.contains("code: -32056"), "{said}");
     assert!(said.contains("retryable: true"), "{said}");
-    assert_eq!(call_as(&run, definition()).await, "\"one was called\"");
+    assert_eq!(asked_since(), ["Changed 0 times"]);
+
+    let (known, server) = (broker.clone(), name.clone());
+    setup.renew = Some(Arc::new(move |function| {
+        let renewed = Target {
+            function: function.to_owned(),
+            definition: Some(definition(&known)),
+            ..target(&server, "one")
+        };
+        Box::pin(std::future::ready(Some(renewed)))
+    }));
+    let anew = broker.run_with(setup.clone());
+    assert_eq!(
+        call_as(&anew, definition(&broker)).await,
+        "\"one was called\""
+    );
+    assert_eq!(asked_since(), ["Changed 1 times", "Changed 2 times"]);
+    assert_eq!(anew.ledger().len(), 1);
+
+    // Not for ever.
+    setup.asker = changing(usize::MAX);
+    let said = call_as(&broker.run_with(setup), definition(&broker)).await;
+    assert!(said.contains("code: -32056"), "{said}");
+    assert_eq!(asked_since().len(), 3);
+    assert_eq!(
+        call_as(&run, definition(&broker)).await,
+        "\"one was called\""
+    );
     broker.shutdown().await;
 }
 

@@ -60,6 +60,14 @@ impl Gate {
         setup.session = Arc::clone(&self.session);
         setup.keep = self.keep.clone();
         setup.definitions = self.definitions();
+        let live = Arc::clone(&self.live);
+        setup.renew = Some(Arc::new(move |function| {
+            let (live, function) = (Arc::clone(&live), function.to_owned());
+            Box::pin(async move {
+                live.update().await;
+                live.target(&function).await.1
+            })
+        }));
         setup.journal = self.journal.clone();
         setup.flows = Arc::clone(&self.flows);
         setup.reviewers.clone_from(&self.reviewers);
