@@ -55,11 +55,17 @@ impl Flight {
     }
 
     /// Sends the request. While it is on its way its answer may come already,
-    /// and over HTTP some of it has by the time this resolves.
+    /// and over HTTP some of it has by the time this resolves. If the connection is
+    /// lost meanwhile, that is the answer, and what is on its way is left.
     pub(crate) async fn send(&mut self, message: Outgoing<'_>) -> Result<(), Failure> {
         // Should this future be dropped, the server may have seen it.
         self.sent = true;
-        match self.link.send(message).await {
+        let mut sending = self.link.send(message);
+        let sent = poll_fn(|cx| match sending.as_mut().poll(cx) {
+            Poll::Pending => self.inbox.poll_answered(self.id, cx).map(Ok),
+            sent => sent,
+        });
+        match sent.await {
             Ok(()) => {
                 self.inbox.sent(self.id);
                 Ok(())

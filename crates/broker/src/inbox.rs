@@ -204,7 +204,7 @@ impl Inbox {
         Ok(id)
     }
 
-    /// Notes that the request has left.
+    /// Notes that the server may have the request.
     pub(crate) fn sent(&self, id: u64) {
         if let Some(slot) = self.flights().waiting.get_mut(&id) {
             slot.sent = true;
@@ -214,6 +214,18 @@ impl Inbox {
     /// The answer, or `cx` is woken when it is there.
     pub(crate) fn poll(&self, id: u64, cx: &mut Context<'_>) -> Poll<Answer> {
         self.poll_and(false, id, cx)
+    }
+
+    /// Whether there is an answer, which stays; or `cx` is woken when it is there.
+    pub(crate) fn poll_answered(&self, id: u64, cx: &mut Context<'_>) -> Poll<()> {
+        let mut flights = self.flights();
+        match flights.waiting.get_mut(&id) {
+            Some(slot) if slot.answer.is_none() => {
+                slot.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        }
     }
 
     /// [`Inbox::poll`] for a flight that reads next and then polls again: it is

@@ -1,6 +1,5 @@
 //! The link: one POST for each message, and what their answers bring.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Context;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::Response;
 use rmcp::model::ProtocolVersion;
 use rustc_hash::FxHashMap;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -35,7 +35,7 @@ const MAX_SESSION_BYTES: usize = 4_096;
 const MAX_ACCEPTED_BYTES: usize = 4 << 10;
 /// Answers to a server's own requests that may be on their way together.
 const MANY_POSTS: usize = 64;
-/// How long a server has to end its session.
+/// How long a server has to take the last messages, and then to end its session.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A way to one HTTP endpoint.
@@ -57,7 +57,7 @@ pub(super) struct Shared {
     streams: Mutex<FxHashMap<u64, AbortHandle>>,
     pub(super) listening: Listening,
     /// Messages on their way that nobody waits for.
-    posts: AtomicUsize,
+    posts: watch::Sender<usize>,
     pub(super) ended: CancellationToken,
 }
 
@@ -80,7 +80,7 @@ impl HttpLink {
                 agreement: Mutex::default(),
                 streams: Mutex::default(),
                 listening: Listening::default(),
-                posts: AtomicUsize::new(0),
+                posts: watch::Sender::default(),
                 ended,
             }),
             _end: end,
@@ -98,6 +98,10 @@ impl Link for HttpLink {
             }
             let headers = self.shared.headers_of(&message);
             let body = Bytes::copy_from_slice(message.text.as_bytes());
+            if let Some(id) = message.id {
+                // From here on the server may have it, long before it says a word.
+                self.shared.inbox.sent(id);
+            }
             let response = self
                 .shared
                 .endpoint
@@ -117,7 +121,7 @@ impl Link for HttpLink {
         };
         let shared = Arc::clone(&self.shared);
         let (method, name) = (method.to_owned(), name.map(str::to_owned));
-        shared.posts.fetch_add(1, Ordering::Relaxed);
+        shared.posts.send_modify(|posts| *posts += 1);
         runtime.spawn(async move {
             let posted =
                 shared
@@ -126,7 +130,7 @@ impl Link for HttpLink {
             if let Some(Err(error)) = posted.await {
                 tracing::debug!(server = %shared.server, %error, "a message was not accepted");
             }
-            shared.posts.fetch_sub(1, Ordering::Relaxed);
+            shared.posts.send_modify(|posts| *posts -= 1);
         });
     }
 
@@ -152,14 +156,20 @@ impl Link for HttpLink {
     }
 
     fn is_congested(&self) -> bool {
-        self.shared.posts.load(Ordering::Relaxed) >= MANY_POSTS
+        *self.shared.posts.borrow() >= MANY_POSTS
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            self.shared.ended.cancel();
             let closed = LinkError::closed("the connection was closed", true);
             self.shared.inbox.lost(closed);
+            // Among them may be what tells the server to give work up.
+            let mut posts = self.shared.posts.subscribe();
+            let posted = posts.wait_for(|posts| *posts == 0);
+            if tokio::time::timeout(CLOSE_PATIENCE, posted).await.is_err() {
+                tracing::debug!(server = %self.shared.server, "messages were not taken in time");
+            }
+            self.shared.ended.cancel();
             let session = self.shared.agreement().session.take();
             let Some(session) = session.filter(|_| self.shared.speaks() == Era::Sessions) else {
                 return;

@@ -201,6 +201,41 @@ async fn a_request_that_is_given_up_is_said_to_be() {
 }
 
 #[tokio::test]
+async fn what_was_given_up_is_said_to_be_before_the_session_ends() {
+    let server = Server::start(|mut request| {
+        async move {
+            if begins(&mut request).await {
+                return;
+            }
+            if request.method() == "GET" {
+                return request.answer("405 Method Not Allowed", "", "").await;
+            }
+            request.gone().await;
+        }
+        .boxed()
+    })
+    .await;
+    let client = in_session(&server).await;
+    let mut request = Box::pin(client.request("tools/call"));
+    while !server.log().contains("tools/call") {
+        assert!(futures::poll!(&mut request).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(request);
+    in_time(client.link.close()).await;
+    expect![[r#"
+        initialize - -
+        notifications/initialized s-1 2025-11-25
+        begun
+        GET s-1 2025-11-25
+        tools/call s-1 2025-11-25
+        notifications/cancelled s-1 2025-11-25
+        DELETE s-1 2025-11-25
+    "#]]
+    .assert_eq(&server.log());
+}
+
+#[tokio::test]
 async fn the_end_of_a_session_ends_all_that_is_in_flight() {
     let server = Server::start(|mut request| {
         async move {
