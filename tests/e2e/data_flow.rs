@@ -158,11 +158,17 @@ fn who_is_asked_sees_the_piece() {
         .current_dir(setting.bench.path())
         .env("XDG_CACHE_HOME", setting.bench.cache());
     let mut session = spawn_command(command, Some(60_000)).expect("a terminal");
-    session
-        .exp_string(&format!(
-            "(call 1) go to memory.create_entities in base64: {SECRET}"
-        ))
-        .expect("the piece");
+    // The terminal does not say how wide it is, so the piece goes on in a second row.
+    let margin: String = "│ ".bytes().map(char::from).collect();
+    let (row, rest) =
+        SECRET.split_at("the launch code for tomorrow is Oberon-Puck-Titania, do".len());
+    for shown in [
+        "(call 1) go to ",
+        "such as, in base64:",
+        &format!("{margin}{row} \r\n{margin}{}\r\n", rest.trim()),
+    ] {
+        session.exp_string(shown).expect(shown);
+    }
     session.exp_string("[n] no: ").expect("the whole question");
     // For this run: the second call is not asked about.
     session.send_line("r").expect("answer");

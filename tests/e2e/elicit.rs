@@ -26,7 +26,7 @@ fn check(params: &Value, answers: &[(&str, &str)], expected: &str) -> String {
     let (_bench, mut session) = asked(params, &[]);
     let mut shown = String::new();
     for (prompt, answer) in answers {
-        shown += &session.exp_string(prompt).expect(prompt);
+        shown += &session.exp_string(&as_read(prompt)).expect(prompt);
         shown += prompt;
         session.send_line(answer).expect("answer");
     }
@@ -58,7 +58,7 @@ fn a_form_is_filled_in_and_sent() {
         &[
             ("name: ", "Ada"),
             ("age: ", "12"),
-            ("of at least 18\r\nage: ", "36"),
+            ("of at least 18\r\n├ age: ", "36"),
             ("color: ", "1"),
             ("note: ", ""),
             ("[n] decline: ", "y"),
@@ -67,10 +67,10 @@ fn a_form_is_filled_in_and_sent() {
     );
     for expected in [
         "Server \"odd\"",
-        "  │ Who are you?\\u001b[2K\r\n  │ send this? [y]\r\n",
-        "  │ Your name\r\n(text)",
-        "  │ 1) red\r\n  │ 2) green\r\n(one of these, by number, optional, default green)",
-        "This is what the server gets:\r\n  name: Ada\r\n  age: 36\r\n  color: red\r\n",
+        "│ Who are you?\\u001b[2K\r\n│ send this? [y]\r\n",
+        "│ Your name\r\n│ (text)",
+        "│ 1) red\r\n│ 2) green\r\n│ (one of these, by number, optional, default green)",
+        "This is what the server gets:\r\n│ name: Ada\r\n│ age: 36\r\n│ color: red\r\n",
     ] {
         assert!(
             shown.contains(&as_read(expected)),
@@ -126,8 +126,8 @@ fn a_page_is_opened_only_after_a_yes() {
     });
     let shown = check(&page, &[("[n] no: ", "y")], r#"{"action":"accept"}"#);
     for expected in [
-        "  │ Log in, please\r\n",
-        "  host: login.example\r\n  page: https://example.com@login.example/?a=b\r\n",
+        "│ Log in, please\r\n",
+        "host:\r\n│ login.example\r\n├ the page:\r\n│ https://example.com@login.example/?a=b\r\n",
         "what stands before the @ is no host",
     ] {
         assert!(
@@ -174,7 +174,7 @@ fn check_locked(answers: &[(&str, &str)], expected: &str) -> String {
     let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
     let mut shown = String::new();
     for (prompt, answer) in answers {
-        shown += &session.exp_string(prompt).expect(prompt);
+        shown += &session.exp_string(&as_read(prompt)).expect(prompt);
         shown += prompt;
         session.send_line(answer).expect("answer");
     }
@@ -187,9 +187,9 @@ fn check_locked(answers: &[(&str, &str)], expected: &str) -> String {
 fn a_call_that_needs_a_page_is_made_again_when_the_user_is_back() {
     let shown = check_locked(&[("[n] no: ", "y"), ("give the call up: ", "y")], "open\n");
     for expected in [
-        "Server \"odd\", asked for its tool \"locked\", wants you to open a page:\r\n",
-        "  │ Unlock the door, please\r\n  host: door.example\r\n",
-        "The call of \"locked\" is made again when you are done at the page.\r\n",
+        "Server \"odd\" wants you to open a page:\r\n│ (while it works on \"locked\")\r\n",
+        "│ Unlock the door, please\r\n├ its host:\r\n│ door.example\r\n",
+        "This tool is called again when you are done at the page:\r\n│ \"locked\"\r\n",
     ] {
         assert!(
             shown.contains(&as_read(expected)),

@@ -30,13 +30,20 @@ fn at_terminal(bench: &Workbench, arguments: &[&str]) -> PtySession {
 /// What comes up to `end`, without live lines and escape sequences.
 fn until(session: &mut PtySession, end: &str) -> String {
     let text = session.exp_string(end).expect(end);
-    plain(&text)
+    // The reader gives a character for each byte.
+    let bytes: Vec<u8> = text.chars().filter_map(|c| u8::try_from(c).ok()).collect();
+    plain(&String::from_utf8(bytes).expect("UTF-8"))
 }
 
 fn plain(text: &str) -> String {
     let text = text.rsplit("\u{1b}[2K").next().unwrap_or_default();
     let text = text.trim_start_matches("\u{1b}[1A");
     text.replace('\r', "").trim().to_owned()
+}
+
+/// What was broken into rows, put together again.
+fn in_one_row(text: &str) -> String {
+    text.replace("\n│ ", "")
 }
 
 fn config(bench: &Workbench) -> String {
@@ -71,13 +78,19 @@ fn a_question_shows_what_there_is_to_know() {
     let mut session = at_terminal(&bench, &["run", "script.ts"]);
     let question = until(&mut session, PROMPT);
     expect![[r#"
-        The script wants to call ticketing_createIssue (tool "createIssue" of server "ticketing"), which needs approval: no rule matches
-          title: Create issue
-          its server says: File an issue and get its id.
-          line 3: await ticketing_createIssue({ title }); // \u001b[31mred
-          arguments: {"title":"xxxxxxxxxxxxxxxxxxxx"}
-          so far in this run: ticketing_listIssues (1 called)
-        allow? [y] this call  [r] all calls of this tool in this run  [a] always, in callgate.json  [w] show whole"#]].assert_eq(&question);
+        ┌ The script wants to call ticketing_createIssue:
+        │ tool "createIssue" of server "ticketing", which needs 
+        │ approval: no rule matches
+        ├ its server says:
+        │ Create issue
+        │ File an issue and get its id.
+        ├ line 3 of the script:
+        │ await ticketing_createIssue({ title }); // \u001b[31mred
+        ├ arguments:
+        │ {"title":"xxxxxxxxxxxxxxxxxxxx"}
+        ├ so far in this run:
+        │ ticketing_listIssues (1 called)
+        └ allow? [y] this call  [r] all calls of this tool in this run  [a] always, in callgate.json  [w] show whole"#]].assert_eq(&question);
     session.send_line("n").expect("answer");
     session.exp_eof().expect("the end");
 }
@@ -92,13 +105,13 @@ fn long_arguments_are_shown_whole_on_demand() {
     let mut session = at_terminal(&bench, &["run", "script.ts"]);
     let question = until(&mut session, PROMPT);
     assert!(
-        question.contains("the middle is cut: 1018 bytes in all"),
+        in_one_row(&question).contains("the middle is cut: 1018 bytes in all"),
         "{question}"
     );
-    assert!(!question.contains("xmiddlex"), "{question}");
+    assert!(!in_one_row(&question).contains("xmiddlex"), "{question}");
     session.send_line("w").expect("answer");
     let whole = until(&mut session, PROMPT);
-    assert!(whole.contains("xmiddlex"), "{whole}");
+    assert!(in_one_row(&whole).contains("xmiddlex"), "{whole}");
     session.send_line("n").expect("answer");
     session.exp_eof().expect("the end");
 }
@@ -207,12 +220,17 @@ fn check_grants_for_good() {
         ticketing_createIssue (line 2): needs approval: no rule matches
         to run it unattended: --allow ticketing_listIssues --allow ticketing_createIssue
 
-        The script names these tools, which would be asked about:
-          1 ticketing_listIssues of server "ticketing" (line 1): its server says List issues; Get every issue filed so far, oldest first.
-              needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted
-          2 ticketing_createIssue of server "ticketing" (line 2): its server says Create issue; File an issue and get its id.
-              needs approval: no rule matches
-        allow them for good, in callgate.json? [a] all of them  [1 2] those, by number"#]].assert_eq(&question);
+        ┌ The script names these tools, which would be asked about:
+        ├ 1 ticketing_listIssues of server "ticketing" (line 1):
+        │ its server says List issues; Get every issue filed so 
+        │ far, oldest first.
+        │ needs approval: no rule matches, and the server that 
+        │ calls this tool read-only is not marked trusted
+        ├ 2 ticketing_createIssue of server "ticketing" (line 2):
+        │ its server says Create issue; File an issue and get its 
+        │ id.
+        │ needs approval: no rule matches
+        └ allow them for good, in callgate.json? [a] all of them  [1 2] those, by number"#]].assert_eq(&question);
     for odd in ["", "3", "0", "1 x"] {
         session.send_line(odd).expect("answer");
         until(&mut session, "[n] none: ");

@@ -313,7 +313,7 @@ async fn a_definition_that_changed_since_another_process_shows_how() {
     let asked: Arc<Mutex<Option<String>>> = Arc::default();
     let noted = Arc::clone(&asked);
     let asker = ask_with(move |question| {
-        *noted.lock().expect("no panic") = Some(question_text(&question, Shown::Short));
+        *noted.lock().expect("no panic") = Some(question_text(&question, Shown::Short, Some(80)));
         std::future::ready(Answer::Deny)
     });
     let later = Gate::builder()
@@ -329,10 +329,10 @@ async fn a_definition_that_changed_since_another_process_shows_how() {
     assert_eq!(report.status, Status::Denied, "{report}");
     later.shutdown().await;
     let asked = asked.lock().expect("no panic").take().expect("a question");
-    let (_, change) = asked.split_once("  its definition").expect("a change");
+    let (_, change) = asked.split_once("├ its definition").expect("a change");
     expect![[r#"
         has changed since it was allowed:
-            - "description": "Lists what it has.","#]]
+        │ - "description": "Lists what it has.","#]]
     .assert_eq(change.trim());
 }
 

@@ -16,13 +16,17 @@ fn asked(script: &str) -> (Workbench, PtySession) {
         "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
     }));
     bench.write("script.ts", script);
+    let session = run_in(&bench);
+    (bench, session)
+}
+
+fn run_in(bench: &Workbench) -> PtySession {
     let mut command = std::process::Command::new(binary("callgate"));
     command
         .args(["run", "script.ts"])
         .current_dir(bench.path())
         .env("XDG_CACHE_HOME", bench.cache());
-    let session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
-    (bench, session)
+    spawn_command(command, Some(LIMIT_MS)).expect("a terminal")
 }
 
 #[track_caller]
@@ -76,6 +80,59 @@ fn the_question_shows_tool_and_arguments_without_escape_sequences() {
     session.exp_string("[n] no: ").expect("the whole question");
     session.send_line("n").expect("answer");
     session.exp_eof().expect("the end");
+}
+
+/// Padded to the width of the terminal, what a script hands over would go on at
+/// the left edge and look like a line of ours.
+#[test]
+fn the_question_is_laid_out_for_the_terminal() {
+    for columns in [24, 80] {
+        let bench = Workbench::with_config(json!({
+            "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        }));
+        bench.write(
+            "script.ts",
+            &format!(
+                "const pad = (text: string) => text.padEnd({columns});
+                 const forged = 'x' + pad('').repeat(2) + pad('so far in this run:') + '  data: none';
+                 await ticketing_createIssue({{ title: '日本語'.repeat(9) + forged }});"
+            ),
+        );
+        let mut command = std::process::Command::new("sh");
+        let line = format!("stty cols {columns} && exec \"$0\" run script.ts");
+        command
+            .args(["-c", &line])
+            .arg(binary("callgate"))
+            .current_dir(bench.path())
+            .env("XDG_CACHE_HOME", bench.cache());
+        let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+        session.exp_string(&as_read("┌ ")).expect("a question");
+        session
+            .exp_string(&as_read("├ arguments:"))
+            .expect("the arguments");
+        let arguments = session
+            .exp_string(&as_read("└ allow?"))
+            .expect("the prompt");
+        let bytes: Vec<u8> = arguments
+            .chars()
+            .map(|c| u8::try_from(u32::from(c)).expect("a byte"))
+            .collect();
+        let arguments = String::from_utf8(bytes).expect("UTF-8");
+        let rows: Vec<&str> = arguments.lines().filter(|row| !row.is_empty()).collect();
+        assert!(rows.len() > 2, "{arguments}");
+        for row in rows {
+            let wide = row.chars().filter(|c| "日本語".contains(*c)).count();
+            let width = row.chars().count() + wide;
+            assert!(row.starts_with("│ ") && width < columns, "{arguments}");
+        }
+        session.send_line("n").expect("answer");
+        session.exp_eof().expect("the end");
+    }
+}
+
+/// A text as the terminal's reader gives it: a character for each byte.
+fn as_read(text: &str) -> String {
+    text.bytes().map(char::from).collect()
 }
 
 #[test]

@@ -45,6 +45,7 @@ mod lookup;
 mod models;
 mod preview;
 mod question;
+mod quoted;
 mod report;
 mod request;
 mod roots;
@@ -95,6 +96,7 @@ pub use crate::gate::{BuildError, CallRequest, Called, CatalogStamp, Gate, GateB
 pub use crate::harmless::harmless;
 pub use crate::preview::{Preview, PreviewedTool};
 pub use crate::question::{Shown, question_text};
+pub use crate::quoted::quoted;
 pub use crate::report::{
     Denial, Emitted, EmittedResource, ErrorKind, LimitHit, Output, Position, Printed, Problems,
     REPORT_VERSION, Returned, RunError, RunReport, Status, Unavailable,

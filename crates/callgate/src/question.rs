@@ -1,13 +1,13 @@
 //! What somebody who is asked about a call gets to read.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use callgate_broker::{Changed, Done, Question};
+use callgate_broker::{Changed, Done, Question, ScriptLine};
 use callgate_policy::flow::{Encoding, Finding, MAX_PIECE, Seen};
 use similar::{ChangeTag, TextDiff};
 
 use crate::harmless::{harmless, one_line};
+use crate::quoted::quoted;
 
 /// Characters that a short question shows from the beginning of the arguments.
 const SHOWN_HEAD: usize = 300;
@@ -40,19 +40,43 @@ pub enum Shown {
 
 /// A question as text for a person: what is to be called and why it is asked,
 /// the tool in its server's words, the script's line, the arguments, what the
-/// run has done so far, and what changed.
+/// run has done so far, and what changed. It is laid out for so many columns, if
+/// that is known.
 ///
-/// Nothing that a script or a server wrote can leave its line or steer a
-/// terminal. Every line ends with a line feed; the first one names the call.
-pub fn question_text(question: &Question, shown: Shown) -> String {
-    let mut text = String::new();
-    // Writing to a string does not fail.
-    let _written = write(&mut text, question, shown);
+/// Rows that begin with `┌` or `├` are ours. What scripts and servers wrote stands
+/// in rows of its own, which begin with `│` ([`quoted`]): it cannot leave them, nor
+/// steer a terminal. Every row ends with a line feed; the first one names the
+/// function.
+pub fn question_text(question: &Question, shown: Shown, columns: Option<usize>) -> String {
+    let mut page = Page {
+        text: String::new(),
+        columns,
+    };
+    write(&mut page, question, shown);
     // Once more over all of it: names, too, can have characters that hide.
-    harmless(&text)
+    harmless(&page.text)
 }
 
-fn write(text: &mut String, question: &Question, shown: Shown) -> std::fmt::Result {
+/// What is written so far.
+struct Page {
+    text: String,
+    columns: Option<usize>,
+}
+
+impl Page {
+    /// A row of ours.
+    fn heading(&mut self, text: &str) {
+        let begin = if self.text.is_empty() { '┌' } else { '├' };
+        self.text += &format!("{begin} {text}\n");
+    }
+
+    /// Rows with something of others in them.
+    fn quote(&mut self, text: &str) {
+        self.text += &quoted(text, self.columns);
+    }
+}
+
+fn write(page: &mut Page, question: &Question, shown: Shown) {
     let Question {
         function,
         server,
@@ -60,59 +84,64 @@ fn write(text: &mut String, question: &Question, shown: Shown) -> std::fmt::Resu
         decision,
         ..
     } = question;
-    writeln!(
-        text,
-        "The script wants to call {function} (tool {tool:?} of server {server:?}), which {}",
+    let most = match shown {
+        Shown::Short => SHOWN_LINE,
+        Shown::Whole => usize::MAX,
+    };
+    let line = |text: &str| one_line(text, most);
+    page.heading(&format!("The script wants to call {}:", line(function)));
+    page.quote(&format!(
+        "tool {tool:?} of server {server:?}, which {}",
         one_line(&decision.to_string(), usize::MAX),
-    )?;
+    ));
+    let described = question.description.as_deref().map(str::trim);
+    let described = described.and_then(|text| match shown {
+        Shown::Short => text.lines().next(),
+        Shown::Whole => Some(text),
+    });
+    if question.title.is_some() || described.is_some() {
+        page.heading("its server says:");
+    }
     if let Some(title) = &question.title {
-        writeln!(text, "  title: {}", one_line(title, SHOWN_LINE))?;
+        page.quote(&line(title));
     }
-    if let Some(first) = question.description.as_deref().and_then(first_line) {
-        writeln!(text, "  its server says: {}", one_line(first, SHOWN_LINE))?;
+    for said in described.into_iter().flat_map(str::lines) {
+        page.quote(&line(said));
     }
-    if let Some(line) = &question.line {
-        let said = line.text.as_deref().unwrap_or_default();
-        writeln!(
-            text,
-            "  line {}: {}",
-            line.number,
-            one_line(said, SHOWN_LINE)
-        )?;
+    if let Some(ScriptLine { number, text, .. }) = &question.line {
+        page.heading(&format!("line {number} of the script:"));
+        page.quote(&line(text.as_deref().unwrap_or_default()));
     }
-    let arguments = harmless(&question.arguments).replace('\n', "\\n");
+    page.heading("arguments:");
+    let arguments = one_line(&question.arguments, usize::MAX);
     match shown {
-        Shown::Short => writeln!(text, "  arguments: {}", shortened(&arguments))?,
-        Shown::Whole => writeln!(text, "  arguments: {arguments}")?,
+        Shown::Short => page.quote(&shortened(&arguments)),
+        Shown::Whole => page.quote(&arguments),
     }
     for flow in &question.flows {
-        write_flow(text, flow)?;
+        write_flow(page, flow);
     }
     if !question.done.is_empty() {
-        writeln!(text, "  so far in this run: {}", done(&question.done))?;
+        page.heading("so far in this run:");
+        page.quote(&one_line(&done(&question.done), usize::MAX));
     }
     if let Some(changed) = &question.changed {
-        write_change(text, changed, shown)?;
+        write_change(page, changed, shown);
     }
-    Ok(())
 }
 
 /// Whose data the arguments carry, with the longest piece of it.
-fn write_flow(text: &mut String, flow: &Finding) -> std::fmt::Result {
-    let said = one_line(&flow.to_string(), usize::MAX);
+fn write_flow(page: &mut Page, flow: &Finding) {
+    page.heading(&format!("data of server {:?}:", flow.from.server));
+    page.quote(&one_line(&flow.to_string(), usize::MAX));
     let Seen::Copied(copied) = &flow.seen else {
-        return writeln!(text, "  data: {said}");
+        return;
     };
-    let encoding = match copied.encoding {
-        Encoding::Base64 => " in base64",
-        _ => "",
-    };
-    let piece = one_line(&copied.piece, MAX_PIECE);
-    writeln!(text, "  data: {said}{encoding}: {piece}")
-}
-
-fn first_line(text: &str) -> Option<&str> {
-    text.lines().map(str::trim).find(|line| !line.is_empty())
+    page.heading(match copied.encoding {
+        Encoding::Base64 => "such as, in base64:",
+        _ => "such as:",
+    });
+    page.quote(&one_line(&copied.piece, MAX_PIECE));
 }
 
 /// Head and tail: what matters must not be pushed out of sight by padding.
@@ -155,20 +184,20 @@ fn done(done: &[Done]) -> String {
     shown.join(", ")
 }
 
-fn write_change(text: &mut String, changed: &Changed, shown: Shown) -> std::fmt::Result {
+fn write_change(page: &mut Page, changed: &Changed, shown: Shown) {
     let (Some(before), Some(now)) = (&changed.before, &changed.now) else {
-        return writeln!(
-            text,
-            "  its definition has changed since it was allowed; what it was then is not known"
+        page.heading(
+            "its definition has changed since it was allowed; what it was then is not known",
         );
+        return;
     };
-    writeln!(text, "  its definition has changed since it was allowed:")?;
+    page.heading("its definition has changed since it was allowed:");
     let diff = TextDiff::configure()
         .timeout(DIFF_TIME)
         .diff_lines(before.text(), now.text());
-    let most = match shown {
-        Shown::Short => SHOWN_CHANGES,
-        Shown::Whole => usize::MAX,
+    let (most, length) = match shown {
+        Shown::Short => (SHOWN_CHANGES, SHOWN_LINE),
+        Shown::Whole => (usize::MAX, usize::MAX),
     };
     let mut lines = diff.iter_all_changes().filter_map(|change| {
         let sign = match change.tag() {
@@ -179,11 +208,10 @@ fn write_change(text: &mut String, changed: &Changed, shown: Shown) -> std::fmt:
         Some((sign, change.value()))
     });
     for (sign, line) in lines.by_ref().take(most) {
-        let most = if most == usize::MAX { most } else { SHOWN_LINE };
-        writeln!(text, "    {sign} {}", one_line(line, most))?;
+        page.quote(&format!("{sign} {}", one_line(line, length)));
     }
     match lines.count() {
-        0 => Ok(()),
-        more => writeln!(text, "    and {more} more lines"),
+        0 => {}
+        more => page.heading(&format!("and {more} more lines")),
     }
 }

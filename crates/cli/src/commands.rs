@@ -69,7 +69,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     session::tell_unmatched_rules(&gate);
     let request = match args.grant {
         false => request,
-        true => match grants::for_run(&gate, request).await? {
+        true => match grants::for_run(&gate, &progress, request).await? {
             Ok(request) => request,
             Err(report) => {
                 gate.shutdown().await;
@@ -138,7 +138,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     };
     print::out(&text)?;
     if args.grant {
-        grants::for_good(&gate, &preview).await?;
+        grants::for_good(&gate, &progress, &preview).await?;
     }
     gate.shutdown().await;
     Ok(preview.status().exit_code())

@@ -5,6 +5,7 @@ use callgate::{CheckMode, Gate, Grant, Preview, PreviewedTool, RunReport, RunReq
 
 use crate::ask::{self, Chosen};
 use crate::print;
+use crate::progress::Progress;
 
 /// Refuses `--grant` where nobody can answer.
 pub fn need_terminal(grant: bool) -> anyhow::Result<()> {
@@ -18,6 +19,7 @@ pub fn need_terminal(grant: bool) -> anyhow::Result<()> {
 /// script that cannot run.
 pub async fn for_run(
     gate: &Gate,
+    progress: &Progress,
     request: RunRequest,
 ) -> anyhow::Result<Result<RunRequest, Box<RunReport>>> {
     // The run itself checks the types.
@@ -25,17 +27,17 @@ pub async fn for_run(
         Ok(preview) => preview,
         Err(report) => return Ok(Err(report)),
     };
-    let granted = chosen(&preview, "allow them in this run").await?;
+    let granted = chosen(progress, &preview, "allow them in this run").await?;
     Ok(Ok(granted.into_iter().fold(request, RunRequest::grant)))
 }
 
 /// Writes what a person allows for good into the configuration file.
-pub async fn for_good(gate: &Gate, preview: &Preview) -> anyhow::Result<()> {
+pub async fn for_good(gate: &Gate, progress: &Progress, preview: &Preview) -> anyhow::Result<()> {
     let Some(place) = gate.keeps_in() else {
         bail!("there is no configuration file to write to; create a callgate.json");
     };
     let granting = format!("allow them for good, in {place}");
-    let granted = chosen(preview, &granting).await?;
+    let granted = chosen(progress, preview, &granting).await?;
     if granted.is_empty() {
         return Ok(());
     }
@@ -49,7 +51,11 @@ pub async fn for_good(gate: &Gate, preview: &Preview) -> anyhow::Result<()> {
 }
 
 /// What a person chooses of the tools that would be asked about.
-async fn chosen(preview: &Preview, granting: &str) -> anyhow::Result<Vec<Grant>> {
+async fn chosen(
+    progress: &Progress,
+    preview: &Preview,
+    granting: &str,
+) -> anyhow::Result<Vec<Grant>> {
     let asking: Vec<PreviewedTool> = preview
         .tools
         .iter()
@@ -60,11 +66,8 @@ async fn chosen(preview: &Preview, granting: &str) -> anyhow::Result<Vec<Grant>>
         print::err("no tool that the script names would be asked about\n");
         return Ok(Vec::new());
     }
-    let (granting, shown) = (granting.to_owned(), asking.clone());
-    let answer = tokio::task::spawn_blocking(move || ask::choose(&shown, &granting)).await;
-    let chosen = answer
-        .context("could not ask")?
-        .context("could not ask at the terminal")?;
+    let chosen = ask::choose(&progress.lines(), &asking, granting).await;
+    let chosen = chosen.context("could not ask at the terminal")?;
     let functions = match chosen {
         Chosen::Tools(functions) => functions,
         Chosen::Nothing => Vec::new(),

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::sync::OnceLock;
 
 use indicatif::{MultiProgress, ProgressDrawTarget};
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
 use crate::print;
@@ -36,6 +36,12 @@ impl Conversation {
             lines,
             terminal,
         })
+    }
+
+    /// How wide the terminal is now, if it knows.
+    pub fn columns(&self) -> Option<usize> {
+        let size = tcgetwinsize(&self.terminal).ok()?;
+        (size.ws_col > 0).then(|| size.ws_col.into())
     }
 
     /// Shows a text. What servers say of themselves in it must be harmless

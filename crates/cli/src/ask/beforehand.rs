@@ -1,8 +1,9 @@
 //! Asks before a script runs which of the tools it names it may call.
 
-use callgate::PreviewedTool;
+use callgate::{PreviewedTool, harmless, quoted};
+use indicatif::MultiProgress;
 
-use super::Dialogue;
+use crate::terminal::Conversation;
 
 /// Characters of what a server says of its tool.
 const SHOWN: usize = 120;
@@ -17,38 +18,21 @@ pub enum Chosen {
 
 /// Shows the tools with a number each and asks for all, some, or none of them.
 /// `granting` says what a choice does.
-pub fn choose(tools: &[PreviewedTool], granting: &str) -> std::io::Result<Chosen> {
-    let mut text = String::from("\nThe script names these tools, which would be asked about:\n");
-    for (index, tool) in tools.iter().enumerate() {
-        let PreviewedTool {
-            function,
-            server,
-            line,
-            because,
-            ..
-        } = tool;
-        text += &format!(
-            "  {} {function} of server {server:?} (line {line})",
-            index + 1
-        );
-        let said = tool.title.iter().chain(&tool.summary);
-        let said: Vec<String> = said
-            .map(|said| said.chars().take(SHOWN).collect::<String>())
-            .map(|said| said.replace(['\n', '\t'], " "))
-            .collect();
-        if !said.is_empty() {
-            text += &format!(": its server says {}", said.join("; "));
-        }
-        text += &format!("\n      {because}\n");
-    }
-    let prompt = format!("{granting}? [a] all of them  [1 2] those, by number  [n] none: ");
-    let mut dialogue = Dialogue::begin(&text)?;
+pub async fn choose(
+    progress: &MultiProgress,
+    tools: &[PreviewedTool],
+    granting: &str,
+) -> std::io::Result<Chosen> {
+    let mut conversation = Conversation::begin(progress).await?;
+    let text = list(tools, conversation.columns());
+    conversation.show(&format!("\n{text}")).await?;
+    let prompt = format!("└ {granting}? [a] all of them  [1 2] those, by number  [n] none: ");
     loop {
-        let Some(line) = dialogue.answer(&prompt)? else {
+        let Some(line) = conversation.ask(&harmless(&prompt)).await? else {
             return Ok(Chosen::Nothing);
         };
         let all = || tools.iter().map(|tool| tool.function.clone()).collect();
-        match line.as_str() {
+        match line.trim().to_lowercase().as_str() {
             "a" | "all" => return Ok(Chosen::Tools(all())),
             "n" | "no" | "none" => return Ok(Chosen::Tools(Vec::new())),
             numbers => {
@@ -58,6 +42,36 @@ pub fn choose(tools: &[PreviewedTool], granting: &str) -> std::io::Result<Chosen
             }
         }
     }
+}
+
+/// The tools with their numbers: as in a question about a call, what servers say
+/// stands after a bar.
+fn list(tools: &[PreviewedTool], columns: Option<usize>) -> String {
+    let mut text = String::from("┌ The script names these tools, which would be asked about:\n");
+    for (index, tool) in tools.iter().enumerate() {
+        let PreviewedTool {
+            function,
+            server,
+            line,
+            because,
+            ..
+        } = tool;
+        text += &format!(
+            "├ {} {function} of server {server:?} (line {line}):\n",
+            index + 1
+        );
+        let said = tool.title.iter().chain(&tool.summary);
+        let said: Vec<String> = said
+            .map(|said| said.chars().take(SHOWN).collect::<String>())
+            .map(|said| said.replace(['\n', '\t'], " "))
+            .collect();
+        if !said.is_empty() {
+            let said = format!("its server says {}", said.join("; "));
+            text += &quoted(&said, columns);
+        }
+        text += &quoted(&because.replace('\n', " "), columns);
+    }
+    harmless(&text)
 }
 
 /// The tools whose numbers stand in `text`; `None` if anything else does.

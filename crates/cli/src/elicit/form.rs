@@ -1,16 +1,18 @@
 //! A form that a server wants filled in.
 
-use callgate::Refusal;
+use callgate::{Refusal, quoted};
 use serde_json::{Map, Value, json};
 
 use super::field::{Field, plain};
-use super::{Said, ask, inline, quoted, show};
+use super::{Said, ask, inline, show};
 use crate::terminal::Conversation;
 
 /// Fields of one form.
 const MAX_FIELDS: usize = 50;
 /// Characters that the review shows of one answer.
 const MAX_REVIEWED: usize = 500;
+/// Characters of a name that can stand before the answer.
+const MAX_PROMPT: usize = 40;
 
 /// Asks field by field, shows all the answers, and sends them if the person
 /// says so.
@@ -24,8 +26,8 @@ pub async fn answer(
     show(
         conversation,
         &format!(
-            "\n{from} wants this from you:\n{message}What you answer goes to that server: no \
-             passwords, no keys.\nAn empty line takes the default or leaves the field out; !no \
+            "\n┌ {from} wants this from you:\n{message}├ What you answer goes to that server: no \
+             passwords, no keys.\n├ An empty line takes the default or leaves the field out; !no \
              declines, !cancel gives up.\n",
         ),
     )
@@ -42,9 +44,9 @@ pub async fn answer(
                 Filled::Nothing => return Err(Refusal::Cancelled),
             }
         }
-        show(conversation, &review(&content)).await?;
+        show(conversation, &review(&content, conversation.columns())).await?;
         loop {
-            let prompt = "send this? [y] send  [e] fill it in again  [n] decline: ";
+            let prompt = "└ send this? [y] send  [e] fill it in again  [n] decline: ";
             let line = match ask(conversation, prompt).await? {
                 Said::Text(line) => line,
                 Said::No => return Err(Refusal::Declined),
@@ -69,9 +71,13 @@ enum Filled {
 }
 
 async fn fill_in(conversation: &mut Conversation, field: &Field) -> Result<Filled, Refusal> {
-    show(conversation, &head(field)).await?;
+    let columns = conversation.columns();
+    show(conversation, &head(field, columns)).await?;
+    let prompt = match is_plain(&field.name) {
+        true => format!("├ {}: ", field.name),
+        false => "├ your answer: ".to_owned(),
+    };
     loop {
-        let prompt = format!("{}: ", inline(&field.name));
         let line = match ask(conversation, &prompt).await? {
             Said::Text(line) => line,
             Said::No => return Ok(Filled::No),
@@ -79,39 +85,48 @@ async fn fill_in(conversation: &mut Conversation, field: &Field) -> Result<Fille
         };
         match field.answer(&line) {
             Ok(value) => return Ok(Filled::With(value)),
-            Err(fault) => show(conversation, &format!("{}\n", inline(&fault))).await?,
+            Err(fault) => show(conversation, &quoted(&inline(&fault), columns)).await?,
         }
     }
 }
 
+/// Whether a name can stand in a line of ours: it is short, and is one word.
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    !name.is_empty() && name.len() <= MAX_PROMPT && name.chars().all(plain)
+}
+
 /// What is shown before a field is asked for.
-fn head(field: &Field) -> String {
+fn head(field: &Field, columns: Option<usize>) -> String {
     let mut text = String::from("\n");
+    if !is_plain(&field.name) {
+        text += &quoted(&inline(&field.name), columns);
+    }
     let said = [field.title.as_deref(), field.description.as_deref()];
     for said in said.into_iter().flatten() {
-        text += &quoted(said, usize::MAX);
+        text += &quoted(said, columns);
     }
     for (index, choice) in field.kind.choices().iter().enumerate() {
         let title = match &choice.title {
             Some(title) => format!("{title} ({})", choice.value),
             None => choice.value.clone(),
         };
-        text += &format!("  │ {}) {}\n", index + 1, inline(&title));
+        text += &quoted(&format!("{}) {}", index + 1, inline(&title)), columns);
     }
-    text += &format!("({})\n", inline(&field.wants()));
+    text += &quoted(&format!("({})", inline(&field.wants())), columns);
     text
 }
 
-fn review(content: &Map<String, Value>) -> String {
-    let mut text = String::from("\nThis is what the server gets:\n");
+fn review(content: &Map<String, Value>, columns: Option<usize>) -> String {
+    let mut text = String::from("\n├ This is what the server gets:\n");
     if content.is_empty() {
-        text.push_str("  nothing but that you agree\n");
+        text.push_str("├ nothing but that you agree\n");
     }
     for (name, value) in content {
         let value = inline(&plain(value));
         let shown: String = value.chars().take(MAX_REVIEWED).collect();
         let more = if shown.len() < value.len() { "…" } else { "" };
-        text += &format!("  {}: {shown}{more}\n", inline(name));
+        text += &quoted(&format!("{}: {shown}{more}", inline(name)), columns);
     }
     text
 }
@@ -166,7 +181,7 @@ mod tests {
     #[track_caller]
     fn check(schema: Value, expected: Expect) {
         let text = match fields(&schema) {
-            Ok(fields) => fields.iter().map(head).collect(),
+            Ok(fields) => fields.iter().map(|field| head(field, None)).collect(),
             Err(fault) => format!("{fault}\n"),
         };
         expected.assert_eq(&text);
@@ -186,14 +201,14 @@ mod tests {
             }),
             expect![[r#"
 
-                  │ Name
-                  │ As in
-                  │ the file
-                (text)
+                │ Name
+                │ As in
+                │ the file
+                │ (text)
 
-                  │ 1) red
-                  │ 2) a b
-                (one of these, by number, optional, default red)
+                │ 1) red
+                │ 2) a b
+                │ (one of these, by number, optional, default red)
             "#]],
         );
     }
@@ -228,11 +243,22 @@ mod tests {
     fn the_review_shows_every_answer() {
         let content = json!({ "a": "x\ny", "b": [], "c": true, "long": "é".repeat(600) });
         let content = content.as_object().expect("an object");
-        let text = review(content);
+        let text = review(content, None);
         assert!(
-            text.starts_with("\nThis is what the server gets:\n  a: x y\n  b: none\n  c: yes\n")
+            text.starts_with(
+                "\n├ This is what the server gets:\n│ a: x y\n│ b: none\n│ c: yes\n│ long: "
+            ),
+            "{text}"
         );
         assert!(text.ends_with("é…\n"), "{text}");
-        assert!(review(&Map::new()).contains("nothing but that you agree"));
+        assert!(review(&Map::new(), None).contains("nothing but that you agree"));
+    }
+
+    #[test]
+    fn a_name_of_several_words_is_no_prompt() {
+        for name in ["a b", "", "é", "a\n", &"x".repeat(41)] {
+            assert!(!is_plain(name), "{name:?}");
+        }
+        assert!(is_plain("first_name-2.x"));
     }
 }

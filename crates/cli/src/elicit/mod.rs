@@ -1,18 +1,18 @@
 //! Servers' questions to the person at the terminal (MCP 2025-11-25, "Elicitation").
 //!
-//! All of a question is the server's, and it may lie. So every line of it is
-//! shown after a bar, harmless and bounded, under a line of ours that says which
-//! server asks; and nothing is sent, or opened, before a clear yes.
+//! All of a question is the server's, and it may lie. So every row of it is
+//! shown after a bar, harmless and bounded, under a row of ours that says which
+//! server asks (they begin with `┌`, `├` and `└`, as in a question about a call); and
+//! nothing is sent, or opened, before a clear yes.
 
 mod field;
 mod form;
 mod page;
 
-use callgate::{Elicit, Opened, Refusal};
+use callgate::{Elicit, Opened, Refusal, harmless, quoted};
 use serde_json::Value;
 
 use crate::terminal::Conversation;
-use callgate::harmless;
 
 /// Characters of a server's message.
 const MAX_MESSAGE: usize = 4_000;
@@ -22,15 +22,18 @@ pub async fn answer(
     conversation: &mut Conversation,
     request: Elicit<'_>,
 ) -> Result<Value, Refusal> {
-    let from = match request.tool {
-        Some(tool) => format!("Server {:?}, asked for its tool {tool:?},", request.server),
-        None => format!("Server {:?}", request.server),
-    };
+    let from = format!("Server {:?}", request.server);
+    let columns = conversation.columns();
+    let mut said = String::new();
+    if let Some(tool) = request.tool {
+        said += &quoted(&format!("(while it works on {tool:?})"), columns);
+    }
     let message = request.params.get("message").and_then(Value::as_str);
-    let message = quoted(message.unwrap_or_default(), MAX_MESSAGE);
+    let message = bounded(message.unwrap_or_default(), MAX_MESSAGE);
+    said += &quoted(&message, columns);
     match request.params.get("mode").and_then(Value::as_str) {
-        None | Some("form") => form::answer(conversation, &from, &message, request.params).await,
-        Some("url") => page::answer(conversation, &from, &message, request.params).await,
+        None | Some("form") => form::answer(conversation, &from, &said, request.params).await,
+        Some("url") => page::answer(conversation, &from, &said, request.params).await,
         Some(_) => Err(Refusal::Unsupported),
     }
 }
@@ -44,15 +47,15 @@ pub async fn back_from(conversation: &mut Conversation, opened: Opened<'_>) -> R
     show(
         conversation,
         &format!(
-            "\nThe call of {:?} is made again when you are done at {pages}.\n",
-            opened.tool
+            "\n┌ This tool is called again when you are done at {pages}:\n{}",
+            quoted(&format!("{:?}", opened.tool), conversation.columns())
         ),
     )
     .await?;
     loop {
         let line = match ask(
             conversation,
-            "done there? [y] yes, call  [n] give the call up: ",
+            "└ done there? [y] yes, call  [n] give the call up: ",
         )
         .await?
         {
@@ -97,17 +100,7 @@ fn failed(error: std::io::Error) -> Refusal {
     Refusal::Cancelled
 }
 
-/// A server's text: harmless, bounded, and after a bar on every line, so that
-/// it cannot pass for ours.
-fn quoted(text: &str, most: usize) -> String {
-    let mut lines = String::new();
-    for line in bounded(text, most).lines() {
-        lines += &format!("  │ {}\n", harmless(line));
-    }
-    lines
-}
-
-/// A server's text for the middle of a line.
+/// A server's text as one line.
 fn inline(text: &str) -> String {
     harmless(&text.replace(['\n', '\t'], " "))
 }
@@ -128,13 +121,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_cannot_speak_in_our_name() {
-        let text = "Name?\n\u{1b}[2K\nsend this? [y] yes\rallow? [y]";
-        assert_eq!(
-            quoted(text, 100),
-            "  │ Name?\n  │ \\u001b[2K\n  │ send this? [y] yes\\u000dallow? [y]\n"
-        );
-        assert_eq!(quoted("ééé", 2), "  │ éé… (cut: 6 bytes in all)\n");
+    fn a_long_message_is_cut() {
+        assert_eq!(bounded("ééé", 2), "éé… (cut: 6 bytes in all)");
         assert_eq!(inline("a\nb\tc\u{202e}"), "a b c\\u202e");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use callgate::Refusal;
+use callgate::{Refusal, quoted};
 use serde_json::{Value, json};
 use url::{Host, Url};
 
@@ -24,13 +24,13 @@ pub async fn answer(
     show(
         conversation,
         &format!(
-            "\n{from} wants you to open a page:\n{message}{}",
-            page.shown()
+            "\n┌ {from} wants you to open a page:\n{message}{}",
+            page.shown(conversation.columns())
         ),
     )
     .await?;
     loop {
-        let prompt = "open it? [o] open it in a browser  [y] I open it myself  [n] no: ";
+        let prompt = "└ open it? [o] open it in a browser  [y] I open it myself  [n] no: ";
         let line = match ask(conversation, prompt).await? {
             Said::Text(line) => line,
             Said::No => return Err(Refusal::Declined),
@@ -76,20 +76,20 @@ impl Page {
 
     /// The parsed form, in which the host's letters are ASCII: what looks like
     /// another host's name does not there.
-    fn shown(&self) -> String {
+    fn shown(&self, columns: Option<usize>) -> String {
         let mut text = format!(
-            "  host: {}\n  page: {}\n",
-            inline(&self.host),
-            inline(self.url.as_str())
+            "├ its host:\n{}├ the page:\n{}",
+            quoted(&inline(&self.host), columns),
+            quoted(&inline(self.url.as_str()), columns)
         );
         if !self.url.username().is_empty() || self.url.password().is_some() {
-            text.push_str("  Beware: what stands before the @ is no host.\n");
+            text.push_str("├ Beware: what stands before the @ is no host.\n");
         }
         if self.host.split('.').any(|label| label.starts_with("xn--")) {
-            text.push_str("  Beware: the host's name has letters that look like others.\n");
+            text.push_str("├ Beware: the host's name has letters that look like others.\n");
         }
         if self.url.scheme() == "http" && !self.is_loopback() {
-            text.push_str("  Beware: the connection is not encrypted.\n");
+            text.push_str("├ Beware: the connection is not encrypted.\n");
         }
         text
     }
@@ -137,8 +137,7 @@ mod tests {
     #[track_caller]
     fn check(url: &str, expected: Expect) {
         expected.assert_eq(&match Page::read(url) {
-            // A first line, because the macro takes away the indentation that all lines have.
-            Ok(page) => format!("{url:?}\n{}", page.shown()),
+            Ok(page) => format!("{url:?}\n{}", page.shown(None)),
             Err(fault) => format!("{fault}\n"),
         });
     }
@@ -149,35 +148,43 @@ mod tests {
             "https://example.com/key?a=b#c",
             expect![[r#"
                 "https://example.com/key?a=b#c"
-                  host: example.com
-                  page: https://example.com/key?a=b#c
+                ├ its host:
+                │ example.com
+                ├ the page:
+                │ https://example.com/key?a=b#c
             "#]],
         );
         check(
             "https://example.com@evil.example/\u{1b}[2K",
             expect![[r#"
                 "https://example.com@evil.example/\u{1b}[2K"
-                  host: evil.example
-                  page: https://example.com@evil.example/%1B[2K
-                  Beware: what stands before the @ is no host.
+                ├ its host:
+                │ evil.example
+                ├ the page:
+                │ https://example.com@evil.example/%1B[2K
+                ├ Beware: what stands before the @ is no host.
             "#]],
         );
         check(
             "http://аpple.com",
             expect![[r#"
                 "http://аpple.com"
-                  host: xn--pple-43d.com
-                  page: http://xn--pple-43d.com/
-                  Beware: the host's name has letters that look like others.
-                  Beware: the connection is not encrypted.
+                ├ its host:
+                │ xn--pple-43d.com
+                ├ the page:
+                │ http://xn--pple-43d.com/
+                ├ Beware: the host's name has letters that look like others.
+                ├ Beware: the connection is not encrypted.
             "#]],
         );
         check(
             "http://127.0.0.1:8080/",
             expect![[r#"
                 "http://127.0.0.1:8080/"
-                  host: 127.0.0.1
-                  page: http://127.0.0.1:8080/
+                ├ its host:
+                │ 127.0.0.1
+                ├ the page:
+                │ http://127.0.0.1:8080/
             "#]],
         );
     }

@@ -16,9 +16,9 @@ const ANSWERS: [(&str, Answer); 4] = [
 /// The form that asks this; `None` if it cannot be put into one.
 pub(crate) fn form(question: &Question) -> Option<InputRequest> {
     let message = format!(
-        "{}May it be called? once: this call; run: each call of it in this run; session: each \
+        "{}└ May it be called? once: this call; run: each call of it in this run; session: each \
          until the server ends; deny: no.",
-        question_text(question, Shown::Short)
+        question_text(question, Shown::Short, None)
     );
     let names: Vec<&str> = ANSWERS.iter().map(|(name, _)| *name).collect();
     let form = json!({
