@@ -5,6 +5,7 @@ use std::path::Path;
 
 use callgate_tests::{Workbench, binary, fixture, odd};
 use expect_test::{Expect, expect};
+use rexpect::process::{Signal, WaitStatus};
 use rexpect::session::{PtySession, spawn_command};
 use serde_json::json;
 
@@ -265,6 +266,29 @@ fn a_run_can_be_granted_before_it_begins() {
     let by_grant = rest.matches("allowed by the grant for this run").count();
     assert_eq!(by_grant, 2, "{rest}");
     assert_eq!(config(&bench), redacted(&ticketing().to_string()));
+}
+
+#[test]
+fn granting_can_be_given_up() {
+    for (command, report) in [("check", ""), ("run", "error: the run was cancelled\n")] {
+        for signal in [None, Some(Signal::SIGTERM)] {
+            let bench = Workbench::with_config(ticketing());
+            bench.write("script.ts", "await ticketing_listIssues()");
+            let arguments = [command, "script.ts", "--grant", "--check=off"];
+            let mut session = at_terminal(&bench, &arguments);
+            until(&mut session, "[n] none: ");
+            match signal {
+                None => session.send_control('c').expect("Ctrl-C"),
+                Some(signal) => session.process_mut().signal(signal).expect("a signal"),
+            }
+            let rest = session.exp_eof().expect("the end").replace('\r', "");
+            assert!(rest.contains(report), "{rest}");
+            assert!(!rest.contains("  1 ticketing"), "{rest}");
+            let ended = session.process().wait().expect("an end");
+            assert!(matches!(ended, WaitStatus::Exited(_, 130)), "{ended:?}");
+            assert_eq!(config(&bench), redacted(&ticketing().to_string()));
+        }
+    }
 }
 
 #[test]

@@ -69,7 +69,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     session::tell_unmatched_rules(&gate);
     let request = match args.grant {
         false => request,
-        true => match grants::for_run(&gate, &progress, request).await? {
+        true => match grants::for_run(&gate, &progress, &cancel, request).await? {
             Ok(request) => request,
             Err(report) => {
                 gate.shutdown().await;
@@ -122,7 +122,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
         return Ok(session::INTERRUPTED);
     };
     session::tell_problems(&gate);
-    let previewed = gate.preview(request.cancel_on(cancel)).await;
+    let previewed = gate.preview(request.cancel_on(cancel.clone())).await;
     let preview = match previewed {
         Ok(preview) => preview,
         Err(report) => {
@@ -137,11 +137,15 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
         preview_text(&preview)
     };
     print::out(&text)?;
-    if args.grant {
-        grants::for_good(&gate, &progress, &preview).await?;
-    }
+    let granted = match args.grant {
+        true => grants::for_good(&gate, &progress, &cancel, &preview).await,
+        false => Ok(true),
+    };
     gate.shutdown().await;
-    Ok(preview.status().exit_code())
+    match granted? {
+        true => Ok(preview.status().exit_code()),
+        false => Ok(session::INTERRUPTED),
+    }
 }
 
 fn preview_text(preview: &Preview) -> String {

@@ -1,7 +1,10 @@
 //! Granting before a script runs: for the run, or for good.
 
 use anyhow::{Context as _, bail};
-use callgate::{CheckMode, Gate, Grant, Preview, PreviewedTool, RunReport, RunRequest, Verdict};
+use callgate::{
+    CancellationToken, CheckMode, Gate, Grant, Preview, PreviewedTool, RunReport, RunRequest,
+    Verdict,
+};
 
 use crate::ask::{self, Chosen};
 use crate::print;
@@ -16,10 +19,11 @@ pub fn need_terminal(grant: bool) -> anyhow::Result<()> {
 }
 
 /// The request with the grants that a person gives for its run; the report of a
-/// script that cannot run.
+/// script that cannot run. One that is cancelled meanwhile has no grants.
 pub async fn for_run(
     gate: &Gate,
     progress: &Progress,
+    cancel: &CancellationToken,
     request: RunRequest,
 ) -> anyhow::Result<Result<RunRequest, Box<RunReport>>> {
     // The run itself checks the types.
@@ -27,19 +31,28 @@ pub async fn for_run(
         Ok(preview) => preview,
         Err(report) => return Ok(Err(report)),
     };
-    let granted = chosen(progress, &preview, "allow them in this run").await?;
-    Ok(Ok(granted.into_iter().fold(request, RunRequest::grant)))
+    let granted = chosen(progress, cancel, &preview, "allow them in this run").await?;
+    let granted = granted.into_iter().flatten();
+    Ok(Ok(granted.fold(request, RunRequest::grant)))
 }
 
-/// Writes what a person allows for good into the configuration file.
-pub async fn for_good(gate: &Gate, progress: &Progress, preview: &Preview) -> anyhow::Result<()> {
+/// Writes what a person allows for good into the configuration file; false if
+/// that was cancelled first.
+pub async fn for_good(
+    gate: &Gate,
+    progress: &Progress,
+    cancel: &CancellationToken,
+    preview: &Preview,
+) -> anyhow::Result<bool> {
     let Some(place) = gate.keeps_in() else {
         bail!("there is no configuration file to write to; create a callgate.json");
     };
     let granting = format!("allow them for good, in {place}");
-    let granted = chosen(progress, preview, &granting).await?;
+    let Some(granted) = chosen(progress, cancel, preview, &granting).await? else {
+        return Ok(false);
+    };
     if granted.is_empty() {
-        return Ok(());
+        return Ok(true);
     }
     gate.keep(&granted).await.map_err(anyhow::Error::msg)?;
     let count = match granted.len() {
@@ -47,15 +60,17 @@ pub async fn for_good(gate: &Gate, progress: &Progress, preview: &Preview) -> an
         count => format!("{count} rules"),
     };
     print::err(&format!("wrote {count} to permissions.allow of {place}\n"));
-    Ok(())
+    Ok(true)
 }
 
-/// What a person chooses of the tools that would be asked about.
+/// What a person chooses of the tools that would be asked about; `None` if that
+/// was cancelled first.
 async fn chosen(
     progress: &Progress,
+    cancel: &CancellationToken,
     preview: &Preview,
     granting: &str,
-) -> anyhow::Result<Vec<Grant>> {
+) -> anyhow::Result<Option<Vec<Grant>>> {
     let asking: Vec<PreviewedTool> = preview
         .tools
         .iter()
@@ -64,9 +79,14 @@ async fn chosen(
         .collect();
     if asking.is_empty() {
         print::err("no tool that the script names would be asked about\n");
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     }
-    let chosen = ask::choose(&progress.lines(), &asking, granting).await;
+    let lines = progress.lines();
+    let chosen = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Ok(None),
+        chosen = ask::choose(&lines, &asking, granting) => chosen,
+    };
     let chosen = chosen.context("could not ask at the terminal")?;
     let functions = match chosen {
         Chosen::Tools(functions) => functions,
@@ -75,5 +95,5 @@ async fn chosen(
     let granted = asking
         .iter()
         .filter(|tool| functions.contains(&tool.function));
-    Ok(granted.map(PreviewedTool::grant).collect())
+    Ok(Some(granted.map(PreviewedTool::grant).collect()))
 }
