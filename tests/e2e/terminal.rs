@@ -1,6 +1,7 @@
 //! A person at a terminal is asked; Ctrl-C ends a run with its report.
 
 use callgate_tests::{Workbench, binary, fixture, odd};
+use rexpect::process::{Signal, WaitStatus};
 use rexpect::session::{PtySession, spawn_command};
 use serde_json::json;
 
@@ -168,6 +169,71 @@ fn ctrl_c_at_a_question_ends_the_run_with_a_report() {
         rest.contains("ticketing_createIssue was cancelled"),
         "{rest}"
     );
+}
+
+/// The window is closed; the report goes elsewhere. A shell has the terminal, and
+/// another one notes what the run ends with.
+#[test]
+fn the_end_of_the_terminal_ends_the_run_with_a_report() {
+    for (script, shown) in [
+        ("await odd_hang({})", "odd_hang"),
+        ("await ticketing_createIssue({ title: 'x' })", "[n] no: "),
+    ] {
+        let bench = Workbench::with_config(json!({
+            "mcpServers": {
+                "odd": odd("hang-on-call"),
+                "ticketing": fixture("callgate-demo-ticketing", &[]),
+            },
+            "permissions": { "allow": ["odd_*"] },
+        }));
+        bench.write("script.ts", script);
+        let line = "mkfifo code
+            (trap : HUP; \"$0\" run script.ts --json > report; echo $? > code) &
+            wait";
+        let mut command = std::process::Command::new("sh");
+        command
+            .args(["-c", line])
+            .arg(binary("callgate"))
+            .current_dir(bench.path())
+            .env("XDG_CACHE_HOME", bench.cache());
+        let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+        session.exp_string(shown).expect(shown);
+        // The terminal ends with the process that it belongs to.
+        let terminal = session.process_mut();
+        terminal.signal(Signal::SIGKILL).expect("to end the shell");
+        let file = |name: &str| std::fs::read_to_string(bench.path().join(name)).expect(name);
+        assert_eq!(file("code"), "130\n", "{script}");
+        let report: serde_json::Value = serde_json::from_str(&file("report")).expect("a report");
+        assert_eq!(report["status"], "cancelled", "{report:#}");
+        assert_eq!(report["calls"][0]["outcome"], "cancelled", "{report:#}");
+    }
+}
+
+#[test]
+fn nohup_is_respected() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+    }));
+    bench.write(
+        "script.ts",
+        "return (await ticketing_createIssue({ title: 'x' })).title",
+    );
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", "trap '' HUP; exec \"$0\" run script.ts"])
+        .arg(binary("callgate"))
+        .current_dir(bench.path())
+        .env("XDG_CACHE_HOME", bench.cache());
+    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    session.exp_string("[n] no: ").expect("a question");
+    session
+        .process_mut()
+        .signal(Signal::SIGHUP)
+        .expect("a signal");
+    session.send_line("y").expect("answer");
+    session.exp_eof().expect("the end");
+    let ended = session.process().wait().expect("an end");
+    assert!(matches!(ended, WaitStatus::Exited(_, 0)), "{ended:?}");
 }
 
 #[test]

@@ -262,11 +262,14 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         request = request.dry_run(dry_run);
     }
     let called = tokio::select! {
-        called = gate.call_with(request) => called,
-        () = cancel.cancelled() => return Ok(session::INTERRUPTED),
+        called = gate.call_with(request) => Some(called),
+        () = cancel.cancelled() => None,
     };
     progress.clear();
     gate.shutdown().await;
+    let Some(called) = called else {
+        return Ok(session::INTERRUPTED);
+    };
     print::err(&called.problems());
     match called.result {
         Ok(result) => {

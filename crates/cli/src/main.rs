@@ -64,6 +64,8 @@ fn log_to_stderr(verbose: u8) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // A terminal that was closed takes nothing, and that is no reason to panic.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
 }

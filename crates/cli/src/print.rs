@@ -1,12 +1,16 @@
 //! Printing: a closed pipe is no error, and what scripts and servers say
 //! cannot steer the terminal.
 
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
 
 use callgate::harmless;
+use rustix::io::Errno;
 
-/// Writes to standard output. A reader that has gone away, such as `head`,
-/// has what it wanted, so that is no error.
+/// Writes to standard output. A reader that has gone away, such as `head` or a
+/// terminal that was closed, wants no more, so that is no error.
 pub fn out(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = if stdout.is_terminal() {
@@ -15,11 +19,20 @@ pub fn out(text: &str) -> anyhow::Result<()> {
         stdout.write_all(text.as_bytes())
     };
     match written.and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !has_hung_up(&error) => {
             Err(anyhow::Error::new(error).context("could not write to standard output"))
         }
         _ => Ok(()),
     }
+}
+
+/// Whether the error is that of a terminal which was closed.
+fn has_hung_up(error: &io::Error) -> bool {
+    let is_device = || -> io::Result<bool> {
+        let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        Ok(stdout.metadata()?.file_type().is_char_device())
+    };
+    error.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device().unwrap_or(false)
 }
 
 /// Writes to standard error, where nothing can be done about a failure.

@@ -19,8 +19,8 @@ use crate::ask::TerminalAsker;
 use crate::print;
 use crate::progress::Progress;
 
-/// The exit code of a command that Ctrl-C or a termination signal ended, as
-/// shells count it; a run that was cancelled has the same.
+/// The exit code of a command that Ctrl-C or another signal ended, as shells
+/// count it; a run that was cancelled has the same.
 pub const INTERRUPTED: u8 = 130;
 
 /// Scripts above this size are refused while they are read; the library has
@@ -284,18 +284,30 @@ fn read_bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
     String::from_utf8(bytes).context("it is not UTF-8 text")
 }
 
-/// A token that Ctrl-C or a termination signal cancels; a second Ctrl-C ends
-/// the process at once.
+/// A token that Ctrl-C, a termination signal or the end of the terminal cancels;
+/// a second Ctrl-C ends the process at once.
 pub fn cancel_on_signal() -> anyhow::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    // To listen would undo what `nohup` did.
+    let mut hangup = match callgate_process::ignores_hangup() {
+        true => None,
+        false => Some(signal(SignalKind::hangup())?),
+    };
     let token = CancellationToken::new();
     let cancelled = token.clone();
     tokio::spawn(async move {
+        let hung_up = async {
+            match &mut hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            _ = hung_up => {}
         }
         cancelled.cancel();
         interrupt.recv().await;

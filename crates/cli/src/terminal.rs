@@ -3,12 +3,16 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
 use crate::print;
+
+/// Time for the signal that comes with the end of the terminal.
+const HANG_UP: Duration = Duration::from_secs(2);
 
 /// Whether somebody is there to answer: both a controlling terminal and a
 /// standard error that shows what is asked.
@@ -62,9 +66,14 @@ impl Conversation {
         // What was typed before the question was there is no answer to it.
         self.lines.forget();
         tcflush(&self.terminal, QueueSelector::IFlush)?;
-        let line = self.lines.next().await?;
-        self.quiet.waiting = line.is_none();
-        Ok(line)
+        let line = self.lines.next().await;
+        self.quiet.waiting = !matches!(line, Ok(Some(_)));
+        if self.quiet.waiting && open().is_err() {
+            // It has gone, and the signal that ends the command is on its way. Until
+            // then nobody has answered, unless that signal is ignored.
+            tokio::time::sleep(HANG_UP).await;
+        }
+        line
     }
 }
 

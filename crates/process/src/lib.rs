@@ -8,6 +8,7 @@ mod command;
 mod linux;
 #[cfg(not(target_os = "linux"))]
 mod portable;
+mod signals;
 mod spawners;
 
 use std::io;
@@ -20,6 +21,7 @@ pub use command::{Command, Stream};
 use linux as system;
 #[cfg(not(target_os = "linux"))]
 use portable as system;
+pub use signals::ignores_hangup;
 
 /// A process that was started. It is killed when this is dropped.
 #[derive(Debug)]

@@ -1,0 +1,12 @@
+//! How this process was told to take signals by whoever started it.
+
+/// Whether this process ignores that its terminal hangs up, as `nohup` has it.
+#[must_use]
+pub fn ignores_hangup() -> bool {
+    // SAFETY: all zeros are a valid `sigaction`, and without a new one nothing is changed.
+    unsafe {
+        let mut known: libc::sigaction = std::mem::zeroed();
+        let asked = libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut known);
+        asked == 0 && known.sa_sigaction == libc::SIG_IGN
+    }
+}
