@@ -177,6 +177,29 @@ fn an_allowed_pattern_that_matches_nothing() {
 }
 
 #[test]
+fn a_call_warns_of_what_matches_nothing() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "allow": ["ticketing_list*"], "deny": ["tickting_*"] },
+        "toolLabels": { "ticketing_delete*": ["private"] },
+        "flows": [{ "from": "crm", "to": "*", "action": "deny" }],
+    }));
+    check(
+        &bench,
+        &bench.callgate(&["call", "ticketing_listIssues", "{}"]),
+        expect![[r#"
+            exit code 0
+            --- stdout
+            {"issues":[]}
+            --- stderr
+            warning: rule "tickting_*" in permissions.deny matches no tool; the nearest is "ticketing_createIssue"
+            warning: the rule from "crm" to "*" in flows matches nothing: from "crm": there is no such server or tool
+            warning: label "private" of "ticketing_delete*" in toolLabels is on no tool
+        "#]],
+    );
+}
+
+#[test]
 fn an_allowed_pattern_that_is_none() {
     let bench = ticketing();
     check(

@@ -257,6 +257,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         gate.shutdown().await;
         return Ok(code);
     }
+    session::tell_unmatched_rules(&gate);
     let mut request = CallRequest::new(&args.tool, arguments);
     if let Some(dry_run) = dry_run {
         request = request.dry_run(dry_run);
