@@ -20,20 +20,33 @@ pub fn harmless(text: &str) -> String {
     out
 }
 
-/// Characters that reorder or hide text without being control characters.
+/// Characters that reorder or hide text, or leave a gap that is no space,
+/// without being control characters: all that Unicode has as
+/// `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt), line and paragraph
+/// separators, and formatting and blank characters besides.
 fn is_invisible(character: char) -> bool {
     matches!(
         character,
         '\u{ad}'
+            | '\u{34f}'
             | '\u{61c}'
             | '\u{115f}'..='\u{1160}'
-            | '\u{180e}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{2800}'
             | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
             | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{16fe4}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d159}'
+            | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}'
     )
 }
@@ -68,6 +81,30 @@ mod tests {
         check("a\rb\u{9b}31m", "a\\u000db\\u009b31m");
         check("pay \u{202e}0001", "pay \\u202e0001");
         check("tag \u{e0041}", "tag \\udb40\\udc41");
+    }
+
+    #[test]
+    fn whatever_unicode_calls_ignorable_is_spelled_out() {
+        let ignorable = regex::Regex::new(r"\p{Default_Ignorable_Code_Point}").expect("a pattern");
+        let mut count = 0;
+        for character in '\0'..=char::MAX {
+            let text = character.to_string();
+            if ignorable.is_match(&text) {
+                count += 1;
+                assert_ne!(harmless(&text), text, "{:x}", u32::from(character));
+            }
+        }
+        assert!(count > 4_000, "{count}");
+    }
+
+    #[test]
+    fn gaps_are_spelled_out_and_spaces_are_not() {
+        check(
+            "a\u{2800}b\u{ffa0}c\u{1d159}",
+            "a\\u2800b\\uffa0c\\ud834\\udd59",
+        );
+        check("\u{13430}\u{16fe4}", "\\ud80d\\udc30\\ud81b\\udfe4");
+        check("a\u{a0}b\u{3000}c", "a\u{a0}b\u{3000}c");
     }
 
     #[test]
