@@ -176,3 +176,51 @@ fn who_is_asked_sees_the_piece() {
     session.exp_eof().expect("the end");
     assert!(setting.stored().contains(SECRET));
 }
+
+/// The prompt says what each answer does, and an answer that would do nothing is not
+/// there.
+#[test]
+fn a_question_about_data_has_no_always() {
+    let label = json!({ "labels": ["private"] });
+    for (rules, prompt, kept) in [
+        (
+            json!({ "allow": ["*"] }),
+            "allow? [y] this call  [r] data of \"fs\" to memory_create_entities in this run  \
+             [w] show whole  [n] no: ",
+            false,
+        ),
+        (
+            json!({ "allow": ["fs_*"] }),
+            "allow? [y] this call  [r] all calls of this tool in this run, also with data of \"fs\"  \
+             [a] always, in callgate.json, but data of \"fs\" in this run alone  [w] show whole  \
+             [n] no: ",
+            true,
+        ),
+    ] {
+        let setting = Setting::new(label.clone(), json!({ "permissions": rules }));
+        setting.bench.write(
+            "script.ts",
+            &setting.script("await note(text); await note(text, 'second')"),
+        );
+        let mut command = std::process::Command::new(binary("callgate"));
+        command
+            .args(["run", "script.ts"])
+            .current_dir(setting.bench.path())
+            .env("XDG_CACHE_HOME", setting.bench.cache());
+        let mut session = spawn_command(command, Some(60_000)).expect("a terminal");
+        session.exp_string(prompt).expect(prompt);
+        session.send_line("a").expect("answer");
+        if !kept {
+            session.exp_string(prompt).expect("the same once more");
+            session.send_line("r").expect("answer");
+        }
+        session.exp_eof().expect("the end");
+        assert!(setting.stored().contains(SECRET));
+        let config = std::fs::read_to_string(setting.bench.path().join("callgate.json"));
+        let config = config.expect("the configuration");
+        assert_eq!(config.contains("sha256:"), kept, "{config}");
+        // The data is asked about again, in every case.
+        let again = setting.report("await note(text, 'third')");
+        assert_eq!(again["status"], "denied", "{again:#}");
+    }
+}

@@ -87,7 +87,7 @@ async fn the_form_says_what_is_asked() {
         │ body: 'B' })
         ├ arguments:
         │ {"title":"A","body":"B"}
-        └ May it be called? once: this call; run: each call of it in this run; session: each until the server ends; deny: no."#]].assert_eq(message);
+        └ May it be called? once: this call; run: all calls of this tool in this run; session: all calls of this tool in this session; deny: no."#]].assert_eq(message);
     assert_eq!(
         asked[0]["requestedSchema"],
         json!({

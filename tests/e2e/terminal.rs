@@ -137,6 +137,28 @@ fn as_read(text: &str) -> String {
 }
 
 #[test]
+fn a_call_without_a_script_is_called_one() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+    }));
+    let mut command = std::process::Command::new(binary("callgate"));
+    command
+        .args(["call", "ticketing_createIssue", "{\"title\":\"x\"}"])
+        .current_dir(bench.path())
+        .env("XDG_CACHE_HOME", bench.cache());
+    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    for shown in [
+        "┌ ticketing_createIssue is to be called:",
+        "└ allow? [y] this call  [a] always, in callgate.json  [w] show whole  [n] no: ",
+    ] {
+        session.exp_string(&as_read(shown)).expect(shown);
+    }
+    session.send_line("y").expect("answer");
+    session.exp_string("\"title\":\"x\"").expect("the result");
+    session.exp_eof().expect("the end");
+}
+
+#[test]
 fn ctrl_c_ends_the_run_with_a_report() {
     let bench = Workbench::new(json!({ "odd": odd("hang-on-call") }));
     bench.write("script.ts", "console.log('started'); await odd_hang({})");

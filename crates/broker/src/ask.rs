@@ -77,8 +77,13 @@ pub struct Question {
     pub arguments: String,
     /// Why it is asked.
     pub decision: Decision,
+    /// What a yes is leave for.
+    pub about: About,
     /// Other servers' data in the arguments, each with its longest piece.
     pub flows: Vec<Finding>,
+    /// Whether a script makes the call, and perhaps others; without one it is all
+    /// there is of its run.
+    pub script: bool,
     /// Where the script calls, if that is known. The worker's word: a worker
     /// that a script took over can name another line.
     pub line: Option<ScriptLine>,
@@ -90,6 +95,51 @@ pub struct Question {
     /// Where [`Answer::Always`] would be kept; without a place it lasts for the
     /// session.
     pub keeps_in: Option<String>,
+}
+
+impl Question {
+    /// The answers that differ in what they do, for whoever offers a choice.
+    pub fn answers(&self) -> Vec<Answer> {
+        let About { call, data, .. } = &self.about;
+        let offered = [
+            (Answer::Once, true),
+            (Answer::Run, self.script && (*call || !data.is_empty())),
+            (Answer::Session, *call),
+            (Answer::Always, *call && self.keeps_in.is_some()),
+            (Answer::Deny, true),
+        ];
+        let offered = offered.into_iter().filter(|(_, offered)| *offered);
+        offered.map(|(answer, _)| answer).collect()
+    }
+}
+
+/// What a yes is leave for. If it is for neither of these, only this one call is
+/// asked about, as whenever a reviewer of the host's says so.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct About {
+    /// The call itself: longer answers than "once" are for later calls of the same
+    /// function. Without this, the call may be made, but for what it carries.
+    pub call: bool,
+    /// The servers whose data needs leave to go where it would. Any answer that is
+    /// longer than "once" lets data of theirs go to the function for the rest of
+    /// the run, and no longer.
+    pub data: Vec<String>,
+}
+
+impl About {
+    /// The answer, without what it cannot mean here.
+    pub(crate) fn limit(&self, answer: Answer) -> Answer {
+        match answer {
+            Answer::Run | Answer::Session | Answer::Always if !self.call => {
+                match self.data.is_empty() {
+                    true => Answer::Once,
+                    false => Answer::Run,
+                }
+            }
+            answer => answer,
+        }
+    }
 }
 
 /// A line of a script.
@@ -126,16 +176,19 @@ pub struct Changed {
     pub now: Option<Arc<Definition>>,
 }
 
-/// What somebody answers.
+/// What somebody answers. Which of them differ in what they do is in
+/// [`Question::answers`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
     /// This call may go.
     Once,
     /// This call and every later one of the same function in this run may go,
-    /// as long as the tool's definition stays what it is.
+    /// as long as the tool's definition stays what it is; of data that is asked
+    /// about, see [`About::data`].
     Run,
-    /// As [`Answer::Run`], in every run of the session.
+    /// As [`Answer::Run`], in every run of the session. Data is let through in this
+    /// run alone.
     Session,
     /// As [`Answer::Session`], and it is kept for later ones where
     /// [`Question::keeps_in`] says.

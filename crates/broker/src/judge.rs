@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::ask::{Answer, Asker, Changed, Done, Question, ScriptLine};
+use crate::ask::{About, Answer, Asker, Changed, Done, Question, ScriptLine};
 use crate::keep::{Definitions, Keep};
 use crate::ledger::{Ledger, LedgerLine};
 use crate::options::Place;
@@ -31,6 +31,7 @@ pub(crate) struct Judge {
     keep: Option<Arc<dyn Keep>>,
     definitions: Option<Arc<dyn Definitions>>,
     lines: Option<LineText>,
+    is_script: bool,
     reviews: Arc<Reviews>,
     /// How many questions have been answered.
     answered: AtomicU64,
@@ -63,6 +64,7 @@ impl Judge {
             asker: setup.asker,
             keep: setup.keep,
             definitions: setup.definitions,
+            is_script: setup.script.is_some() || setup.lines.is_some(),
             lines: setup.lines,
             reviews,
             answered: AtomicU64::new(0),
@@ -133,19 +135,20 @@ impl Judge {
             };
         }
         let question = self.question(case, findings, &decision, ledger);
-        let answer = self.asker.ask(question).await;
+        let about = question.about.clone();
+        let answer = about.limit(self.asker.ask(question).await);
         let number = self.answered.fetch_add(1, Ordering::AcqRel) + 1;
         if matches!(answer, Answer::Run | Answer::Session | Answer::Always) {
             self.reviews.pass(findings);
         }
-        // That these data may go there says nothing of the function's other
-        // calls.
-        let of_data = matches!(decision.because, Because::Flow(_) | Because::Reviewer(_));
         match answer {
             Answer::Deny => refusals.note(number, case),
-            Answer::Run if !of_data => self.authority.grant(grant(case.target), Scope::Run),
-            Answer::Session if !of_data => self.authority.grant(grant(case.target), Scope::Session),
-            Answer::Always if !of_data => self.keep(grant(case.target)).await,
+            // That these data may go there says nothing of the function's other
+            // calls.
+            _ if !about.call => {}
+            Answer::Run => self.authority.grant(grant(case.target), Scope::Run),
+            Answer::Session => self.authority.grant(grant(case.target), Scope::Session),
+            Answer::Always => self.keep(grant(case.target)).await,
             _ => {}
         }
         Ruling {
@@ -206,6 +209,11 @@ impl Judge {
             description: target.definition.as_deref().and_then(description),
             arguments: case.text.to_owned(),
             decision: decision.clone(),
+            about: About {
+                call: !matches!(decision.because, Because::Flow(_) | Because::Reviewer(_)),
+                data: self.reviews.asks(findings),
+            },
+            script: self.is_script,
             line,
             done: done(&ledger.snapshot()),
             changed,

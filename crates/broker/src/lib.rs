@@ -73,7 +73,7 @@ mod usage;
 mod writer;
 mod written;
 
-pub use ask::{Answer, Asker, Changed, Done, NobodyToAsk, Question, ScriptLine, ask_with};
+pub use ask::{About, Answer, Asker, Changed, Done, NobodyToAsk, Question, ScriptLine, ask_with};
 pub use broker::{Broker, Phase, Ready, ServerInfo, ServerState, Status, WeakBroker};
 pub use caller::{
     Caller, Elicit, ListRoots, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress,

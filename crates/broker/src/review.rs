@@ -1,7 +1,7 @@
 //! What arguments carry and what results bring: data of other servers, and the
 //! word of the host's own reviewers.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -196,7 +196,7 @@ impl Reviews {
     /// strictest of rules over flows and reviewers.
     pub(crate) fn decide(&self, findings: &Findings) -> Option<Decision> {
         let of_flows = self.rules.review(&findings.flows).filter(|decision| {
-            decision.verdict == Verdict::Deny || !self.all_passed(&findings.flows)
+            decision.verdict == Verdict::Deny || !self.asks(findings).is_empty()
         });
         match (&findings.reviewed, of_flows) {
             (Some(reviewed), Some(flows)) if flows.verdict == Verdict::Deny => {
@@ -237,12 +237,14 @@ impl Reviews {
         None
     }
 
-    fn all_passed(&self, flows: &[Finding]) -> bool {
+    /// The servers whose data somebody has to let pass, by name.
+    pub(crate) fn asks(&self, findings: &Findings) -> Vec<String> {
         let passed = lock(&self.passed);
-        let mut asked = flows
-            .iter()
-            .filter(|flow| self.rules.decide(flow).verdict == Verdict::Ask);
-        asked.all(|flow| passed.contains(&pair(flow)))
+        let asked = findings.flows.iter().filter(|flow| {
+            self.rules.decide(flow).verdict == Verdict::Ask && !passed.contains(&pair(flow))
+        });
+        let servers: BTreeSet<&String> = asked.map(|flow| &flow.from.server).collect();
+        servers.into_iter().cloned().collect()
     }
 }
 

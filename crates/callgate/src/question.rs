@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate_broker::{Changed, Done, Question, ScriptLine};
+use callgate_broker::{About, Answer, Changed, Done, Question, ScriptLine};
 use callgate_policy::flow::{Encoding, Finding, MAX_PIECE, Seen};
 use similar::{ChangeTag, TextDiff};
 
@@ -57,6 +57,41 @@ pub fn question_text(question: &Question, shown: Shown, columns: Option<usize>) 
     harmless(&page.text)
 }
 
+/// What an answer means to this question, such as `all calls of this tool in this
+/// run`, for whoever offers it.
+pub fn answer_text(question: &Question, answer: Answer) -> String {
+    let About { call, data, .. } = &question.about;
+    let data = match data.as_slice() {
+        [] => None,
+        [server] => Some(format!("data of {server:?}")),
+        servers => Some(format!("data of {} servers", servers.len())),
+    };
+    let text = match (answer, call, data) {
+        (Answer::Run, false, Some(data)) => format!("{data} to {} in this run", question.function),
+        (Answer::Once, ..) | (Answer::Run, false, None) => "this call".to_owned(),
+        (Answer::Run, true, None) => "all calls of this tool in this run".to_owned(),
+        (Answer::Run, true, Some(data)) => {
+            format!("all calls of this tool in this run, also with {data}")
+        }
+        (Answer::Session | Answer::Always, _, data) => {
+            let place = question
+                .keeps_in
+                .as_ref()
+                .filter(|_| answer == Answer::Always);
+            let all = match place {
+                Some(place) => format!("always, in {place}"),
+                None => "all calls of this tool in this session".to_owned(),
+            };
+            match data {
+                Some(data) => format!("{all}, but {data} in this run alone"),
+                None => all,
+            }
+        }
+        (Answer::Deny | Answer::Nobody, ..) => "no".to_owned(),
+    };
+    one_line(&text, usize::MAX)
+}
+
 /// What is written so far.
 struct Page {
     text: String,
@@ -89,7 +124,11 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
         Shown::Whole => usize::MAX,
     };
     let line = |text: &str| one_line(text, most);
-    page.heading(&format!("The script wants to call {}:", line(function)));
+    let function = line(function);
+    page.heading(&match question.script {
+        true => format!("The script wants to call {function}:"),
+        false => format!("{function} is to be called:"),
+    });
     page.quote(&format!(
         "tool {tool:?} of server {server:?}, which {}",
         one_line(&decision.to_string(), usize::MAX),

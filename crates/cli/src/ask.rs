@@ -2,13 +2,21 @@
 
 mod beforehand;
 
-use callgate::{Answer, Asker, Question, Shown, harmless, question_text};
+use callgate::{Answer, Asker, Question, Shown, answer_text, question_text};
 use futures::future::BoxFuture;
 use indicatif::MultiProgress;
 
 use crate::terminal::{self, Conversation};
 
 pub use beforehand::{Chosen, choose};
+
+/// What a person can type, in the order in which it is offered.
+const KEYS: [(&str, &str, Answer); 4] = [
+    ("y", "yes", Answer::Once),
+    ("r", "run", Answer::Run),
+    ("a", "always", Answer::Always),
+    ("n", "no", Answer::Deny),
+];
 
 /// Asks on the controlling terminal, whatever standard input is: the script
 /// itself may come from there.
@@ -35,14 +43,16 @@ impl Asker for TerminalAsker {
 
 impl TerminalAsker {
     async fn answer(&self, question: &Question) -> std::io::Result<Answer> {
-        let always = question
-            .keeps_in
-            .as_deref()
-            .map(|place| format!("  [a] always, in {}", harmless(place)));
-        let prompt = format!(
-            "└ allow? [y] this call  [r] all calls of this tool in this run{}  [w] show whole  [n] no: ",
-            always.as_deref().unwrap_or_default()
-        );
+        let offered = question.answers();
+        let offered = KEYS.iter().filter(|(.., answer)| offered.contains(answer));
+        let mut prompt = String::from("└ allow? ");
+        for (key, _, answer) in offered.clone() {
+            if *answer == Answer::Deny {
+                prompt += "[w] show whole  ";
+            }
+            prompt += &format!("[{key}] {}  ", answer_text(question, *answer));
+        }
+        let prompt = format!("{}: ", prompt.trim_end());
         let mut conversation = Conversation::begin(&self.progress).await?;
         let text = question_text(question, Shown::Short, conversation.columns());
         conversation.show(&format!("\n{text}")).await?;
@@ -50,16 +60,15 @@ impl TerminalAsker {
             let Some(line) = conversation.ask(&prompt).await? else {
                 return Ok(Answer::Deny);
             };
-            match line.trim().to_lowercase().as_str() {
-                "y" | "yes" => return Ok(Answer::Once),
-                "r" | "run" => return Ok(Answer::Run),
-                "a" | "always" if always.is_some() => return Ok(Answer::Always),
-                "n" | "no" => return Ok(Answer::Deny),
-                "w" | "whole" => {
-                    let text = question_text(question, Shown::Whole, conversation.columns());
-                    conversation.show(&text).await?;
-                }
-                _ => {}
+            let said = line.trim().to_lowercase();
+            let mut offered = offered.clone();
+            if let Some((.., answer)) = offered.find(|(key, word, _)| said == *key || said == *word)
+            {
+                return Ok(*answer);
+            }
+            if said == "w" || said == "whole" {
+                let text = question_text(question, Shown::Whole, conversation.columns());
+                conversation.show(&text).await?;
             }
         }
     }

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_broker::{
-    Answer, Asker, Broker, NobodyToAsk, ResultReview, Review, Reviewed, Reviewer, Run, RunSetup,
-    ask_with,
+    Answer, Asker, Broker, Keep, NobodyToAsk, Question, ResultReview, Review, Reviewed, Reviewer,
+    Run, RunSetup, ask_with,
 };
-use callgate_policy::Verdict;
 use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules, Seen};
+use callgate_policy::{Grant, Verdict};
 use expect_test::{Expect, expect};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
@@ -33,15 +33,19 @@ async fn run_with(
     asker: Arc<dyn Asker>,
     reviewers: Vec<Arc<dyn Reviewer>>,
 ) -> (Broker, Run) {
+    let mut setup = RunSetup::new(allow_all(), asker);
+    setup.flows = Arc::new(flows);
+    setup.reviewers = reviewers;
+    begin(setup).await
+}
+
+async fn begin(setup: RunSetup) -> (Broker, Run) {
     let named = |name: &str| {
         let mut spec = odd("flaky");
         spec.name = name.to_owned();
         spec
     };
     let broker = Broker::start(["a", "b", "c"].map(named).into()).await;
-    let mut setup = RunSetup::new(allow_all(), asker);
-    setup.flows = Arc::new(flows);
-    setup.reviewers = reviewers;
     let run = broker.run_with(setup);
     (broker, run)
 }
@@ -120,6 +124,75 @@ async fn an_answer_for_the_run_is_for_these_two_and_no_other() {
         24 bytes of a.echo (call 1) go to b.echo: Oberon, Puck and Titania
         19 bytes of c.echo (call 12) go to b.echo: another text of c's"#]]
     .assert_eq(&asked);
+}
+
+/// What a question of data is about is data: longer answers let it through for the
+/// run, and keep nothing.
+#[tokio::test]
+async fn a_question_offers_what_its_answers_do() {
+    let about = Arc::new(Mutex::new(Vec::new()));
+    let asker = |answer| {
+        let about = Arc::clone(&about);
+        ask_with(move |question: Question| {
+            let line = format!("{:?} {:?}", question.about, question.answers());
+            about.lock().expect("no panic").push(line);
+            std::future::ready(answer)
+        })
+    };
+    in_time(async {
+        for (rules_over_calls, answer) in [
+            (allow_all(), Answer::Always),
+            (Arc::default(), Answer::Session),
+        ] {
+            let mut setup = RunSetup::new(rules_over_calls, asker(answer));
+            setup.flows = Arc::new(rules(Verdict::Ask));
+            setup.script = Some("".into());
+            setup.keep = Some(Arc::new(Nowhere));
+            let (broker, run) = begin(setup).await;
+            call(&run, "a", "echo", json!({ "note": NOTE })).await;
+            call(&run, "b", "echo", json!({ "text": NOTE })).await;
+            call(&run, "b", "echo", json!({ "text": NOTE })).await;
+            about.lock().expect("no panic").push(ledger(&run));
+            broker.shutdown().await;
+        }
+        let (broker, run) = run_with(
+            FlowRules::default(),
+            asker(Answer::Run),
+            vec![Arc::new(Words)],
+        )
+        .await;
+        call(&run, "a", "echo", json!({ "text": "ask" })).await;
+        about.lock().expect("no panic").push(ledger(&run));
+        broker.shutdown().await;
+    })
+    .await;
+    let about = about.lock().expect("no panic").join("\n");
+    expect![[r#"
+        About { call: false, data: ["a"] } [Once, Run, Deny]
+        a_echo "ok" allowed by rule "*" in permissions.allow []
+        b_echo "ok" allowed for this run when asked ["a_echo → b_echo 24"]
+        b_echo "ok" allowed by rule "*" in permissions.allow ["a_echo → b_echo 24"]
+        About { call: true, data: [] } [Once, Run, Session, Always, Deny]
+        About { call: true, data: ["a"] } [Once, Run, Session, Always, Deny]
+        a_echo "ok" allowed for this session when asked []
+        b_echo "ok" allowed for this session when asked ["a_echo → b_echo 24"]
+        b_echo "ok" allowed by the grant for this session ["a_echo → b_echo 24"]
+        About { call: false, data: [] } [Once, Deny]
+        a_echo "ok" allowed once when asked []"#]]
+    .assert_eq(&about);
+}
+
+/// Nothing may be kept here.
+struct Nowhere;
+
+impl Keep for Nowhere {
+    fn place(&self) -> String {
+        "nowhere".to_owned()
+    }
+
+    fn keep<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), String>> {
+        panic!("{grants:?}");
+    }
 }
 
 /// Denies, asks about and withholds what has a word in it.

@@ -58,7 +58,7 @@ impl Asker for Desk {
                 return Answer::Nobody;
             };
             match self.wish(vec![(None, form)]).await.pop() {
-                Some(Ok(result)) => question::answer(&result),
+                Some(Ok(result)) => question::answer(&question, &result),
                 None | Some(Err(Unanswered::Nobody | Unanswered::Late)) => Answer::Nobody,
                 Some(Err(Unanswered::Failed(reason))) => {
                     tracing::debug!(reason, "the client could not ask its user");

@@ -1,7 +1,7 @@
 //! A question about a call as a form for the client's user, and what the form
 //! brought back.
 
-use callgate::{Answer, Question, Shown, question_text};
+use callgate::{Answer, Question, Shown, answer_text, question_text};
 use rmcp::model::InputRequest;
 use serde_json::{Value, json};
 
@@ -13,14 +13,27 @@ const ANSWERS: [(&str, Answer); 4] = [
     ("deny", Answer::Deny),
 ];
 
+/// Those that this question has.
+fn offered(question: &Question) -> Vec<(&'static str, Answer)> {
+    let offered = question.answers();
+    let names = ANSWERS.into_iter();
+    names
+        .filter(|(_, answer)| offered.contains(answer))
+        .collect()
+}
+
 /// The form that asks this; `None` if it cannot be put into one.
 pub(crate) fn form(question: &Question) -> Option<InputRequest> {
+    let offered = offered(question);
+    let meanings = offered
+        .iter()
+        .map(|(name, answer)| format!("{name}: {}", answer_text(question, *answer)));
     let message = format!(
-        "{}└ May it be called? once: this call; run: each call of it in this run; session: each \
-         until the server ends; deny: no.",
-        question_text(question, Shown::Short, None)
+        "{}└ May it be called? {}.",
+        question_text(question, Shown::Short, None),
+        meanings.collect::<Vec<_>>().join("; ")
     );
-    let names: Vec<&str> = ANSWERS.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = offered.iter().map(|(name, _)| *name).collect();
     let form = json!({
         "method": "elicitation/create",
         "params": {
@@ -38,7 +51,11 @@ pub(crate) fn form(question: &Question) -> Option<InputRequest> {
 
 /// What a client's answer to the form means. Anything but the form filled in as
 /// it was asked for is a no.
-pub(crate) fn answer(result: &Value) -> Answer {
+pub(crate) fn answer(question: &Question, result: &Value) -> Answer {
+    read(&offered(question), result)
+}
+
+fn read(offered: &[(&str, Answer)], result: &Value) -> Answer {
     let content = result.get("content").and_then(Value::as_object);
     let said = match (result.get("action").and_then(Value::as_str), content) {
         (Some("accept"), Some(content)) if content.len() == 1 => {
@@ -46,7 +63,7 @@ pub(crate) fn answer(result: &Value) -> Answer {
         }
         _ => None,
     };
-    ANSWERS
+    offered
         .iter()
         .find(|(name, _)| said == Some(name))
         .map_or(Answer::Deny, |(_, answer)| *answer)
@@ -57,7 +74,7 @@ mod tests {
     use super::*;
 
     fn check(result: Value, expected: Answer) {
-        assert_eq!(answer(&result), expected, "{result}");
+        assert_eq!(read(&ANSWERS, &result), expected, "{result}");
     }
 
     #[test]
@@ -67,6 +84,9 @@ mod tests {
         check(accept(json!({ "answer": "run" })), Answer::Run);
         check(accept(json!({ "answer": "session" })), Answer::Session);
         check(accept(json!({ "answer": "deny" })), Answer::Deny);
+        // Of data alone it can be no answer.
+        let session = accept(json!({ "answer": "session" }));
+        assert_eq!(read(&ANSWERS[..2], &session), Answer::Deny);
         for content in [
             json!({}),
             json!(null),
