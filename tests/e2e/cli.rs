@@ -176,6 +176,25 @@ fn an_allowed_pattern_that_matches_nothing() {
     );
 }
 
+/// Nobody was asked, so no ledger says so.
+#[test]
+fn what_yes_allowed_is_told_as_that() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+    }));
+    let script = "await ticketing_createIssue({ title: 'x' })";
+    let report = bench.report(script, &["--yes", "--ledger", "calls.jsonl"]);
+    let decision = &report["calls"][0]["decision"];
+    assert_eq!(
+        decision,
+        "needs approval: no rule matches, and --yes allows it"
+    );
+    let ledger = std::fs::read_to_string(bench.path().join("calls.jsonl")).expect("a ledger");
+    let before: serde_json::Value =
+        serde_json::from_str(ledger.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(before["decision"], *decision, "{before:#}");
+}
+
 #[test]
 fn a_call_warns_of_what_matches_nothing() {
     let bench = Workbench::with_config(json!({

@@ -193,6 +193,8 @@ pub enum Answer {
     /// As [`Answer::Session`], and it is kept for later ones where
     /// [`Question::keeps_in`] says.
     Always,
+    /// This call may go, and nobody was asked: a standing answer, as `--yes` gives it.
+    Standing,
     /// This call may not go, nor one with the same arguments that waits.
     Deny,
     /// There is nobody to ask, so the call may not go.
@@ -204,7 +206,7 @@ impl Answer {
     #[must_use]
     pub fn allows(self) -> bool {
         match self {
-            Self::Once | Self::Run | Self::Session | Self::Always => true,
+            Self::Once | Self::Run | Self::Session | Self::Always | Self::Standing => true,
             Self::Deny | Self::Nobody => false,
         }
     }

@@ -81,6 +81,7 @@ impl fmt::Display for Ruling {
                 f.write_str("allowed for this session when asked")
             }
             (Verdict::Ask, Some(Answer::Always)) => f.write_str("allowed for good when asked"),
+            (Verdict::Ask, Some(Answer::Standing)) => write!(f, "{decision}, and --yes allows it"),
             (Verdict::Ask, Some(Answer::Deny)) => f.write_str("denied when asked"),
             (Verdict::Ask, Some(Answer::Nobody) | None) => {
                 write!(f, "{decision}, and there is nobody to ask")

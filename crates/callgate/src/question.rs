@@ -68,7 +68,9 @@ pub fn answer_text(question: &Question, answer: Answer) -> String {
     };
     let text = match (answer, call, data) {
         (Answer::Run, false, Some(data)) => format!("{data} to {} in this run", question.function),
-        (Answer::Once, ..) | (Answer::Run, false, None) => "this call".to_owned(),
+        (Answer::Once | Answer::Standing, ..) | (Answer::Run, false, None) => {
+            "this call".to_owned()
+        }
         (Answer::Run, true, None) => "all calls of this tool in this run".to_owned(),
         (Answer::Run, true, Some(data)) => {
             format!("all calls of this tool in this run, also with {data}")

@@ -234,7 +234,7 @@ pub fn asker(flags: &PermissionArgs, progress: &Progress) -> Arc<dyn Asker> {
 /// Who answers where there is nobody to ask: the flags, or nobody.
 pub fn unattended_asker(flags: &PermissionArgs) -> Arc<dyn Asker> {
     if flags.yes {
-        ask_with(|_question| std::future::ready(Answer::Once))
+        ask_with(|_question| std::future::ready(Answer::Standing))
     } else {
         Arc::new(NobodyToAsk)
     }
