@@ -37,7 +37,7 @@ impl fmt::Display for Failure {
             Self::TooLarge(limit) => write!(
                 f,
                 "the answer is over the limit of {limit} bytes; ask the tool for less (a filter, \
-                 a page), or raise the server's result limit"
+                 a page), or raise \"result\" under \"limits\""
             ),
             Self::Malformed(reason) => write!(f, "the answer is malformed: {reason}"),
             Self::Input(reason) => f.write_str(reason),

@@ -387,7 +387,7 @@ async fn a_result_over_the_limit_costs_only_its_call() {
         call(&run, &server, "blob", json!({ "bytes": 10_000_000 })),
         call(&run, &server, "blob", json!({ "bytes": 3 })),
     );
-    expect![[r#"Protocol { server: "big", tool: "blob", code: -32050, message: "the answer is over the limit of 100000 bytes; ask the tool for less (a filter, a page), or raise the server's result limit", data: None, retryable: false }"#]].assert_eq(&large);
+    expect![[r#"Protocol { server: "big", tool: "blob", code: -32050, message: "the answer is over the limit of 100000 bytes; ask the tool for less (a filter, a page), or raise \"result\" under \"limits\"", data: None, retryable: false }"#]].assert_eq(&large);
     assert_eq!(small, "\"xxx\"");
     let rows = run
         .call(
