@@ -31,6 +31,9 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, rules: &m
         };
         for element in &array.elements {
             no_duplicates(reader, element);
+            if !are_numbers(reader, element) {
+                continue;
+            }
             let mut entry = json(element);
             expand(reader, &mut entry);
             match Rule::parse(effect, &entry) {
@@ -50,11 +53,8 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, rules: &m
 fn json(value: &Value<'_>) -> Json {
     match value {
         Value::StringLit(text) => text.value.as_ref().into(),
-        // A number beyond any float stays a text, which is no number.
-        Value::NumberLit(number) => match number.value.parse::<serde_json::Number>() {
-            Ok(number) => Json::Number(number),
-            Err(_) => number.value.into(),
-        },
+        // Every one of them is: see `are_numbers`.
+        Value::NumberLit(number) => number.value.parse().map_or(Json::Null, Json::Number),
         Value::BooleanLit(boolean) => boolean.value.into(),
         Value::NullKeyword(_) => Json::Null,
         Value::Array(array) => array.elements.iter().map(json).collect(),
@@ -82,6 +82,34 @@ fn no_duplicates(reader: &mut Reader<'_>, value: &Value<'_>) {
             }
         }
         _ => {}
+    }
+}
+
+/// Whether every number is one that arguments can have. One beyond any float is not:
+/// no rule could mean it.
+fn are_numbers(reader: &mut Reader<'_>, value: &Value<'_>) -> bool {
+    match value {
+        Value::NumberLit(number) => {
+            let is_one = number.value.parse::<serde_json::Number>().is_ok();
+            if !is_one {
+                let message = format!(
+                    "{} in a rule is beyond any number that arguments can have; write one from \
+                     -1.7e308 to 1.7e308",
+                    number.value
+                );
+                reader.error(number.range, ConfigErrorKind::Value, message);
+            }
+            is_one
+        }
+        Value::Object(object) => {
+            let each = object.properties.iter().map(|property| &property.value);
+            each.filter(|value| !are_numbers(reader, value)).count() == 0
+        }
+        Value::Array(array) => {
+            let each = array.elements.iter();
+            each.filter(|value| !are_numbers(reader, value)).count() == 0
+        }
+        _ => true,
     }
 }
 
