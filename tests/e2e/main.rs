@@ -20,6 +20,7 @@ mod http;
 mod inspector;
 mod keyring;
 mod kills;
+mod ledgers;
 mod library;
 mod limits;
 mod live;

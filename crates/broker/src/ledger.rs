@@ -129,6 +129,7 @@ impl Ledger {
             index,
             sent: None,
             arguments: None,
+            rule: None,
             closed: false,
         })
     }
@@ -168,6 +169,8 @@ pub(crate) struct Entry {
     sent: Option<Instant>,
     /// The arguments, where the journal is to have them.
     arguments: Option<Arc<String>>,
+    /// The rule over a call that is not sent, where the journal is to have it.
+    rule: Option<String>,
     closed: bool,
 }
 
@@ -232,7 +235,8 @@ impl Entry {
     }
 
     /// Notes the decision about a call that may not be sent all the same.
-    pub(crate) fn decided(&self, ruling: &Ruling) {
+    pub(crate) fn decided(&mut self, ruling: &Ruling) {
+        self.ruled_by(ruling);
         self.change(|line| line.decision = ruling.to_string());
     }
 
@@ -244,13 +248,20 @@ impl Entry {
 
     /// Notes that it was answered in its tool's place; the text is that of a
     /// recorded result.
-    pub(crate) fn withheld(mut self, decision: &str, result: Option<&str>) {
-        self.change(|line| line.decision = decision.to_owned());
+    pub(crate) fn withheld(mut self, ruling: &Ruling, result: Option<&str>) {
+        self.ruled_by(ruling);
+        self.change(|line| line.decision = ruling.decision.to_string());
         let outcome = match result {
             Some(_) => Outcome::Recorded,
             None => Outcome::Withheld,
         };
         self.finish(outcome, result);
+    }
+
+    fn ruled_by(&mut self, ruling: &Ruling) {
+        if self.ledger.has_journal() {
+            self.rule = ruling.rule().map(|rule| rule.to_json().to_string());
+        }
     }
 
     /// Notes why its result was not held to its tool's schema.
@@ -308,7 +319,9 @@ impl Entry {
             sha256,
             text: result.filter(|_| journal.bodies()),
         });
-        if self.sent.is_some() {
+        if self.sent.is_none() {
+            record.rule = self.rule.as_deref();
+        } else {
             record.decision = None;
             record.arguments = None;
             record.flows = &[];

@@ -91,7 +91,7 @@ impl Run {
         let given = Arc::new(String::from(Box::<str>::from(arguments)));
         let look = self.inner.reviews.begin(&target, &given);
         let Opened {
-            entry,
+            mut entry,
             arguments,
             text,
         } = self.open(&target, "arguments", given, options.place)?;
@@ -319,7 +319,7 @@ impl Run {
         self.inner
             .withheld
             .add(entry.ordinal(), case, &decision, answer.is_some());
-        entry.withheld(&decision, answer.as_deref().map(RawValue::get));
+        entry.withheld(ruling, answer.as_deref().map(RawValue::get));
         answer.ok_or_else(|| CallError::DryRun {
             server: case.target.server.clone(),
             tool: case.target.tool.clone(),
