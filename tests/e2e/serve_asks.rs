@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use callgate_tests::{Workbench, fixture};
 use expect_test::expect;
-use rmcp::model::InputRequest;
+use rmcp::model::{CallToolRequestParams, InputRequest};
 use serde_json::{Value, json};
 
 use crate::serve_client::{NEWEST, OLDER, User, can, connect, one_ends, value};
@@ -140,6 +140,27 @@ async fn a_state_is_good_once_and_for_its_script_alone() {
             session.come(code, state, yes()).await,
             Err(not_ours.to_owned())
         );
+    }
+
+    for (tool, arguments) in [
+        ("search_tools", json!({ "query": "issue" })),
+        ("list_servers", json!({})),
+        (
+            "get_tool_details",
+            json!({ "names": ["ticketing_createIssue"] }),
+        ),
+    ] {
+        let mut request = CallToolRequestParams::new(tool);
+        request.arguments = arguments.as_object().cloned();
+        request.request_state = Some(state.clone());
+        match session.client.call_tool_once(request).await {
+            Err(rmcp::ServiceError::McpError(error)) => {
+                assert_eq!(error.code.0, -32602, "{tool}: {error:?}");
+                let not_ours = "the requestState is not one that this server gave for this call";
+                assert_eq!(error.message, not_ours);
+            }
+            other => panic!("{tool}: {other:?}"),
+        }
     }
 
     // None of that has changed anything, and no answer neither: it is asked again.

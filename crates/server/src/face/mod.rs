@@ -144,6 +144,7 @@ impl Session {
             Err(wrong) => return Ok(said(Err(wrong))),
         };
         if !search.is_by_model(&gate) || !runs::has_model(context) {
+            Runs::expect_no_state(request)?;
             return Ok(said(search.answer(&gate).await));
         }
         let told_by = Value::Object(given.cloned().unwrap_or_default()).to_string();
@@ -246,6 +247,9 @@ impl ServerHandler for Session {
             is_own = shown.own().any(|own| own == name);
         }
         let given = request.arguments.as_ref();
+        if is_own && own::asks_nothing(name) {
+            Runs::expect_no_state(&request)?;
+        }
         match name {
             _ if !is_own => {}
             own::RUN_SCRIPT => {

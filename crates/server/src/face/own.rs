@@ -28,6 +28,15 @@ pub(crate) const HITS: usize = 10;
 /// The most tools whose details are asked for at once.
 pub(crate) const MAX_NAMES: usize = 50;
 
+/// Whether a tool of ours is answered without a question to the client, whatever
+/// it is asked for.
+pub(crate) fn asks_nothing(own: &str) -> bool {
+    matches!(
+        own,
+        GET_TOOL_DETAILS | LIST_SERVERS | ENABLE_SERVER | DISABLE_SERVER
+    )
+}
+
 /// The tools of ours that there are in a mode. A client may call one that it is
 /// not shown, because it has no need of it.
 pub(crate) fn of(mode: ToolMode) -> &'static [&'static str] {

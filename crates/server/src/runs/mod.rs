@@ -238,6 +238,21 @@ impl Runs {
         self.store.clear();
     }
 
+    /// Sends a client away that comes again with what takes no state.
+    ///
+    /// # Errors
+    ///
+    /// If the request has a state.
+    pub(crate) fn expect_no_state(request: &CallToolRequestParams) -> Result<(), ErrorData> {
+        match &request.request_state {
+            None => Ok(()),
+            Some(_) => {
+                let refused = Refused::Forged("this call");
+                Err(ErrorData::invalid_params(refused.to_string(), None))
+            }
+        }
+    }
+
     /// The run that a client comes for again, with the answers handed over.
     fn again(
         &self,
