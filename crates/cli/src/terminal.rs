@@ -58,14 +58,15 @@ impl Conversation {
         tokio::task::spawn_blocking(move || terminal.write_all(text.as_bytes())).await?
     }
 
-    /// Shows a text, forgets what was typed before, and waits for a line; `None`
+    /// Forgets what was typed before, shows a text, and waits for a line; `None`
     /// if the terminal has ended.
     pub async fn ask(&mut self, text: &str) -> io::Result<Option<String>> {
         self.quiet.waiting = true;
-        self.show(text).await?;
-        // What was typed before the question was there is no answer to it.
+        // What was typed before the question was there is no answer to it. Whoever has
+        // seen the prompt may answer at once, so nothing is forgotten after it.
         self.lines.forget();
         tcflush(&self.terminal, QueueSelector::IFlush)?;
+        self.show(text).await?;
         let line = self.lines.next().await;
         self.quiet.waiting = !matches!(line, Ok(Some(_)));
         if self.quiet.waiting && open().is_err() {
