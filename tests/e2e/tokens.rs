@@ -174,7 +174,7 @@ async fn a_login_that_has_ended_says_so() {
 async fn a_wider_scope_needs_a_person() {
     let here = LoggedIn::with(json!({})).await;
     expect![[r#"
-        1 callgate: web.write: server `web` wants the scope "write"; run `callgate auth login web --scope "write"` (code -32000)
+        1 callgate: web.write: server `web` wants the scope "write"; run `callgate auth login web --scope write` (code -32000)
     "#]].assert_eq(&here.call("web_write"));
     here.log_in(&["write"]).await;
     let seen = here.guarded.seen().await;
@@ -183,6 +183,16 @@ async fn a_wider_scope_needs_a_person() {
         0 {"a":1}
     "#]]
     .assert_eq(&here.call("web_write"));
+}
+
+/// The command that a person is told to run is pasted into a shell.
+#[tokio::test]
+async fn a_servers_scope_is_one_word_of_the_command_to_run() {
+    let here =
+        LoggedIn::with(json!({ "writeScope": "read $(touch${IFS}pwned) `id`;id it's" })).await;
+    expect![[r#"
+        1 callgate: web.write: server `web` wants the scope "read $(touch${IFS}pwned) `id`;id it's"; run `callgate auth login web --scope 'read $(touch${IFS}pwned) `id`;id it'\''s'` (code -32000)
+    "#]].assert_eq(&here.call("web_write"));
 }
 
 #[tokio::test]

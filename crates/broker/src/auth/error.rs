@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::shell::word;
+
 /// Why a server could not be authorized at.
 ///
 /// Its `Display` names the server and says what to do. It never holds a token,
@@ -28,19 +30,20 @@ impl AuthError {
 impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let server = &self.server;
+        let login = format!("callgate auth login {}", word(server));
         match &self.kind {
             AuthErrorKind::LoginRequired { reason } => {
-                write!(f, "{reason}; run `callgate auth login {server}`")
+                write!(f, "{reason}; run `{login}`")
             }
             AuthErrorKind::InsufficientScope { scope: Some(scope) } => write!(
                 f,
-                "server `{server}` wants the scope {scope:?}; run \
-                 `callgate auth login {server} --scope {scope:?}`"
+                "server `{server}` wants the scope {scope:?}; run `{login} --scope {}`",
+                word(scope)
             ),
             AuthErrorKind::InsufficientScope { scope: None } => write!(
                 f,
                 "server `{server}` wants a scope that the login does not have and does not name \
-                 it; run `callgate auth login {server} --scope SCOPE`"
+                 it; run `{login} --scope SCOPE`"
             ),
             AuthErrorKind::Discovery { reason } => {
                 write!(

@@ -15,6 +15,7 @@ mod login;
 mod manage;
 mod redirect;
 mod settings;
+mod shell;
 mod store;
 mod tokens;
 
