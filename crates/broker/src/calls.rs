@@ -16,6 +16,7 @@ use crate::caller::{Caller, Refusal};
 use crate::failure::Failure;
 use crate::inbox::{Token, Who};
 use crate::input::{Ask, Asks};
+use crate::misfit;
 use crate::pages;
 use crate::patience::{Clock, Patience};
 use crate::session::{Request, Session};
@@ -205,7 +206,7 @@ impl Session {
         members: &mut String,
     ) -> Result<(), Failure> {
         let wanted: InputRequired<'_> = serde_json::from_str(result.get())
-            .map_err(|error| Failure::Malformed(error.to_string()))?;
+            .map_err(|error| Failure::Malformed(misfit::describe(&error)))?;
         if wanted.input_requests.is_none() && wanted.request_state.is_none() {
             let reason = "it wants input and does not say which".to_owned();
             return Err(Failure::Malformed(reason));

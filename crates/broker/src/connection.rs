@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use crate::calls::Call;
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
+use crate::misfit;
 use crate::patience::{Clock, Patience};
 use crate::process::Process;
 use crate::secrets::Secrets;
@@ -332,14 +333,16 @@ impl Listing {
             #[serde(default)]
             ttl_ms: Value,
         }
-        let page: Page<'_> = serde_json::from_str(page.get()).map_err(|error| error.to_string())?;
+        let page: Page<'_> =
+            serde_json::from_str(page.get()).map_err(|error| misfit::describe(&error))?;
         for tool in page.tools {
             match serde_json::from_str(tool.get()) {
                 Ok(tool) => self.tools.push(tool),
                 Err(error) => {
                     let number = self.tools.len() + 1;
+                    let reason = misfit::describe(&error);
                     self.warnings
-                        .push(format!("its tool {number} is dropped: {error}"));
+                        .push(format!("its tool {number} is dropped: {reason}"));
                 }
             }
         }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::broker::ServerInfo;
+use crate::misfit;
 use crate::session::{Abilities, Agreed};
 
 /// The newest revision's key for who a server is.
@@ -48,7 +49,8 @@ pub(crate) fn discovered(result: &RawValue) -> Result<Discovered, String> {
         #[serde(default)]
         result_type: Option<String>,
     }
-    let wire: Wire = serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
+    let wire: Wire =
+        serde_json::from_str(result.get()).map_err(|error| misfit::describe(&error))?;
     if wire.result_type.is_some_and(|kind| kind != "complete") {
         return Err("its resultType is none of such a request".to_owned());
     }
@@ -73,7 +75,8 @@ pub(crate) fn initialized(result: &RawValue) -> Result<Agreed, String> {
         #[serde(default)]
         instructions: Value,
     }
-    let wire: Wire = serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
+    let wire: Wire =
+        serde_json::from_str(result.get()).map_err(|error| misfit::describe(&error))?;
     Ok(Agreed {
         version: wire.protocol_version,
         server_info: server_info(Some(&wire.server_info)),

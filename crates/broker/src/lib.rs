@@ -43,6 +43,7 @@ mod link;
 mod listed;
 mod logging;
 mod looks;
+mod misfit;
 mod options;
 mod outcome;
 mod output;

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::inbox::present;
+use crate::misfit;
 
 /// The most of a failed tool's text that its message holds, in bytes.
 const MAX_MESSAGE_BYTES: usize = 16 << 10;
@@ -41,7 +42,7 @@ pub(crate) enum Shaped {
 pub(crate) fn shape(result: &RawValue, has_output_schema: bool) -> Shaped {
     let result: CallResult<'_> = match serde_json::from_str(result.get()) {
         Ok(result) => result,
-        Err(error) => return Shaped::Malformed(error.to_string()),
+        Err(error) => return Shaped::Malformed(misfit::describe(&error)),
     };
     if result.result_type.as_deref() == Some("input_required") {
         return Shaped::InputRequired;
@@ -52,7 +53,9 @@ pub(crate) fn shape(result: &RawValue, has_output_schema: bool) -> Shaped {
     {
         None => Vec::new(),
         Some(Ok(blocks)) => blocks,
-        Some(Err(error)) => return Shaped::Malformed(format!("its content: {error}")),
+        Some(Err(error)) => {
+            return Shaped::Malformed(format!("its content: {}", misfit::describe(&error)));
+        }
     };
     if result.is_error == Some(true) {
         return Shaped::Failed {
@@ -120,14 +123,14 @@ fn text_value(texts: &[&RawValue], has_output_schema: bool) -> Shaped {
     }
     let joined = match joined(texts) {
         Ok(joined) => joined,
-        Err(error) => return Shaped::Malformed(error.to_string()),
+        Err(error) => return Shaped::Malformed(misfit::describe(&error)),
     };
     if has_output_schema && let Ok(value) = serde_json::from_str::<Box<RawValue>>(&joined) {
         return unstructured(value);
     }
     match to_raw_value(&joined) {
         Ok(value) => unstructured(value),
-        Err(error) => Shaped::Malformed(error.to_string()),
+        Err(error) => Shaped::Malformed(misfit::describe(&error)),
     }
 }
 
@@ -278,7 +281,14 @@ mod tests {
             "7",
             false,
             expect![[
-                r#"Malformed("invalid type: integer `7`, expected the object that tools/call answers at line 1 column 1")"#
+                r#"Malformed("invalid type: integer, expected the object that tools/call answers at line 1 column 1")"#
+            ]],
+        );
+        check(
+            r#"{"isError":"a token, expected"}"#,
+            false,
+            expect![[
+                r#"Malformed("invalid type: string, expected a boolean at line 1 column 30")"#
             ]],
         );
         check(
