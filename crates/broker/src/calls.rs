@@ -9,7 +9,6 @@ use rmcp::model::ErrorData;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::time::sleep;
 
 use crate::asked::Asking;
 use crate::caller::{Caller, Refusal};
@@ -108,7 +107,7 @@ impl Session {
                 token: token.as_ref().map(Token::id),
                 version: None,
             };
-            let rest = clock.rest(&self.asked);
+            let rest = clock.left(&self.asked)?;
             let answered = match &token {
                 Some(token) => tasks::begin(self, &request, token, rest).await,
                 None => self.request(request, rest).await,
@@ -128,7 +127,11 @@ impl Session {
                 Kind::InputRequired => {}
             }
             members.truncate(first);
-            self.add_input(call, &result, round, &mut members).await?;
+            let pause = self.add_input(call, &result, &mut members).await?;
+            if pause {
+                let pause = FIRST_PAUSE.saturating_mul(1 << round.min(5));
+                clock.pause(pause, &self.asked).await?;
+            }
         }
         Err(Failure::Input(format!(
             "the tool still wants input after {MAX_ROUNDS} rounds of it"
@@ -197,27 +200,24 @@ impl Session {
         Ok(Value::Object(responses).to_string())
     }
 
-    /// Adds what a result wants to the next try.
+    /// Adds what a result wants to the next try; whether that is only to be made
+    /// again, later.
     async fn add_input(
         &self,
         call: &Call<'_>,
         result: &RawValue,
-        round: u32,
         members: &mut String,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let wanted: InputRequired<'_> = serde_json::from_str(result.get())
             .map_err(|error| Failure::Malformed(misfit::describe(&error)))?;
         if wanted.input_requests.is_none() && wanted.request_state.is_none() {
             let reason = "it wants input and does not say which".to_owned();
             return Err(Failure::Malformed(reason));
         }
-        match &wanted.input_requests {
-            Some(requests) => {
-                let responses = self.inputs(call, requests).await?;
-                members.push_str(r#","inputResponses":"#);
-                members.push_str(&responses);
-            }
-            None => sleep(FIRST_PAUSE.saturating_mul(1 << round.min(5))).await,
+        if let Some(requests) = &wanted.input_requests {
+            let responses = self.inputs(call, requests).await?;
+            members.push_str(r#","inputResponses":"#);
+            members.push_str(&responses);
         }
         if let Some(state) = wanted.request_state {
             if state.get().len() > MAX_STATE_BYTES || !state.get().starts_with('"') {
@@ -228,7 +228,7 @@ impl Session {
             members.push_str(r#","requestState":"#);
             members.push_str(state.get());
         }
-        Ok(())
+        Ok(wanted.input_requests.is_none())
     }
 
     /// The result of a request of which nothing else may come, and no task.

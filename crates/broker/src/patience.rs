@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::asked::Asked;
 use crate::failure::Failure;
@@ -54,6 +54,29 @@ impl Clock {
         Patience {
             idle: self.patience.idle,
             most: self.patience.most.saturating_sub(gone),
+        }
+    }
+
+    /// What is left of the patience, before something new is begun: with nothing
+    /// left a quick answer would still be taken.
+    pub(crate) fn left(&self, asked: &Asked) -> Result<Patience, Failure> {
+        let rest = self.rest(asked);
+        match rest.most.is_zero() {
+            true => Err(Failure::Timeout(self.patience.most)),
+            false => Ok(rest),
+        }
+    }
+
+    /// Waits so long, unless the patience runs out before.
+    pub(crate) async fn pause(&self, pause: Duration, asked: &Asked) -> Result<(), Failure> {
+        let begun = Instant::now();
+        loop {
+            let rest = self.left(asked)?;
+            let left = pause.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            sleep(left.min(rest.most)).await;
         }
     }
 

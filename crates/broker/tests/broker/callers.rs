@@ -1,15 +1,16 @@
 //! What servers ask of the caller and tell it, over real pipes.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use callgate_broker::{
-    Caller, Elicit, ListRoots, Offers, Progress, Refusal, Root, Sample, ServerSpec,
+    CallOptions, Caller, Elicit, ListRoots, Offers, Progress, Refusal, Root, Sample, ServerSpec,
 };
 use expect_test::{Expect, expect};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::support::{call, in_time, odd, one};
+use crate::support::{call, in_time, odd, one, raw, show, target};
 
 /// A caller who does everything, and hears how far calls are.
 #[derive(Default)]
@@ -89,6 +90,20 @@ async fn input_that_a_result_wants_is_given() {
         expect![[r#"{"inputResponses":{"who":{"action":"accept","content":{"name":"want of wants-input --modern"}},"where":{"roots":[{"uri":"file:///a","name":"a"}]}},"requestState":"s\n\"","sameId":false}"#]],
     )
     .await;
+}
+
+/// A server that always wants the call made again does not make it last longer.
+#[tokio::test]
+async fn a_calls_limit_holds_from_round_to_round() {
+    let (broker, run, server) = one(odd("wants-input --modern")).await;
+    let options = CallOptions {
+        timeout: Some(Duration::from_millis(300)),
+        ..CallOptions::default()
+    };
+    let again = raw(json!({ "state": "again" }));
+    let answer = in_time(run.call(target(&server, "want"), again, options)).await;
+    in_time(broker.shutdown()).await;
+    expect![[r#"Timeout { server: "wants-input --modern", tool: "want", limit: 300ms, retryable: false }"#]].assert_eq(&show(answer));
 }
 
 #[tokio::test]
