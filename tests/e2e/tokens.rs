@@ -50,6 +50,16 @@ impl LoggedIn {
         shown(&self.guarded, self.start(tool))
     }
 
+    fn status(&self) -> String {
+        let ran = self
+            .bench
+            .command(&["auth", "status", "web"])
+            .env("XDG_STATE_HOME", self.bench.path().join("state"))
+            .output()
+            .expect("start callgate");
+        String::from_utf8(ran.stdout).expect("text")
+    }
+
     /// The file with this extension.
     fn file(&self, extension: &str) -> PathBuf {
         let files = std::fs::read_dir(self.folder()).expect("the folder of logins");
@@ -103,7 +113,7 @@ async fn without_a_login_the_server_does_not_start() {
 
 #[tokio::test]
 async fn processes_that_need_a_new_token_at_one_time_renew_it_once() {
-    let here = LoggedIn::with(json!({ "firstExpiresIn": 1 })).await;
+    let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
     // Both wait for the lock that this test holds; only then may they go on.
     let path = here.file("lock");
     let lock = File::options().write(true).open(&path).expect("the lock");
@@ -149,9 +159,39 @@ async fn a_token_that_is_refused_is_renewed() {
     assert_eq!(seen["refresh_token"], 1, "{seen:#}");
 }
 
+/// A token is renewed half a minute before its end, and good until then.
+#[tokio::test]
+async fn a_token_that_cannot_be_renewed_is_used_to_its_end() {
+    for quirks in [
+        json!({ "firstExpiresIn": 29, "refreshStatus": 503 }),
+        json!({ "firstExpiresIn": 29, "refreshStatus": 400 }),
+        json!({ "firstExpiresIn": 29, "noRefresh": true }),
+    ] {
+        let here = LoggedIn::with(quirks).await;
+        assert_eq!(here.call("web_read"), "0 {\"a\":1}\n");
+        let status = here.status();
+        assert!(status.starts_with("web: logged in, for "), "{status}");
+    }
+    let here = LoggedIn::with(json!({ "firstExpiresIn": 29 })).await;
+    here.guarded.post("forget").await;
+    for _ in 0..2 {
+        assert_eq!(here.call("web_read"), "0 {\"a\":1}\n");
+    }
+    let ended = json!({ "firstExpiresIn": 0, "refreshStatus": 503 });
+    let ended = LoggedIn::with(ended).await;
+    expect![[r#"
+        5 callgate: server `web` did not start: the token of server `web` cannot be renewed: the authorization server answered 503, "temporarily_unavailable"; try again later, or run `callgate auth login web`
+    "#]].assert_eq(&ended.call("web_read"));
+    let status = ended.status();
+    assert!(
+        status.starts_with("web: logged in, the token has ended and is"),
+        "{status}"
+    );
+}
+
 #[tokio::test]
 async fn a_login_that_has_ended_says_so() {
-    let here = LoggedIn::with(json!({ "firstExpiresIn": 1 })).await;
+    let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
     here.guarded.post("forget").await;
     expect![[r#"
         5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and the login has ended; run `callgate auth login web`
@@ -164,7 +204,7 @@ async fn a_login_that_has_ended_says_so() {
     assert_eq!(seen["refresh_token"], 1, "{seen:#}");
     here.log_in(&[]).await;
     here.guarded.post("forget").await;
-    let without = LoggedIn::with(json!({ "firstExpiresIn": 1, "noRefresh": true })).await;
+    let without = LoggedIn::with(json!({ "firstExpiresIn": 0, "noRefresh": true })).await;
     expect![[r#"
         5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and there is nothing to renew it by; run `callgate auth login web`
     "#]].assert_eq(&without.call("web_read"));

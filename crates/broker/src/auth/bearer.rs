@@ -24,6 +24,9 @@ use super::{Authorize, Refusal};
 /// How long a person has for a login that a call waits for.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
 
+/// How soon a token that still lasts is tried to be renewed again.
+const RENEW_AGAIN: Duration = Duration::from_secs(5);
+
 /// A token that is refused this soon after it was had was never good.
 const RIGHT_AWAY: Duration = Duration::from_secs(60);
 
@@ -63,6 +66,8 @@ struct State {
     /// client's credentials, and when: if it is refused right away, having
     /// another one is no use.
     last: Option<(String, Instant)>,
+    /// When a token that still lasted could not be renewed.
+    not_renewed: Option<Instant>,
 }
 
 impl Bearer {
@@ -154,17 +159,25 @@ impl Inner {
             };
             self.adopt(&mut state, login)?;
         }
-        let stale = state
-            .login
-            .as_ref()
-            .is_some_and(|login| login.tokens.is_stale());
-        if stale {
-            let access = state
-                .login
-                .as_ref()
-                .map(|login| login.tokens.access_token.clone());
-            self.renew(&mut state, access.as_deref(), "the token has ended")
-                .await?;
+        let tokens = state.login.as_ref().map(|login| &login.tokens);
+        let Some(tokens) = tokens.filter(|tokens| tokens.is_stale()) else {
+            return Ok(self.header());
+        };
+        let tried = state.not_renewed.map(|at| at.elapsed() < RENEW_AGAIN);
+        if tried == Some(true) && !tokens.has_ended() {
+            return Ok(self.header());
+        }
+        let access = tokens.access_token.clone();
+        let renewed = self.renew(&mut state, Some(&access), "the token has ended");
+        if let Err(error) = renewed.await {
+            // It is renewed early, so it may be good for a while yet.
+            let lasts =
+                |login: &Login| login.tokens.access_token == access && !login.tokens.has_ended();
+            if !state.login.as_ref().is_some_and(lasts) {
+                return Err(error);
+            }
+            tracing::warn!(server = self.account.server, %error, "a token is used to its end");
+            state.not_renewed = Some(Instant::now());
         }
         Ok(self.header())
     }
@@ -335,7 +348,9 @@ impl Inner {
                     "needs a new login: {why}, and the login has ended"
                 )))
             }
-            Err(Refused::Other(reason)) => Err(account.exchange(reason)),
+            Err(Refused::Other(reason)) => Err(account.error(AuthErrorKind::Renewal {
+                reason: account.secrets.message(&reason),
+            })),
         }
     }
 

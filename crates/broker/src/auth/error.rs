@@ -54,6 +54,11 @@ impl fmt::Display for AuthError {
             AuthErrorKind::Exchange { reason } => {
                 write!(f, "the login at server `{server}` failed: {reason}")
             }
+            AuthErrorKind::Renewal { reason } => write!(
+                f,
+                "the token of server `{server}` cannot be renewed: {reason}; try again later, or \
+                 run `{login}`"
+            ),
             AuthErrorKind::Store { reason } => write!(
                 f,
                 "the tokens of server `{server}` cannot be read or kept: {reason}"
@@ -95,6 +100,12 @@ pub enum AuthErrorKind {
     /// The authorization server refused a step of the login, or its answer
     /// cannot be trusted.
     Exchange {
+        /// Why.
+        reason: String,
+    },
+    /// The token has ended or is refused, and the authorization server gave no
+    /// other one; it may another time.
+    Renewal {
         /// Why.
         reason: String,
     },

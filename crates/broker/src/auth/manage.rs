@@ -55,7 +55,7 @@ pub struct LoginStatus {
     /// When the access token ends, in seconds since 1970; `None` if the
     /// authorization server did not say.
     pub expires_at: Option<u64>,
-    /// Whether the access token has ended, or does within half a minute.
+    /// Whether the access token has ended.
     pub expired: bool,
     /// Whether there is a token to renew it by.
     pub renewable: bool,
@@ -191,7 +191,7 @@ fn account(server: &ServerSpec) -> Result<(Account, String), AuthError> {
 }
 
 fn describe(account: &Account, login: Login) -> LoginStatus {
-    let expired = login.tokens.is_stale();
+    let expired = login.tokens.has_ended();
     LoginStatus {
         issuer: login.record.issuer,
         resource: login.record.resource,

@@ -56,9 +56,19 @@ pub(super) enum Refused {
 }
 
 impl Tokens {
+    /// Whether it should be renewed before it is used.
     pub(super) fn is_stale(&self) -> bool {
+        self.ends_within(MARGIN)
+    }
+
+    /// Whether it is of no use any more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ends_within(0)
+    }
+
+    fn ends_within(&self, seconds: u64) -> bool {
         self.expires_at
-            .is_some_and(|expires_at| expires_at < now().saturating_add(MARGIN))
+            .is_some_and(|expires_at| expires_at <= now().saturating_add(seconds))
     }
 
     /// As it is sent; `None` if it cannot be.
@@ -354,6 +364,25 @@ mod tests {
     }
 
     #[test]
+    fn a_token_is_renewed_before_it_ends() {
+        let of = |expires_at| {
+            let tokens = Tokens {
+                access_token: String::new(),
+                refresh_token: None,
+                client_secret: None,
+                expires_at,
+                scopes: Vec::new(),
+            };
+            (tokens.is_stale(), tokens.has_ended())
+        };
+        assert_eq!(of(None), (false, false));
+        assert_eq!(of(Some(now() + MARGIN + 60)), (false, false));
+        assert_eq!(of(Some(now() + MARGIN / 2)), (true, false));
+        assert_eq!(of(Some(now())), (true, true));
+        assert_eq!(of(Some(0)), (true, true));
+    }
+
+    #[test]
     fn debug_shows_no_token() {
         let tokens = Tokens {
             access_token: "hunter2".to_owned(),
@@ -362,7 +391,6 @@ mod tests {
             expires_at: Some(1),
             scopes: Vec::new(),
         };
-        assert!(tokens.is_stale());
         assert!(!format!("{tokens:?}").contains("hunter2"));
     }
 }
