@@ -333,6 +333,38 @@ fn authorization_servers_that_cannot_be_trusted() {
     );
 }
 
+/// A login takes what a renewal takes, and says what it does not take.
+#[test]
+fn answers_with_tokens_that_differ() {
+    let answer = |name: &str, value: Value| json!({ "answer": { name: value } });
+    for seconds in [
+        json!("3600"),
+        json!(3600.5),
+        json!(-5),
+        json!(1e30),
+        json!("soon"),
+    ] {
+        check(
+            answer("expires_in", seconds),
+            expect![[r#"ISSUER ["read"]"#]],
+        );
+    }
+    check(
+        answer("scope", Value::Null),
+        expect![[r#"ISSUER ["read"]"#]],
+    );
+    check(
+        answer("refresh_token", json!("")),
+        expect![[r#"ISSUER ["read"]"#]],
+    );
+    check(answer("token_type", Value::Null), expect!["the login at server `web` failed: the authorization server does not say what kind of token it issued"]);
+    check(answer("token_type", json!("DPoP")), expect!["the login at server `web` failed: the authorization server issued another kind of token than a bearer token"]);
+    check(answer("access_token", json!(7)), expect!["the login at server `web` failed: the authorization server's answer is not one with a token"]);
+    check(json!({ "answerFilling": 300_000 }), expect!["the login at server `web` failed: ISSUER answered with more than 256 KiB"]);
+    check(json!({ "answerStatus": 307 }), expect!["the login at server `web` failed: the authorization server answered 307"]);
+    check(json!({ "answerStatus": 503 }), expect!["the login at server `web` failed: the authorization server answered 503"]);
+}
+
 #[tokio::test]
 async fn nobody_comes_back() {
     let guarded = Guarded::start(&json!({}));
@@ -398,7 +430,7 @@ async fn clients_of_every_kind() {
         client-1 ["read"]
         https://client.example/callgate.json ["read"]
         registered ["one", "two"]
-        the login at server `web` failed: the authorization server answered "invalid_client"
+        the login at server `web` failed: the authorization server answered 401, "invalid_client"
     "#]]
     .assert_eq(&said);
     let seen = guarded.seen().await;

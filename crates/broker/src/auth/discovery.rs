@@ -200,25 +200,6 @@ pub(super) fn describe(error: &RmcpError) -> String {
             }
             _ => "the client could not be registered".to_owned(),
         },
-        RmcpError::TokenExchangeFailed(text) => {
-            let known = [
-                "invalid_grant",
-                "invalid_client",
-                "invalid_request",
-                "invalid_target",
-            ]
-            .into_iter()
-            .chain([
-                "invalid_scope",
-                "unauthorized_client",
-                "unsupported_grant_type",
-            ])
-            .find(|known| text.contains(known));
-            match known {
-                Some(code) => format!("the authorization server answered {code:?}"),
-                None => "the authorization server gave no token for the code".to_owned(),
-            }
-        }
         RmcpError::UrlError(error) => format!("a URL is not valid: {error}"),
         RmcpError::PkceUnsupported => {
             "its authorization server does not check PKCE by S256".to_owned()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rmcp::transport::auth::OAuthClientConfig;
+use rmcp::transport::auth::{InMemoryStateStore, OAuthClientConfig, StateStore as _};
 use url::Url;
 
 use super::account::Account;
@@ -12,7 +12,7 @@ use super::error::{AuthError, AuthErrorKind};
 use super::redirect::{Callback, Redirect};
 use super::settings::OpenUrl;
 use super::store::{ClientAuthentication, Kept, Login, Record};
-use super::tokens::{Tokens, code, read};
+use super::tokens::{self, Ask, Refused, code};
 
 /// What the client calls itself where it registers.
 const CLIENT_NAME: &str = "Callgate";
@@ -42,7 +42,10 @@ pub(super) async fn log_in(
         account.exchange(format!("no port on 127.0.0.1 to come back to: {error}"))
     })?;
     let scopes = scopes(account, &found, wish.scopes).await?;
-    let client = client(account, &mut found, &redirect.uri(), &scopes).await?;
+    let redirect_uri = redirect.uri();
+    let client = client(account, &mut found, &redirect_uri, &scopes).await?;
+    let states = InMemoryStateStore::new();
+    found.manager.set_state_store(states.clone());
     let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
     let url = found.manager.get_authorization_url(&asked).await;
     let url = url.map_err(|error| account.exchange(describe(&error)))?;
@@ -67,42 +70,45 @@ pub(super) async fn log_in(
         }
     };
     drop(redirect);
-    let granted = checked(account, &found, callback)?;
-
+    let code = checked(account, &found, callback)?;
     // A server must not be told of it in a message.
-    account.secrets.learn("authorization code", &granted.0);
-    let token = found
-        .manager
-        .exchange_code_for_token_with_issuer(&granted.0, &state, granted.1.as_deref())
-        .await
-        .map_err(|error| account.exchange(describe(&error)))?;
-    let answer = serde_json::to_vec(&token).unwrap_or_default();
-    let mut tokens: Tokens = read(200, &answer, &scopes).map_err(|refused| {
+    account.secrets.learn("authorization code", &code);
+    // rmcp has made the request, and knows the secret half of its challenge.
+    let begun = states.load(&state).await.ok().flatten();
+    let begun = begun.ok_or_else(|| account.exchange("what it began with is gone"))?;
+
+    let record = Record {
+        server: account.server.clone(),
+        url: account.url.to_string(),
+        resource: found.resource,
+        issuer: found.issuer,
+        token_endpoint: found.metadata.token_endpoint.clone(),
+        revocation_endpoint: found
+            .metadata
+            .additional_fields
+            .get("revocation_endpoint")
+            .and_then(|url| url.as_str())
+            .map(str::to_owned),
+        client: client.authentication,
+        client_id: client.id,
+        kept: Kept::File,
+    };
+    let ask = Ask::Code {
+        code: &code,
+        redirect_uri: &redirect_uri,
+        verifier: &begun.pkce_verifier,
+        scopes: &scopes,
+    };
+    let web = account.web().await?;
+    let answer = tokens::request(web, &record, client.secret.as_deref(), ask).await;
+    let mut tokens = answer.map_err(|refused| {
         account.exchange(match refused {
-            super::tokens::Refused::Other(reason) => reason,
-            super::tokens::Refused::InvalidGrant => "the code was refused".to_owned(),
+            Refused::Other(reason) => reason,
+            Refused::InvalidGrant => "the authorization server refuses its own code".to_owned(),
         })
     })?;
-    tokens.client_secret = client.registered_secret;
-    let login = Login {
-        record: Record {
-            server: account.server.clone(),
-            url: account.url.to_string(),
-            resource: found.resource,
-            issuer: found.issuer,
-            token_endpoint: found.metadata.token_endpoint.clone(),
-            revocation_endpoint: found
-                .metadata
-                .additional_fields
-                .get("revocation_endpoint")
-                .and_then(|url| url.as_str())
-                .map(str::to_owned),
-            client: client.authentication,
-            client_id: client.id,
-            kept: Kept::File,
-        },
-        tokens,
-    };
+    tokens.client_secret = client.secret.filter(|_| client.is_new);
+    let login = Login { record, tokens };
     account.hide(&login);
     Ok(login)
 }
@@ -110,8 +116,9 @@ pub(super) async fn log_in(
 struct Client {
     id: String,
     authentication: ClientAuthentication,
-    /// The secret that came with a registration.
-    registered_secret: Option<String>,
+    secret: Option<String>,
+    /// Whether it was registered just now, its secret with it.
+    is_new: bool,
 }
 
 /// The client's identifier, in the order that MCP sets: one that is registered
@@ -128,14 +135,15 @@ async fn client(
         let secret = account.client_secret().await?;
         let mut config = OAuthClientConfig::new(id, redirect_uri);
         let authentication = authentication(&found.metadata, secret.is_some());
-        if let Some(secret) = secret {
+        if let Some(secret) = &secret {
             config = config.with_client_secret(secret);
         }
         found.manager.configure_client(config).map_err(failed)?;
         return Ok(Client {
             id: id.clone(),
             authentication,
-            registered_secret: None,
+            secret,
+            is_new: false,
         });
     }
     if let Some(url) = &settings.client_metadata_url
@@ -152,7 +160,8 @@ async fn client(
         return Ok(Client {
             id: url.clone(),
             authentication: ClientAuthentication::None,
-            registered_secret: None,
+            secret: None,
+            is_new: false,
         });
     }
     if found.metadata.registration_endpoint.is_none() {
@@ -171,7 +180,8 @@ async fn client(
     Ok(Client {
         id: registered.client_id,
         authentication: authentication(&found.metadata, registered.client_secret.is_some()),
-        registered_secret: registered.client_secret,
+        secret: registered.client_secret,
+        is_new: true,
     })
 }
 
@@ -202,11 +212,7 @@ async fn scopes(
 
 /// The code, from the right issuer. An error from another issuer than the
 /// expected one says nothing either (RFC 9207, section 2.4).
-fn checked(
-    account: &Account,
-    found: &Found,
-    callback: Callback,
-) -> Result<(String, Option<String>), AuthError> {
+fn checked(account: &Account, found: &Found, callback: Callback) -> Result<String, AuthError> {
     let issuer = callback.issuer.as_deref();
     let announced = says(
         &found.metadata,
@@ -222,7 +228,7 @@ fn checked(
         _ => {}
     }
     match callback.outcome {
-        Ok(code) => Ok((code, callback.issuer)),
+        Ok(code) => Ok(code),
         Err(error) => Err(account.exchange(format!(
             "the authorization server refused it with {}",
             code(&error)

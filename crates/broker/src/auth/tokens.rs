@@ -1,5 +1,5 @@
-//! Tokens, and asking a token endpoint for them: by a refresh token, or by the
-//! client's own credentials.
+//! Tokens, and asking a token endpoint for them: by the code of a login, by a
+//! refresh token, or by the client's own credentials.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -37,6 +37,16 @@ pub(super) struct Tokens {
 
 /// How a token is asked for.
 pub(super) enum Ask<'a> {
+    /// With what the browser brought back.
+    Code {
+        code: &'a str,
+        /// As in the request that the code was given for.
+        redirect_uri: &'a str,
+        /// What that request had the challenge of (RFC 7636).
+        verifier: &'a str,
+        /// What that request asked for.
+        scopes: &'a [String],
+    },
     /// With the token of an earlier answer.
     Refresh {
         refresh_token: &'a str,
@@ -49,7 +59,8 @@ pub(super) enum Ask<'a> {
 /// Why there is no token.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// The authorization server does not take the refresh token any more.
+    /// The authorization server does not take the code, or does not take the
+    /// refresh token any more.
     InvalidGrant,
     /// Anything else, in words that may be shown.
     Other(String),
@@ -96,7 +107,20 @@ pub(super) async fn request(
     ask: Ask<'_>,
 ) -> Result<Tokens, Refused> {
     let mut form: Vec<(&str, &str)> = Vec::new();
+    let is_code = matches!(ask, Ask::Code { .. });
     let (scopes, earlier) = match ask {
+        Ask::Code {
+            code,
+            redirect_uri,
+            verifier,
+            scopes,
+        } => {
+            form.push(("grant_type", "authorization_code"));
+            form.push(("code", code));
+            form.push(("redirect_uri", redirect_uri));
+            form.push(("code_verifier", verifier));
+            (scopes, None)
+        }
         Ask::Refresh {
             refresh_token,
             scopes,
@@ -111,7 +135,8 @@ pub(super) async fn request(
         }
     };
     let joined = scopes.join(" ");
-    if !scopes.is_empty() {
+    // A code is for what it was asked for.
+    if !scopes.is_empty() && !is_code {
         form.push(("scope", &joined));
     }
     form.push(("resource", &record.resource));
@@ -184,11 +209,11 @@ fn basic(id: &str, secret: &str) -> String {
 
 /// Reads the answer of a token endpoint. `asked` is what was granted where the
 /// answer does not say.
-pub(super) fn read(status: u16, body: &[u8], asked: &[String]) -> Result<Tokens, Refused> {
+fn read(status: u16, body: &[u8], asked: &[String]) -> Result<Tokens, Refused> {
     #[derive(Deserialize)]
     struct Granted {
         access_token: String,
-        token_type: String,
+        token_type: Option<String>,
         expires_in: Option<serde_json::Value>,
         refresh_token: Option<String>,
         scope: Option<String>,
@@ -214,8 +239,16 @@ pub(super) fn read(status: u16, body: &[u8], asked: &[String]) -> Result<Tokens,
     let Ok(granted) = serde_json::from_slice::<Granted>(body) else {
         return other("the authorization server's answer is not one with a token");
     };
-    if !granted.token_type.eq_ignore_ascii_case("bearer") {
-        return other("the authorization server issued another kind of token than a bearer token");
+    match granted.token_type {
+        Some(kind) if kind.eq_ignore_ascii_case("bearer") => {}
+        Some(_) => {
+            return other(
+                "the authorization server issued another kind of token than a bearer token",
+            );
+        }
+        None => {
+            return other("the authorization server does not say what kind of token it issued");
+        }
     }
     // A number; some write it as a text.
     let lifetime = granted.expires_in.and_then(|seconds| {
@@ -338,6 +371,11 @@ mod tests {
             200,
             r#"{"access_token":"a","token_type":"DPoP"}"#,
             "the authorization server issued another kind of token than a bearer token",
+        );
+        check(
+            200,
+            r#"{"access_token":"a"}"#,
+            "the authorization server does not say what kind of token it issued",
         );
         check(
             200,
