@@ -137,6 +137,48 @@ fn a_login_its_status_and_its_end() {
     assert_eq!(left, ["lock"]);
 }
 
+/// What an authorization server names is shown, and makes no line of its own.
+#[test]
+fn an_authorization_server_forges_no_lines() {
+    let guarded = Guarded::start(&json!({
+        "clientId": "c-\n  scopes: admin\u{1b}[2J",
+    }));
+    let bench = guarded.bench(&json!({ "tokens": "file" }));
+    let ran = log_in(&bench, &[]);
+    assert_eq!(ran.stdout, "");
+    let said = ran.stderr.lines().last().unwrap_or_default();
+    expect!["callgate: the login at server `web` failed: the client was registered without an id that can be used"].assert_eq(said);
+
+    let scope = "read \u{1b}[2J x\u{2028}y\nweb:\tlogged-in";
+    let guarded = Guarded::start(&json!({ "answer": { "scope": scope } }));
+    let bench = guarded.bench(&json!({ "tokens": "file" }));
+    let shown = log_in(&bench, &[]).stdout;
+    let scopes: Vec<&str> = shown
+        .lines()
+        .filter(|line| line.contains("scopes:"))
+        .collect();
+    expect!["  scopes: read x y web: logged-in"].assert_eq(&scopes.join("\n"));
+    // A file that was written before shows it no other way.
+    let folder = bench.path().join("state/callgate/auth");
+    let files = std::fs::read_dir(folder).expect("the folder of logins");
+    let mut files = files.map(|entry| entry.expect("an entry").path());
+    let file = files.find(|file| file.extension().is_some_and(|has| has == "json"));
+    let file = file.expect("the login");
+    let login = std::fs::read_to_string(&file).expect("the login");
+    let login: Value = serde_json::from_str(&login).expect("JSON");
+    let text = login.to_string();
+    let text = text.replace(r#""client-1""#, r#""c-\n  scopes: admin\u001b[2J""#);
+    assert_ne!(text, login.to_string());
+    std::fs::write(&file, text).expect("the login");
+    let shown = run(&bench, &["auth", "status", "web"]).stdout;
+    let client: Vec<&str> = shown
+        .lines()
+        .filter(|line| line.contains("client:"))
+        .collect();
+    expect![[r#"  client: c-\n  scopes: admin\u001b[2J"#]].assert_eq(&client.join("\n"));
+    assert_eq!(shown.lines().count(), 6, "{shown}");
+}
+
 #[test]
 fn commands_that_cannot_work() {
     let guarded = Guarded::start(&json!({}));
@@ -357,12 +399,36 @@ fn answers_with_tokens_that_differ() {
         answer("refresh_token", json!("")),
         expect![[r#"ISSUER ["read"]"#]],
     );
-    check(answer("token_type", Value::Null), expect!["the login at server `web` failed: the authorization server does not say what kind of token it issued"]);
-    check(answer("token_type", json!("DPoP")), expect!["the login at server `web` failed: the authorization server issued another kind of token than a bearer token"]);
-    check(answer("access_token", json!(7)), expect!["the login at server `web` failed: the authorization server's answer is not one with a token"]);
-    check(json!({ "answerFilling": 300_000 }), expect!["the login at server `web` failed: ISSUER answered with more than 256 KiB"]);
-    check(json!({ "answerStatus": 307 }), expect!["the login at server `web` failed: the authorization server answered 307"]);
-    check(json!({ "answerStatus": 503 }), expect!["the login at server `web` failed: the authorization server answered 503"]);
+    check(
+        answer("token_type", Value::Null),
+        expect![
+            "the login at server `web` failed: the authorization server does not say what kind of token it issued"
+        ],
+    );
+    check(
+        answer("token_type", json!("DPoP")),
+        expect![
+            "the login at server `web` failed: the authorization server issued another kind of token than a bearer token"
+        ],
+    );
+    check(
+        answer("access_token", json!(7)),
+        expect![
+            "the login at server `web` failed: the authorization server's answer is not one with a token"
+        ],
+    );
+    check(
+        json!({ "answerFilling": 300_000 }),
+        expect!["the login at server `web` failed: ISSUER answered with more than 256 KiB"],
+    );
+    check(
+        json!({ "answerStatus": 307 }),
+        expect!["the login at server `web` failed: the authorization server answered 307"],
+    );
+    check(
+        json!({ "answerStatus": 503 }),
+        expect!["the login at server `web` failed: the authorization server answered 503"],
+    );
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ fn is_invisible(character: char) -> bool {
 
 /// The text [`harmless`], in one line, and cut to `most` characters: it cannot
 /// pass for lines of ours.
-pub(crate) fn one_line(text: &str, most: usize) -> String {
+pub fn one_line(text: &str, most: usize) -> String {
     let mut characters = text.trim().chars();
     let shown: String = characters.by_ref().take(most).collect();
     let more = if characters.next().is_some() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use callgate::auth::{self, Kept, LoggedOut, LoginRequest, LoginStatus, OpenUrl};
 use callgate::config::{Config, subject_user, token_user};
-use callgate::{ServerSpec, Transport};
+use callgate::{ServerSpec, Transport, one_line};
 use clap::{Args, Subcommand};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -19,6 +19,9 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0 done, or logged in   1 the login failed, or there is none (status)
   2 usage or configuration error   130 interrupted";
+
+/// The most characters that are shown of what an authorization server names.
+const MAX_SAID: usize = 2_000;
 
 /// Flags of `auth`.
 #[derive(Debug, Args)]
@@ -238,10 +241,12 @@ fn text(status: &LoginStatus) -> String {
             }
         }
     };
+    // An authorization server chooses these: none may pass for lines of ours.
+    let said = |text: &str| one_line(text, MAX_SAID);
     let scopes = if status.scopes.is_empty() {
         "none named".to_owned()
     } else {
-        status.scopes.join(" ")
+        said(&status.scopes.join(" "))
     };
     let kept = match status.kept {
         Kept::Keyring => "in the keyring".to_owned(),
@@ -250,7 +255,9 @@ fn text(status: &LoginStatus) -> String {
     format!(
         "logged in, {ends}\n  at:     {}\n  for:    {}\n  client: {}\n  scopes: {scopes}\n  \
          tokens: {kept}\n",
-        status.issuer, status.resource, status.client_id
+        said(&status.issuer),
+        said(&status.resource),
+        said(&status.client_id)
     )
 }
 

@@ -169,8 +169,21 @@ pub(super) fn parameter(url: &str, name: &str) -> Option<String> {
         .map(|(_, value)| value.into_owned())
 }
 
-/// What rmcp says of a failure, in words that hold nothing of an answer's body.
+/// What rmcp says of a failure, in words that hold nothing of an answer's body
+/// but names of servers, which cannot pass for lines of ours.
 pub(super) fn describe(error: &RmcpError) -> String {
+    let said = told(error);
+    let mut described = String::with_capacity(said.len());
+    for character in said.chars() {
+        match character.is_control() {
+            true => described.extend(character.escape_default()),
+            false => described.push(character),
+        }
+    }
+    described
+}
+
+fn told(error: &RmcpError) -> String {
     let origin = |url: &Url| url.origin().ascii_serialization();
     match error {
         RmcpError::DiscoveryRequestFailed { url, source } => {

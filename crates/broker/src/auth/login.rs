@@ -16,6 +16,8 @@ use super::tokens::{self, Ask, Refused, code};
 
 /// What the client calls itself where it registers.
 const CLIENT_NAME: &str = "Callgate";
+/// The longest identifier that a registration may give, in bytes.
+const MAX_CLIENT_ID: usize = 2_048;
 /// A refresh token, where the authorization server makes it depend on a scope.
 const OFFLINE: &str = "offline_access";
 
@@ -177,12 +179,21 @@ async fn client(
         .register_client(CLIENT_NAME, redirect_uri, &scopes)
         .await
         .map_err(failed)?;
+    if !is_client_id(&registered.client_id) {
+        return Err(account.exchange("the client was registered without an id that can be used"));
+    }
     Ok(Client {
         id: registered.client_id,
         authentication: authentication(&found.metadata, registered.client_secret.is_some()),
         secret: registered.client_secret,
         is_new: true,
     })
+}
+
+/// RFC 6749, appendix A.1, and not endlessly long.
+fn is_client_id(id: &str) -> bool {
+    let fit = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+    !id.is_empty() && id.len() <= MAX_CLIENT_ID && id.bytes().all(fit)
 }
 
 /// The scopes to ask for.

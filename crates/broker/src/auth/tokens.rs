@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
+use super::challenge::is_scope;
 use super::http::Web;
 use super::store::{ClientAuthentication, Record};
 
@@ -262,7 +263,11 @@ fn read(status: u16, body: &[u8], asked: &[String]) -> Result<Tokens, Refused> {
         client_secret: None,
         expires_at: lifetime.map(|seconds| now().saturating_add(seconds)),
         scopes: match granted.scope {
-            Some(scope) => scope.split_whitespace().map(str::to_owned).collect(),
+            // Others cannot be asked for, and would be shown to people.
+            Some(scope) => {
+                let named = scope.split_whitespace().filter(|scope| is_scope(scope));
+                named.map(str::to_owned).collect()
+            }
             None => asked.to_vec(),
         },
     };
@@ -366,6 +371,11 @@ mod tests {
             200,
             r#"{"access_token":"a","token_type":"bearer","expires_in":"3600","scope":""}"#,
             "a None [] true",
+        );
+        check(
+            200,
+            r#"{"access_token":"a","token_type":"bearer","scope":"x\u001b[31m y\u2028 z\nx:w"}"#,
+            r#"a None ["y", "z", "x:w"] false"#,
         );
         check(
             200,
