@@ -111,6 +111,29 @@ async fn without_a_login_the_server_does_not_start() {
     "#]].assert_eq(&shown(&guarded, start(&off, "web_read")));
 }
 
+/// A proxy that is not there is not asked for what is on this machine.
+#[tokio::test]
+async fn no_proxy_is_used_on_this_machine() {
+    let guarded = Guarded::start(&json!({}));
+    for host in ["127.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"] {
+        let url = guarded.url.replace("127.0.0.1", host);
+        let bench = Workbench::new(json!({ "web": { "url": url, "oauth": false } }));
+        let output = bench
+            .command(&["call", "web_read", "{}"])
+            .envs(
+                ["http_proxy", "HTTP_PROXY", "all_proxy"].map(|name| (name, "http://127.0.0.1:1")),
+            )
+            .env_remove("no_proxy")
+            .env_remove("NO_PROXY")
+            .output();
+        let ran = Ran::from(output.expect("start callgate"));
+        assert!(
+            ran.stderr.contains("asks for authorization"),
+            "{host}: {ran:?}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn processes_that_need_a_new_token_at_one_time_renew_it_once() {
     let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;

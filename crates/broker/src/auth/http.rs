@@ -174,10 +174,7 @@ impl Reach {
             Some(Host::Domain(_)) => None,
             None => return refused("it is no web address"),
         };
-        let loopback = match url.host() {
-            Some(Host::Domain(name)) => is_localhost(name),
-            _ => literal.is_some_and(|ip| class(ip) == Class::Loopback),
-        };
+        let loopback = is_loopback(url);
         match url.scheme() {
             "https" => {}
             "http" if loopback && self.class == Class::Loopback => {}
@@ -199,6 +196,16 @@ impl Reach {
     fn allows(&self, host: Option<Host<&str>>, ip: IpAddr) -> bool {
         let own = self.host.is_some() && host.map(|host| host.to_owned()) == self.host;
         own || class(ip) <= self.class && class(ip) != Class::Never
+    }
+}
+
+/// Whether a URL leads to this machine by what it says, nothing being looked up.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => is_localhost(name),
+        Some(Host::Ipv4(ip)) => class(ip.into()) == Class::Loopback,
+        Some(Host::Ipv6(ip)) => class(ip.into()) == Class::Loopback,
+        None => false,
     }
 }
 
@@ -308,6 +315,29 @@ mod tests {
         match reach.check(&Url::parse(url).unwrap()) {
             Ok(()) => "yes".to_owned(),
             Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn urls_of_this_machine() {
+        for (host, here) in [
+            ("localhost", true),
+            ("LocalHost.", true),
+            ("a.localhost", true),
+            ("a.localhost.", true),
+            ("127.0.0.1", true),
+            ("127.9.9.9", true),
+            ("0x7f.1", true),
+            ("[::1]", true),
+            ("[::ffff:127.0.0.1]", true),
+            ("localhost.example", false),
+            ("notlocalhost", false),
+            ("10.0.0.1", false),
+            ("[::ffff:10.0.0.1]", false),
+            ("[fd00::1]", false),
+        ] {
+            let url = Url::parse(&format!("http://{host}:1/mcp")).unwrap();
+            assert_eq!(is_loopback(&url), here, "{host}");
         }
     }
 

@@ -30,6 +30,7 @@ use url::Url;
 use self::account::Account;
 use self::bearer::Bearer;
 pub use self::error::{AuthError, AuthErrorKind};
+pub(crate) use self::http::is_loopback;
 pub use self::manage::{LoggedOut, LoginRequest, LoginStatus, login, logout, status};
 pub use self::settings::{Browser, Grant, OAuth, OpenUrl, TokenPlace};
 pub use self::store::Kept;

@@ -10,7 +10,7 @@ use http::header::{AUTHORIZATION, LOCATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::{Client, Response, Url};
 
-use crate::auth::{AuthError, Authorize, Refusal};
+use crate::auth::{AuthError, Authorize, Refusal, is_loopback};
 use crate::error::StartErrorKind;
 use crate::link::{LinkError, LinkErrorKind};
 use crate::secrets::Secrets;
@@ -232,16 +232,6 @@ fn configured(http: &Http) -> Result<HeaderMap, StartErrorKind> {
         headers.insert(parsed, value);
     }
     Ok(headers)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host_str() {
-        Some("localhost" | "[::1]") => true,
-        Some(host) => host
-            .parse()
-            .is_ok_and(|ip: std::net::Ipv4Addr| ip.is_loopback()),
-        None => false,
-    }
 }
 
 /// Not shown by `Debug`.
