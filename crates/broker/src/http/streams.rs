@@ -112,7 +112,9 @@ impl Shared {
         let mut events = Events::new(self.inbox.max_message_bytes());
         let mut response = Some(response);
         let mut fruitless = 0;
-        let mut trouble = None;
+        // Why it broke off, and why it was not taken up again.
+        let mut broken = None;
+        let mut refused: Option<LinkError> = None;
         loop {
             if let Some(mut stream) = response.take() {
                 let before = events.last_id().cloned();
@@ -125,7 +127,7 @@ impl Shared {
                         return;
                     }
                     End::Over(error) => {
-                        trouble = error.map(|error| self.endpoint.broken(error, true));
+                        broken = error.map(|error| self.endpoint.broken(error, true));
                     }
                 }
                 // A server that polls gives a new id each time.
@@ -136,11 +138,16 @@ impl Shared {
             fruitless += 1;
             let resumable = self.speaks() != Era::Stateless && fruitless <= RESUME_TIMES;
             let Some(last_id) = events.last_id().filter(|_| resumable) else {
-                let error = trouble.unwrap_or_else(|| LinkError {
+                let mut error = broken.unwrap_or_else(|| LinkError {
                     kind: LinkErrorKind::Unreachable,
                     reason: "the server ended its answer before it was whole".to_owned(),
                     sent: true,
                 });
+                if let Some(refused) = refused {
+                    let why = format!("; it was not taken up again: {}", refused.reason);
+                    error.reason.push_str(&why);
+                    error.kind = refused.kind;
+                }
                 return self.inbox.failed(id, Failure::Lost(error));
             };
             let pause = events
@@ -150,14 +157,15 @@ impl Shared {
             match self.open(Some(last_id)).await {
                 Ok(stream) => {
                     response = Some(stream);
+                    refused = None;
                     events = events.resumed();
                 }
                 Err(error) if error.kind == LinkErrorKind::Closed => return,
                 Err(error) => {
-                    trouble = Some(LinkError {
-                        sent: true,
-                        ..error
-                    })
+                    if is_for_good(&error.kind) {
+                        fruitless = RESUME_TIMES;
+                    }
+                    refused = Some(error);
                 }
             }
         }
@@ -180,14 +188,10 @@ impl Shared {
                 Err(error) => {
                     self.settle();
                     // A server that has no such stream says so with a status.
-                    let refused = |status: u16| matches!(status, 400..=499) && status != 429;
-                    match error.kind {
-                        LinkErrorKind::Status(status) if refused(status) => return,
-                        LinkErrorKind::Closed
-                        | LinkErrorKind::Unauthorized
-                        | LinkErrorKind::Authorization(_) => return,
-                        _ => tracing::debug!(server = %self.server, %error, "no stream"),
+                    if is_for_good(&error.kind) {
+                        return;
                     }
+                    tracing::debug!(server = %self.server, %error, "no stream");
                 }
             }
             let was_worth_it = events.messages() > messages || since.elapsed() > first;
@@ -267,5 +271,16 @@ impl Shared {
 
     fn settle(&self) {
         self.listening.settled.send_replace(Some(Settled::Known));
+    }
+}
+
+/// Whether a stream that was refused so will be refused again.
+fn is_for_good(kind: &LinkErrorKind) -> bool {
+    match kind {
+        LinkErrorKind::Status(status) => matches!(status, 400..=499) && *status != 429,
+        LinkErrorKind::Closed | LinkErrorKind::Unauthorized | LinkErrorKind::Authorization(_) => {
+            true
+        }
+        LinkErrorKind::Unreachable => false,
     }
 }

@@ -163,6 +163,33 @@ async fn a_stream_of_which_nothing_comes_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_stream_that_is_not_taken_up_again_tells_of_both() {
+    let lost = async |status: &'static str, expected: expect_test::Expect| {
+        let server = Server::start(move |mut request| {
+            async move {
+                if begins(&mut request).await {
+                    return;
+                }
+                if request.method() == "GET" {
+                    return request.answer(status, "", "").await;
+                }
+                request.write(EVENTS).await;
+                request.write("id: one\nretry: 0\ndata: \n\n").await;
+            }
+            .boxed()
+        })
+        .await;
+        let client = in_session(&server).await;
+        let answer = client.request("tools/call").await;
+        // The first of them is for the session's own stream.
+        let tries = server.log().matches("GET").count() - 1;
+        expected.assert_eq(&format!("{tries} {answer}"));
+    };
+    lost("405 Method Not Allowed", expect![[r#"1 Lost(LinkError { kind: Status(405), reason: "the server ended its answer before it was whole; it was not taken up again: it answers with HTTP status 405 Method Not Allowed", sent: true })"#]]).await;
+    lost("503 Service Unavailable", expect![[r#"4 Lost(LinkError { kind: Status(503), reason: "the server ended its answer before it was whole; it was not taken up again: it answers with HTTP status 503 Service Unavailable", sent: true })"#]]).await;
+}
+
+#[tokio::test]
 async fn a_request_that_is_given_up_is_said_to_be() {
     let (says, heard) = tokio::sync::oneshot::channel();
     let says = std::sync::Mutex::new(Some(says));
