@@ -33,6 +33,13 @@ pub(crate) enum Content {
 impl Content {
     /// What a response says its body is.
     pub(crate) fn of(response: &Response) -> Self {
+        // None is asked for, and none can be read.
+        let encoding = response.headers().get(http::header::CONTENT_ENCODING);
+        let encoding = encoding.map_or("identity", |header| header.to_str().unwrap_or("?"));
+        if !encoding.eq_ignore_ascii_case("identity") {
+            let encoding: String = encoding.chars().take(60).collect();
+            return Self::Other(format!("content encoding {encoding:?}"));
+        }
         let header = response.headers().get(http::header::CONTENT_TYPE);
         let text = header.map_or("", |header| header.to_str().unwrap_or("?"));
         let essence = text.split(';').next().unwrap_or_default().trim();

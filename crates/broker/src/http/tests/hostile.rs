@@ -70,6 +70,14 @@ async fn bodies() {
         expect![[r#"Malformed("an HTTP response with no content type is no MCP message")"#]],
     )
     .await;
+    check(
+        async |mut request: Request| {
+            let headers = "Content-Type: application/json\r\nContent-Encoding: gzip\r\n";
+            request.answer("200 OK", headers, "hunter2").await;
+        },
+        expect![[r#"Malformed("an HTTP response with content encoding \"gzip\" is no MCP message")"#]],
+    )
+    .await;
     for body in ["", "hunter2", "[]", r#"{"id":7,"result":7}"#] {
         let server =
             Server::start(move |mut request| async move { request.json(body).await }.boxed()).await;
