@@ -155,7 +155,7 @@ impl Connection {
                 }
                 Err(failure) if listing.tools.is_empty() => return Err(failure),
                 Err(failure) => {
-                    let reason = self.describe(&failure);
+                    let reason = self.describe_list(&failure);
                     listing
                         .warnings
                         .push(format!("its list of tools breaks off: {reason}"));
@@ -283,6 +283,17 @@ impl Connection {
     /// One line about a failure, with no secrets in it.
     pub(crate) fn describe(&self, failure: &Failure) -> String {
         self.secrets.redact(&failure.to_string())
+    }
+
+    /// [`Connection::describe`] for a failure to list tools.
+    pub(crate) fn describe_list(&self, failure: &Failure) -> String {
+        match failure {
+            // There is no tool that could be asked for less.
+            Failure::TooLarge(limit) => {
+                format!("it is over the limit of {limit} bytes; raise `limits.result`")
+            }
+            failure => self.describe(failure),
+        }
     }
 
     /// What to say of a connection that is gone.

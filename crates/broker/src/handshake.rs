@@ -217,11 +217,12 @@ impl State<'_> {
         let problem = self.no_common(&offered);
         match older {
             Some(older) if std::mem::take(&mut self.may_fall_back) => {
+                // What becomes of that one is what counts.
                 let older = older.clone();
-                self.refusal.get_or_insert(problem);
                 self.initialize(older);
                 Ok(None)
             }
+            Some(_) if self.initializing.is_some() => Ok(None),
             _ => {
                 self.may_fall_back = false;
                 self.refused(problem)?;

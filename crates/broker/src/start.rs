@@ -250,7 +250,7 @@ impl Attempt<'_> {
             Ok(Err(failure)) => {
                 return Err(StartErrorKind::Malformed {
                     method: "tools/list",
-                    reason: connection.describe(&failure),
+                    reason: connection.describe_list(&failure),
                 });
             }
         };

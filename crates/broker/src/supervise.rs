@@ -242,7 +242,7 @@ async fn list(shared: &Shared) {
             return;
         }
         Ok(Ok(listing)) => listing.warnings.join("; "),
-        Ok(Err(failure)) => connection.describe(&failure),
+        Ok(Err(failure)) => connection.describe_list(&failure),
         Err(_) => connection.describe(&Failure::Timeout(limit)),
     };
     tracing::warn!(

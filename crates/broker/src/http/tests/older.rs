@@ -101,3 +101,66 @@ async fn a_server_of_2025_06_18_is_found_out() {
     )
     .await;
 }
+
+/// What a server that fails says of its start.
+async fn start(answer: impl Fn(&str) -> (&'static str, Value) + Send + Sync + 'static) -> String {
+    let answer = Arc::new(answer);
+    let server = Server::start(move |mut request| {
+        let answer = Arc::clone(&answer);
+        async move {
+            let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+            let method = request.method();
+            if method == "GET" {
+                return request.answer("405 Method Not Allowed", "", "").await;
+            }
+            let (member, value) = answer(&method);
+            let mut said = json!({ "jsonrpc": "2.0", "id": message["id"] });
+            said[member] = value;
+            request.json(&said.to_string()).await;
+        }
+        .boxed()
+    })
+    .await;
+    let mut spec = ServerSpec::http("s", server.url());
+    spec.max_message_bytes = 10_000;
+    let broker = in_time(crate::Broker::start(vec![spec])).await;
+    let state = broker.servers().next().expect("a server");
+    let said = match state.status {
+        crate::Status::Failed(error) => error.to_string(),
+        other => format!("{other:?}"),
+    };
+    in_time(broker.shutdown()).await;
+    said
+}
+
+#[tokio::test]
+async fn a_refusal_of_the_revision_that_is_offered_is_told() {
+    let said = start(|method| match method {
+        "server/discover" => ("result", json!({ "supportedVersions": ["2025-11-25"] })),
+        _ => (
+            "error",
+            json!({ "code": -32000, "message": "no more sessions" }),
+        ),
+    });
+    expect!["server `s` did not start: it refused initialize: no more sessions (code -32000)"].assert_eq(&said.await);
+}
+
+#[tokio::test]
+async fn a_list_over_the_limit_says_what_to_raise() {
+    let said = start(|method| match method {
+        "server/discover" => ("error", json!({ "code": -32601, "message": "what?" })),
+        "initialize" => (
+            "result",
+            json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": { "tools": {} },
+                "serverInfo": { "name": "s", "version": "1" },
+            }),
+        ),
+        _ => (
+            "result",
+            json!({ "tools": [{ "name": "t", "description": "x".repeat(20_000) }] }),
+        ),
+    });
+    expect!["server `s` did not start: its answer to tools/list is malformed: it is over the limit of 10000 bytes; raise `limits.result`"].assert_eq(&said.await);
+}
