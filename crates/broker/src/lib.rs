@@ -59,6 +59,7 @@ mod server;
 mod session;
 mod setup;
 mod shape;
+mod shell;
 mod source;
 mod spec;
 mod spellings;
@@ -93,6 +94,7 @@ pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;
 pub use run::{Consultant, Run};
 pub use setup::{LineText, Renew, RunSetup};
+pub use shell::shell_word;
 pub use source::{Origin, Source, SourceError};
 pub use spec::{
     Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdio, Transport, UnknownRevision,

@@ -6,6 +6,7 @@ use callgate_policy::{Because, Decision, Leave, Rule, Verdict};
 use serde::Serialize;
 
 use crate::ask::Answer;
+use crate::shell::shell_word;
 
 /// What was decided about a call, by rule and, where a rule says so, by asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -61,12 +62,13 @@ impl Ruling {
         if self.answer != Some(Answer::Nobody) {
             return None;
         }
+        let word = shell_word(function);
         Some(match &self.decision.because {
             Because::Flow(_) => "allow it under flows".to_owned(),
             Because::Reviewer(_) => return None,
             // A rule that asks comes before those that allow.
-            Because::Rule(_) => format!("allow it for a run with --allow {function}"),
-            _ => format!("allow it with --allow {function}, or under permissions.allow"),
+            Because::Rule(_) => format!("allow it for a run with --allow {word}"),
+            _ => format!("allow it with --allow {word}, or under permissions.allow"),
         })
     }
 }

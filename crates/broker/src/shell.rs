@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// A word as a POSIX shell takes it: as it is if it means nothing but itself
 /// there, else in quotes.
-pub(super) fn word(text: &str) -> Cow<'_, str> {
+pub fn shell_word(text: &str) -> Cow<'_, str> {
     if !text.is_empty() && text.chars().all(is_plain) {
         return Cow::Borrowed(text);
     }
@@ -21,11 +21,11 @@ fn is_plain(character: char) -> bool {
 mod tests {
     use std::process::Command;
 
-    use super::word;
+    use super::shell_word;
 
     /// What a shell makes of the word.
     fn read(text: &str) -> String {
-        let command = format!("printf %s {}", word(text));
+        let command = format!("printf %s {}", shell_word(text));
         let output = Command::new("sh").arg("-c").arg(command).output();
         String::from_utf8(output.expect("start sh").stdout).expect("text")
     }
@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn plain_words_stay_as_they_are() {
         for text in ["web", "files:read", "https://a.example/x.y+z@1,2=3%20_-"] {
-            assert_eq!(word(text), text);
+            assert_eq!(shell_word(text), text);
             assert_eq!(read(text), text);
         }
     }

@@ -62,7 +62,7 @@ pub use callgate_broker::{
     Answer, Asker, CallError, Changed, Connect, Done, DryRun, EraSetting, Http, JournalError,
     JournalLine, JournalOptions, JournalReader, Keep, LedgerLine, NobodyToAsk, Origin, Outcome,
     Question, ResultReview, Review, Reviewed, Reviewer, Ruling, ScriptLine, ServerSpec, Source,
-    SourceError, Stdio, Transport, Withheld, ask_with, code,
+    SourceError, Stdio, Transport, Withheld, ask_with, code, shell_word,
 };
 pub use callgate_broker::{
     Caller, Elicit, ListRoots, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress,

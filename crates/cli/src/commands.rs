@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use callgate::{
     CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest, Verdict,
+    shell_word,
 };
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
@@ -161,7 +162,7 @@ fn preview_text(preview: &Preview) -> String {
         .tools
         .iter()
         .filter(|tool| tool.verdict == Verdict::Ask)
-        .map(|tool| format!("--allow {}", tool.function))
+        .map(|tool| format!("--allow {}", shell_word(&tool.function)))
         .collect();
     if !asking.is_empty() {
         text += &format!("to run it unattended: {}\n", asking.join(" "));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::shell::word;
+use crate::shell::shell_word;
 
 /// Why a server could not be authorized at.
 ///
@@ -30,7 +30,7 @@ impl AuthError {
 impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let server = &self.server;
-        let login = format!("callgate auth login {}", word(server));
+        let login = format!("callgate auth login {}", shell_word(server));
         match &self.kind {
             AuthErrorKind::LoginRequired { reason } => {
                 write!(f, "{reason}; run `{login}`")
@@ -38,7 +38,7 @@ impl fmt::Display for AuthError {
             AuthErrorKind::InsufficientScope { scope: Some(scope) } => write!(
                 f,
                 "server `{server}` wants the scope {scope:?}; run `{login} --scope {}`",
-                word(scope)
+                shell_word(scope)
             ),
             AuthErrorKind::InsufficientScope { scope: None } => write!(
                 f,

@@ -15,7 +15,6 @@ mod login;
 mod manage;
 mod redirect;
 mod settings;
-mod shell;
 mod store;
 mod tokens;
 

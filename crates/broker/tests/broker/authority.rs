@@ -289,6 +289,19 @@ fn at_most(calls: u32) -> Arc<Rules> {
     Arc::new(rules)
 }
 
+/// A server chooses what its tools are named, and a shell puts nothing for `$x`.
+#[tokio::test]
+async fn what_to_allow_is_one_word_of_a_command() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let run = broker.run(Arc::default(), Arc::new(NobodyToAsk));
+    let target = Target {
+        function: "flaky_empty$x".to_owned(),
+        ..target("flaky", "empty")
+    };
+    expect!["flaky_empty$x was not called: needs approval: no rule matches, and there is nobody to ask; allow it with --allow 'flaky_empty$x', or under permissions.allow"].assert_eq(&go(&run, target).await);
+    broker.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_rule_that_is_used_up_asks_again() {
     let broker = in_time(Broker::start(vec![odd("flaky")])).await;

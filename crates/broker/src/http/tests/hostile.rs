@@ -75,7 +75,9 @@ async fn bodies() {
             let headers = "Content-Type: application/json\r\nContent-Encoding: gzip\r\n";
             request.answer("200 OK", headers, "hunter2").await;
         },
-        expect![[r#"Malformed("an HTTP response with content encoding \"gzip\" is no MCP message")"#]],
+        expect![[
+            r#"Malformed("an HTTP response with content encoding \"gzip\" is no MCP message")"#
+        ]],
     )
     .await;
     for body in ["", "hunter2", "[]", r#"{"id":7,"result":7}"#] {

@@ -142,7 +142,8 @@ async fn a_refusal_of_the_revision_that_is_offered_is_told() {
             json!({ "code": -32000, "message": "no more sessions" }),
         ),
     });
-    expect!["server `s` did not start: it refused initialize: no more sessions (code -32000)"].assert_eq(&said.await);
+    expect!["server `s` did not start: it refused initialize: no more sessions (code -32000)"]
+        .assert_eq(&said.await);
 }
 
 #[tokio::test]
