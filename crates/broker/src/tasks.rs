@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 use crate::calls::Call;
 use crate::failure::Failure;
 use crate::inbox::Token;
+use crate::misfit;
 use crate::patience::{Clock, Patience};
 use crate::session::{Request, Session};
 
@@ -168,7 +169,7 @@ fn pause(task: &Task<'_>) -> Duration {
 }
 
 fn malformed(error: &serde_json::Error) -> Failure {
-    Failure::Malformed(format!("its task: {error}"))
+    Failure::Malformed(format!("its task: {}", misfit::describe(error)))
 }
 
 fn strange_status() -> Failure {
