@@ -131,7 +131,7 @@ impl Server {
     /// Calls a tool. A server that is down is waited for as long as the call may
     /// take without a sign of work, and a call that certainly did not reach a
     /// connection is made on the next one; no other is made twice. If it has to wait for a
-    /// connection, the tool has to be what was `decided` about.
+    /// connection, or takes another one, the tool has to be what was `decided` about.
     ///
     /// # Errors
     ///
@@ -153,7 +153,9 @@ impl Server {
                     return Err((failure, reason));
                 }
             };
-            if waited && let Err(reason) = self.still_is(call.tool, decided) {
+            if (waited || tried.is_some())
+                && let Err(reason) = self.still_is(call.tool, decided)
+            {
                 return Err((Failure::Changed(reason), reason.to_owned()));
             }
             match connection.call(call).await {
