@@ -56,6 +56,15 @@ async fn in_session(server: &Server) -> Client {
     client
 }
 
+/// Makes a request, and drops it once the server has it.
+async fn give_up(client: &Client, server: &Server) {
+    let mut request = Box::pin(client.request("tools/call"));
+    while !server.log().contains("tools/call") {
+        assert!(futures::poll!(&mut request).is_pending());
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn the_sessions_own_stream_is_there_before_the_first_request() {
     let server = Server::start(|mut request| {
@@ -216,13 +225,7 @@ async fn a_request_that_is_given_up_is_said_to_be() {
     })
     .await;
     let client = in_session(&server).await;
-    let mut request = Box::pin(client.request("tools/call"));
-    // Until the request has begun its stream.
-    while !server.log().contains("tools/call") {
-        assert!(futures::poll!(&mut request).is_pending());
-        tokio::task::yield_now().await;
-    }
-    drop(request);
+    give_up(&client, &server).await;
     let said = in_time(heard).await.expect("it is said");
     assert!(said.contains(r#""requestId":2"#), "{said}");
 }
@@ -243,12 +246,7 @@ async fn what_was_given_up_is_said_to_be_before_the_session_ends() {
     })
     .await;
     let client = in_session(&server).await;
-    let mut request = Box::pin(client.request("tools/call"));
-    while !server.log().contains("tools/call") {
-        assert!(futures::poll!(&mut request).is_pending());
-        tokio::task::yield_now().await;
-    }
-    drop(request);
+    give_up(&client, &server).await;
     in_time(client.link.close()).await;
     expect![[r#"
         initialize - -
