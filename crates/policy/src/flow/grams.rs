@@ -58,13 +58,21 @@ impl fmt::Debug for Key {
 
 /// Fingerprints without anything beside them: whether one is in it is asked
 /// very often and answered fast, with a yes too many for about one in twenty.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Filter {
     words: Vec<u64>,
     shift: u32,
 }
 
 impl Filter {
+    /// One with nothing in it and no room.
+    pub(super) const fn empty() -> Self {
+        Self {
+            words: Vec::new(),
+            shift: 0,
+        }
+    }
+
     /// A filter that stays as good as that for this many fingerprints.
     pub(super) fn with_room(grams: usize) -> Result<Self, TryReserveError> {
         let length = (grams / 8).next_power_of_two().max(1024);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::filters::{Filters, Said};
 use super::finding::Side;
-use super::grams::{Filter, GRAM, Key, Prints};
+use super::grams::{GRAM, Key, Prints};
 use super::normal::{append, plus_is_space, strings};
 use super::numbers::{MIN_DIGITS, answered};
 
@@ -21,7 +22,7 @@ pub(super) const SAMPLE: usize = MIN_PIECE - GRAM + 1;
 const MAX_NUMBERS: usize = 1 << 18;
 
 /// Between two strings of the index. No text has it.
-const END: u8 = 0xFF;
+pub(super) const END: u8 = 0xFF;
 
 /// The results of one run.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ pub(super) struct Index {
     text: Vec<u8>,
     begins: Vec<(usize, u16)>,
     pub(super) key: Key,
-    pub(super) filter: Filter,
+    pub(super) filters: Filters,
     /// Where in the text each fingerprint is, for one place in so many. Made when
     /// a piece is first found that is probably a copy.
     grams: Option<Prints>,
@@ -68,7 +69,7 @@ impl Index {
             text: Vec::new(),
             begins: Vec::new(),
             key: Key::new(),
-            filter: Filter::default(),
+            filters: Filters::default(),
             grams: None,
             numbers: Prints::default(),
             gaps: BTreeMap::new(),
@@ -117,7 +118,7 @@ impl Index {
         for (result, json) in std::mem::take(&mut self.waiting) {
             self.learn(result, json.as_bytes());
         }
-        self.fill_filter(from);
+        self.fill_filters(from);
         if self.grams.is_some() {
             self.fill_grams(from);
         }
@@ -187,26 +188,21 @@ impl Index {
             .filter_map(|(source, gap)| Some((self.sources.get(usize::from(*source))?, *gap)))
     }
 
-    fn fill_filter(&mut self, from: usize) {
-        let mut from = from;
-        if self.filter.room() < self.text.len() {
-            // Once for what there is, and four times as much when that is not
-            // enough: making it anew costs a third more than having known.
-            let grown = (self.filter.room() * 4).min(MAX_BYTES);
-            let room = self.text.len().max(grown);
-            match Filter::with_room(room) {
-                Ok(filter) => {
-                    self.filter = filter;
-                    from = 0;
-                }
-                Err(_) => self.all_full(),
-            }
-        }
-        let text = self.text.get(from..).unwrap_or_default();
-        for piece in pieces(text) {
-            for window in piece.windows(GRAM).filter_map(<[u8]>::first_chunk) {
-                self.filter.insert(self.key.window(window));
-            }
+    /// Puts what was learnt since the text was this long into the filters.
+    fn fill_filters(&mut self, from: usize) {
+        let known = self.begins.partition_point(|(begin, _)| *begin < from);
+        let (results, sources) = (&self.results, &self.sources);
+        let ends = self.begins.iter().skip(1).map(|(begin, _)| *begin);
+        let ends = ends.chain([self.text.len()]);
+        let said = self.begins.iter().zip(ends).map(|((begin, result), end)| {
+            let source = results.get(usize::from(*result));
+            let source = source.and_then(|(source, _)| sources.get(usize::from(*source)));
+            let server = source.map_or("", |source| source.server.as_str());
+            (server, self.text.get(*begin..end).unwrap_or_default())
+        });
+        let said: Vec<Said<'_>> = said.collect();
+        if self.filters.fill(self.key, &said, known).is_err() {
+            self.all_full();
         }
     }
 
@@ -330,7 +326,8 @@ fn is_same(one: u8, other: u8) -> bool {
     (one ^ other) & 0xDF == 0
 }
 
-fn pieces(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// The strings of a stretch of the text.
+pub(super) fn pieces(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let end = memchr::memchr(END, rest)?;

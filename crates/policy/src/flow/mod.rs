@@ -14,6 +14,7 @@
 //! escapes, base64 and numbers are looked for many bytes at a time.
 
 mod encoded;
+mod filters;
 mod finding;
 mod flows;
 mod grams;

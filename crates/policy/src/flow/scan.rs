@@ -5,9 +5,10 @@ use std::ops::Range;
 use memchr::{memchr, memmem};
 
 use super::encoded::{MAX_SHIFTED, begins_like_text, decode, texts};
+use super::filters::Others;
 use super::finding::{Copied, Encoding, MAX_PIECE, Side, is_data};
 use super::flows::known as in_normal_form;
-use super::grams::GRAM;
+use super::grams::{Filter, GRAM};
 use super::index::{Index, MIN_PIECE, SAMPLE};
 use super::kinds::bits;
 use super::normal::{append, is_normal, plus_is_space, without_plus};
@@ -73,6 +74,8 @@ pub(super) struct Scan<'a> {
     results: usize,
     /// Where the arguments go.
     to: &'a Side,
+    /// The filter of what others said.
+    others: Others,
     /// Texts that are no server's secret: the script, in normal form and lower
     /// case, and the target's definition as it is.
     script: &'a [u8],
@@ -92,6 +95,7 @@ impl<'a> Scan<'a> {
         definition: &'a str,
     ) -> Self {
         Self {
+            others: index.filters.others(&to.server),
             index,
             results,
             to,
@@ -220,7 +224,7 @@ impl<'a> Scan<'a> {
         at: usize,
         suspects: &mut [u16; BLOCK],
     ) -> usize {
-        let (key, filter) = (self.index.key, &self.index.filter);
+        let (key, filter) = (self.index.key, self.filter());
         let rest = text.get(at..).unwrap_or_default();
         let mut count = 0;
         for (nth, mask) in known::<STRIDE>(key, filter, rest).into_iter().enumerate() {
@@ -252,7 +256,7 @@ impl<'a> Scan<'a> {
     fn run(&self, text: &[u8], at: usize, floor: usize) -> Range<usize> {
         let known = |at: usize| {
             let gram = self.index.key.gram(text, at);
-            gram.is_some_and(|gram| self.index.filter.has(gram))
+            gram.is_some_and(|gram| self.filter().has(gram))
         };
         let lowest = floor.max(at.saturating_sub(SAMPLE));
         let mut start = at;
@@ -315,7 +319,7 @@ impl<'a> Scan<'a> {
         let source = self.index.origin_at(place).0;
         let is_near = |at: usize| {
             let gram = self.index.key.gram(text, at);
-            gram.is_some_and(|gram| self.index.filter.has(gram))
+            gram.is_some_and(|gram| self.filter().has(gram))
         };
         let from_source = |at: usize| {
             // The filter is nearer at hand, and mostly says no.
@@ -361,6 +365,10 @@ impl<'a> Scan<'a> {
             first -= 1;
         }
         first..near - 1 + GRAM
+    }
+
+    fn filter(&self) -> &Filter {
+        self.index.filters.get(self.others)
     }
 
     fn number(&mut self, value: u64, digits: &[u8]) {

@@ -1,0 +1,177 @@
+//! Which filter arguments are looked at with: as long as two servers have said
+//! anything, the one of what the other server said, which the processor has nearer
+//! at hand than one of everything.
+
+use std::collections::TryReserveError;
+
+use super::grams::{Filter, GRAM, Key};
+use super::index::{MAX_BYTES, pieces};
+
+/// How many servers have a filter each. Every one more would be asked besides.
+const MAX_APART: usize = 2;
+
+/// The server that said something, and the strings of one result of its, each of them
+/// with its end.
+pub(super) type Said<'a> = (&'a str, &'a [u8]);
+
+/// Filters of what servers said.
+#[derive(Debug, Default)]
+pub(super) struct Filters {
+    /// By server; the only one if it is everybody's.
+    filters: Vec<(Whose, Filter)>,
+}
+
+/// Whose words are in a filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Whose {
+    Server(String),
+    Everybody,
+}
+
+/// The filter for what goes to a server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Others(usize);
+
+static NOTHING: Filter = Filter::empty();
+
+impl Filters {
+    /// Which filter is that of what others than this server said, until the next
+    /// [`Filters::fill`].
+    pub(super) fn others(&self, server: &str) -> Others {
+        let is_other = |whose: &Whose| *whose == Whose::Everybody || !whose.includes(server);
+        let other = self.filters.iter().position(|(whose, _)| is_other(whose));
+        Others(other.unwrap_or(usize::MAX))
+    }
+
+    /// The filter itself.
+    #[inline]
+    pub(super) fn get(&self, others: Others) -> &Filter {
+        let filter = self.filters.get(others.0);
+        filter.map_or(&NOTHING, |(_, filter)| filter)
+    }
+
+    /// Takes in what was said after the first results of `said`, which are `known`
+    /// already. All of `said` is for filters that have to be made anew.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no memory: then not everything is in.
+    pub(super) fn fill(
+        &mut self,
+        key: Key,
+        said: &[Said<'_>],
+        known: usize,
+    ) -> Result<(), TryReserveError> {
+        let new = said.get(known..).unwrap_or_default();
+        for (server, text) in new {
+            let has_one = self.filters.iter().any(|(whose, _)| whose.includes(server));
+            if !text.is_empty() && !has_one {
+                let whose = Whose::Server((*server).to_owned());
+                self.filters.push((whose, Filter::empty()));
+            }
+        }
+        if self.filters.len() > MAX_APART {
+            self.filters = vec![(Whose::Everybody, Filter::empty())];
+        }
+        for (whose, filter) in &mut self.filters {
+            let texts = said.iter().filter(|(server, _)| whose.includes(server));
+            let bytes = texts.map(|(_, text)| text.len()).sum();
+            let mut added = new;
+            if filter.room() < bytes {
+                // Once for what there is, and four times as much when that is not
+                // enough: making it anew costs a third more than having known.
+                let grown = (filter.room() * 4).min(MAX_BYTES);
+                *filter = Filter::with_room(grown.max(bytes))?;
+                added = said;
+            }
+            for (_, text) in added.iter().filter(|(server, _)| whose.includes(server)) {
+                insert(filter, key, text);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Whose {
+    fn includes(&self, server: &str) -> bool {
+        match self {
+            Self::Server(name) => name == server,
+            Self::Everybody => true,
+        }
+    }
+}
+
+fn insert(filter: &mut Filter, key: Key, text: &[u8]) {
+    for piece in pieces(text) {
+        for window in piece.windows(GRAM).filter_map(<[u8]>::first_chunk) {
+            filter.insert(key.window(window));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::index::END;
+    use super::*;
+
+    /// Which servers' words are in the filter for what goes to this one.
+    fn known_to(filters: &Filters, key: Key, to: &str) -> Vec<&'static str> {
+        let filter = filters.get(filters.others(to));
+        let is_known = |said: &&str| filter.has(key.gram(said.as_bytes(), 0).expect("a piece"));
+        [ALICE, BOB, CAROL].into_iter().filter(is_known).collect()
+    }
+
+    const ALICE: &str = "alice's own words";
+    const BOB: &str = "what bob has said";
+    const CAROL: &str = "carol says another thing";
+
+    fn ended(text: &str) -> Vec<u8> {
+        [text.as_bytes(), &[END]].concat()
+    }
+
+    #[test]
+    fn what_two_servers_said_is_apart_and_of_more_together() {
+        let key = Key::new();
+        let texts = [ALICE, BOB, "", CAROL].map(ended);
+        let [alice, bob, nothing, carol] = texts.each_ref().map(Vec::as_slice);
+        let mut filters = Filters::default();
+        assert_eq!(known_to(&filters, key, "bob"), [""; 0]);
+
+        let mut said = vec![("alice", alice)];
+        filters.fill(key, &said, 0).expect("memory");
+        assert_eq!(known_to(&filters, key, "bob"), [ALICE]);
+        assert_eq!(known_to(&filters, key, "alice"), [""; 0]);
+
+        // One that said nothing needs no filter.
+        said.extend([("bob", bob), ("dave", &[][..]), ("bob", nothing)]);
+        filters.fill(key, &said, 1).expect("memory");
+        assert_eq!(known_to(&filters, key, "bob"), [ALICE]);
+        assert_eq!(known_to(&filters, key, "alice"), [BOB]);
+
+        said.push(("carol", carol));
+        filters.fill(key, &said, 4).expect("memory");
+        assert_eq!(known_to(&filters, key, "alice"), [ALICE, BOB, CAROL]);
+        assert_eq!(known_to(&filters, key, "dave"), [ALICE, BOB, CAROL]);
+    }
+
+    #[test]
+    fn a_filter_that_is_made_anew_has_what_was_in_it() {
+        let key = Key::new();
+        let text = |server: &str| {
+            let words = (0..4_000).map(|nth| format!("{server} and the word number {nth};"));
+            ended(&words.collect::<String>())
+        };
+        let (first, second, other) = (text("first"), text("second"), text("other"));
+        let said: [Said<'_>; 3] = [("a", &first), ("b", &other), ("a", &second)];
+        let mut filters = Filters::default();
+        filters.fill(key, &said[..2], 0).expect("memory");
+        let room = filters.get(filters.others("b")).room();
+        filters.fill(key, &said, 2).expect("memory");
+        let filter = filters.get(filters.others("b"));
+        assert!(filter.room() > room);
+        for text in [&first, &second] {
+            let mut grams = (0..text.len()).filter_map(|at| key.gram(&text[..text.len() - 1], at));
+            assert!(grams.all(|gram| filter.has(gram)));
+        }
+    }
+}
