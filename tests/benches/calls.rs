@@ -12,6 +12,7 @@ mod servers;
 use std::time::{Duration, Instant};
 
 use callgate::{Gate, worker_main_if_requested};
+use callgate_tests::paired::Ratios;
 use futures::future::try_join_all;
 use serde_json::value::to_raw_value;
 
@@ -38,8 +39,8 @@ fn main() -> Result<()> {
         Err(_) => 21,
     };
     println!(
-        "{:<50} {:>10} {:>10} {:>8} {:>8}",
-        "one call, µs; × what it is on top of", "min", "median", "× min", "× median"
+        "{:<50} {:>8} {:>8} {:>7}   × median (95 %)",
+        "one call, µs; × what it is on top of", "min", "median", "× min"
     );
     tokio::runtime::Runtime::new()?.block_on(async {
         compare("server in Rust", Server::odd("flaky"), rounds).await?;
@@ -217,14 +218,14 @@ impl Figures {
         for way in WAYS {
             let times = &self.0[way as usize];
             let baseline = &self.0[way.baseline() as usize];
-            let pairs = times.iter().zip(baseline);
+            let pairs = times.iter().copied().zip(baseline.iter().copied());
             println!(
-                "{:<50} {:>10.1} {:>10.1} {:>7.2}× {:>7.2}×",
+                "{:<50} {:>8.1} {:>8.1} {:>7.2}   {}",
                 format!("{name}, {}", way.name()),
                 least(times),
                 median(times.clone()),
                 least(times) / least(baseline),
-                median(pairs.map(|(ours, other)| ours / other).collect()),
+                Ratios::of(pairs),
             );
         }
     }
