@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::LogLevel;
+use futures::future::BoxFuture;
 use rmcp::model::{
-    ClientResult, InputRequest, InputRequests, ProgressNotificationParam, ProgressToken,
-    ServerNotification, ServerRequest,
+    ClientResult, InputRequest, InputRequests, ProgressNotification, ProgressNotificationParam,
+    ProgressToken, ServerNotification, ServerRequest,
 };
 use rmcp::service::{RequestContext, RoleServer, ServiceError};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until};
 
 use super::board::Unanswered;
 use super::client::{Client, Way};
@@ -23,6 +24,9 @@ use super::run::{Attending, Run};
 
 /// How often a client is told how far a run is, besides what servers say.
 const BEAT: Duration = Duration::from_secs(1);
+
+/// How long the answer waits for news to be taken.
+const LAST_NEWS: Duration = Duration::from_secs(5);
 
 /// A request that waits for a run.
 pub(crate) struct Attendant<'a> {
@@ -54,13 +58,22 @@ impl Attendant<'_> {
     /// Waits for the run until there is something to answer.
     pub(crate) async fn attend(&mut self, run: &Arc<Run>) -> Until {
         let attending = Attending::new(run, self.carries);
-        let until = self.until(run).await;
+        let mut teller = Teller::new(self.context, self.client.logs);
+        let until = self.until(run, &mut teller).await;
+        // What was told before the end is told before the answer, if the client takes it.
+        let rest = matches!(until, Until::Ended(_)).then_some(&mut self.told);
+        tokio::select! {
+            () = teller.finish(rest) => {}
+            () = sleep(LAST_NEWS) => {}
+            () = self.context.ct.cancelled() => if self.carries {
+                run.cancel();
+            },
+        }
         attending.answered();
         until
     }
 
-    async fn until(&mut self, run: &Arc<Run>) -> Until {
-        let mut teller = Teller::new(self.context, self.client.logs);
+    async fn until(&mut self, run: &Arc<Run>, teller: &mut Teller<'_>) -> Until {
         let mut ended = run.follow();
         let mut wishes = run.board.follow();
         wishes.mark_changed();
@@ -78,16 +91,10 @@ impl Attendant<'_> {
                     let Some(outcome) = outcome else {
                         return Until::Waited;
                     };
-                    // What was told before the end is told before the answer.
-                    loop {
-                        match self.told.try_recv() {
-                            Ok(told) => teller.pass_on(&told).await,
-                            Err(TryRecvError::Lagged(_)) => {}
-                            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-                        }
-                    }
                     return Until::Ended(outcome);
                 }
+                () = self.context.ct.cancelled(), if !self.carries => return Until::Waited,
+                () = self.context.ct.cancelled(), if !run.is_cancelled() => run.cancel(),
                 Ok(()) = wishes.changed() => match self.client.way {
                     Way::Requests => {
                         for (number, request) in run.board.take(self.client.can) {
@@ -100,18 +107,19 @@ impl Attendant<'_> {
                         }
                     }
                 },
-                told = self.told.recv() => match told {
-                    Ok(told) => teller.pass_on(&told).await,
+                // A client that takes nothing holds up its news, and nothing else: of
+                // those that wait, the oldest go.
+                () = teller.sent(), if teller.is_busy() => {}
+                told = self.told.recv(), if !teller.is_busy() => match told {
+                    Ok(told) => teller.pass_on(&told),
                     Err(RecvError::Lagged(_)) => {}
                     // The run holds the other end.
                     Err(RecvError::Closed) => return Until::Waited,
                 },
-                () = self.context.ct.cancelled(), if !self.carries => return Until::Waited,
-                () = self.context.ct.cancelled(), if !run.is_cancelled() => run.cancel(),
-                _ = beat.tick(), if teller.token.is_some() => {
+                _ = beat.tick(), if teller.token.is_some() && !teller.is_busy() => {
                     let so_far: SoFar = run.news.so_far();
                     if so_far != said {
-                        teller.tell(&so_far.to_string()).await;
+                        teller.tell(&so_far.to_string());
                         said = so_far;
                     }
                 }
@@ -161,6 +169,8 @@ struct Teller<'a> {
     /// Progress of a run is the number of news of it: those of its calls have
     /// units of their own, and what is told must increase.
     told: u32,
+    /// What is on its way to the client.
+    sending: Option<BoxFuture<'a, ()>>,
 }
 
 impl<'a> Teller<'a> {
@@ -170,29 +180,66 @@ impl<'a> Teller<'a> {
             logs,
             token: context.meta.get_progress_token(),
             told: 0,
+            sending: None,
         }
     }
 
-    async fn pass_on(&mut self, told: &Told) {
+    /// Whether something is on its way: until it is there, there is nothing to tell.
+    fn is_busy(&self) -> bool {
+        self.sending.is_some()
+    }
+
+    /// Resolves when nothing is on its way.
+    async fn sent(&mut self) {
+        if let Some(sending) = &mut self.sending {
+            sending.await;
+            self.sending = None;
+        }
+    }
+
+    /// Resolves when nothing is on its way, nor anything left to tell of the rest.
+    async fn finish(&mut self, rest: Option<&mut broadcast::Receiver<Told>>) {
+        self.sent().await;
+        let Some(rest) = rest else {
+            return;
+        };
+        loop {
+            match rest.try_recv() {
+                Ok(told) => self.pass_on(&told),
+                Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
+            self.sent().await;
+        }
+    }
+
+    fn pass_on(&mut self, told: &Told) {
         match told {
-            Told::Progress(line) => self.tell(line).await,
+            Told::Progress(line) => self.tell(line),
             Told::Log(line) if self.logs.is_some_and(|least| line.level >= least) => {
                 if let Some(message) = as_message(line) {
-                    let _gone = self.context.peer.send_notification(message).await;
+                    self.send(message);
                 }
             }
             Told::Log(_) => {}
         }
     }
 
-    async fn tell(&mut self, line: &str) {
+    fn tell(&mut self, line: &str) {
         let Some(token) = self.token.clone() else {
             return;
         };
         self.told = self.told.saturating_add(1);
         let news = ProgressNotificationParam::new(token, f64::from(self.told)).with_message(line);
-        // A client that is gone shows elsewhere.
-        let _gone = self.context.peer.notify_progress(news).await;
+        self.send(ProgressNotification::new(news).into());
+    }
+
+    fn send(&mut self, news: ServerNotification) {
+        let peer = &self.context.peer;
+        self.sending = Some(Box::pin(async move {
+            // A client that is gone shows elsewhere.
+            let _gone = peer.send_notification(news).await;
+        }));
     }
 }
 
@@ -215,3 +262,6 @@ fn as_request(request: InputRequest) -> Option<ServerRequest> {
 fn as_value(result: &ClientResult) -> Result<Value, Unanswered> {
     serde_json::to_value(result).map_err(|error| Unanswered::Failed(error.to_string()))
 }
+
+#[cfg(test)]
+mod tests;
