@@ -43,6 +43,7 @@ mod serve;
 mod serve_asks;
 mod serve_bad;
 mod serve_client;
+mod serve_ends;
 mod serve_http;
 mod serve_http_bad;
 mod serve_http_headers;

@@ -73,12 +73,13 @@ async fn messages_that_are_none() {
         assert_eq!(post(body).await, expected, "{body}");
     }
     let deep = format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":{{\"a\":{}}}}}",
-        "[".repeat(100_000)
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":{{\"a\":{}{}}}}}",
+        "[".repeat(100_000),
+        "]".repeat(100_000)
     );
     assert_eq!(
         post(&deep).await,
-        "400 -32600 to null: the message is nested deeper than 100 levels"
+        "400 -32600 to 1: the message is nested deeper than 100 levels"
     );
     // The session is none the worse.
     let list = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;

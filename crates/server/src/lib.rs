@@ -4,18 +4,20 @@
 //! goes away. Standard output carries MCP frames only, so nothing here prints.
 
 mod arguments;
+mod envelope;
 mod face;
 mod http;
 mod options;
 mod rest;
 mod runs;
 mod service;
+mod stdio;
+mod unanswered;
 
 use std::sync::Arc;
 
 use callgate::Gate;
 use futures::FutureExt as _;
-use rmcp::ServiceExt as _;
 
 pub use crate::http::{HttpError, Identity, MakeGate, serve_http};
 pub use crate::options::ServeOptions;
@@ -27,8 +29,8 @@ use crate::service::Service;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The client's first messages were no MCP handshake.
-    #[error("the MCP handshake failed: {0}; the client must speak MCP over stdio")]
+    /// The client could not be given a session.
+    #[error("the MCP handshake failed: {0}")]
     Handshake(String),
     /// The system gives no random bytes, for the seals of parked runs.
     #[error("no random bytes can be had: {0}")]
@@ -45,7 +47,8 @@ pub enum ServeError {
 /// is a gate: a slow server behind the gate must not look like a slow Callgate.
 /// The tool's description carries the declarations of the gate's tools; it is
 /// written once, so what the client was shown stays true for the session.
-/// Returns when the client closes its end.
+/// Returns when the client closes its end, or takes no answers any more, in bounded
+/// time: scripts that still run then have a moment to end.
 ///
 /// # Errors
 ///
@@ -57,14 +60,5 @@ pub async fn serve_stdio(
     options: ServeOptions,
 ) -> Result<(), ServeError> {
     let service = Service::new(gate.boxed(), options).map_err(ServeError::NoRandomBytes)?;
-    let session = match service.session().serve(rmcp::transport::stdio()).await {
-        Ok(session) => session,
-        // A client that goes away before it says anything wanted nothing.
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(ServeError::Handshake(error.to_string())),
-    };
-    let ended = session.waiting().await;
-    service.end().await;
-    ended.map_err(|error| ServeError::Connection(error.to_string()))?;
-    Ok(())
+    stdio::serve(&service, tokio::io::stdin(), tokio::io::stdout()).await
 }

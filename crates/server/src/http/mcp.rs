@@ -14,10 +14,11 @@ use callgate::config::ToolMode;
 use futures::StreamExt as _;
 use serde_json::Value;
 
-use super::body::{self, Envelope};
+use super::body;
 use super::door::{Admitted, Door};
 use super::refusal::Refusal;
 use super::users::User;
+use crate::envelope::{Envelope, NOT_ITS_FORM, envelope};
 
 const MODE_HEADER: &str = "x-mcp-tool-mode";
 const MODE_QUERY: &str = "tool_mode";
@@ -56,14 +57,11 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
                 door.config.request_time,
             )
             .await?;
-            let envelope = body::envelope(&bytes)?;
+            let envelope = envelope(body::BODY, &bytes)?;
             id = envelope.id.clone().unwrap_or_default();
             fitting(user, &envelope, session).map_err(|refused| refused.to(id.clone()))?;
             if let (Some(session), Some(id), Some(_)) = (session, &envelope.id, &envelope.method) {
-                asked = Some(user.sessions.ask(session, id).ok_or_else(|| {
-                    let twice = "a request of this session with this id is not answered yet";
-                    Refusal::bad(twice).to(id.clone())
-                })?);
+                asked = Some(user.sessions.unanswered.ask(session, id)?);
             }
             if is_stateless(&parts) && envelope.method.as_deref() == Some("tools/call") {
                 // What a tool has mirrored in headers is looked up at once.
@@ -187,9 +185,7 @@ async fn in_our_words(response: Response, id: Value) -> Result<Response, Refusal
     let refused = match status {
         StatusCode::NOT_FOUND => no_session(),
         // The Content-Type was looked at before.
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-            Refusal::bad("the message does not have the form of its method")
-        }
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Refusal::bad(NOT_ITS_FORM),
         status if status.is_server_error() => {
             tracing::error!(
                 status = status.as_u16(),

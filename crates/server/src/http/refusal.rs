@@ -5,6 +5,8 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
+use crate::envelope::{INVALID_REQUEST, Malformed};
+
 /// Why a request is not served: a status, and a JSON-RPC error without an
 /// answer's `id` where the request's could not be read, or problem details. It tells nothing that
 /// whoever asked does not know or may not know.
@@ -24,8 +26,6 @@ struct Inner {
 }
 
 /// JSON-RPC 2.0, section 5.1.
-const PARSE_ERROR: i32 = -32700;
-const INVALID_REQUEST: i32 = -32600;
 const INTERNAL_ERROR: i32 = -32603;
 
 impl Refusal {
@@ -44,13 +44,6 @@ impl Refusal {
         Self {
             inner: Box::new(inner),
         }
-    }
-
-    /// A body that is no JSON.
-    pub(crate) fn unreadable(message: impl Into<String>) -> Self {
-        let mut refusal = Self::bad(message);
-        refusal.inner.code = PARSE_ERROR;
-        refusal
     }
 
     /// A malformed request.
@@ -122,6 +115,15 @@ impl Refusal {
             "error": { "code": code, "message": message },
         });
         answer(status, "application/json", &body, more)
+    }
+}
+
+impl From<Malformed> for Refusal {
+    fn from(malformed: Malformed) -> Self {
+        let Malformed { code, id, message } = malformed;
+        let mut refusal = Self::bad(message).to(id.unwrap_or_default());
+        refusal.inner.code = code;
+        refusal
     }
 }
 

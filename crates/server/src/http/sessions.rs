@@ -1,7 +1,7 @@
 //! The MCP sessions of one user (2025-11-25 and before): as many as may be, and
 //! known to that user alone.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,8 +12,9 @@ use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionTransport,
 };
-use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::unanswered::Unanswered;
 
 /// The sessions of one user.
 #[derive(Debug)]
@@ -22,15 +23,7 @@ pub(crate) struct Sessions {
     /// How many there may be: of this user, and of all.
     bounds: [Arc<Semaphore>; 2],
     taken: Mutex<HashMap<SessionId, [OwnedSemaphorePermit; 2]>>,
-    /// Requests that are not answered yet: session and `id`.
-    asked: Mutex<HashSet<(String, String)>>,
-}
-
-/// A request of a session, until its answer has been sent.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    sessions: Arc<Sessions>,
-    request: (String, String),
+    pub(crate) unanswered: Unanswered,
 }
 
 /// Why there is no session.
@@ -53,7 +46,7 @@ impl Sessions {
             inner,
             bounds: [own, Arc::clone(all)],
             taken: Mutex::default(),
-            asked: Mutex::default(),
+            unanswered: Unanswered::default(),
         }
     }
 
@@ -74,29 +67,8 @@ impl Sessions {
         self.taken().contains_key(id)
     }
 
-    /// Notes a request; `None` if one with its `id` is not answered yet: of two
-    /// answers nobody could tell whose they are.
-    pub(crate) fn ask(self: &Arc<Self>, session: &str, id: &Value) -> Option<Asked> {
-        let request = (session.to_owned(), id.to_string());
-        let is_new = self.asked().insert(request.clone());
-        is_new.then(|| Asked {
-            sessions: Arc::clone(self),
-            request,
-        })
-    }
-
-    fn asked(&self) -> MutexGuard<'_, HashSet<(String, String)>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn taken(&self) -> MutexGuard<'_, HashMap<SessionId, [OwnedSemaphorePermit; 2]>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Asked {
-    fn drop(&mut self) {
-        self.sessions.asked().remove(&self.request);
     }
 }
 

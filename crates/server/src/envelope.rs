@@ -1,0 +1,267 @@
+//! What a message must be before the protocol is read: one JSON-RPC message that is not
+//! too deep. The same over HTTP and over stdio.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// JSON-RPC 2.0, section 5.1.
+const PARSE_ERROR: i32 = -32700;
+pub(crate) const INVALID_REQUEST: i32 = -32600;
+
+/// How deep objects and arrays may be in one another.
+const MAX_DEPTH: usize = 100;
+
+/// What is wrong with a message that has an envelope, and not what its method wants.
+pub(crate) const NOT_ITS_FORM: &str = "the message does not have the form of its method";
+
+/// What is read of a message before the protocol is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Envelope {
+    /// Its `id`, if it is a request.
+    pub(crate) id: Option<Value>,
+    pub(crate) method: Option<String>,
+}
+
+/// Why something is no message that can be served.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Malformed {
+    /// Of a JSON-RPC error.
+    pub(crate) code: i32,
+    /// The `id` of the request, if it could be read.
+    pub(crate) id: Option<Value>,
+    pub(crate) message: Cow<'static, str>,
+}
+
+impl Malformed {
+    /// It is JSON, but not what it should be.
+    pub(crate) fn new(message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code: INVALID_REQUEST,
+            id: None,
+            message: message.into(),
+        }
+    }
+
+    /// `what` is no JSON.
+    pub(crate) fn no_json(what: &str, error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        Self {
+            code: PARSE_ERROR,
+            ..Self::new(format!("{what} is not JSON (line {line}, column {column})"))
+        }
+    }
+
+    /// The request has this `id`.
+    pub(crate) fn to(mut self, id: Option<Value>) -> Self {
+        self.id = id;
+        self
+    }
+}
+
+/// Looks whether this is one JSON-RPC message. `what` it is called where it is no JSON.
+pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> {
+    #[derive(Deserialize)]
+    struct Message<'a> {
+        #[serde(borrow)]
+        jsonrpc: Option<Cow<'a, str>>,
+        #[serde(borrow, default, deserialize_with = "present")]
+        id: Option<&'a RawValue>,
+        #[serde(borrow)]
+        method: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        params: Option<&'a RawValue>,
+        #[serde(borrow)]
+        result: Option<&'a RawValue>,
+        #[serde(borrow)]
+        error: Option<&'a RawValue>,
+    }
+    let text = text(what, bytes)?;
+    // Raw values are read without recursion, however deep they are.
+    let raw: &RawValue =
+        serde_json::from_str(text).map_err(|error| Malformed::no_json(what, &error))?;
+    match raw.get().as_bytes().first() {
+        Some(b'{') => {}
+        Some(b'[') => {
+            return Err(Malformed::new(
+                "batches are not part of MCP since 2025-06-18; send one message in a request",
+            ));
+        }
+        _ => return Err(Malformed::new("a JSON-RPC message is an object")),
+    }
+    let message: Message<'_> = serde_json::from_str(raw.get()).map_err(|_| {
+        Malformed::new("the message is not of JSON-RPC's form, or has a member twice")
+    })?;
+    let id = match message.id.map(|id| serde_json::from_str::<Value>(id.get())) {
+        None => None,
+        Some(Ok(id @ Value::String(_))) => Some(id),
+        Some(Ok(Value::Number(number))) if number.is_i64() || number.is_u64() => {
+            Some(Value::Number(number))
+        }
+        _ => return Err(Malformed::new("\"id\" must be a string or a whole number")),
+    };
+    let answers = usize::from(message.result.is_some()) + usize::from(message.error.is_some());
+    // The `id` of an answer is not the sender's own: an error to it would be taken for
+    // that of another request.
+    let asked = id.clone().filter(|_| answers == 0);
+    let refuse = |why: &'static str| Err(Malformed::new(why).to(asked.clone()));
+    if message.jsonrpc.as_deref() != Some("2.0") {
+        return refuse("\"jsonrpc\" must be \"2.0\"");
+    }
+    if usize::from(message.method.is_some()) + answers != 1 {
+        return refuse("a message has one of \"method\", \"result\" and \"error\"");
+    }
+    if message
+        .params
+        .is_some_and(|params| !params.get().starts_with('{'))
+    {
+        return refuse("\"params\" must be an object");
+    }
+    shallow(text).map_err(|deep| deep.to(asked))?;
+    Ok(Envelope {
+        id,
+        method: message.method.map(Cow::into_owned),
+    })
+}
+
+/// What is sent, as text.
+pub(crate) fn text<'a>(what: &str, bytes: &'a [u8]) -> Result<&'a str, Malformed> {
+    std::str::from_utf8(bytes).map_err(|_| Malformed {
+        code: PARSE_ERROR,
+        ..Malformed::new(format!("{what} is not UTF-8"))
+    })
+}
+
+/// Refuses a text that is too deep.
+pub(crate) fn shallow(text: &str) -> Result<(), Malformed> {
+    match is_deep(text) {
+        true => Err(Malformed::new(format!(
+            "the message is nested deeper than {MAX_DEPTH} levels"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// A member that is there, be it null.
+fn present<'de, D: Deserializer<'de>>(member: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(member).map(Some)
+}
+
+/// Whether brackets are too deep in one another; a text that is no JSON may be
+/// taken for either.
+fn is_deep(text: &str) -> bool {
+    let mut depth = 0_usize;
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => loop {
+                match bytes.next() {
+                    Some(b'\\') => drop(bytes.next()),
+                    Some(b'"') | None => break,
+                    Some(_) => {}
+                }
+            },
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(text: &str, expected: Expect) {
+        let out = match envelope("the line", text.as_bytes()) {
+            Ok(envelope) => format!("{envelope:?}"),
+            Err(Malformed { code, id, message }) => format!("{code} to {id:?}: {message}"),
+        };
+        expected.assert_eq(&out);
+    }
+
+    #[test]
+    fn messages() {
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+            expect![[r#"Envelope { id: Some(Number(1)), method: Some("ping") }"#]],
+        );
+        check(
+            r#" {"id":"a","result":{},"jsonrpc":"2.0"} "#,
+            expect![[r#"Envelope { id: Some(String("a")), method: None }"#]],
+        );
+        check(
+            "",
+            expect!["-32700 to None: the line is not JSON (line 1, column 0)"],
+        );
+        check(
+            "{\n\"secret\": hunter2",
+            expect!["-32700 to None: the line is not JSON (line 2, column 11)"],
+        );
+        check(
+            "[]",
+            expect![
+                "-32600 to None: batches are not part of MCP since 2025-06-18; send one message in a request"
+            ],
+        );
+        check(
+            "1",
+            expect!["-32600 to None: a JSON-RPC message is an object"],
+        );
+        check(
+            r#"{"id":1,"method":"ping"}"#,
+            expect![[r#"-32600 to Some(Number(1)): "jsonrpc" must be "2.0""#]],
+        );
+        check(
+            r#"{"id":1,"result":{}}"#,
+            expect![[r#"-32600 to None: "jsonrpc" must be "2.0""#]],
+        );
+        for wrong in [
+            r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping","id":2}"#,
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
+        ] {
+            let refused = envelope("the line", wrong.as_bytes()).expect_err(wrong);
+            assert_eq!(refused.code, INVALID_REQUEST, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn depth() {
+        let nested = |depth: usize| {
+            let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+            format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{{\"a\":{open}{close}}}}}"
+            )
+        };
+        let check = |text: &str| envelope("the line", text.as_bytes());
+        assert!(check(&nested(98)).is_ok());
+        for deep in [99, 1 << 20] {
+            let refused = check(&nested(deep)).expect_err("it is too deep");
+            assert_eq!(
+                refused.message,
+                "the message is nested deeper than 100 levels"
+            );
+            assert_eq!(refused.id, Some(Value::from(1)));
+        }
+        assert!(check(&"[".repeat(1 << 20)).is_err());
+        let text = format!("\"{}\\\"[\"", "[".repeat(200));
+        assert!(!is_deep(&text), "brackets in a text are none");
+    }
+}
