@@ -229,6 +229,20 @@ async fn loops_and_limits() {
 }
 
 #[tokio::test]
+async fn half_a_character_reaches_the_model_as_a_replacement() {
+    let model = Endpoint::doing([Do::Say("[1]")]);
+    let gate = gate(&model).await;
+    let report = run(
+        &gate,
+        "return await mcp.extract('ab😀'.slice(0, 3), 'number[]')",
+    )
+    .await;
+    assert_eq!(value(&report), json!([1]));
+    let prompts = model.prompts();
+    assert!(prompts[0].contains("\nab\u{fffd}\n"), "{prompts:?}");
+}
+
+#[tokio::test]
 async fn what_is_no_extraction() {
     let model = Endpoint::doing([]);
     let gate = gate(&model).await;
@@ -250,6 +264,13 @@ async fn what_is_no_extraction() {
         expect![[r#"["McpExtractError","mcp.extract","value","mcp.extract: it takes a value and a schema: mcp.extract(value, schema)",[]]"#]],
     )
     .await;
+    let deep = run(
+        &gate,
+        "let deep = []; for (let i = 0; i < 127; i++) deep = [deep];
+        await mcp.extract(deep, 'unknown')",
+    )
+    .await;
+    expect![[r#"["McpExtractError","mcp.extract","value","mcp.extract: the input must be nested at most 127 levels deep; give what is deeper as text, or in parts",[]]"#]].assert_eq(&value(&deep).to_string());
     assert_eq!(model.prompts().len(), 0);
     let without = builder().build().await.expect("a gate");
     let report = run(&without, SCRIPT).await;

@@ -58,6 +58,45 @@ fn values_and_output() {
 }
 
 #[test]
+fn half_a_character_is_replaced_wherever_it_goes() {
+    check(
+        "const half = 'a😀'.slice(0, 2);
+         console.log(JSON.stringify(await odd_echo({ half, [half]: 1 })));
+         return half + '\\nnext line';",
+        &[],
+        expect![[r#"
+            {"half":"a�","a�":1}
+            a�
+            next line
+            --- stderr
+        "#]],
+    );
+    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
+    let ran = bench.run("return ['a😀'.slice(0, 2)]", &["--json"]);
+    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(report["value"]["json"], json!(["a\u{fffd}"]));
+    assert_eq!(report["value"]["bytes"], json!(11));
+}
+
+#[test]
+fn arguments_too_deep_to_be_read_are_named_so() {
+    check(
+        "let deep: unknown = []; for (let i = 0; i < 127; i++) deep = [deep];
+         await odd_echo({ deep } as any)",
+        &[],
+        expect![[r#"
+            --- stderr
+            error: McpProtocolError: the arguments must be nested at most 127 levels deep; give what is deeper as text, or in parts
+              --> stdin.ts:2:16
+              2 |          await odd_echo({ deep } as any)
+                |                ^
+            calls: 1
+              1 odd_echo failed in _ ms: the arguments must be nested at most 127 levels deep; give what is deeper as text, or in parts (code -32602)
+        "#]],
+    );
+}
+
+#[test]
 fn an_uncaught_error_shows_the_line_and_the_calls() {
     check(
         "const rows = await odd_echo({ rows: [] });

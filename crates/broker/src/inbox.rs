@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
+use callgate_schema::mended;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -110,18 +111,22 @@ impl Inbox {
 
     /// [`Inbox::deliver`] of what came on the stream that answers a request.
     pub(crate) fn deliver_on(&self, message: &[u8], stream: Stream) {
-        if let Some(frame) = parse(message) {
+        let Ok(text) = std::str::from_utf8(message) else {
+            return self.note_junk(message);
+        };
+        // From here on, everybody sees the same text of what the server said.
+        let mended = mended(text);
+        let text = mended.as_deref().unwrap_or(text);
+        if let Some(frame) = parse(text) {
             return self.take(&frame, stream);
         }
         // Revision 2025-03-26 has batches.
-        if message.trim_ascii_start().starts_with(b"[")
-            && let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(message)
-            && batch
-                .iter()
-                .any(|message| parse(message.get().as_bytes()).is_some())
+        if text.trim_ascii_start().starts_with('[')
+            && let Ok(batch) = serde_json::from_str::<Vec<&RawValue>>(text)
+            && batch.iter().any(|message| parse(message.get()).is_some())
         {
             for message in batch {
-                match parse(message.get().as_bytes()) {
+                match parse(message.get()) {
                     Some(frame) => self.take(&frame, stream),
                     None => self.note_junk(message.get().as_bytes()),
                 }
@@ -383,12 +388,12 @@ impl Flights {
 }
 
 /// A message, if it is one.
-fn parse(message: &[u8]) -> Option<Frame<'_>> {
+fn parse(message: &str) -> Option<Frame<'_>> {
     // An array would be taken for the members in their order.
-    if !message.trim_ascii_start().starts_with(b"{") {
+    if !message.trim_ascii_start().starts_with('{') {
         return None;
     }
-    let mut frame: Frame<'_> = serde_json::from_slice(message).ok()?;
+    let mut frame: Frame<'_> = serde_json::from_str(message).ok()?;
     // As if it were absent: an error about a request that could not be read.
     frame.id = frame.id.filter(|id| id.get() != "null");
     (frame.id.is_some() || frame.method.is_some()).then_some(frame)

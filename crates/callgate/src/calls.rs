@@ -18,6 +18,7 @@ use crate::extract::{self, Extractor};
 use crate::gate;
 use crate::live::Live;
 use crate::lookup::{Lookup, Lookups};
+use crate::mended::mended;
 use crate::request::{Event, Observer};
 use crate::scope::Scope;
 
@@ -89,6 +90,7 @@ impl CallHandler for Calls {
         let ScriptCall {
             function, input, ..
         } = call;
+        let input = mended(input);
         if let Some(lookup) = Lookup::named(&function) {
             let lookups = Arc::clone(&self.lookups);
             let answer = async move { lookups.answer(lookup, &input).await };

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate_broker::{CallError, Caller, Consultant, Place, Run};
+use callgate_broker::{CallError, Caller, Consultant, Place, Run, code};
 use callgate_sandbox::{ErrorClass, Thrown};
 use callgate_schema::Schema;
 use serde::Deserialize;
@@ -267,7 +267,13 @@ impl Extractor {
     }
 
     fn refused(&self, error: CallError) -> Thrown {
-        calls::thrown(NAME, error)
+        match error {
+            // There is no call yet whose protocol could fail.
+            CallError::Protocol { code, message, .. } if code == code::INVALID_ARGUMENTS => {
+                Failed::new(Reason::Value, message).thrown()
+            }
+            error => calls::thrown(NAME, error),
+        }
     }
 
     fn used(&self) -> std::sync::MutexGuard<'_, Used> {

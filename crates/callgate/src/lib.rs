@@ -42,6 +42,7 @@ mod harmless;
 mod keep;
 mod live;
 mod lookup;
+mod mended;
 mod models;
 mod preview;
 mod question;

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value, json};
 
 use crate::schema::{Author, Schema};
-use crate::text::{Extent, extent, parse};
+use crate::text::{Extent, extent, read};
 
 /// The most values that are looked at, so that they take at most 200 MB while
 /// they are.
@@ -100,7 +100,7 @@ impl Declared {
         if of.levels > MAX_LEVELS {
             return wrong(format!("it is nested deeper than {MAX_LEVELS} levels"));
         }
-        let value = match parse(json) {
+        let value = match read::<Value>(json) {
             Ok(value) => value,
             Err(reason) => return wrong(format!("it cannot be read: {reason}")),
         };

@@ -12,3 +12,4 @@ mod text;
 
 pub use declared::{Declared, Fit};
 pub use schema::{Author, Schema};
+pub use text::{mended, read};

@@ -1,7 +1,8 @@
 //! JSON text before it is parsed: how much it is going to be, and the one thing
 //! in it that JavaScript reads and others do not.
 
-use serde_json::Value;
+use memchr::memmem;
+use serde::de::DeserializeOwned;
 
 /// How much a text is as values, at the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,21 +42,36 @@ pub(crate) fn extent(json: &str) -> Extent {
     Extent { parts, levels }
 }
 
-/// Parses a text. A half of a surrogate pair on its own, which JavaScript writes
-/// for a text that was cut within a character, is read as U+FFFD.
-pub(crate) fn parse(json: &str) -> Result<Value, String> {
+/// Parses a text as [`mended`] has it.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
     match serde_json::from_str(json) {
         Ok(value) => Ok(value),
-        Err(error) => match whole(json) {
-            Some(whole) => serde_json::from_str(&whole).map_err(|error| error.to_string()),
-            None => Err(error.to_string()),
+        Err(error) => match mended(json) {
+            Some(mended) => serde_json::from_str(&mended),
+            None => Err(error),
         },
     }
 }
 
-/// The text without halves of surrogate pairs; `None` if it has none.
-fn whole(json: &str) -> Option<String> {
-    let mut whole = String::new();
+/// JSON text in which each half of a surrogate pair on its own, which JavaScript
+/// writes for a text that was cut within a character, is U+FFFD; `None` if it has none.
+/// What is not mended is refused by those who hold JSON to be Unicode.
+pub fn mended(json: &str) -> Option<String> {
+    let has = |start: &str| memmem::find(json.as_bytes(), start.as_bytes()).is_some();
+    // Most texts have none, and that is told soon.
+    if has("\\ud") || has("\\uD") {
+        without_halves(json)
+    } else {
+        None
+    }
+}
+
+fn without_halves(json: &str) -> Option<String> {
+    let mut mended = String::new();
     let mut copied = 0;
     let mut at = 0;
     while let Some(found) = json.get(at..)?.find('\\') {
@@ -66,8 +82,8 @@ fn whole(json: &str) -> Option<String> {
                 escape + 12
             }
             Some(0xD800..=0xDFFF) => {
-                whole.push_str(json.get(copied..escape)?);
-                whole.push_str("\\ufffd");
+                mended.push_str(json.get(copied..escape)?);
+                mended.push_str("\\ufffd");
                 copied = escape + 6;
                 copied
             }
@@ -79,8 +95,8 @@ fn whole(json: &str) -> Option<String> {
     if copied == 0 {
         return None;
     }
-    whole.push_str(json.get(copied..)?);
-    Some(whole)
+    mended.push_str(json.get(copied..)?);
+    Some(mended)
 }
 
 /// The unit that the escape at this place stands for, if it is one of four
@@ -92,6 +108,8 @@ fn unit(json: &str, at: usize) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
@@ -108,9 +126,9 @@ mod tests {
     #[test]
     fn halves_of_pairs() {
         let check = |json: &str, expected: &str| {
-            let read = match parse(json) {
+            let read = match read::<Value>(json) {
                 Ok(value) => value.to_string(),
-                Err(error) => error,
+                Err(error) => error.to_string(),
             };
             assert_eq!(read, expected, "{json}");
         };
@@ -126,5 +144,14 @@ mod tests {
         check("1e400", "number out of range at line 1 column 5");
         check("\"\\", "EOF while parsing a string at line 1 column 2");
         check("\"\\é\\ud83", "invalid escape at line 1 column 3");
+    }
+
+    #[test]
+    fn what_needs_no_mending_is_left() {
+        for json in [r#""\\ud83d""#, r#""\uD83D\uDE00""#, r#""\u00e9""#, "7"] {
+            assert_eq!(mended(json), None, "{json}");
+        }
+        let upper = mended(r#"{"\uD83D":1.0 }"#);
+        assert_eq!(upper.as_deref(), Some(r#"{"\ufffd":1.0 }"#));
     }
 }

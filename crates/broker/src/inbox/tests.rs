@@ -47,6 +47,21 @@ fn answers_go_to_their_flights_as_they_were_written() {
 }
 
 #[test]
+fn halves_of_characters_are_replaced_wherever_they_stand() {
+    check(
+        &[
+            r#"{"id":1,"result":{"content":[{"type":"text","text":"a\ud83d"},{"text":"\uDE00"}]}}"#,
+            r#"{"id":2,"error":{"code":-1,"message":"cut \ud83d"}}"#,
+        ],
+        expect![[r#"
+            1: {"content":[{"type":"text","text":"a\ufffd"},{"text":"\ufffd"}]}
+            2: Refused(ErrorData { code: ErrorCode(-1), message: "cut �", data: None })
+            junk: 0
+        "#]],
+    );
+}
+
+#[test]
 fn a_flight_that_reads_is_not_woken_for_its_own_answer() {
     struct Count(AtomicU64);
     impl Wake for Count {

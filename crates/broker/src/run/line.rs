@@ -15,6 +15,9 @@ use crate::ruling::Ruling;
 use crate::target::Target;
 use crate::written::is_written;
 
+/// The most levels that are read.
+const MAX_LEVELS: u32 = 127;
+
 /// A call with its line in the ledger, before anybody has looked at it.
 pub(super) struct Opened {
     pub(super) entry: Entry,
@@ -54,8 +57,8 @@ impl Run {
                     text,
                 })
             }
-            Err(reason) => {
-                let message = format!("the {what} must be one JSON object: {reason}");
+            Err(error) => {
+                let message = unfit(what, &error);
                 Err(fail(
                     entry,
                     target,
@@ -131,6 +134,18 @@ fn protocol(target: &Target, code: i64, message: String, retryable: bool) -> Cal
         message,
         data: None,
         retryable,
+    }
+}
+
+/// What is wrong with what a script handed over.
+fn unfit(what: &str, error: &serde_json::Error) -> String {
+    // A parser's word for it, and a place in a text that nobody has seen.
+    match error.to_string().starts_with("recursion limit exceeded") {
+        true => format!(
+            "the {what} must be nested at most {MAX_LEVELS} levels deep; give what is deeper as \
+             text, or in parts"
+        ),
+        false => format!("the {what} must be one JSON object: {error}"),
     }
 }
 

@@ -9,6 +9,7 @@ use callgate_policy::{Grant, Rules};
 use serde_json::value::RawValue;
 
 use super::Gate;
+use crate::mended::mended;
 use crate::roots::with_roots;
 use crate::{calls, report};
 
@@ -149,7 +150,7 @@ impl Gate {
             whole: request.whole,
             ..CallOptions::default()
         };
-        let result = run.call(target, request.arguments, options).await;
+        let result = run.call(target, mended(request.arguments), options).await;
         Called {
             result,
             line: run.ledger().into_iter().next(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use callgate_broker::{LedgerLine, Outcome, Withheld};
 use callgate_sandbox::{Captured, End, Ended, ScriptException, WhichLimit};
+use callgate_schema::read;
 use callgate_script::ScriptError;
 use serde_json::value::RawValue;
 
@@ -13,6 +14,7 @@ use super::{
 };
 use crate::check::{CheckStatus, TypeCheck};
 use crate::gate::Gate;
+use crate::mended::mended;
 use crate::{Limits, RunRequest};
 
 /// What is said of a run that the caller ended.
@@ -316,7 +318,7 @@ fn whole(printed: &callgate_sandbox::Captured, end: &End) -> Option<Arc<str>> {
     let value = match (value, end) {
         // A string as it is: a value that JSON cannot express is shown, and that
         // is no JSON string.
-        (Some(value), _) => serde_json::from_str(value).unwrap_or_else(|_| value.to_owned()),
+        (Some(value), _) => read(value).unwrap_or_else(|_| value.to_owned()),
         (None, End::Returned(Worker::Json(json))) => plain(json),
         (None, End::Returned(Worker::Shown(text))) => text.clone(),
         (
@@ -363,6 +365,7 @@ fn returned(value: callgate_sandbox::Returned, limits: &Limits) -> Option<Return
     Some(match value {
         Worker::Undefined => return None,
         Worker::Json(json) => {
+            let json = mended(json);
             let bytes = json.get().len() as u64;
             Returned {
                 text: plain(&json),
@@ -397,7 +400,7 @@ fn returned(value: callgate_sandbox::Returned, limits: &Limits) -> Option<Return
 
 /// A string as it is, any other value as JSON.
 fn plain(json: &RawValue) -> String {
-    serde_json::from_str::<String>(json.get()).unwrap_or_else(|_| json.get().to_owned())
+    read(json.get()).unwrap_or_else(|_| json.get().to_owned())
 }
 
 fn shortened(mut text: String, limit: u64) -> String {
