@@ -27,6 +27,7 @@
     SafeSet,
     SetPrototypeValues,
     SetIteratorPrototypeNext,
+    StringPrototypeCharCodeAt,
     StringPrototypePadEnd,
     StringPrototypeRepeat,
     StringPrototypeReplaceAll,
@@ -47,19 +48,33 @@
 
   function emit(level, text) {
     const limit = shared.limits.messageChars;
-    if (text.length > limit) text = cutMiddle(text, limit);
+    let missing = 0;
+    if (text.length > limit) {
+      const whole = text;
+      text = cutMiddle(whole, limit);
+      missing = core.byteLength(whole) - core.byteLength(text);
+    }
     if (groupIndent !== "") {
       text = groupIndent + StringPrototypeReplaceAll(text, "\n", `\n${groupIndent}`);
     }
-    op_callgate_print(level, text);
+    op_callgate_print(level, text, missing);
   }
 
   // The message's own head and tail.
   function cutMiddle(text, limit) {
     const half = MathTrunc(limit / 2);
-    const head = StringPrototypeSlice(text, 0, half);
-    const tail = StringPrototypeSlice(text, text.length - half);
-    return `${head}\u2026 ${text.length - 2 * half} characters cut \u2026${tail}`;
+    const end = border(text, half);
+    const start = border(text, text.length - half);
+    const head = StringPrototypeSlice(text, 0, end);
+    const tail = StringPrototypeSlice(text, start);
+    return `${head}\u2026 ${start - end} characters cut \u2026${tail}`;
+  }
+
+  // The place, or the one before it where it is within a character.
+  function border(text, at) {
+    const before = StringPrototypeCharCodeAt(text, at - 1);
+    const after = StringPrototypeCharCodeAt(text, at);
+    return before >= 0xd800 && before < 0xdc00 && after >= 0xdc00 && after < 0xe000 ? at - 1 : at;
   }
 
   // printf-like when the first argument is a string with a `%`, else all arguments side by side.

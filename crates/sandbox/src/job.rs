@@ -56,7 +56,7 @@ pub struct Limits {
     /// Bytes of them all, as JSON text. Default 8 MiB. Over it `mcp.emit` throws.
     pub emit_bytes: u64,
     /// Bytes, roughly, that one console message may have; over it, its middle or its end is left
-    /// out. Default 64 KiB.
+    /// out. Default 64 KiB, at least `output_bytes`: nothing is left out that would be kept.
     pub message_bytes: u64,
     /// Levels of nesting that the console shows of a value. Default 4.
     pub depth: u32,

@@ -20,8 +20,8 @@ pub(crate) trait Link {
     fn call(&self, call: Made) -> Result<u64, String>;
     /// Takes it that the script no longer waits for the call with this number.
     fn cancel(&self, call: u64);
-    /// Takes one console message.
-    fn print(&self, level: u8, message: String);
+    /// Takes one console message, of which so many bytes are left out.
+    fn print(&self, level: u8, message: String, missing: u64);
     /// Hands a block, as JSON text, to the caller; `data` is what of it must be base64. An error is
     /// for the script to catch.
     fn emit(&self, block: String, data: &str) -> Result<(), String>;
@@ -245,8 +245,9 @@ fn op_callgate_emit(
 }
 
 #[op2(fast)]
-fn op_callgate_print(state: &mut OpState, level: u8, #[string] message: String) {
-    state.borrow::<Rc<dyn Link>>().print(level, message);
+fn op_callgate_print(state: &mut OpState, level: u8, #[string] message: String, missing: f64) {
+    let link = state.borrow::<Rc<dyn Link>>();
+    link.print(level, message, missing as u64);
 }
 
 #[op2(fast)]

@@ -157,6 +157,7 @@ async fn too_much_output_is_cut() {
     ];
     frames.push(WorkerFrame::OutputEnd(OutputEnd {
         cut_bytes: u64::MAX,
+        missing_bytes: u64::MAX,
         cut_lines: u64::MAX,
         tail: "y".repeat(1 << 20).into(),
     }));

@@ -246,43 +246,69 @@ async fn a_gigabyte_of_output_is_cut() {
 
 #[tokio::test]
 async fn giant_values_are_shown_within_a_budget() {
-    let script = "const big = {}; for (let i = 0; i < 2e5; i++) big['key' + i] = 'value'.repeat(10); \
-         console.log(big); console.log('x'.repeat(1e8)); console.log(new Array(2 ** 32 - 1)); \
-         console.log(Array.from({ length: 1e6 }, (_, i) => 'item' + i)); console.log('end');";
-    let mut job = job(script);
-    job.limits.message_bytes = 1000;
-    let ended = run_job(job).await;
-    assert!(
-        matches!(ended.end, End::Returned(Returned::Undefined)),
-        "{:?}",
-        ended.end
-    );
-    assert!(
-        ended.output.head.len() < 8000,
-        "{}",
-        ended.output.head.len()
-    );
-    assert_eq!(ended.output.cut_bytes, 0);
-    assert!(
-        ended.output.head.contains("more properties"),
-        "{}",
-        ended.output.head
-    );
-    assert!(
-        ended.output.head.contains("99999000 characters cut"),
-        "{}",
-        ended.output.head
-    );
-    assert!(
-        ended.output.head.contains("[ <4294967295 empty items> ]"),
-        "{}",
-        ended.output.head
-    );
-    assert!(
-        ended.output.head.ends_with("end\n"),
-        "{}",
-        ended.output.head
-    );
+    let check = async |value: &str, expected: &str| {
+        let script = format!("console.log({value}); console.log('end');");
+        let ended = run_job(limited(&script, |limits| {
+            limits.script_time = Duration::from_secs(60);
+            limits.message_bytes = 1000;
+            limits.output_bytes = 1000;
+        }))
+        .await;
+        assert!(
+            matches!(ended.end, End::Returned(Returned::Undefined)),
+            "{:?}",
+            ended.end
+        );
+        let printed = printed(&ended.output);
+        assert!(printed.contains(expected), "{printed}");
+        assert!(printed.ends_with("end\n"), "{printed}");
+    };
+    let big = "Object.fromEntries(Array.from({ length: 2e5 }, (_, i) => ['key' + i, 'value']))";
+    check(big, "more properties").await;
+    check("new Array(2 ** 32 - 1)", "[ <4294967295 empty items> ]").await;
+    let items = "Array.from({ length: 1e6 }, (_, i) => 'item' + i)";
+    check(items, "more items").await;
+}
+
+#[tokio::test]
+async fn a_giant_message_is_cut_where_the_output_is_and_counted() {
+    let check = async |text: &str, bytes: u64, (head, tail): (&str, &str), cut: u64| {
+        let script = format!("console.log({text});");
+        let ended = run_job(limited(&script, |limits| {
+            limits.script_time = Duration::from_secs(60);
+            limits.output_bytes = bytes;
+        }))
+        .await;
+        assert!(
+            matches!(ended.end, End::Returned(Returned::Undefined)),
+            "{:?}",
+            ended.end
+        );
+        assert_eq!(ended.output.head, head);
+        assert_eq!(ended.output.tail, tail);
+        assert_eq!(ended.output.cut_bytes, cut);
+    };
+    // More than a message may have by itself.
+    let head = "é".repeat(75_000);
+    let tail = format!("{}\n", "é".repeat(25_000));
+    check("'é'.repeat(1e5)", 300_000, (&head, &tail), 0).await;
+    let (head, tail) = ("x".repeat(20), format!("{}\n", "x".repeat(19)));
+    check("'x'.repeat(1e8)", 40, (&head, &tail), 100_000_001 - 40).await;
+    let (head, tail) = ("😀".repeat(5), format!("{}\n", "😀".repeat(4)));
+    check("'😀'.repeat(1e6)", 40, (&head, &tail), 4_000_001 - 37).await;
+}
+
+#[tokio::test]
+async fn a_giant_message_that_is_kept_in_whole_says_what_it_lacks() {
+    let ended = run_job(limited("console.log('a' + '😀'.repeat(40));", |limits| {
+        limits.output_bytes = 8;
+        limits.message_bytes = 8;
+        limits.whole_bytes = 1000;
+    }))
+    .await;
+    let whole = ended.output.whole.as_deref();
+    assert_eq!(whole, Some("a😀… 74 characters cut …😀😀\n"));
+    assert_eq!(ended.output.cut_bytes, 162 - 2);
 }
 
 #[tokio::test]

@@ -213,6 +213,7 @@ impl FromWire for WorkerFrame {
             kind::OUTPUT_END => Ok(Self::OutputEnd(OutputEnd {
                 cut_bytes: r.u64("cut_bytes")?,
                 cut_lines: r.u64("cut_lines")?,
+                missing_bytes: r.u64("missing_bytes")?,
                 tail: r.rest("tail")?,
             })),
             kind::LIMIT_HIT => {

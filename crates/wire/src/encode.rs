@@ -136,6 +136,7 @@ impl ToWire for WorkerFrame {
                 let mut w = Writer::new(kind::OUTPUT_END);
                 w.u64(end.cut_bytes);
                 w.u64(end.cut_lines);
+                w.u64(end.missing_bytes);
                 w.finish(end.tail, max_frame)
             }
             Self::LimitHit(hit) => {

@@ -188,6 +188,8 @@ pub struct OutputEnd {
     pub cut_bytes: u64,
     /// Lines between head and tail that were dropped, whole or in part.
     pub cut_lines: u64,
+    /// Bytes that were left out within messages, and are in none of the frames.
+    pub missing_bytes: u64,
     /// The tail: whole messages, each ended by a line feed.
     pub tail: Text,
 }

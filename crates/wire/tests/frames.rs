@@ -128,10 +128,11 @@ fn worker_frame() -> impl Strategy<Value = WorkerFrame> {
         (level, text()).prop_map(|(level, text)| WorkerFrame::Output(Output { level, text })),
         text().prop_map(|text| WorkerFrame::More { text }),
         text().prop_map(|block| WorkerFrame::Emit { block }),
-        (any::<u64>(), any::<u64>(), text()).prop_map(|(cut_bytes, cut_lines, tail)| {
+        (any::<[u64; 3]>(), text()).prop_map(|([cut_bytes, cut_lines, missing_bytes], tail)| {
             WorkerFrame::OutputEnd(OutputEnd {
                 cut_bytes,
                 cut_lines,
+                missing_bytes,
                 tail,
             })
         }),

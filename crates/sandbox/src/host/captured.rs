@@ -10,6 +10,8 @@ pub(super) struct Collector {
     captured: Captured,
     head_bytes: usize,
     tail_bytes: usize,
+    /// What is missing within messages.
+    missing_bytes: u64,
     /// What follows the head, whether it is in the tail or not.
     more: String,
     more_bytes: usize,
@@ -22,6 +24,7 @@ impl Collector {
             captured: Captured::default(),
             head_bytes: bytes / 2,
             tail_bytes: bytes - bytes / 2,
+            missing_bytes: 0,
             more: String::new(),
             more_bytes: usize::try_from(more_bytes).unwrap_or(usize::MAX),
         }
@@ -50,6 +53,7 @@ impl Collector {
         self.captured.tail = kept.to_owned();
         self.captured.cut_bytes = self.captured.cut_bytes.saturating_add(end.cut_bytes);
         self.captured.cut_lines = self.captured.cut_lines.saturating_add(end.cut_lines);
+        self.missing_bytes = end.missing_bytes;
         self.cut(cut);
     }
 
@@ -57,6 +61,8 @@ impl Collector {
         if self.more_bytes > 0 && self.captured.cut_bytes > 0 {
             self.captured.whole = Some(whole(&self.captured, &self.more));
         }
+        let cut_bytes = self.captured.cut_bytes.saturating_add(self.missing_bytes);
+        self.captured.cut_bytes = cut_bytes;
         self.captured
     }
 
@@ -103,6 +109,7 @@ mod tests {
         collector.end(&OutputEnd {
             cut_bytes: u64::MAX,
             cut_lines: 1,
+            missing_bytes: 1,
             tail: "12345ü\n".into(),
         });
         assert_eq!(
@@ -132,6 +139,7 @@ mod tests {
         collector.end(&OutputEnd {
             cut_bytes: 6,
             cut_lines: 0,
+            missing_bytes: 5,
             tail: "89".into(),
         });
         let whole = collector.into_captured().whole;

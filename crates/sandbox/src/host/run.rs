@@ -241,7 +241,7 @@ impl Run {
             limits: WorkerLimits {
                 output_bytes: l.output_bytes,
                 output_lines: l.output_lines,
-                message_bytes: l.message_bytes,
+                message_bytes: l.message_bytes.max(l.output_bytes),
                 depth: l.depth,
                 more_bytes: l.whole_bytes,
                 emits: l.emits,

@@ -17,6 +17,7 @@ pub(super) struct Capture {
     kept_lines: usize,
     cut_bytes: u64,
     cut_lines: u64,
+    missing_bytes: u64,
     closed: bool,
     /// Bytes that follow the head and still go to the host in any case.
     more_bytes: usize,
@@ -44,6 +45,7 @@ pub(super) struct Rest {
     pub(super) tail: String,
     pub(super) cut_bytes: u64,
     pub(super) cut_lines: u64,
+    pub(super) missing_bytes: u64,
 }
 
 impl Capture {
@@ -66,12 +68,14 @@ impl Capture {
         }
     }
 
-    /// Takes a message and gives back what of it goes to the host now.
-    pub(super) fn push(&mut self, mut message: String) -> Sent {
+    /// Takes a message, of which so many bytes are missing already, and gives back what of it goes to
+    /// the host now.
+    pub(super) fn push(&mut self, mut message: String, missing: u64) -> Sent {
         let mut sent = Sent::default();
         if self.closed {
             return sent;
         }
+        self.missing_bytes += missing;
         message.push('\n');
         if self.head.bytes == 0 {
             sent.more = self.more(&message);
@@ -124,6 +128,7 @@ impl Capture {
             tail,
             cut_bytes: self.cut_bytes,
             cut_lines: self.cut_lines,
+            missing_bytes: self.missing_bytes,
         })
     }
 
@@ -186,7 +191,7 @@ mod tests {
         let mut capture = Capture::new(bytes, lines, 0);
         let head: String = messages
             .iter()
-            .filter_map(|m| capture.push((*m).to_owned()).head)
+            .filter_map(|m| capture.push((*m).to_owned(), 0).head)
             .collect();
         let rest = capture.close().expect("closed for the first time");
         assert_eq!(
@@ -204,7 +209,7 @@ mod tests {
             head.len() + rest.tail.len() + rest.cut_bytes as usize,
             whole
         );
-        assert_eq!(capture.push("late".to_owned()), Sent::default());
+        assert_eq!(capture.push("late".to_owned(), 1), Sent::default());
         assert_eq!(capture.close(), None);
     }
 
@@ -241,7 +246,7 @@ mod tests {
         let mut capture = Capture::new(8, 100, more_bytes);
         let sent = messages
             .iter()
-            .map(|m| capture.push((*m).to_owned()).more.unwrap_or_default());
+            .map(|m| capture.push((*m).to_owned(), 0).more.unwrap_or_default());
         assert_eq!(sent.collect::<String>(), expected, "{messages:?}");
     }
 

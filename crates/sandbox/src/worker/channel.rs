@@ -112,6 +112,7 @@ impl Channel {
             self.send(WorkerFrame::OutputEnd(OutputEnd {
                 cut_bytes: rest.cut_bytes,
                 cut_lines: rest.cut_lines,
+                missing_bytes: rest.missing_bytes,
                 tail: rest.tail.into(),
             }));
         }
@@ -203,7 +204,7 @@ impl Link for IsolateLink {
         self.calls.cancel(call);
     }
 
-    fn print(&self, level: u8, message: String) {
+    fn print(&self, level: u8, message: String, missing: u64) {
         let level = match level {
             0 => Level::Debug,
             2 => Level::Info,
@@ -211,7 +212,7 @@ impl Link for IsolateLink {
             4 => Level::Error,
             _ => Level::Log,
         };
-        let sent = lock(&self.channel.capture).push(message);
+        let sent = lock(&self.channel.capture).push(message, missing);
         if let Some(text) = sent.head {
             self.channel.send(WorkerFrame::Output(Output {
                 level,
