@@ -27,6 +27,9 @@
   // Where an error was made: [line, column] of its first frame in the script.
   const positions = new SafeWeakMap();
 
+  // The frames of an error, apart from its message, which can look like more of them.
+  const frames = new SafeWeakMap();
+
   // Limits of the run; `start` in 99_start.js sets them.
   shared.limits = { __proto__: null, depth: 4, messageChars: 65536 };
 
@@ -98,14 +101,21 @@
 
   // Called by V8 when `error.stack` is first read. `Error.prepareStackTrace` has no effect.
   shared.prepareStackTrace = (error, sites) => {
-    const frames = framesOf(sites);
-    if (frames.position !== undefined) WeakMapPrototypeSet(positions, error, frames.position);
-    return shared.headline(error) + frames.text;
+    const { text, position } = framesOf(sites);
+    if (position !== undefined) WeakMapPrototypeSet(positions, error, position);
+    WeakMapPrototypeSet(frames, error, text);
+    return shared.headline(error) + text;
   };
 
   shared.positionOf = (error) => WeakMapPrototypeGet(positions, error);
 
-  shared.setPosition = (error, position) => {
+  shared.framesOf = (error) => WeakMapPrototypeGet(frames, error);
+
+  // Gives an error the place and the frames of another, of which the stack has been read.
+  shared.setPlace = (error, other) => {
+    const position = shared.positionOf(other);
     if (position !== undefined) WeakMapPrototypeSet(positions, error, position);
+    const text = shared.framesOf(other);
+    if (text !== undefined) WeakMapPrototypeSet(frames, error, text);
   };
 })(globalThis);

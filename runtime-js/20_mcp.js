@@ -102,7 +102,7 @@
     const stack = site.stack;
     const frames = typeof stack === "string" ? StringPrototypeIndexOf(stack, "\n") : -1;
     hide(error, "stack", shared.headline(error) + (frames < 0 ? "" : StringPrototypeSlice(stack, frames)));
-    shared.setPosition(error, shared.positionOf(site));
+    shared.setPlace(error, site);
     return error;
   }
 

@@ -21,6 +21,10 @@
     ReflectDeleteProperty,
     ReflectOwnKeys,
     SafeSet,
+    StringPrototypeIndexOf,
+    StringPrototypeReplaceAll,
+    StringPrototypeSlice,
+    StringPrototypeStartsWith,
     SymbolToStringTag,
   } = primordials;
   const { op_callgate_done, op_drain_pending_rejections } = core.ops;
@@ -33,6 +37,7 @@
   const NAME_CHARS = 200;
   const MESSAGE_CHARS = 16384;
   const STACK_CHARS = 16384;
+  const CAUSE_CHARS = 1024;
   const CAUSES = 8;
 
   // What the language itself puts into a global scope and may stay. Anything else that is found
@@ -220,12 +225,32 @@
       __proto__: null,
       name: property(error, "name", "Error", NAME_CHARS),
       message: property(error, "message", "", MESSAGE_CHARS),
-      stack: shared.stackOf(error),
+      stack: linesOf(error),
       position: shared.positionOf(error),
     };
     addCauses(error, told, [error]);
     told.stack = shared.cut(told.stack, STACK_CHARS);
     return told;
+  }
+
+  // The class and message of an error in one line, and its frames. The message can be anybody's, and
+  // no line of it may pass for a frame.
+  function linesOf(error) {
+    // V8 puts the frames together when the stack is read.
+    const stack = shared.stackOf(error);
+    const headline = shared.headline(error);
+    const head = oneLine(shared.cut(headline, CAUSE_CHARS));
+    const known = shared.framesOf(error);
+    if (known !== undefined) return head + known;
+    // It is the script's own text, or the headline for want of any.
+    const frames = StringPrototypeStartsWith(stack, headline)
+      ? headline.length
+      : StringPrototypeIndexOf(stack, "\n    at ");
+    return frames < 0 ? head : head + StringPrototypeSlice(stack, frames);
+  }
+
+  function oneLine(text) {
+    return StringPrototypeReplaceAll(StringPrototypeReplaceAll(text, "\n", " "), "\r", " ");
   }
 
   // Adds what led to an error: its cause, and the errors that an AggregateError is made of. One
@@ -235,11 +260,11 @@
       if (seen.length > CAUSES || primordials.ArrayPrototypeIncludes(seen, cause)) return;
       ArrayPrototypePush(seen, cause);
       if (core.isNativeError(cause)) {
-        told.stack += `\nCaused by: ${shared.stackOf(cause)}`;
+        told.stack += `\nCaused by: ${linesOf(cause)}`;
         told.position ??= shared.positionOf(cause);
         addCauses(cause, told, seen);
       } else {
-        told.stack += `\nCaused by: ${shared.inspect(cause, { chars: 1024 })}`;
+        told.stack += `\nCaused by: ${oneLine(shared.inspect(cause, { chars: CAUSE_CHARS }))}`;
       }
     };
     const cause = ObjectGetOwnPropertyDescriptor(error, "cause");

@@ -222,16 +222,13 @@ fn threw(
     (status, error)
 }
 
-/// The frames of a stack, and what it says of causes, without the headline:
-/// class and message stand elsewhere.
+/// The frames of a stack, and what it says of causes, without its first line: class
+/// and message stand elsewhere.
 fn frames(stack: &str) -> String {
     let is_frame = |line: &&str| line.starts_with("at ") || line.starts_with("Caused by: ");
-    let lines: Vec<&str> = stack
-        .lines()
-        .map(str::trim_start)
-        .skip_while(|l| !is_frame(l))
-        .collect();
-    lines.join("\n")
+    let lines = stack.lines().skip(1).map(str::trim_start);
+    let frames: Vec<&str> = lines.filter(is_frame).collect();
+    frames.join("\n")
 }
 
 fn limit_error(which: WhichLimit, limit: u64, observed: u64) -> RunError {
