@@ -23,7 +23,7 @@ use callgate_policy::{Hints, Rules, SessionGrants, Verdict};
 use callgate_rust_types::RustTypes;
 use callgate_sandbox::{Job, Launcher, Stretch};
 use callgate_schema::Declared;
-use callgate_script::{Prepared, ScriptError};
+use callgate_script::{Named, Prepared, ScriptError};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -35,6 +35,7 @@ use crate::live::Live;
 use crate::lookup::Lookups;
 use crate::models::Models;
 use crate::report::{self, RunReport};
+use crate::scope::Scope;
 use crate::search::Searcher;
 use crate::unmatched::Oversight;
 use crate::{Limits, RunRequest, Skill, ToolSettings};
@@ -260,13 +261,7 @@ impl Gate {
             Ok(checked) => checked,
             Err(report) => return *report,
         };
-        let mut functions: Vec<String> = mentions
-            .iter()
-            .filter(|mention| catalog.get(&mention.name).is_some())
-            .map(|mention| mention.name.clone())
-            .collect();
-        functions.sort_unstable();
-        functions.dedup();
+        let functions = stubs(&prepared.named, &catalog, &request.scope);
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let run = Arc::new(self.broker.run_with(self.setup_of(request)));
         let caller = request.caller.clone().or_else(|| self.caller.clone());
@@ -354,6 +349,22 @@ impl Gate {
         report.unavailable = self.unavailable();
         Err(Box::new(report))
     }
+}
+
+/// The tools that are to be functions of a script: those it names, and where it may read
+/// anything from the global object, all that it may use.
+fn stubs(named: &Named, catalog: &Catalog, scope: &Scope) -> Vec<String> {
+    let tools = catalog.tools().iter();
+    let all = tools.filter(|tool| named.global && scope.has(&tool.definition.server));
+    let mentioned = named.tools.iter().map(|mention| mention.name.as_str());
+    let mut functions: Vec<String> = mentioned
+        .filter(|name| catalog.get(name).is_some())
+        .chain(all.map(|tool| tool.function.as_str()))
+        .map(str::to_owned)
+        .collect();
+    functions.sort_unstable();
+    functions.dedup();
+    functions
 }
 
 /// What a tool's server says that it does.

@@ -18,7 +18,8 @@ use crate::report::{self, RunReport, Status};
 ///
 /// It is read off the text, so it is neither a promise nor a grant: a script
 /// may name a tool and never call it, and one that calls `mcp.callTool` with a
-/// computed name can call tools that are not listed ([`Self::dynamic`]).
+/// computed name, or uses the global object, can call tools that are not listed
+/// ([`Self::dynamic`]).
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -29,8 +30,11 @@ pub struct Preview {
     pub missing: Vec<UnknownTool>,
     /// Names that look like a tool of a configured server but are none.
     pub unknown: Vec<UnknownTool>,
-    /// Whether it calls `mcp.callTool` with a name that is not a literal.
+    /// Whether it may call tools that its text does not name.
     pub dynamic: bool,
+    /// Whether that is so because it uses the global object as a value, or a
+    /// computed name on it.
+    pub global: bool,
     /// What came of the type check; `None` where there was to be none, and where
     /// tools are missing.
     pub check: Option<TypeCheck>,
@@ -151,7 +155,8 @@ fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog) -> Preview {
         tools: Vec::new(),
         missing: Vec::new(),
         unknown: Vec::new(),
-        dynamic: prepared.named.dynamic,
+        dynamic: prepared.named.dynamic || prepared.named.global,
+        global: prepared.named.global,
         check: None,
         script: Arc::default(),
     };

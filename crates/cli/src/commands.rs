@@ -167,8 +167,12 @@ fn preview_text(preview: &Preview) -> String {
     if !asking.is_empty() {
         text += &format!("to run it unattended: {}\n", asking.join(" "));
     }
-    if preview.dynamic {
-        text.push_str("calls mcp.callTool with a computed name: it may call any tool\n");
+    if preview.global {
+        text.push_str("uses the global object as a value: it may call any tool\n");
+    } else if preview.dynamic {
+        text.push_str(
+            "uses mcp as a value, or mcp.callTool with a computed name: it may call any tool\n",
+        );
     }
     for unknown in preview.missing.iter().chain(&preview.unknown) {
         text += &format!("line {}: {}\n", unknown.line, unknown.message);

@@ -90,7 +90,8 @@ pub struct ScriptException {
     pub line: u32,
     /// Column in that line, from 1; 0 when not known.
     pub column: u32,
-    /// The stack in the author's lines, with `Caused by:` for each cause; empty when there is none.
+    /// Class and message in one line, then the frames in the author's lines, and the same with
+    /// `Caused by:` for each cause; empty when there is none.
     pub stack: String,
 }
 

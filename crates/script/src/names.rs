@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use swc_common::{GLOBALS, Globals, Mark, Span};
 use swc_ecma_ast::{
-    CallExpr, Callee, Expr, Ident, Lit, MemberExpr, MemberProp, Module, Program, Prop,
+    CallExpr, Callee, Expr, Ident, Lit, MemberExpr, MemberProp, Module, ObjectPat, ObjectPatProp,
+    Pat, Program, Prop, PropName, VarDeclarator,
 };
 use swc_ecma_transforms_base::resolver;
 use swc_ecma_visit::{Visit, VisitWith};
@@ -23,9 +24,12 @@ pub struct Named {
     /// literal. Each once, where it first stands. Which of them are tools, only
     /// a catalog knows.
     pub tools: Vec<Mention>,
-    /// Whether the script may also call tools whose names its text does not
-    /// tell, such as `mcp.callTool(name)` or `globalThis[name]`.
+    /// Whether the script may also call tools by names that its text does not
+    /// tell, as `mcp.callTool(name)` does, and whoever gets `mcp` as a value may.
     pub dynamic: bool,
+    /// Whether it may read anything from the global object, as `globalThis[name]`
+    /// does, and whoever gets that object as a value may.
+    pub global: bool,
 }
 
 /// A name in a script.
@@ -38,6 +42,9 @@ pub struct Mention {
     pub line: u32,
     /// Its column, from 1, in UTF-16 units.
     pub column: u32,
+    /// Whether it is given to `mcp.callTool`, somewhere, so that it can be
+    /// nothing but a tool's.
+    pub called: bool,
 }
 
 /// Finds the tools that a module names.
@@ -46,19 +53,29 @@ pub struct Mention {
 ///
 /// An error where it calls `require`.
 pub(crate) fn named(source: &Source, module: Module) -> Result<Named, ScriptError> {
-    let (mut found, dynamic, require) = GLOBALS.set(&Globals::new(), || {
+    let finder = GLOBALS.set(&Globals::new(), || {
         let unresolved = Mark::new();
         let mut program = Program::Module(module);
         program.mutate(&mut resolver(unresolved, Mark::new(), true));
         let mut finder = Finder {
             unresolved,
             found: Vec::new(),
+            called: HashSet::new(),
             dynamic: false,
+            global: false,
             require: None,
         };
         program.visit_with(&mut finder);
-        (finder.found, finder.dynamic, finder.require)
+        finder
     });
+    let Finder {
+        mut found,
+        called,
+        dynamic,
+        global,
+        require,
+        ..
+    } = finder;
     if let Some(span) = require {
         return Err(source.error(ScriptErrorKind::Unsupported, USE_TOOLS, offset(span.lo)));
     }
@@ -70,19 +87,27 @@ pub(crate) fn named(source: &Source, module: Module) -> Result<Named, ScriptErro
         .map(|(name, at)| {
             let place = source.place(at);
             Mention {
+                called: called.contains(&name),
                 name,
                 line: place.line,
                 column: place.column,
             }
         })
         .collect();
-    Ok(Named { tools, dynamic })
+    Ok(Named {
+        tools,
+        dynamic,
+        global,
+    })
 }
 
 struct Finder {
     unresolved: Mark,
     found: Vec<(String, usize)>,
+    /// What `mcp.callTool` is given.
+    called: HashSet<String>,
     dynamic: bool,
+    global: bool,
     /// Where `require` is called, if it is.
     require: Option<Span>,
 }
@@ -93,7 +118,10 @@ impl Finder {
     }
 
     fn is_global(&self, expr: &Expr, names: &[&str]) -> bool {
-        matches!(expr, Expr::Ident(name) if names.contains(&&*name.sym) && self.is_free(name))
+        matches!(
+            without_wrappers(expr),
+            Expr::Ident(name) if names.contains(&&*name.sym) && self.is_free(name)
+        )
     }
 
     fn name(&mut self, name: &str, span: Span) {
@@ -104,11 +132,40 @@ impl Finder {
         if !self.is_free(name) {
             return;
         }
-        if name.sym == *"mcp" || GLOBAL_OBJECTS.contains(&&*name.sym) {
-            // Handed on as a value, anything may be read from it.
+        self.global_name(&name.sym, name.span);
+    }
+
+    /// A property of the global object. An object that is handed on as a value may
+    /// have anything read from it.
+    fn global_name(&mut self, name: &str, span: Span) {
+        if name == "mcp" {
             self.dynamic = true;
+        } else if GLOBAL_OBJECTS.contains(&name) {
+            self.global = true;
         } else {
-            self.name(&name.sym, name.span);
+            self.name(name, span);
+        }
+    }
+
+    /// What a pattern takes from the global object.
+    fn taken(&mut self, pattern: &ObjectPat) {
+        for property in &pattern.props {
+            let named = match property {
+                ObjectPatProp::Assign(short) => Some((short.key.sym.to_string(), short.key.span)),
+                ObjectPatProp::KeyValue(pair) => match &pair.key {
+                    PropName::Ident(name) => Some((name.sym.to_string(), name.span)),
+                    PropName::Str(text) => {
+                        Some((text.value.to_string_lossy().into_owned(), text.span))
+                    }
+                    PropName::Computed(computed) => literal(&computed.expr),
+                    PropName::Num(_) | PropName::BigInt(_) => continue,
+                },
+                ObjectPatProp::Rest(_) => None,
+            };
+            match named {
+                Some((name, span)) => self.global_name(&name, span),
+                None => self.global = true,
+            }
         }
     }
 }
@@ -133,6 +190,7 @@ impl Visit for Finder {
                 Some((argument, None)) if literal(argument).is_some() => {
                     if let Some((name, span)) = literal(argument) {
                         self.name(&name, span);
+                        self.called.insert(name);
                     }
                 }
                 _ => self.dynamic = true,
@@ -153,13 +211,23 @@ impl Visit for Finder {
             }
             member.prop.visit_with(self);
         } else if self.is_global(&member.obj, GLOBAL_OBJECTS) {
-            match property(&member.prop).as_deref() {
-                Some("mcp") | None => self.dynamic = true,
-                Some(name) => self.name(name, member.span),
+            match property(&member.prop) {
+                Some(name) => self.global_name(&name, member.span),
+                None => self.global = true,
             }
             member.prop.visit_with(self);
         } else {
             member.visit_children_with(self);
+        }
+    }
+
+    fn visit_var_declarator(&mut self, declared: &VarDeclarator) {
+        match (&declared.name, declared.init.as_deref()) {
+            (Pat::Object(pattern), Some(from)) if self.is_global(from, GLOBAL_OBJECTS) => {
+                self.taken(pattern);
+                pattern.visit_with(self);
+            }
+            _ => declared.visit_children_with(self),
         }
     }
 

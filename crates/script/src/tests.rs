@@ -32,11 +32,21 @@ fn check(source: &str, expected: Expect) {
             // Dots, so that blanks at the end of a line can be seen.
             let code = prepared.code.replace(' ', "·").replace('\r', "␍");
             writeln!(out, "{code}").unwrap();
-            for Mention { name, line, column } in &prepared.named.tools {
-                writeln!(out, "names {name} at {line}:{column}").unwrap();
+            for mention in &prepared.named.tools {
+                let Mention {
+                    name,
+                    line,
+                    column,
+                    called,
+                } = mention;
+                let how = if *called { "calls" } else { "names" };
+                writeln!(out, "{how} {name} at {line}:{column}").unwrap();
             }
             if prepared.named.dynamic {
                 writeln!(out, "names others at run time").unwrap();
+            }
+            if prepared.named.global {
+                writeln!(out, "may read all globals").unwrap();
             }
         }
         Err(error) => writeln!(out, "{:?}: {error}", error.kind()).unwrap(),

@@ -256,6 +256,7 @@ pub struct Exception {
     pub line: u32,
     /// Column in that line, from 1; 0 when it is not known.
     pub column: u32,
-    /// The stack in the author's lines, with causes; empty when there is none.
+    /// Class and message in one line, the frames in the author's lines, and the same of causes; empty
+    /// when there is none.
     pub stack: Text,
 }

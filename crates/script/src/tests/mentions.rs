@@ -39,13 +39,13 @@ fn names() {
     check(
         "await mcp.callTool('a_b', {}); mcp['callTool'](`c_d`); mcp.emit(1)",
         expect![[r#"
-        Statements
-        (async·()·=>·{"use·strict";
-        await·mcp.callTool('a_b',·{});·mcp['callTool'](`c_d`);·mcp.emit(1)
-        })
-        names a_b at 1:20
-        names c_d at 1:48
-    "#]],
+            Statements
+            (async·()·=>·{"use·strict";
+            await·mcp.callTool('a_b',·{});·mcp['callTool'](`c_d`);·mcp.emit(1)
+            })
+            calls a_b at 1:20
+            calls c_d at 1:48
+        "#]],
     );
     check(
         "await mcp.callTool(x, {})",
@@ -99,7 +99,7 @@ fn names() {
             ;return·typeof·main·===·"function"·?·await·main()·:·main;
             })
             names x at 1:12
-            names others at run time
+            may read all globals
         "#]],
     );
     check(
@@ -122,6 +122,113 @@ fn names() {
         })
         names logging_getLogs at 1:1
         names x at 1:49
+    "#]],
+    );
+}
+
+#[test]
+fn names_on_the_global_object() {
+    check(
+        "(globalThis as any).a_b(1); globalThis!.c_d; (globalThis satisfies object)['e_f']; globalThis?.g_h()",
+        expect![[r#"
+            Statements
+            (async·()·=>·{"use·strict";
+            (globalThis·······).a_b(1);·globalThis·.c_d;·(globalThis·················)['e_f'];·globalThis?.g_h()
+            })
+            names a_b at 1:1
+            names c_d at 1:29
+            names e_f at 1:46
+            names g_h at 1:84
+        "#]],
+    );
+    check(
+        "const { i_j: e, k_l = m_n, ['o_p']: p, 'q_r': q, mcp } = globalThis as any; e(mcp)",
+        expect![[r#"
+            Statements
+            (async·()·=>·{"use·strict";
+            const·{·i_j:·e,·k_l·=·m_n,·['o_p']:·p,·'q_r':·q,·mcp·}·=·globalThis·······;·e(mcp)
+            })
+            names i_j at 1:9
+            names k_l at 1:17
+            names m_n at 1:23
+            names o_p at 1:29
+            names q_r at 1:40
+            names others at run time
+        "#]],
+    );
+    check(
+        "const { a_b, ...rest } = globalThis",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        const·{·a_b,·...rest·}·=·globalThis
+        })
+        names a_b at 1:9
+        may read all globals
+    "#]],
+    );
+    check(
+        "const { [x]: y } = globalThis",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        const·{·[x]:·y·}·=·globalThis
+        })
+        names x at 1:10
+        may read all globals
+    "#]],
+    );
+    check(
+        "let g_h; ({ a_b: g_h } = globalThis)",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        let·g_h;·({·a_b:·g_h·}·=·globalThis)
+        })
+        may read all globals
+    "#]],
+    );
+    check(
+        "const g = globalThis; g.a_b()",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        const·g·=·globalThis;·g.a_b()
+        })
+        may read all globals
+    "#]],
+    );
+    check(
+        "globalThis.globalThis.a_b(1)",
+        expect![[r#"
+        Expression
+        (async·()·=>·{"use·strict";·let·main;·main·=
+        globalThis.globalThis.a_b(1)
+        ;return·typeof·main·===·"function"·?·await·main()·:·main;
+        })
+        may read all globals
+    "#]],
+    );
+    check(
+        "Object.keys(globalThis).length",
+        expect![[r#"
+        Expression
+        (async·()·=>·{"use·strict";·let·main;·main·=
+        Object.keys(globalThis).length
+        ;return·typeof·main·===·"function"·?·await·main()·:·main;
+        })
+        names Object at 1:1
+        may read all globals
+    "#]],
+    );
+    check(
+        "(mcp as any).callTool('a_b'); a_b()",
+        expect![[r#"
+        Statements
+        (async·()·=>·{"use·strict";
+        (mcp·······).callTool('a_b');·a_b()
+        })
+        calls a_b at 1:23
     "#]],
     );
 }
