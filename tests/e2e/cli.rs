@@ -579,6 +579,91 @@ fn what_a_script_would_call() {
 }
 
 #[test]
+fn check_tells_what_a_script_may_call_besides() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "allow": ["ticketing_*"] },
+    }));
+    let checked = |script: &str, expected: Expect| {
+        bench.write("script.ts", script);
+        check(&bench, &bench.callgate(&["check", "script.ts"]), expected);
+    };
+    checked(
+        "return await mcp.callTool('nope', {})",
+        expect![[r#"
+        exit code 1
+        --- stdout
+        names no tool
+        line 1: no tool is named "nope"
+        --- stderr
+    "#]],
+    );
+    checked(
+        "return await mcp.extract(await mcp.callTool('mcp.searchTools', { query: '' }), 'string')",
+        expect![[r#"
+            exit code 0
+            --- stdout
+            names no tool
+            --- stderr
+        "#]],
+    );
+    checked(
+        "return Object.keys(globalThis).length",
+        expect![[r#"
+        exit code 0
+        --- stdout
+        names no tool
+        uses the global object as a value: it may call any tool
+        --- stderr
+    "#]],
+    );
+    checked(
+        "const name = 'a'; return await mcp.callTool(name)",
+        expect![[r#"
+            exit code 0
+            --- stdout
+            names no tool
+            uses mcp as a value, or mcp.callTool with a computed name: it may call any tool
+            --- stderr
+        "#]],
+    );
+    checked(
+        "const { ticketing_listIssues: list } = globalThis; return await list({})",
+        expect![[r#"
+            exit code 0
+            --- stdout
+            ticketing_listIssues (line 1): allowed by rule "ticketing_*" in permissions.allow
+            --- stderr
+        "#]],
+    );
+}
+
+#[test]
+fn tools_are_on_the_global_object() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "allow": ["ticketing_*"] },
+    }));
+    for list in [
+        "const { ticketing_listIssues: list } = globalThis;",
+        "const list = (globalThis as any).ticketing_listIssues;",
+        "const all = globalThis; const list = all.ticketing_listIssues;",
+        "const list = (globalThis as any)['ticketing' + '_listIssues'];",
+        "const list = Reflect.get(globalThis, 'ticketing_listIssues');",
+    ] {
+        let ran = bench.run(&format!("{list} return await list({{}})"), &[]);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (0, "{\"issues\":[]}\n"),
+            "{list} {ran:#?}"
+        );
+    }
+    // All of them, and no more than the run may use.
+    let all = bench.run("return Object.keys(Object.getOwnPropertyDescriptors(globalThis)).filter(name => name.startsWith('ticketing_')).length", &[]);
+    assert_eq!((all.code, all.stdout.as_str()), (0, "8\n"), "{all:#?}");
+}
+
+#[test]
 fn a_call_that_no_rule_allows_is_denied_without_a_terminal() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },

@@ -10,8 +10,11 @@ use callgate_script::Prepared;
 use serde::Serialize;
 
 use crate::RunRequest;
+use crate::calls::unknown_tool_message;
 use crate::check::TypeCheck;
+use crate::extract;
 use crate::gate::{Gate, prepare};
+use crate::lookup::Lookup;
 use crate::report::{self, RunReport, Status};
 
 /// The tools a script names and the decisions they would meet.
@@ -28,7 +31,8 @@ pub struct Preview {
     pub tools: Vec<PreviewedTool>,
     /// Names of tools whose server is not available.
     pub missing: Vec<UnknownTool>,
-    /// Names that look like a tool of a configured server but are none.
+    /// Names that look like a tool of a configured server but are none, and those
+    /// given to `mcp.callTool` that are none.
     pub unknown: Vec<UnknownTool>,
     /// Whether it may call tools that its text does not name.
     pub dynamic: bool,
@@ -108,7 +112,7 @@ impl PreviewedTool {
     }
 }
 
-/// A name in a script that is no tool but begins like one.
+/// A name in a script that is no tool and was probably meant for one.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -181,9 +185,13 @@ fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog) -> Preview {
                 definition: definition.identity.hash().to_string(),
                 identity: Arc::clone(&definition.identity),
             });
-        } else if looked_up < LOOKED_UP {
+        } else {
             looked_up += 1;
-            let Some(message) = gate.why_unknown(name) else {
+            let like = (looked_up <= LOOKED_UP).then(|| gate.why_unknown(name));
+            let is_ours = || name == extract::NAME || Lookup::named(name).is_some();
+            let called =
+                || (mention.called && !is_ours()).then(|| unknown_tool_message(name, None));
+            let Some(message) = like.flatten().or_else(called) else {
                 continue;
             };
             let list = match gate.unavailable_server_of(name) {

@@ -24,7 +24,7 @@ Exit codes:
 
 const CHECK_EXIT_CODES: &str = "\
 Exit codes, as `run` would end if the script called all it names:
-  0 well   1 it does not parse, has type errors, or names no tool
+  0 well   1 it does not parse, has type errors, or calls a tool that there is not
   2 usage or configuration error   3 a call is denied
   5 a server it needs did not start";
 
