@@ -198,7 +198,42 @@ async fn scripts_are_run() {
     let long = json!({ "code": "while (true) {}", "limits": { "timeoutMs": 50 } });
     assert_eq!(status(long).await, "limit");
     let elsewhere = json!({ "code": code, "servers": ["logging"] });
-    assert_ne!(status(elsewhere).await, "completed");
+    assert_eq!(status(elsewhere).await, "failed");
+}
+
+/// It is denied and written down, as what a rule denies is.
+#[tokio::test]
+async fn a_call_out_of_the_servers_of_its_run() {
+    let bench = demo();
+    let served = Served::start(&bench, &["--ledger", "calls.jsonl"]);
+    let ran = run(
+        &served,
+        json!({
+            "code": "return await mcp.callTool('ticketing_listIssues', {})",
+            "servers": ["logging"],
+        }),
+    )
+    .await;
+    let because = "denied: ticketing_listIssues is of server \"ticketing\", and this run may use the \
+                   tools of \"logging\" alone";
+    let report = &ran.body;
+    assert_eq!(report["status"], "denied", "{report:#}");
+    assert_eq!(report["error"]["kind"], "denied", "{report:#}");
+    assert_eq!(
+        report["denials"],
+        json!([{ "function": "ticketing_listIssues", "line": 1, "because": because, "count": 1 }])
+    );
+    let call = &report["calls"][0];
+    assert_eq!(
+        (&call["ordinal"], &call["outcome"], &call["argumentBytes"]),
+        (&json!(1), &json!("denied"), &json!(2))
+    );
+    let written = std::fs::read_to_string(bench.path().join("calls.jsonl")).expect("a ledger");
+    let line: Value = serde_json::from_str(&written).expect("one line");
+    assert_eq!(
+        (&line["event"], &line["outcome"], &line["decision"]),
+        (&json!("notSent"), &json!("denied"), &json!(because))
+    );
 }
 
 /// What the rules leave to a person is denied, for there is none.

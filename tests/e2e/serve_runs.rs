@@ -267,10 +267,13 @@ async fn limits_and_servers_are_held() {
         catch (error: any) { return [error instanceof McpDeniedError, error.message, error.server] }";
     let (is_error, said) = session.result("run_script", only(dynamic)).await;
     assert!(!is_error, "{said}");
-    let caught: Value = serde_json::from_str(&said).expect("JSON");
+    let (caught, told) = said.split_once('\n').expect("a value and a denial");
+    let caught: Value = serde_json::from_str(caught).expect("JSON");
     let why = "ticketing_createIssue is of server \"ticketing\", and this run may use the tools of \
                \"logging\" alone";
-    assert_eq!(caught, json!([true, why, "ticketing"]));
+    let message = format!("ticketing_createIssue was not called: denied: {why}");
+    assert_eq!(caught, json!([true, message, "ticketing"]));
+    assert_eq!(told, format!("denied: ticketing_createIssue (line 1): denied: {why}\n"));
     let stated = only("await ticketing_createIssue({ title: 'A', body: 'B' })");
     let (is_error, said) = session.result("run_script", stated).await;
     assert!(is_error && said.contains(why), "{said}");

@@ -8,7 +8,7 @@ pub use consult::Consultant;
 use std::fmt;
 use std::sync::Arc;
 
-use callgate_policy::{Definition, Verdict};
+use callgate_policy::{Because, Decision, Definition, Verdict};
 use line::{Opened, denied, fail, is_harmless, kept, sending};
 use serde_json::value::RawValue;
 
@@ -20,7 +20,7 @@ use crate::error::{CallError, code};
 use crate::failure::Failure;
 use crate::judge::{Case, Judge};
 use crate::ledger::{Entry, Ledger, LedgerLine};
-use crate::options::CallOptions;
+use crate::options::{CallOptions, Place};
 use crate::outcome::Outcome;
 use crate::output::{self, Checked, Mismatch};
 use crate::review::{Findings, Reviews};
@@ -285,6 +285,25 @@ impl Run {
                     harmless,
                 ))
             }
+        }
+    }
+
+    /// Denies a call that its run may not make, whatever the rules say of it.
+    pub fn refuse(
+        &self,
+        target: Target,
+        arguments: Box<RawValue>,
+        place: Option<Place>,
+        because: String,
+    ) -> CallError {
+        let given = Arc::new(String::from(Box::<str>::from(arguments)));
+        let ruling = Ruling::by_rules(Decision {
+            verdict: Verdict::Deny,
+            because: Because::Scope(because),
+        });
+        match self.open(&target, "arguments", given, place) {
+            Ok(Opened { entry, .. }) => denied(entry, target, ruling),
+            Err(error) => error,
         }
     }
 

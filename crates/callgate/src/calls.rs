@@ -172,19 +172,13 @@ impl Begin {
         input: Box<RawValue>,
         options: CallOptions,
     ) -> impl Future<Output = Result<Box<RawValue>, Thrown>> {
-        // What is out of the run's scope is as if it were no tool: it has no
-        // number either.
-        let refusal = self.scope.refusal(&target);
-        let call = match refusal {
-            None => self.next.fetch_add(1, Ordering::Relaxed),
-            Some(_) => 0,
-        };
+        let call = self.next.fetch_add(1, Ordering::Relaxed);
         async move {
-            if let Some(refusal) = refusal {
-                return Err(refusal);
-            }
             let mut watched = Watched::start(self.observer, call, &target);
-            let result = self.run.call(target, input, options).await;
+            let result = match self.scope.refusal(&target) {
+                Some(because) => Err(self.run.refuse(target, input, options.place, because)),
+                None => self.run.call(target, input, options).await,
+            };
             watched.ok = result.is_ok();
             result.map_err(|error| thrown(&watched.function, error))
         }

@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use callgate_broker::Target;
 use callgate_catalog::Catalog;
-use callgate_sandbox::{ErrorClass, Thrown};
-use serde_json::json;
 
 /// Names of servers that are said in a message.
 const SAID: usize = 8;
@@ -86,22 +84,9 @@ impl Scope {
         format!("{function} is of server {server:?}, and this run may use the tools of {may}")
     }
 
-    /// What the script catches that calls a tool that is out of it; `None` for
-    /// one that is in it.
-    pub(crate) fn refusal(&self, target: &Target) -> Option<Thrown> {
-        if self.has(&target.server) {
-            return None;
-        }
-        let because = self.why_not(&target.function, &target.server);
-        let fields = json!({
-            "tool": target.function,
-            "server": target.server,
-            "because": because,
-        });
-        Some(Thrown {
-            class: ErrorClass::Denied,
-            message: because.into(),
-            fields: fields.to_string().into(),
-        })
+    /// Why a run may not call this tool; `None` for one that is in it.
+    pub(crate) fn refusal(&self, target: &Target) -> Option<String> {
+        let out = !self.has(&target.server);
+        out.then(|| self.why_not(&target.function, &target.server))
     }
 }

@@ -62,6 +62,8 @@ pub enum Because {
     Flow(Box<FlowReason>),
     /// A reviewer of the host's said so, for this reason.
     Reviewer(String),
+    /// The run may not use the tool's server at all, as this says.
+    Scope(String),
     /// No rule matched, the tool says that it is read-only, and its server is
     /// trusted.
     ReadOnlyHint,
@@ -170,6 +172,7 @@ impl fmt::Display for Decision {
                 _ => write!(f, "{verdict}: {reason}"),
             },
             Because::Reviewer(reason) => write!(f, "{verdict} by a reviewer: {reason}"),
+            Because::Scope(reason) => write!(f, "{verdict}: {reason}"),
             Because::ReadOnlyHint => {
                 write!(f, "{verdict}: a read-only tool of a trusted server")
             }
