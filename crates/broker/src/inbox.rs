@@ -112,7 +112,7 @@ impl Inbox {
     /// [`Inbox::deliver`] of what came on the stream that answers a request.
     pub(crate) fn deliver_on(&self, message: &[u8], stream: Stream) {
         let Ok(text) = std::str::from_utf8(message) else {
-            return self.note_junk(message);
+            return self.garbled(message);
         };
         // From here on, everybody sees the same text of what the server said.
         let mended = mended(text);
@@ -134,6 +134,21 @@ impl Inbox {
             return;
         }
         self.note_junk(message);
+    }
+
+    /// Takes a message that is not UTF-8. If it answers a request, that one fails: its answer
+    /// would be waited for in vain.
+    fn garbled(&self, message: &[u8]) {
+        let lossy = String::from_utf8_lossy(message);
+        let frame = parse(&lossy).filter(|frame| frame.method.is_none());
+        let id = frame.and_then(|frame| frame.id?.get().parse().ok());
+        match id.filter(|id| self.waits(*id)) {
+            Some(id) => {
+                tracing::warn!(server = %self.server, id, "an answer is not UTF-8");
+                self.failed(id, Failure::Malformed("it is not UTF-8".to_owned()));
+            }
+            None => self.note_junk(message),
+        }
     }
 
     /// Takes the two ends of a message that was over the limit. Its flight

@@ -62,6 +62,26 @@ fn halves_of_characters_are_replaced_wherever_they_stand() {
 }
 
 #[test]
+fn an_answer_that_is_not_utf8_fails_its_request_alone() {
+    let inbox = Inbox::new("s".into(), 100);
+    for _ in 0..2 {
+        inbox.open(None, false).expect("it is not lost");
+    }
+    let text = |before: &str, after: &str| [before.as_bytes(), b"\xff", after.as_bytes()].concat();
+    inbox.deliver(&text(r#"{"id":2,"method":"ping","params":{"a":""#, r#""}}"#));
+    inbox.deliver(&text(r#"{"id":3,"result":""#, r#""}"#));
+    inbox.deliver(&text(r#"{"id":2,"result":{"#, ""));
+    assert!(inbox.waits(1) && inbox.waits(2));
+    assert_eq!(inbox.junk(), 3);
+    inbox.deliver(&text(r#"{"id":2,"result":{"content":[{"text":""#, r#""}]}}"#));
+    assert!(inbox.waits(1));
+    let mut cx = Context::from_waker(Waker::noop());
+    let answer = format!("{:?}", inbox.poll(2, &mut cx));
+    assert_eq!(answer, r#"Ready(Err(Malformed("it is not UTF-8")))"#);
+    assert_eq!(inbox.junk(), 3);
+}
+
+#[test]
 fn a_flight_that_reads_is_not_woken_for_its_own_answer() {
     struct Count(AtomicU64);
     impl Wake for Count {
