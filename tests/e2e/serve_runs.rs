@@ -273,7 +273,10 @@ async fn limits_and_servers_are_held() {
                \"logging\" alone";
     let message = format!("ticketing_createIssue was not called: denied: {why}");
     assert_eq!(caught, json!([true, message, "ticketing"]));
-    assert_eq!(told, format!("denied: ticketing_createIssue (line 1): denied: {why}\n"));
+    assert_eq!(
+        told,
+        format!("denied: ticketing_createIssue (line 1): denied: {why}\n")
+    );
     let stated = only("await ticketing_createIssue({ title: 'A', body: 'B' })");
     let (is_error, said) = session.result("run_script", stated).await;
     assert!(is_error && said.contains(why), "{said}");

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::inbox::{Token, Who};
 use crate::input::{Ask, Asks};
 use crate::misfit;
+use crate::object::object;
 use crate::pages;
 use crate::patience::{Clock, Patience};
 use crate::session::{Request, Session};
@@ -208,8 +209,8 @@ impl Session {
         result: &RawValue,
         members: &mut String,
     ) -> Result<bool, Failure> {
-        let wanted: InputRequired<'_> = serde_json::from_str(result.get())
-            .map_err(|error| Failure::Malformed(misfit::describe(&error)))?;
+        let wanted: InputRequired<'_> =
+            object(result.get()).map_err(|error| Failure::Malformed(misfit::describe(&error)))?;
         if wanted.input_requests.is_none() && wanted.request_state.is_none() {
             let reason = "it wants input and does not say which".to_owned();
             return Err(Failure::Malformed(reason));
@@ -264,7 +265,7 @@ impl Session {
             #[serde(default)]
             result_type: Option<String>,
         }
-        let typed = serde_json::from_str::<Typed>(result.get());
+        let typed = object::<Typed>(result.get());
         match typed
             .map(|typed| typed.result_type)
             .as_ref()

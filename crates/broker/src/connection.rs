@@ -12,6 +12,7 @@ use crate::calls::Call;
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
 use crate::misfit;
+use crate::object::object;
 use crate::patience::{Clock, Patience};
 use crate::process::Process;
 use crate::secrets::Secrets;
@@ -344,10 +345,9 @@ impl Listing {
             #[serde(default)]
             ttl_ms: Value,
         }
-        let page: Page<'_> =
-            serde_json::from_str(page.get()).map_err(|error| misfit::describe(&error))?;
+        let page: Page<'_> = object(page.get()).map_err(|error| misfit::describe(&error))?;
         for tool in page.tools {
-            match serde_json::from_str(tool.get()) {
+            match object(tool.get()) {
                 Ok(tool) => self.tools.push(tool),
                 Err(error) => {
                     let number = self.tools.len() + 1;

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::broker::ServerInfo;
 use crate::misfit;
+use crate::object::object;
 use crate::session::{Abilities, Agreed};
 
 /// The newest revision's key for who a server is.
@@ -49,8 +50,7 @@ pub(crate) fn discovered(result: &RawValue) -> Result<Discovered, String> {
         #[serde(default)]
         result_type: Option<String>,
     }
-    let wire: Wire =
-        serde_json::from_str(result.get()).map_err(|error| misfit::describe(&error))?;
+    let wire: Wire = object(result.get()).map_err(|error| misfit::describe(&error))?;
     if wire.result_type.is_some_and(|kind| kind != "complete") {
         return Err("its resultType is none of such a request".to_owned());
     }
@@ -75,8 +75,7 @@ pub(crate) fn initialized(result: &RawValue) -> Result<Agreed, String> {
         #[serde(default)]
         instructions: Value,
     }
-    let wire: Wire =
-        serde_json::from_str(result.get()).map_err(|error| misfit::describe(&error))?;
+    let wire: Wire = object(result.get()).map_err(|error| misfit::describe(&error))?;
     Ok(Agreed {
         version: wire.protocol_version,
         server_info: server_info(Some(&wire.server_info)),

@@ -25,6 +25,7 @@ use crate::failure::Failure;
 use crate::incoming::{Incoming, Stream};
 use crate::lines::id_of_overlong;
 use crate::link::LinkError;
+use crate::object::object;
 use crate::refusal::error_data;
 
 /// An answer, or why there is none.
@@ -404,11 +405,7 @@ impl Flights {
 
 /// A message, if it is one.
 fn parse(message: &str) -> Option<Frame<'_>> {
-    // An array would be taken for the members in their order.
-    if !message.trim_ascii_start().starts_with('{') {
-        return None;
-    }
-    let mut frame: Frame<'_> = serde_json::from_str(message).ok()?;
+    let mut frame: Frame<'_> = object(message).ok()?;
     // As if it were absent: an error about a request that could not be read.
     frame.id = frame.id.filter(|id| id.get() != "null");
     (frame.id.is_some() || frame.method.is_some()).then_some(frame)

@@ -10,6 +10,7 @@ use crate::caller::{Log, Progress};
 use crate::failure::Failure;
 use crate::link::LinkError;
 use crate::logging;
+use crate::object::object;
 use crate::session::Session;
 use crate::tasks;
 
@@ -65,7 +66,7 @@ impl Session {
             #[serde(default)]
             message: Option<String>,
         }
-        let Ok(params) = serde_json::from_str::<Params>(params) else {
+        let Ok(params) = object::<Params>(params) else {
             return;
         };
         let Some(who) = self
@@ -112,7 +113,7 @@ impl Session {
             #[serde(borrow)]
             request_id: &'a RawValue,
         }
-        let Ok(Params { request_id }) = serde_json::from_str(params) else {
+        let Ok(Params { request_id }) = object(params) else {
             return;
         };
         if !self.is_stateless() {
@@ -135,7 +136,7 @@ impl Session {
             #[serde(borrow)]
             elicitation_id: Cow<'a, str>,
         }
-        if let Ok(Params { elicitation_id }) = serde_json::from_str(params) {
+        if let Ok(Params { elicitation_id }) = object(params) {
             self.pages.complete(&elicitation_id);
         }
     }
@@ -156,8 +157,8 @@ impl Session {
         let Some(id) = subscription(params).filter(|id| self.inbox.is_listening(*id)) else {
             return;
         };
-        let agreed_to = serde_json::from_str::<Params>(params)
-            .is_ok_and(|params| params.notifications.tools_list_changed);
+        let agreed_to =
+            object::<Params>(params).is_ok_and(|params| params.notifications.tools_list_changed);
         if agreed_to {
             self.changes.send_modify(|changes| {
                 changes.acknowledged = Some(id);
@@ -192,7 +193,7 @@ fn subscription(params: &str) -> Option<u64> {
         Number(u64),
         Text(String),
     }
-    match serde_json::from_str::<Params>(params).ok()?.meta.id {
+    match object::<Params>(params).ok()?.meta.id {
         Id::Number(id) => Some(id),
         Id::Text(id) => id.parse().ok(),
     }

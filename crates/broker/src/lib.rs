@@ -44,6 +44,7 @@ mod listed;
 mod logging;
 mod looks;
 mod misfit;
+mod object;
 mod options;
 mod outcome;
 mod output;

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::caller::LogLevel;
+use crate::object::object;
 use crate::secrets::Secrets;
 
 /// The longest message, in characters.
@@ -50,7 +51,7 @@ pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) -> Option<M
         #[serde(default)]
         data: Value,
     }
-    let Ok(params) = serde_json::from_str::<Params>(params) else {
+    let Ok(params) = object::<Params>(params) else {
         tracing::debug!(server, "a log message that is not understood");
         return None;
     };

@@ -6,6 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::object::object;
+
 /// The code that stands for one that is missing or no number.
 const INTERNAL_ERROR: i32 = -32603;
 
@@ -23,7 +25,7 @@ pub(crate) fn error_data(error: &RawValue) -> ErrorData {
         code,
         message,
         data,
-    } = serde_json::from_str(error.get()).unwrap_or_default();
+    } = object(error.get()).unwrap_or_default();
     let code = code
         .as_i64()
         .and_then(|code| i32::try_from(code).ok())

@@ -13,6 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::inbox::present;
 use crate::misfit;
+use crate::object::{Object, object};
 
 /// The most of a failed tool's text that its message holds, in bytes.
 const MAX_MESSAGE_BYTES: usize = 16 << 10;
@@ -40,7 +41,7 @@ pub(crate) enum Shaped {
 
 /// Shapes a result.
 pub(crate) fn shape(result: &RawValue, has_output_schema: bool) -> Shaped {
-    let result: CallResult<'_> = match serde_json::from_str(result.get()) {
+    let result: CallResult<'_> = match object(result.get()) {
         Ok(result) => result,
         Err(error) => return Shaped::Malformed(misfit::describe(&error)),
     };
@@ -49,10 +50,10 @@ pub(crate) fn shape(result: &RawValue, has_output_schema: bool) -> Shaped {
     }
     let blocks = match result
         .content
-        .map(|content| serde_json::from_str(content.get()))
+        .map(|content| serde_json::from_str::<Vec<Object<Block<'_>>>>(content.get()))
     {
         None => Vec::new(),
-        Some(Ok(blocks)) => blocks,
+        Some(Ok(blocks)) => blocks.into_iter().map(|Object(block)| block).collect(),
         Some(Err(error)) => {
             return Shaped::Malformed(format!("its content: {}", misfit::describe(&error)));
         }
@@ -81,10 +82,7 @@ pub(crate) fn shape(result: &RawValue, has_output_schema: bool) -> Shaped {
 }
 
 #[derive(Deserialize)]
-#[serde(
-    rename_all = "camelCase",
-    expecting = "the object that tools/call answers"
-)]
+#[serde(rename_all = "camelCase")]
 struct CallResult<'a> {
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
@@ -281,7 +279,28 @@ mod tests {
             "7",
             false,
             expect![[
-                r#"Malformed("invalid type: integer, expected the object that tools/call answers at line 1 column 1")"#
+                r#"Malformed("invalid type: integer, expected an object at line 1 column 1")"#
+            ]],
+        );
+        check(
+            "[]",
+            false,
+            expect![[
+                r#"Malformed("invalid type: sequence, expected an object at line 1 column 0")"#
+            ]],
+        );
+        check(
+            r#"[[{"type":"text","text":"a"}]]"#,
+            false,
+            expect![[
+                r#"Malformed("invalid type: sequence, expected an object at line 1 column 0")"#
+            ]],
+        );
+        check(
+            r#"{"content":[["text","a"]]}"#,
+            false,
+            expect![[
+                r#"Malformed("its content: invalid type: sequence, expected an object at line 1 column 1")"#
             ]],
         );
         check(

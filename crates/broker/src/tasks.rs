@@ -21,6 +21,7 @@ use crate::calls::Call;
 use crate::failure::Failure;
 use crate::inbox::Token;
 use crate::misfit;
+use crate::object::object;
 use crate::patience::{Clock, Patience};
 use crate::session::{Request, Session};
 
@@ -69,7 +70,7 @@ struct Created<'a> {
 
 /// The task that a result of 2025-11-25 is, if it is one.
 fn created(result: &RawValue) -> Option<Task<'_>> {
-    let created: Created<'_> = serde_json::from_str(result.get()).ok()?;
+    let created: Created<'_> = object(result.get()).ok()?;
     let is_result = created.content.is_some() || created.structured_content.is_some();
     (!is_result).then_some(created.task)
 }
@@ -100,7 +101,7 @@ pub(crate) async fn follow(
 ) -> Result<Box<RawValue>, Failure> {
     let task = match created(answer) {
         Some(task) => Ok(task),
-        None => serde_json::from_str::<Task<'_>>(answer.get()),
+        None => object::<Task<'_>>(answer.get()),
     };
     let task = task.map_err(|error| malformed(&error))?;
     if task.task_id.len() > MAX_ID_BYTES {

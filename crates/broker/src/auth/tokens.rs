@@ -15,6 +15,8 @@ use super::challenge::is_scope;
 use super::http::Web;
 use super::store::{ClientAuthentication, Record};
 
+use crate::object::Object;
+
 /// A token this close to its end is renewed before it is used, in seconds.
 const MARGIN: u64 = 30;
 
@@ -225,9 +227,9 @@ fn read(status: u16, body: &[u8], asked: &[String]) -> Result<Tokens, Refused> {
     }
     let other = |reason: &str| Err(Refused::Other(reason.to_owned()));
     if status != 200 {
-        return match serde_json::from_slice::<Error>(body) {
-            Ok(Error { error }) if error == "invalid_grant" => Err(Refused::InvalidGrant),
-            Ok(Error { error }) => Err(Refused::Other(format!(
+        return match serde_json::from_slice::<Object<Error>>(body) {
+            Ok(Object(Error { error })) if error == "invalid_grant" => Err(Refused::InvalidGrant),
+            Ok(Object(Error { error })) => Err(Refused::Other(format!(
                 "the authorization server answered {status}, {}",
                 code(&error)
             ))),
@@ -237,7 +239,7 @@ fn read(status: u16, body: &[u8], asked: &[String]) -> Result<Tokens, Refused> {
         };
     }
     // A parser's message may quote a token.
-    let Ok(granted) = serde_json::from_slice::<Granted>(body) else {
+    let Ok(Object(granted)) = serde_json::from_slice::<Object<Granted>>(body) else {
         return other("the authorization server's answer is not one with a token");
     };
     match granted.token_type {

@@ -5,6 +5,7 @@ use rmcp::model::ErrorData;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::object::Object;
 use crate::refusal::error_data;
 
 /// The longest body that is read where only an error may be in it, in bytes.
@@ -86,7 +87,7 @@ pub(crate) async fn rpc_error(response: &mut Response) -> Option<ErrorData> {
         error: &'a RawValue,
     }
     let body = read(response, MAX_ERROR_BYTES).await.ok()?;
-    let message: Error<'_> = serde_json::from_slice(&body).ok()?;
+    let Object(message) = serde_json::from_slice::<Object<Error<'_>>>(&body).ok()?;
     // `{"error": "invalid_token"}` and its like are no JSON-RPC.
     message
         .error

@@ -68,12 +68,18 @@ fn an_answer_that_is_not_utf8_fails_its_request_alone() {
         inbox.open(None, false).expect("it is not lost");
     }
     let text = |before: &str, after: &str| [before.as_bytes(), b"\xff", after.as_bytes()].concat();
-    inbox.deliver(&text(r#"{"id":2,"method":"ping","params":{"a":""#, r#""}}"#));
+    inbox.deliver(&text(
+        r#"{"id":2,"method":"ping","params":{"a":""#,
+        r#""}}"#,
+    ));
     inbox.deliver(&text(r#"{"id":3,"result":""#, r#""}"#));
     inbox.deliver(&text(r#"{"id":2,"result":{"#, ""));
     assert!(inbox.waits(1) && inbox.waits(2));
     assert_eq!(inbox.junk(), 3);
-    inbox.deliver(&text(r#"{"id":2,"result":{"content":[{"text":""#, r#""}]}}"#));
+    inbox.deliver(&text(
+        r#"{"id":2,"result":{"content":[{"text":""#,
+        r#""}]}}"#,
+    ));
     assert!(inbox.waits(1));
     let mut cx = Context::from_waker(Waker::noop());
     let answer = format!("{:?}", inbox.poll(2, &mut cx));

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use super::{Followed, MAX_ID_BYTES, Task, malformed, pause, strange_status};
 use crate::calls::Kind;
 use crate::failure::Failure;
+use crate::object::object;
 use crate::refusal::error_data;
 use crate::session::{Request, Session};
 
@@ -33,7 +34,7 @@ pub(super) async fn poll(
                 "its task's resultType is none of such a request".to_owned(),
             ));
         }
-        let task: Task<'_> = serde_json::from_str(answer.get()).map_err(|e| malformed(&e))?;
+        let task: Task<'_> = object(answer.get()).map_err(|e| malformed(&e))?;
         pause = super::pause(&task);
         match task.status.as_str() {
             "completed" => {

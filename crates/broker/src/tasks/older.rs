@@ -19,6 +19,7 @@ use super::{Followed, MAX_ID_BYTES, Task, cancel, created, malformed, pause, str
 use crate::failure::Failure;
 use crate::inbox::Token;
 use crate::link::LinkError;
+use crate::object::object;
 use crate::patience::{Clock, Patience};
 use crate::session::{Request, Session};
 
@@ -47,7 +48,7 @@ pub(crate) fn related(params: &str) -> Option<String> {
     }
     // Few messages belong to one.
     memmem::find(params.as_bytes(), b"/related-task")?;
-    let params: Params = serde_json::from_str(params).ok()?;
+    let params: Params = object(params).ok()?;
     let id = params.meta.related.task_id;
     (id.len() <= MAX_ID_BYTES).then_some(id)
 }
@@ -204,7 +205,7 @@ async fn result_with_input(
 async fn get(followed: &Followed<'_>, patience: Patience) -> Result<(Status, Duration), Failure> {
     let request = followed.request("tasks/get");
     let answer = followed.session.request(request, patience).await?;
-    let task = serde_json::from_str(answer.get()).map_err(|error| malformed(&error))?;
+    let task = object(answer.get()).map_err(|error| malformed(&error))?;
     Ok((Status::of(&task)?, pause(&task)))
 }
 

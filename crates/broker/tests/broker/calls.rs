@@ -72,7 +72,7 @@ async fn results_of_every_kind() {
         expect![[r#"Protocol { server: "flaky", tool: "rejects", code: -1, message: "é", data: Some(RawValue({"a":1})), retryable: false }"#]],
     )
     .await;
-    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", tool: "not_an_object", code: -32051, message: "the answer is malformed: invalid type: integer, expected the object that tools/call answers at line 1 column 1", data: None, retryable: false }"#]]).await;
+    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", tool: "not_an_object", code: -32051, message: "the answer is malformed: invalid type: integer, expected an object at line 1 column 1", data: None, retryable: false }"#]]).await;
     check("input_required", json!({}), expect![[r#"Protocol { server: "flaky", tool: "input_required", code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None, retryable: false }"#]]).await;
     check("no_such_tool", json!({}), expect![[r#"Protocol { server: "flaky", tool: "no_such_tool", code: -32602, message: "no tool `no_such_tool`", data: None, retryable: false }"#]]).await;
 
