@@ -106,6 +106,21 @@ fn members_of_the_language_that_are_declared_are_there() {
     assert_eq!(missing, NOT_ON_THE_PROTOTYPE, "{missing:?}");
 }
 
+#[test]
+fn what_v8_adds_to_errors_is_declared() {
+    let script = "function made() {
+           const place: { stack?: string } = {};
+           Error.captureStackTrace(place, made);
+           return place.stack;
+         }
+         Error.stackTraceLimit = 1;
+         return [made(), new Error('x').stack?.split('\\n').length];";
+    let report = Workbench::empty().report(script, &["--check=require"]);
+    assert_eq!(report["check"]["errors"], json!([]), "{report:#}");
+    let expected = json!(["Error\n    at stdin.ts:7:18", 2]);
+    assert_eq!(report["value"]["json"], expected, "{report:#}");
+}
+
 /// Objects whose type has their own name.
 const OBJECTS: &[&str] = &["JSON", "Math", "Reflect", "Intl"];
 

@@ -20,6 +20,11 @@ declare const console: {
   clear(): void;
 };
 
+interface ErrorConstructor {
+  captureStackTrace(target: object, leaveOut?: Function): void;
+  stackTraceLimit: number;
+}
+
 declare function setTimeout(callback: (...args: any[]) => unknown, delay?: number, ...args: any[]): number;
 declare function setInterval(callback: (...args: any[]) => unknown, delay?: number, ...args: any[]): number;
 declare function setImmediate(callback: (...args: any[]) => unknown, ...args: any[]): number;
