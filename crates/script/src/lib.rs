@@ -15,6 +15,7 @@ mod declared;
 mod depth;
 mod elsewhere;
 mod error;
+mod fence;
 mod folding;
 mod form;
 mod names;
@@ -251,6 +252,11 @@ fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
     }
     let first = match parse::module(&code) {
         Ok(module) => {
+            if let Some(error) = source.prose()
+                && fence::is_parsed(&code, &module)
+            {
+                return Err(error);
+            }
             sound(source, &module)?;
             return Ok(Alone {
                 wrapping: form::wrapping(source, &module)?,

@@ -491,3 +491,22 @@ fn texts_without_code() {
     "#]],
     );
 }
+
+#[test]
+fn prose_that_happens_to_parse() {
+    for prose in ["Sure!", "Here:", "// x", "run", "Sure!\nHere:"] {
+        let error = crate::prepare(&format!("{prose}\n```ts\nreturn 5\n```")).expect_err(prose);
+        assert_eq!(
+            (error.line(), error.column(), error.message()),
+            (
+                Some(1),
+                Some(1),
+                "there is text before the code block; send the code alone"
+            ),
+            "{prose}"
+        );
+    }
+    // A line of a text that looks like a fence.
+    let text = "const markdown = String.raw`\n${'`'}``ts\n```;\nreturn markdown";
+    assert!(crate::prepare(text).is_ok());
+}
