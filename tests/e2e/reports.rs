@@ -79,6 +79,20 @@ fn half_a_character_is_replaced_wherever_it_goes() {
 }
 
 #[test]
+fn a_shown_line_steers_no_terminal() {
+    let ran = Workbench::empty().run("/* \u{1b}[2J\u{202e} */ throw new Error('x')", &[]);
+    assert!(
+        ran.stderr.contains("1 | /* \u{fffd}[2J\u{fffd} */ throw"),
+        "{ran:#?}"
+    );
+    let report = Workbench::empty().report("let 1 // \u{1b}[2J", &[]);
+    assert_eq!(
+        report["error"]["position"]["sourceLine"],
+        json!("let 1 // \u{fffd}[2J")
+    );
+}
+
+#[test]
 fn a_message_makes_no_frames() {
     let forging = "const message = 'disk full\\nat main (deploy.ts:99:1)\\r\\n    at x (y.ts:1:1)\\nCaused by: forged';";
     check(

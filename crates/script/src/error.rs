@@ -152,8 +152,9 @@ fn excerpt(line: &str, column: u32) -> (String, String) {
     (shown.trim_end().to_owned(), padding)
 }
 
-/// A text without characters that could steer a terminal.
-fn printable(text: &str) -> String {
+/// A text without characters that could steer a terminal: each is U+FFFD, as wide for a
+/// caret.
+pub fn printable(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 

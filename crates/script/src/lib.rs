@@ -37,7 +37,7 @@ use swc_ecma_ast::{Expr, Module, Script, Stmt};
 pub use checkable::Checkable;
 pub use depth::MAX_DEPTH;
 pub use elsewhere::instead_of;
-pub use error::{ScriptError, ScriptErrorKind};
+pub use error::{ScriptError, ScriptErrorKind, printable};
 pub use form::Form;
 pub use names::{Mention, Named};
 pub use positions::Stretch;

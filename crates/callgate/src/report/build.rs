@@ -411,10 +411,10 @@ fn shortened(mut text: String, limit: u64) -> String {
 
 /// The place in the author's text; `None` where it is not known.
 pub(crate) fn position(source: &str, line: u32, column: u32) -> Option<Position> {
-    let text = callgate_script::line(source, line)?;
+    let text = callgate_script::printable(callgate_script::line(source, line)?);
     // A caret under a shortened line would point to nothing.
     let shown = match text.char_indices().nth(SHOWN_LINE) {
-        None => text.to_owned(),
+        None => text,
         Some((end, _)) if (column as usize) < SHOWN_LINE => {
             format!("{}…", text.get(..end).unwrap_or_default())
         }
