@@ -33,6 +33,7 @@ mod http;
 mod inbox;
 mod incoming;
 mod input;
+mod integers;
 mod journal;
 mod judge;
 mod keep;

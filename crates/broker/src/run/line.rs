@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Run;
 use crate::error::{CallError, code};
+use crate::integers;
 use crate::ledger::{Entry, MAX_LINES};
 use crate::options::Place;
 use crate::outcome::Outcome;
@@ -17,6 +18,9 @@ use crate::written::is_written;
 
 /// The most levels that are read.
 const MAX_LEVELS: u32 = 127;
+
+/// Digits of a number that a message shows.
+const SHOWN_DIGITS: usize = 40;
 
 /// A call with its line in the ledger, before anybody has looked at it.
 pub(super) struct Opened {
@@ -48,7 +52,7 @@ impl Run {
             let message = format!("a run may make {MAX_LINES} calls, and this one has");
             return Err(protocol(target, code::TOO_MANY_CALLS, message, false));
         };
-        match parse(given) {
+        match parse(given, what) {
             Ok((arguments, text)) => {
                 entry.takes(&text);
                 Ok(Opened {
@@ -57,15 +61,9 @@ impl Run {
                     text,
                 })
             }
-            Err(error) => {
-                let message = unfit(what, &error);
-                Err(fail(
-                    entry,
-                    target,
-                    code::INVALID_ARGUMENTS,
-                    &message,
-                    false,
-                ))
+            Err(message) => {
+                let code = code::INVALID_ARGUMENTS;
+                Err(fail(entry, target, code, &message, false))
             }
         }
     }
@@ -137,7 +135,31 @@ fn protocol(target: &Target, code: i64, message: String, retryable: bool) -> Cal
     }
 }
 
-/// What is wrong with what a script handed over.
+/// What a call is given, as a value and as the text that everybody sees.
+fn parse(given: Arc<String>, what: &str) -> Result<(Value, Arc<String>), String> {
+    let unfit = |error| unfit(what, &error);
+    let parsed: Option<rmcp::model::JsonObject> = serde_json::from_str(&given).map_err(unfit)?;
+    let parsed = Value::Object(parsed.unwrap_or_default());
+    if is_written(&parsed, &given) {
+        return Ok((parsed, given));
+    }
+    if let Some(number) = integers::inexact(&given) {
+        let shown: String = number.chars().take(SHOWN_DIGITS).collect();
+        let more = if shown.len() < number.len() {
+            "…"
+        } else {
+            ""
+        };
+        return Err(format!(
+            "the {what} have an integer that would not be kept exactly: {shown}{more}; give it as \
+             text, or with an exponent"
+        ));
+    }
+    let text = serde_json::to_string(&parsed).map_err(unfit)?;
+    Ok((parsed, Arc::new(text)))
+}
+
+/// What is wrong with what was handed over.
 fn unfit(what: &str, error: &serde_json::Error) -> String {
     // A parser's word for it, and a place in a text that nobody has seen.
     match error.to_string().starts_with("recursion limit exceeded") {
@@ -147,14 +169,4 @@ fn unfit(what: &str, error: &serde_json::Error) -> String {
         ),
         false => format!("the {what} must be one JSON object: {error}"),
     }
-}
-
-fn parse(given: Arc<String>) -> Result<(Value, Arc<String>), serde_json::Error> {
-    let parsed: Option<rmcp::model::JsonObject> = serde_json::from_str(&given)?;
-    let parsed = Value::Object(parsed.unwrap_or_default());
-    let text = match is_written(&parsed, &given) {
-        true => given,
-        false => Arc::new(serde_json::to_string(&parsed)?),
-    };
-    Ok((parsed, text))
 }

@@ -6,6 +6,7 @@ use callgate_broker::{CallError, CallOptions, LedgerLine, Outcome, code};
 use callgate_schema::Declared;
 use expect_test::{Expect, expect};
 use futures::future::join_all;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::support::{call, in_time, odd, odd_with_env, one, raw, show, target};
@@ -63,6 +64,22 @@ async fn results_of_every_kind() {
     .await;
     check("echo", json!(null), expect!["{}"]).await;
     check("echo", json!([1]), expect![[r#"Protocol { server: "flaky", tool: "echo", code: -32602, message: "the arguments must be one JSON object: invalid type: sequence, expected a map at line 1 column 0", data: None, retryable: false }"#]]).await;
+    for (given, shown) in [
+        (
+            r#"{"a": 590295810358705700000, "b": 1E5}"#,
+            r#"{"a":5.902958103587057e+20,"b":100000.0}"#,
+        ),
+        (
+            r#"{"a": 12345678901234567890123}"#,
+            "the arguments have an integer that would not be kept exactly: 12345678901234567890123; \
+             give it as text, or with an exponent",
+        ),
+    ] {
+        let given = RawValue::from_string(given.to_owned()).expect("JSON");
+        let result = run.call(target(&server, "echo"), given, CallOptions::default());
+        let said = show(in_time(result).await);
+        assert!(said.contains(shown), "{said}");
+    }
     check("fails", json!({}), expect![[r#"Tool { server: "flaky", tool: "fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }"#]]).await;
     check("fails_silently", json!({}), expect![[r#"Tool { server: "flaky", tool: "fails_silently", message: "the tool failed and did not say why", content: RawValue([]), structured_content: None, retryable: false }"#]]).await;
     check("rejects", json!({}), expect![[r#"Protocol { server: "flaky", tool: "rejects", code: -32602, message: "no such row", data: None, retryable: false }"#]]).await;
