@@ -370,6 +370,9 @@
       if (value === undefined) {
         return PromiseReject(new TypeError("mcp.extract: there is no value to extract from, but undefined"));
       }
+      if (typeof value === "function" || typeof value === "symbol") {
+        return PromiseReject(new TypeError(`mcp.extract: the value must be JSON, not ${kindOf(value)}`));
+      }
       return invoke("mcp.extract", { __proto__: null, value, schema }, options, mcp.extract);
     },
   };

@@ -271,6 +271,14 @@ async fn what_is_no_extraction() {
     )
     .await;
     expect![[r#"["McpExtractError","mcp.extract","value","mcp.extract: the input must be nested at most 127 levels deep; give what is deeper as text, or in parts",[]]"#]].assert_eq(&value(&deep).to_string());
+    let function = gate
+        .run("return await mcp.extract(() => 1, 'string')")
+        .await;
+    let error = function.error.expect("it throws");
+    assert_eq!(
+        error.message,
+        "mcp.extract: the value must be JSON, not a function"
+    );
     assert_eq!(model.prompts().len(), 0);
     let without = builder().build().await.expect("a gate");
     let report = run(&without, SCRIPT).await;

@@ -93,6 +93,23 @@ fn a_shown_line_steers_no_terminal() {
 }
 
 #[test]
+fn a_tool_that_the_script_took_away_is_not_suggested() {
+    check(
+        "delete (globalThis as any).odd_echo; return await odd_echo({})",
+        &["--dry-run"],
+        expect![[r#"
+            --- stderr
+            error: ReferenceError: odd_echo is not defined
+              --> stdin.ts:1:38
+              1 | delete (globalThis as any).odd_echo; return await odd_echo({})
+                |                                      ^
+            calls: none
+            dry run: there was no call to make
+        "#]],
+    );
+}
+
+#[test]
 fn a_message_makes_no_frames() {
     let forging = "const message = 'disk full\\nat main (deploy.ts:99:1)\\r\\n    at x (y.ts:1:1)\\nCaused by: forged';";
     check(

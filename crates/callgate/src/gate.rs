@@ -224,6 +224,10 @@ impl Gate {
             return Some(message);
         }
         let catalog = self.catalog();
+        // It is one, and the script took it away.
+        if catalog.get(name).is_some() {
+            return None;
+        }
         if catalog.tools().is_empty() && name.contains('_') {
             return Some(format!(
                 "{name} is no tool, and there are none: no server is configured or available"

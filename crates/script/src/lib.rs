@@ -292,6 +292,10 @@ fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
 
 /// Refuses what the parser lets pass, and what would not end well.
 fn sound(source: &Source, module: &Module) -> Result<(), ScriptError> {
+    if let Some((span, message)) = elsewhere::not_run(module) {
+        let at = parse::offset(span.lo);
+        return Err(source.error(ScriptErrorKind::Unsupported, message, at));
+    }
     if let Some(span) = depth::too_deep(module) {
         return Err(source.error(
             ScriptErrorKind::TooComplex,

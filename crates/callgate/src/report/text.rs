@@ -71,8 +71,12 @@ impl fmt::Display for Problems<'_> {
             write_calls(f, report)?;
         }
         write_denials(f, report)?;
-        if let Some(withheld) = &report.dry_run {
-            write_dry_run(f, withheld)?;
+        match &report.dry_run {
+            Some(withheld) if withheld.is_empty() && report.calls.is_empty() => {
+                writeln!(f, "dry run: there was no call to make")?;
+            }
+            Some(withheld) => write_dry_run(f, withheld)?,
+            None => {}
         }
         write_unchecked(f, &report.calls)?;
         for server in &report.unavailable {

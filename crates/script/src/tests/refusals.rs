@@ -199,9 +199,9 @@ fn what_scripts_cannot_have() {
     check(
         "class A { accessor x = 1 }",
         expect![[r#"
-            Syntax: script.ts:1:20: unexpected a name; * for generator, private key, identifier or async is expected
+            Unsupported: script.ts:1:11: "accessor" is not available; write a field, or a getter and a setter
             1 | class A { accessor x = 1 }
-              |                    ^
+              |           ^
         "#]],
     );
     check(
