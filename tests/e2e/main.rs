@@ -45,6 +45,7 @@ mod serve_bad;
 mod serve_client;
 mod serve_ends;
 mod serve_http;
+mod serve_http_asks;
 mod serve_http_bad;
 mod serve_http_headers;
 mod serve_http_tokens;

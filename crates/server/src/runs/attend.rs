@@ -7,10 +7,10 @@ use std::time::Duration;
 use callgate::LogLevel;
 use futures::future::BoxFuture;
 use rmcp::model::{
-    ClientResult, InputRequest, InputRequests, ProgressNotification, ProgressNotificationParam,
-    ProgressToken, ServerNotification, ServerRequest,
+    ClientResult, GetExtensions as _, InputRequest, InputRequests, ProgressNotification,
+    ProgressNotificationParam, ProgressToken, ServerNotification, ServerRequest,
 };
-use rmcp::service::{RequestContext, RoleServer, ServiceError};
+use rmcp::service::{OriginatingRequestId, RequestContext, RoleServer, ServiceError};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, watch};
@@ -134,10 +134,14 @@ impl Attendant<'_> {
         run.pages.sent(&request, &self.client.peer);
         let run = Arc::clone(run);
         let peer = self.client.peer.clone();
+        // Over HTTP it goes on the stream of this request, which is the only one that
+        // a client must read. The SDK marks only what the handler's own task sends.
+        let this = OriginatingRequestId(self.context.id.clone());
         tokio::spawn(async move {
             let answer = match as_request(request) {
                 None => Err(Unanswered::Nobody),
-                Some(request) => {
+                Some(mut request) => {
+                    request.extensions_mut().insert(this);
                     let asked = peer.send_request(request);
                     match tokio::time::timeout(run.board.answer_time(), asked).await {
                         Ok(Ok(result)) => as_value(&result),
