@@ -18,14 +18,15 @@ use crate::secrets::workers_of;
 
 const VARIABLE: &str = "canary-variable-1c7d";
 const HEADER: &str = "canary-header-9e02";
+const ARGUMENT: &str = "canary-argument-3ab8";
 const OUTPUT: &str = "canary-output-b5f6";
 const ENTRY: &str = "canary-entry-77aa";
 const STALE: &str = "canary-stale-access-3d10";
 const SPENT: &str = "canary-spent-refresh-48cc";
 const ACCESS: &str = "canary-access-e21b";
 const REFRESH: &str = "canary-refresh-06f9";
-const ALL: [&str; 8] = [
-    VARIABLE, HEADER, OUTPUT, ENTRY, STALE, SPENT, ACCESS, REFRESH,
+const ALL: [&str; 9] = [
+    VARIABLE, HEADER, ARGUMENT, OUTPUT, ENTRY, STALE, SPENT, ACCESS, REFRESH,
 ];
 
 /// Something in the script's own text, which is found where a canary would be.
@@ -57,8 +58,10 @@ impl Planted {
         let mut quiet = odd("flaky");
         quiet["env"] = env.clone();
         // It says all it has to on its way out.
-        let program = "env | grep canary >&2; env | grep canary | base64 -w0 >&2; exit 3";
-        let blabbing = json!({ "command": "sh", "args": ["-c", program], "env": env });
+        let program = "echo $0 >&2; env | grep canary >&2; env | grep canary | base64 -w0 >&2; \
+                       exit 3";
+        let arguments = ["-c", program, "--key=${CANARY_ARGUMENT}"];
+        let blabbing = json!({ "command": "sh", "args": arguments, "env": env });
         let bench = Workbench::with_config(json!({
             "mcpServers": {
                 "web": {
@@ -93,6 +96,7 @@ impl Planted {
         command
             .env("CANARY", VARIABLE)
             .env("CANARY_HEADER", HEADER)
+            .env("CANARY_ARGUMENT", ARGUMENT)
             .env("XDG_STATE_HOME", self.bench.path().join("state"));
         command
     }
@@ -167,7 +171,11 @@ async fn reports_logs_and_errors_hold_no_secret() {
         "{ran:?}"
     );
     let ran = planted.run(&["call", "blabbing_x"]);
-    for name in ["VARIABLE=[VARIABLE]", "OUTPUT=[OUTPUT]"] {
+    for name in [
+        "--key=[CANARY_ARGUMENT]",
+        "VARIABLE=[VARIABLE]",
+        "OUTPUT=[OUTPUT]",
+    ] {
         assert!(ran.stderr.contains(name), "{ran:?}");
     }
     let report = planted.run(&["run", "script.ts", "--json"]).json();

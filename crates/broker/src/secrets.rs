@@ -21,8 +21,8 @@ const SHORTEST_SECRET: usize = 6;
 /// and an old one is refused anyway. The oldest goes first.
 const MAX_LEARNED: usize = 64;
 
-/// The values of a server's environment and headers, the secret parts of its
-/// URL, and what was learned since, each with the name to show in its place.
+/// The values of a server's environment and headers, the secret parts of its URL
+/// and arguments, and what was learned since, each with the name to show in its place.
 /// Clones share what they learn.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets {
@@ -53,15 +53,21 @@ impl Secrets {
     /// are learned when they are.
     pub(crate) fn of(transport: &Transport) -> Self {
         let mut values: Vec<(String, String)> = Vec::new();
-        match transport {
-            Transport::Stdio(Stdio { env, .. }) => {
+        let parts = match transport {
+            Transport::Stdio(Stdio { env, secrets, .. }) => {
                 for (name, value) in env {
                     if name != "PATH" && name != "HOME" {
                         values.push((name.clone(), value.clone()));
                     }
                 }
+                secrets
             }
-            Transport::Http(Http { url, headers, .. }) => {
+            Transport::Http(Http {
+                url,
+                headers,
+                secrets,
+                ..
+            }) => {
                 for (name, value) in headers {
                     values.push((name.clone(), value.clone()));
                     // A server that repeats a token does so without its scheme.
@@ -77,6 +83,13 @@ impl Secrets {
                 if let Some((user, _host)) = authority.rsplit_once('@') {
                     values.push(("URL user".to_owned(), user.to_owned()));
                 }
+                secrets
+            }
+        };
+        for (name, value) in parts {
+            // One that is a whole value has the name of that.
+            if !values.iter().any(|(_, given)| given == value) {
+                values.push((name.clone(), value.clone()));
             }
         }
         let given = values.into_iter().map(|(name, value)| Secret {
@@ -252,6 +265,35 @@ mod tests {
         assert_eq!(
             value.to_string(),
             r#"{"[Authorization]":[1,"[Authorization]",{"a":"k1234567?","b":null}]}"#
+        );
+    }
+
+    #[test]
+    fn parts_of_arguments_and_urls_go() {
+        let map = |pairs: &[(&str, &str)]| {
+            let owned = pairs.iter();
+            owned
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let stdio = Transport::Stdio(Stdio {
+            args: vec!["--token=s3cr3t-token".to_owned()],
+            env: map(&[("DSN", "db://u:pa55word@h"), ("T", "s3cr3t-token")]),
+            secrets: map(&[("A", "s3cr3t-token"), ("P", "pa55word"), ("N", "1")]),
+            ..Stdio::default()
+        });
+        assert_eq!(
+            Secrets::of(&stdio).redact("1 argv: --token=s3cr3t-token db://u:pa55word@h pa55word"),
+            "1 argv: --token=[T] [DSN] [P]"
+        );
+        let http = Transport::Http(Http {
+            url: "https://h/k-1234567/mcp?v=1&key=k-7654321".to_owned(),
+            secrets: map(&[("IN_PATH", "k-1234567"), ("IN_QUERY", "k-7654321")]),
+            ..Http::default()
+        });
+        assert_eq!(
+            Secrets::of(&http).redact("/k-1234567/mcp?v=1&key=k-7654321 k-7654321"),
+            "/[IN_PATH]/mcp?[URL query] [IN_QUERY]"
         );
     }
 

@@ -183,6 +183,10 @@ pub struct Stdio {
     /// More of its environment: values that are looked up each time it is
     /// started. One of a name that is in [`Stdio::env`] too wins.
     pub env_from: BTreeMap<String, Source>,
+    /// What else must not appear in messages, by the names to show in its place:
+    /// values that are parts of the arguments or of the environment. Those under
+    /// six bytes are left alone.
+    pub secrets: BTreeMap<String, String>,
     /// Its working directory; the host's, when there is none.
     pub cwd: Option<PathBuf>,
 }
@@ -197,6 +201,9 @@ pub struct Http {
     /// More headers: values that are looked up each time it is connected to.
     /// One of a name that is in [`Http::headers`] too wins.
     pub headers_from: BTreeMap<String, Source>,
+    /// What else must not appear in messages, as in [`Stdio::secrets`]: values that
+    /// are parts of the URL or of headers.
+    pub secrets: BTreeMap<String, String>,
     /// How to log in there; `None` for never. Default: as the server says,
     /// with a login that a person has made before. Without effect while an
     /// `Authorization` header is configured.
@@ -209,6 +216,7 @@ impl Default for Http {
             url: String::new(),
             headers: BTreeMap::new(),
             headers_from: BTreeMap::new(),
+            secrets: BTreeMap::new(),
             oauth: Some(OAuth::default()),
         }
     }
@@ -370,6 +378,7 @@ mod tests {
                 args: vec!["--token=hunter2".to_owned()],
                 env: BTreeMap::from([("TOKEN".to_owned(), "hunter2".to_owned())]),
                 env_from: BTreeMap::from([("PIN".to_owned(), Source::text("hunter2"))]),
+                secrets: BTreeMap::from([("KEY".to_owned(), "hunter2".to_owned())]),
                 cwd: None,
             }),
         );
@@ -381,6 +390,7 @@ mod tests {
                 "X-Key".to_owned(),
                 Source::command(["echo", "hunter2"]),
             )]),
+            secrets: BTreeMap::from([("KEY".to_owned(), "hunter2".to_owned())]),
             oauth: Some(OAuth {
                 client_secret: Some(Source::text("hunter2")),
                 ..OAuth::default()

@@ -80,6 +80,13 @@ fn sayable(kind: StartErrorKind, secrets: &Secrets) -> StartErrorKind {
             method,
             reason: secrets.message(&reason),
         },
+        StartErrorKind::Unauthorized { url } => StartErrorKind::Unauthorized {
+            url: secrets.redact(&url),
+        },
+        StartErrorKind::Http { url, reason } => StartErrorKind::Http {
+            url: secrets.redact(&url),
+            reason,
+        },
         other => other,
     }
 }

@@ -254,12 +254,21 @@ async fn endpoints_that_are_none() {
     let unused = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = unused.local_addr().expect("an address").port();
     drop(unused);
+    let mut keyed = http(
+        "keyed",
+        &format!("http://127.0.0.1:{port}/hunter2/mcp"),
+        &[],
+    );
+    if let Transport::Http(http) = &mut keyed.transport {
+        http.secrets = BTreeMap::from([("KEY".to_owned(), "hunter2".to_owned())]);
+    }
     let broker = in_time(Broker::start(vec![
         http(
             "refused",
             &format!("http://127.0.0.1:{port}/mcp?key=hunter2"),
             &[],
         ),
+        keyed,
         http("relative", "localhost:3000/mcp", &[]),
         http("no url", "mcp", &[]),
         http("bad header", "http://localhost/", &[("a b", "c")]),
@@ -270,6 +279,7 @@ async fn endpoints_that_are_none() {
     let states = states(&broker).replace(&port.to_string(), "PORT");
     expect![[r#"
         server `refused` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: the server cannot be reached: Connection refused (os error 111)
+        server `keyed` did not start: http://127.0.0.1:PORT/[KEY]/mcp did not answer as an MCP endpoint: the server cannot be reached: Connection refused (os error 111)
         server `relative` did not start: its URL cannot be used: its scheme is neither http nor https; write it as https://host/path
         server `no url` did not start: its URL cannot be used: relative URL without a base; write it as https://host/path
         server `bad header` did not start: header "a b" cannot be sent: its name is not allowed

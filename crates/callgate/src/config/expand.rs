@@ -20,8 +20,13 @@ pub(super) struct Unresolved {
 
 impl Variables<'_> {
     /// Replaces every reference in `text`. Values are put in as they are:
-    /// references inside a value are not looked at again.
-    pub(super) fn expand(&self, text: &str) -> Result<String, Unresolved> {
+    /// references inside a value are not looked at again. Those that came from the
+    /// environment are added to `used`, with their names.
+    pub(super) fn expand(
+        &self,
+        text: &str,
+        used: &mut Vec<(String, String)>,
+    ) -> Result<String, Unresolved> {
         let mut expanded = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -31,14 +36,18 @@ impl Variables<'_> {
                     "\"${\" has no closing \"}\"; close it, as in \"${NAME}\"",
                 ));
             };
-            expanded.push_str(&self.value(reference)?);
+            expanded.push_str(&self.value(reference, used)?);
             rest = after;
         }
         expanded.push_str(rest);
         Ok(expanded)
     }
 
-    fn value(&self, reference: &str) -> Result<String, Unresolved> {
+    fn value(
+        &self,
+        reference: &str,
+        used: &mut Vec<(String, String)>,
+    ) -> Result<String, Unresolved> {
         if reference == "workspaceFolder" {
             return Ok(self.folder.to_string_lossy().into_owned());
         }
@@ -68,10 +77,16 @@ impl Variables<'_> {
             )));
         }
         // As in a shell, ":-" also stands in for a variable set to nothing.
-        match ((self.environment)(name), default) {
-            (Some(value), None) => Ok(value),
-            (Some(value), Some(_)) if !value.is_empty() => Ok(value),
-            (_, Some(default)) => Ok(default.to_owned()),
+        let value = (self.environment)(name);
+        match (
+            value.filter(|value| default.is_none() || !value.is_empty()),
+            default,
+        ) {
+            (Some(value), _) => {
+                used.push((name.to_owned(), value.clone()));
+                Ok(value)
+            }
+            (None, Some(default)) => Ok(default.to_owned()),
             (None, None) => Err(Unresolved::reference(format!(
                 "environment variable \"{name}\" is not set; set it, or write \
                  \"${{{name}:-default}}\""

@@ -14,6 +14,8 @@ pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) shown: &'a Path,
     pub(super) variables: Variables<'a>,
+    /// What was taken from the environment, by name, since somebody last took this.
+    pub(super) used: Vec<(String, String)>,
     /// Whether keys of other clients are errors: in our own file they are
     /// mistakes, in a file that is shared with other clients they are not.
     pub(super) ours_alone: bool,
@@ -209,7 +211,7 @@ impl<'t> Reader<'_> {
     /// A text with its references replaced. `what` names the key and the
     /// server.
     pub(super) fn expand(&mut self, text: &str, range: Range, what: &str) -> Option<String> {
-        match self.variables.expand(text) {
+        match self.variables.expand(text, &mut self.used) {
             Ok(expanded) if expanded.contains('\0') => {
                 self.error(
                     range,

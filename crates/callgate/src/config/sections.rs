@@ -58,6 +58,7 @@ pub(super) fn read(
             environment,
             folder,
         },
+        used: Vec::new(),
         ours_alone: name.ends_with("callgate.json"),
         problems: Vec::new(),
         warnings: Vec::new(),

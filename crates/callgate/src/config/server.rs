@@ -1,5 +1,8 @@
 //! One server of the configuration.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use callgate_broker::auth::OAuth;
 use callgate_broker::{EraSetting, Http, ServerSpec, Stdio, Transport};
 use callgate_policy::nearest;
@@ -202,6 +205,7 @@ fn stdio<'o, 't: 'o>(
             format!("\"command\" in {what} is empty; write the program to start"),
         );
     }
+    reader.used.clear();
     let args = get("args").map(|property| {
         let strings = reader.strings(property, what);
         let what = format!("\"args\" in {what}");
@@ -211,6 +215,7 @@ fn stdio<'o, 't: 'o>(
             .collect()
     });
     let env = get("env").map(|property| values(reader, property, what, check_variable));
+    let secrets = secrets(std::mem::take(&mut reader.used));
     let folder = reader.variables.folder.to_owned();
     let cwd = get("cwd").and_then(|property| expanded(reader, property, what));
     let command = command?;
@@ -225,6 +230,7 @@ fn stdio<'o, 't: 'o>(
         args: args.unwrap_or_default(),
         env: env.known,
         env_from: env.from,
+        secrets,
         cwd: cwd.map(|cwd| folder.join(cwd)),
     }))
 }
@@ -234,9 +240,15 @@ fn http<'o, 't: 'o>(
     what: &str,
     get: &impl Fn(&str) -> Option<&'o ObjectProp<'t>>,
 ) -> Option<Transport> {
+    reader.used.clear();
     let headers = get("headers").map(|property| values(reader, property, what, check_header));
+    let mut used = std::mem::take(&mut reader.used);
     let property = get("url")?;
     let url = expanded(reader, property, what)?;
+    // Which host it is must be seen in messages.
+    let behind_host = url.splitn(4, '/').nth(3).unwrap_or_default();
+    let of_url = std::mem::take(&mut reader.used).into_iter();
+    used.extend(of_url.filter(|(_, value)| behind_host.contains(value)));
     // The URL itself is not shown: it may hold a key.
     let wrong = match Url::parse(&url) {
         Ok(url) if !matches!(url.scheme(), "http" | "https") => {
@@ -277,8 +289,22 @@ fn http<'o, 't: 'o>(
         url,
         headers: headers.known,
         headers_from: headers.from,
+        secrets: secrets(used),
         oauth,
     }))
+}
+
+/// What of the values that were put in may be secret. A place on this machine is
+/// none, and messages are of no use without it.
+fn secrets(used: Vec<(String, String)>) -> BTreeMap<String, String> {
+    let is_place = |value: &str| {
+        let path = Path::new(value);
+        path.is_absolute() && path.exists()
+    };
+    let secret = used
+        .into_iter()
+        .filter(|(name, value)| name != "PATH" && name != "HOME" && !is_place(value));
+    secret.collect()
 }
 
 /// A string property with its references replaced.

@@ -30,6 +30,7 @@ fn environment(name: &str) -> Option<String> {
         "REFERENCE" => Some("${TOKEN}".to_owned()),
         "BROKEN" => Some(format!("{SECRET}\r\nX: y")),
         "HOST" => Some("example.com".to_owned()),
+        "ROOT" => Some("/".to_owned()),
         _ => None,
     }
 }

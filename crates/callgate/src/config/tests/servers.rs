@@ -42,6 +42,40 @@ fn values_reach_the_server() {
     );
 }
 
+/// What the environment put into what a server is given is not to appear.
+#[test]
+fn what_was_put_in_is_secret() {
+    let check = |keys: &str, expected: &[(&str, &str)]| {
+        let text = format!("{{\"servers\": {{\"git\": {{{keys}}}}}}}");
+        let config = read(".mcp.json", &text).expect("config");
+        let secrets = match config.servers.first().map(|server| &server.transport) {
+            Some(Transport::Stdio(stdio)) => &stdio.secrets,
+            Some(Transport::Http(http)) => &http.secrets,
+            None => panic!("one server"),
+        };
+        let secrets = secrets.iter();
+        let secrets: Vec<_> = secrets.map(|(name, value)| (&**name, &**value)).collect();
+        assert_eq!(secrets, expected, "{keys}");
+    };
+    check(
+        r#""command": "${PROGRAM}", "cwd": "${HOST}", "args": ["--key=${TOKEN}", "${NO:-default}"]"#,
+        &[("TOKEN", "hunter2")],
+    );
+    // A place that is there is none.
+    check(
+        r#""command": "x", "args": ["${ROOT}"], "env": {"A": "a ${env:HOST}"}"#,
+        &[("HOST", "example.com")],
+    );
+    check(
+        r#""url": "http://${HOST}/${TOKEN}/mcp?p=${PROGRAM}", "headers": {"X-Key": "a ${REFERENCE}"}"#,
+        &[
+            ("PROGRAM", "node"),
+            ("REFERENCE", "${TOKEN}"),
+            ("TOKEN", "hunter2"),
+        ],
+    );
+}
+
 #[test]
 fn transports() {
     check_server(
