@@ -104,9 +104,13 @@ fn calls_that_fit_no_tool_are_told_so() {
     );
     assert!(error(1).len() < 400, "{}", error(1));
     assert_eq!(answers[2]["result"]["isError"], true, "{answers:?}");
-    for at in [3, 4] {
-        assert!(!error(at).is_empty());
-    }
+    let form = "the params of tools/call do not have its form: ";
+    assert_eq!(
+        error(3),
+        format!("{form}\"arguments\" must be an object")
+    );
+    assert_eq!(error(4), format!("{form}\"name\" is missing, a string"));
+    assert_eq!(answers[4]["error"]["code"], -32602, "{answers:?}");
     // A tool behind it is none of its own.
     assert!(
         error(5).starts_with("no tool is named \"ticketing_createIssue\"; there are run_script, ")

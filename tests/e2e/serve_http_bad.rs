@@ -89,9 +89,50 @@ async fn messages_that_are_none() {
         "{answer}"
     );
     let unknown = post(r#"{"jsonrpc":"2.0","id":9,"method":"no/such"}"#).await;
-    assert!(unknown.contains("-32601"), "{unknown}");
+    assert!(
+        unknown.contains("-32601") && unknown.contains(r#"there is no method \"no/such\""#),
+        "{unknown}"
+    );
     let wrong = post(r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}"#).await;
-    assert!(wrong.contains("-3260"), "{wrong}");
+    let why = r#"the params of tools/call do not have its form: \"name\" must be a string"#;
+    assert!(wrong.contains("-32602") && wrong.contains(why), "{wrong}");
+}
+
+/// A request of a method that there is, whose params are not of its form.
+#[tokio::test]
+async fn params_that_do_not_fit() {
+    let bench = Workbench::new(json!({}));
+    let served = Served::start(&bench, &[]);
+    let mut wrong = hello();
+    wrong["params"]["protocolVersion"] = json!(7);
+    let send = async |request: reqwest::RequestBuilder| {
+        said(request.send().await.expect("an answer")).await
+    };
+    assert_eq!(
+        send(served.post(&wrong)).await,
+        "400 -32602 to 1: the params of initialize do not have its form: \"protocolVersion\" must \
+         be a string"
+    );
+    let newest = |method: &str, mut params: Value| {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let message = json!({ "jsonrpc": "2.0", "id": 3, "method": method, "params": params });
+        let request = served.post(&message).header("Mcp-Method", method);
+        request.header("MCP-Protocol-Version", "2026-07-28")
+    };
+    let call = json!({ "name": "run_script", "arguments": [], "requestState": 5 });
+    assert_eq!(
+        send(newest("tools/call", call).header("Mcp-Name", "run_script")).await,
+        "200 -32602 to 3: the params of tools/call do not have its form: \"arguments\" must be an \
+         object; \"requestState\" must be a string"
+    );
+    assert_eq!(
+        send(newest("no/such", json!({}))).await,
+        "404 -32601 to 3: there is no method \"no/such\""
+    );
 }
 
 #[tokio::test]

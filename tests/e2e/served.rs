@@ -175,7 +175,9 @@ pub fn http() -> Client {
 pub async fn said(response: Response) -> String {
     let status = response.status().as_u16();
     let text = response.text().await.expect("a text");
-    match serde_json::from_str::<Value>(&text) {
+    // It may be the one event of a stream.
+    let message = text.strip_prefix("data: ").unwrap_or(&text);
+    match serde_json::from_str::<Value>(message) {
         Ok(body) if body["error"].is_object() => {
             let (id, error) = (&body["id"], &body["error"]);
             let message = error["message"].as_str().unwrap_or_default();

@@ -12,8 +12,10 @@ mod servers;
 mod shown;
 mod texts;
 mod tokens;
+mod unread;
 
 pub(crate) use arrays::Arrays;
+pub(crate) use unread::misfit;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -25,7 +27,7 @@ use http::request::Parts;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
-    ContentBlock, DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    ContentBlock, CustomRequest, CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
     GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
     JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
@@ -194,6 +196,15 @@ impl ServerHandler for Session {
             self.supported_protocol_versions().into_owned(),
             self.info(self.mode(&context)?),
         ))
+    }
+
+    /// A request that the SDK could not read.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unread::refusal(&request, is_stateless(&context)))
     }
 
     async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {

@@ -12,6 +12,8 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use callgate::config::ToolMode;
 use futures::StreamExt as _;
+use rmcp::model::InitializeRequestParams;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::body;
@@ -19,6 +21,7 @@ use super::door::{Admitted, Door};
 use super::refusal::Refusal;
 use super::users::User;
 use crate::envelope::{Envelope, NOT_ITS_FORM, envelope};
+use crate::face;
 
 const MODE_HEADER: &str = "x-mcp-tool-mode";
 const MODE_QUERY: &str = "tool_mode";
@@ -59,6 +62,9 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
             .await?;
             let envelope = envelope(body::BODY, &bytes)?;
             id = envelope.id.clone().unwrap_or_default();
+            if !is_stateless(&parts) && envelope.method.as_deref() == Some("initialize") {
+                begins(&bytes).map_err(|refused| refused.to(id.clone()))?;
+            }
             fitting(user, &envelope, session).map_err(|refused| refused.to(id.clone()))?;
             if let (Some(session), Some(id), Some(_)) = (session, &envelope.id, &envelope.method) {
                 asked = Some(user.sessions.unanswered.ask(session, id)?);
@@ -142,6 +148,22 @@ fn session(parts: &Parts) -> Result<Option<&str>, Refusal> {
         _ => Err(Refusal::bad(
             "the Mcp-Session-Id header is not one session's id",
         )),
+    }
+}
+
+/// Refuses what would begin a session if it had the form of that: the transport takes
+/// it for a request of a session that there is not.
+fn begins(bytes: &[u8]) -> Result<(), Refusal> {
+    #[derive(Deserialize)]
+    struct Message {
+        params: Option<Value>,
+    }
+    let Message { params } = serde_json::from_slice(bytes)
+        .map_err(|_unread| Refusal::bad("the message does not have the form of its method"))?;
+    let reads = InitializeRequestParams::deserialize(params.as_ref().unwrap_or(&Value::Null));
+    match face::misfit("initialize", params.as_ref()) {
+        Some(misfit) if reads.is_err() => Err(Refusal::unfit(misfit)),
+        _ => Ok(()),
     }
 }
 
