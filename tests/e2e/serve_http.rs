@@ -210,6 +210,41 @@ async fn headers_of_the_newest_revision() {
     assert!(other.starts_with("400 "), "{other}");
 }
 
+/// Of the revisions before, none is agreed to, nor named.
+#[tokio::test]
+async fn revisions_that_are_served() {
+    let bench = Workbench::new(json!({}));
+    let served = Served::start(&bench, &[]);
+    for (asked, agreed) in [
+        ("2024-11-05", "2025-11-25"),
+        ("2025-03-26", "2025-11-25"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-11-25", "2025-11-25"),
+        ("2026-07-28", "2025-11-25"),
+    ] {
+        let mut hello = hello();
+        hello["params"]["protocolVersion"] = asked.into();
+        let answer = served.post(&hello).send().await.expect("an answer");
+        let answer = answer.text().await.expect("a text");
+        let expected = format!("\"protocolVersion\":\"{agreed}\"");
+        assert!(answer.contains(&expected), "{asked}: {answer}");
+    }
+    let discover = json!({ "jsonrpc": "2.0", "id": 2, "method": "server/discover", "params": {
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        } } });
+    let request = served
+        .post(&discover)
+        .header("MCP-Protocol-Version", "2026-07-28")
+        .header("Mcp-Method", "server/discover");
+    let answer = request.send().await.expect("an answer").text().await;
+    let answer = answer.expect("a text");
+    let listed = r#""supportedVersions":["2025-06-18","2025-11-25","2026-07-28"]"#;
+    assert!(answer.contains(listed), "{answer}");
+}
+
 #[tokio::test]
 async fn an_unknown_mode_is_refused_early() {
     let bench = Workbench::new(json!({}));

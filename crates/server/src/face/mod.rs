@@ -17,6 +17,7 @@ mod unread;
 pub(crate) use arrays::Arrays;
 pub(crate) use unread::misfit;
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -44,6 +45,13 @@ use crate::service::Service;
 
 use find::Search;
 use shown::{Audience, Shown};
+
+/// The revisions that are served. Those before have batches, which are not.
+static REVISIONS: [ProtocolVersion; 3] = [
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_11_25,
+    ProtocolVersion::V_2026_07_28,
+];
 
 /// Answers for one MCP session, or for one request where there are none.
 pub(crate) struct Session {
@@ -186,6 +194,10 @@ impl ServerHandler for Session {
         self.mode(&context)?;
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(&REVISIONS)
     }
 
     async fn discover(
