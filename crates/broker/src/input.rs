@@ -7,6 +7,7 @@ use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::address;
 use crate::caller::{Caller, Elicit, ListRoots, Offers, Refusal, Sample, Wanted};
 use crate::form;
 use crate::pages::{Pages, Shown};
@@ -30,7 +31,8 @@ impl Asks {
         })
     }
 
-    /// How it is declined without asking anybody, if it is not offered.
+    /// How it is declined without asking anybody, if it is not offered or is nothing
+    /// to show to anybody.
     pub(crate) fn declined(
         self,
         offers: Offers,
@@ -46,8 +48,12 @@ impl Asks {
                     "url" => offers.url,
                     _ => false,
                 };
-                let message = "this mode of elicitation was not announced";
-                (!offered).then(|| Err(ErrorData::invalid_params(message, None)))
+                let fault = match (offered, mode(params)) {
+                    (false, _) => Some("this mode of elicitation was not announced".to_owned()),
+                    (true, "url") => address::fault(params),
+                    (true, _) => None,
+                };
+                fault.map(|message| Err(ErrorData::invalid_params(message, None)))
             }
             Self::Sampling if !offers.sampling => Some(Err(not_announced())),
             Self::Sampling => {

@@ -11,6 +11,7 @@
 //! Credentials end here: the values of a server's environment and headers are
 //! in no `Debug` form, no error and no log line of this crate.
 
+mod address;
 mod ask;
 mod asked;
 pub mod auth;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::address;
 use crate::asked::Asking;
 use crate::caller::{Opened, PageDone};
 use crate::calls::Call;
@@ -247,7 +248,7 @@ fn wanted(error: &ErrorData) -> Vec<&Value> {
     let text = |page: &Value, key: &str| page.get(key).and_then(Value::as_str).map(str::len);
     let is_page = |page: &&Value| {
         page.get("mode").and_then(Value::as_str) == Some("url")
-            && text(page, "url").is_some()
+            && address::fault(page).is_none()
             && text(page, "elicitationId").is_some_and(|id| (1..=MAX_ID_BYTES).contains(&id))
     };
     match pages.len() <= MAX_PAGES && pages.iter().all(is_page) {

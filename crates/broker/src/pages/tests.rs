@@ -186,6 +186,8 @@ async fn what_is_no_list_of_pages_is_an_error_like_any_other() {
     let form = json!({ "mode": "form", "elicitationId": "a", "message": "m" });
     let nameless = json!({ "mode": "url", "url": "https://door" });
     let long = page(&"a".repeat(MAX_ID_BYTES + 1));
+    let mut script = page("a");
+    script["url"] = json!("javascript:alert(1)");
     for elicitations in [
         json!(null),
         json!([]),
@@ -193,6 +195,7 @@ async fn what_is_no_list_of_pages_is_an_error_like_any_other() {
         json!([page("a"), form]),
         json!([nameless]),
         json!([long]),
+        json!([page("a"), script]),
         json!(vec![page("a"); MAX_PAGES + 1]),
     ] {
         let expected = expect![[r#"

@@ -46,6 +46,10 @@ async fn check_asks(version: ProtocolVersion, host: &Arc<Host>, expected: Expect
             json!({ "messages": [], "tools": [] }),
         ),
         ("tools/list", json!({})),
+        (
+            "elicitation/create",
+            json!({ "mode": "url", "message": "m", "url": "javascript:alert(1)" }),
+        ),
     ];
     for (number, (method, params)) in requests.into_iter().enumerate() {
         let id = format!("q{number}");
@@ -79,7 +83,8 @@ async fn what_is_offered_is_answered() {
             "q4","error":{"code":-32602,"message":"this mode of elicitation was not announced"}}
             "q5","result":{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"}}
             "q6","result":{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"}}
-            "q7","error":{"code":-32601,"message":"Method not found"}}"#]],
+            "q7","error":{"code":-32601,"message":"Method not found"}}
+            "q8","error":{"code":-32602,"message":"the page is none of the web: its URL is not http or https"}}"#]],
     )
     .await;
 }
@@ -97,7 +102,8 @@ async fn what_is_not_offered_is_declined() {
             "q4","result":{"action":"decline"}}
             "q5","error":{"code":-32601,"message":"Method not found"}}
             "q6","error":{"code":-32601,"message":"Method not found"}}
-            "q7","error":{"code":-32601,"message":"Method not found"}}"#]],
+            "q7","error":{"code":-32601,"message":"Method not found"}}
+            "q8","result":{"action":"decline"}}"#]],
     )
     .await;
     let host = Host {
@@ -120,7 +126,8 @@ async fn what_is_not_offered_is_declined() {
             "q4","error":{"code":-32602,"message":"this mode of elicitation was not announced"}}
             "q5","result":{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"}}
             "q6","error":{"code":-32602,"message":"sampling with tools was not announced"}}
-            "q7","error":{"code":-32601,"message":"Method not found"}}"#]],
+            "q7","error":{"code":-32601,"message":"Method not found"}}
+            "q8","error":{"code":-32602,"message":"this mode of elicitation was not announced"}}"#]],
     )
     .await;
 }
