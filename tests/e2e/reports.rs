@@ -398,7 +398,7 @@ fn the_time_limit() {
             spinning
             --- stderr
             error: the script ran for _ ms, over its limit of _ ms
-            hint: waiting for tools is not counted; raise the limit with --timeout or limits.timeout
+            hint: waiting for tools is not counted; raise the limit with --timeout or limits.timeout, or where the call set it, timeoutMs
             calls: none
         "#]],
     );

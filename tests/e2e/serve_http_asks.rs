@@ -42,6 +42,12 @@ impl<'a> Session<'a> {
     }
 }
 
+/// A call that runs this.
+fn call(code: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
+        "name": "run_script", "arguments": { "code": code } } })
+}
+
 /// The next message on a stream.
 async fn next(stream: &mut Response, text: &mut String) -> Value {
     loop {
@@ -69,9 +75,7 @@ async fn questions_come_with_the_answer() {
     for version in ["2025-06-18", "2025-11-25"] {
         let can = json!({ "elicitation": {}, "sampling": {}, "roots": {} });
         let session = Session::begin(&served, version, &can).await;
-        let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
-            "name": "run_script", "arguments": { "code": "return await odd_ask({})" } } });
-        let mut stream = session.post(&call).await;
+        let mut stream = session.post(&call("return await odd_ask({})")).await;
         let (mut text, mut asked) = (String::new(), Vec::new());
         let answer = loop {
             let message = next(&mut stream, &mut text).await;
@@ -103,4 +107,74 @@ async fn questions_come_with_the_answer() {
         asked[2..].sort();
         assert_eq!(asked[2..], ["elicitation/create", "sampling/createMessage"]);
     }
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_answers_in_time() {
+    let bench = bench();
+    let served = Served::start(&bench, &["--answer-time", "200ms"]);
+    let session = Session::begin(&served, "2025-11-25", &json!({ "elicitation": {} })).await;
+    let code = "try { await odd_ask({}) } catch (error) { return error.message }";
+    let mut stream = session.post(&call(code)).await;
+    let mut text = String::new();
+    let question = next(&mut stream, &mut text).await;
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    let answer = next(&mut stream, &mut text).await;
+    let said = answer["result"]["content"][0]["text"].as_str();
+    let expected = "odd_ask was not called: needs approval: no rule matches, and nobody answered in \
+                    time";
+    assert!(
+        said.is_some_and(|said| said.starts_with(expected)),
+        "{answer}"
+    );
+}
+
+/// A client that comes again without what it announced is told so, and its run waits.
+#[tokio::test]
+async fn a_client_that_can_do_less_when_it_comes_again() {
+    let bench = bench();
+    let served = Served::start(&bench, &[]);
+    let code = "try { await odd_ask({}) } catch (error) { return error.name }";
+    let send = async |can: Value, more: Value| {
+        let mut call = call(code);
+        let params = call["params"].as_object_mut().expect("an object");
+        params.extend(more.as_object().cloned().unwrap_or_default());
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": can,
+        });
+        params.insert("_meta".to_owned(), meta);
+        let request = served
+            .post(&call)
+            .header("MCP-Protocol-Version", "2026-07-28")
+            .header("Mcp-Method", "tools/call")
+            .header("Mcp-Name", "run_script");
+        let mut answer = request.send().await.expect("an answer");
+        match answer.headers()["content-type"].as_bytes() {
+            b"application/json" => answer.json::<Value>().await.expect("JSON"),
+            _ => next(&mut answer, &mut String::new()).await,
+        }
+    };
+    let can = json!({ "elicitation": {} });
+    let parked = send(can.clone(), json!({})).await;
+    let state = &parked["result"]["requestState"];
+    assert!(state.is_string(), "{parked}");
+    let again = json!({
+        "requestState": state,
+        "inputResponses": { "question-1": { "action": "decline" } },
+    });
+    let refused = send(json!({}), again.clone()).await;
+    assert_eq!(
+        refused["error"],
+        json!({
+            "code": -32602,
+            "message": "the requestState is for questions that this client does not announce it can \
+                        answer; come again with the capabilities that the call was made with",
+        })
+    );
+    let answer = send(can, again).await;
+    let said = &answer["result"]["content"][0]["text"];
+    let expected = "McpDeniedError\ndenied: odd_ask (line 1): denied when asked\n";
+    assert_eq!(said, expected, "{answer}");
 }

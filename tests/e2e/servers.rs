@@ -241,6 +241,12 @@ async fn a_gates_servers_are_switched_and_keep_their_names() {
     let disabled = gate.disable("odd").await.expect("it is known");
     assert_eq!((disabled.state, disabled.tools), (ServerState::Disabled, 8));
     assert!(gate.tools().is_empty());
+    // Whoever calls a tool of it hears that, not that there is none.
+    let why = "odd_pid is not available: server \"odd\" is disabled";
+    assert_eq!(gate.unknown_tool_message("odd_pid"), why);
+    let code = "try { await mcp.callTool('odd_pid', {}) } catch (error) { return error.message }";
+    let report = gate.run(RunRequest::new(code)).await;
+    assert_eq!(report.to_string().lines().next(), Some(why));
     gate.enable("odd").await.expect("it starts");
     let again: Vec<String> = gate.tools().into_iter().map(|tool| tool.function).collect();
     assert_eq!(again, names);

@@ -199,6 +199,8 @@ pub enum Answer {
     Deny,
     /// There is nobody to ask, so the call may not go.
     Nobody,
+    /// Somebody was asked and did not answer in time, so the call may not go.
+    Late,
 }
 
 impl Answer {
@@ -207,7 +209,7 @@ impl Answer {
     pub fn allows(self) -> bool {
         match self {
             Self::Once | Self::Run | Self::Session | Self::Always | Self::Standing => true,
-            Self::Deny | Self::Nobody => false,
+            Self::Deny | Self::Nobody | Self::Late => false,
         }
     }
 }

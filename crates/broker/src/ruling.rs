@@ -59,7 +59,7 @@ impl Ruling {
     /// What to do about a denial of this function that asking could have
     /// turned; `None` where a rule denies, and where a person did.
     pub fn advice(&self, function: &str) -> Option<String> {
-        if self.answer != Some(Answer::Nobody) {
+        if !matches!(self.answer, Some(Answer::Nobody | Answer::Late)) {
             return None;
         }
         let word = shell_word(function);
@@ -85,6 +85,9 @@ impl fmt::Display for Ruling {
             (Verdict::Ask, Some(Answer::Always)) => f.write_str("allowed for good when asked"),
             (Verdict::Ask, Some(Answer::Standing)) => write!(f, "{decision}, and --yes allows it"),
             (Verdict::Ask, Some(Answer::Deny)) => f.write_str("denied when asked"),
+            (Verdict::Ask, Some(Answer::Late)) => {
+                write!(f, "{decision}, and nobody answered in time")
+            }
             (Verdict::Ask, Some(Answer::Nobody) | None) => {
                 write!(f, "{decision}, and there is nobody to ask")
             }

@@ -126,11 +126,16 @@ impl CallHandler for Calls {
                 let disabled = live.is_disabled(&target.server);
                 return Err(thrown(&function, gone(target, disabled)));
             }
+            if let Some(server) = live.disabled_server_of(&function) {
+                let message = disabled_message(&function, &server);
+                return Err(thrown(&function, unknown_tool(message)));
+            }
             let told = unknown.fetch_add(1, Ordering::Relaxed);
             let near = (told < SUGGESTIONS)
                 .then(|| now.suggest(&function))
                 .flatten();
-            Err(thrown(&function, unknown_tool(&function, near)))
+            let message = unknown_tool_message(&function, near);
+            Err(thrown(&function, unknown_tool(message)))
         }
         .boxed()
     }
@@ -250,6 +255,13 @@ pub(crate) fn unknown_tool_message(function: &str, near: Option<&str>) -> String
     }
 }
 
+/// The message for a name that would be a tool of a server that is not in use.
+pub(crate) fn disabled_message(function: &str, server: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let shown: String = function.chars().map(plain).take(80).collect();
+    format!("{shown} is not available: server {server:?} is disabled")
+}
+
 /// The error for a tool that its server no longer lists, or whose server is no
 /// longer in use.
 fn gone(target: Target, disabled: bool) -> CallError {
@@ -274,12 +286,12 @@ fn gone(target: Target, disabled: bool) -> CallError {
 }
 
 /// The error for a name that is no tool.
-pub(crate) fn unknown_tool(function: &str, near: Option<&str>) -> CallError {
+pub(crate) fn unknown_tool(message: String) -> CallError {
     CallError::Protocol {
         server: String::new(),
         tool: String::new(),
         code: UNKNOWN_TOOL,
-        message: unknown_tool_message(function, near),
+        message,
         data: None,
         retryable: false,
     }

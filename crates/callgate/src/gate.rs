@@ -145,7 +145,10 @@ impl Gate {
 
     /// A message for a name that is no tool, with the nearest that is.
     pub fn unknown_tool_message(&self, function: &str) -> String {
-        calls::unknown_tool_message(function, self.catalog().suggest(function))
+        match self.live.disabled_server_of(function) {
+            Some(server) => calls::disabled_message(function, &server),
+            None => calls::unknown_tool_message(function, self.catalog().suggest(function)),
+        }
     }
 
     /// What `detail` says of the chosen tools: lines of names, or TypeScript
@@ -220,8 +223,8 @@ impl Gate {
         if let Some(server) = self.unavailable_server_of(name) {
             return Some(format!("{name} is not available: {}", server.reason));
         }
-        if let Some(message) = self.why_disabled(name) {
-            return Some(message);
+        if let Some(server) = self.live.disabled_server_of(name) {
+            return Some(calls::disabled_message(name, &server));
         }
         let catalog = self.catalog();
         // It is one, and the script took it away.
@@ -235,13 +238,6 @@ impl Gate {
         }
         let near = catalog.suggest(name)?;
         Some(calls::unknown_tool_message(name, Some(near)))
-    }
-
-    fn why_disabled(&self, name: &str) -> Option<String> {
-        let server = self.disabled_server_of(name)?;
-        Some(format!(
-            "{name} is not available: server {server:?} is disabled"
-        ))
     }
 
     async fn run_inner(&self, request: &RunRequest) -> RunReport {
@@ -335,7 +331,10 @@ impl Gate {
             &prepared.checkable,
             catalog,
             &request.scope,
-            |name| self.why_disabled(name),
+            |name| {
+                let server = self.live.disabled_server_of(name)?;
+                Some(calls::disabled_message(name, &server))
+            },
         );
         let checked = tokio::select! {
             checked = checking => checked,

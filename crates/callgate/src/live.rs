@@ -144,6 +144,16 @@ impl Live {
         servers.any(|state| state.name == server && state.phase == Phase::Disabled)
     }
 
+    /// The server that is not in use and to which this name would belong.
+    pub(crate) fn disabled_server_of(&self, function: &str) -> Option<String> {
+        let oversight = &self.shared.oversight;
+        let mut servers = self.broker.servers();
+        let found = servers.find(|server| {
+            server.phase == Phase::Disabled && oversight.would_own(&server.name, function)
+        });
+        found.map(|server| server.name)
+    }
+
     /// Brings the catalog up to what the servers list now.
     pub(crate) async fn update(&self) {
         self.shared.update(&self.broker).await;

@@ -136,25 +136,10 @@ impl Gate {
         let tool = catalog.get(function);
         let owns = |name: &str| match tool {
             Some(tool) => tool.definition.server == name,
-            None => self.has_prefix_of(name, function),
+            None => self.oversight.would_own(name, function),
         };
         let mut servers = self.broker.servers().filter(|server| owns(&server.name));
         servers.find_map(|server| unavailable(&server))
-    }
-
-    /// The server that is not in use and to which this name would belong.
-    pub(crate) fn disabled_server_of(&self, function: &str) -> Option<String> {
-        let mut servers = self.broker.servers();
-        let found = servers.find(|server| {
-            server.phase == Phase::Disabled && self.has_prefix_of(&server.name, function)
-        });
-        found.map(|server| server.name)
-    }
-
-    /// Whether a name begins as those of a server's tools do.
-    fn has_prefix_of(&self, server: &str, function: &str) -> bool {
-        let prefix = self.oversight.beginning(server);
-        prefix.is_some_and(|prefix| function.starts_with(prefix))
     }
 
     /// The server of this name.

@@ -145,8 +145,14 @@ impl Oversight {
         sides
     }
 
+    /// Whether a name begins as those of a server's tools do.
+    pub(crate) fn would_own(&self, server: &str, function: &str) -> bool {
+        let beginning = self.beginning(server);
+        beginning.is_some_and(|beginning| function.starts_with(beginning))
+    }
+
     /// What the names of a server's tools begin with.
-    pub(crate) fn beginning(&self, server: &str) -> Option<&str> {
+    fn beginning(&self, server: &str) -> Option<&str> {
         let mut prefixes = self.prefixes.iter();
         prefixes.find(|(name, _)| name == server)?.1.as_deref()
     }

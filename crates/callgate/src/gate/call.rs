@@ -131,11 +131,11 @@ impl Gate {
     /// Calls one tool without a script, through the same rules and ledger.
     pub async fn call_with(&self, request: CallRequest) -> Called {
         self.fresh_catalog().await;
-        let (catalog, target) = self.live.target(&request.function).await;
+        let (_, target) = self.live.target(&request.function).await;
         let Some(target) = target else {
-            let near = catalog.suggest(&request.function);
+            let message = self.unknown_tool_message(&request.function);
             return Called {
-                result: Err(calls::unknown_tool(&request.function, near)),
+                result: Err(calls::unknown_tool(message)),
                 line: None,
                 withheld: None,
             };

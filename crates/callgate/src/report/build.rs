@@ -237,7 +237,8 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64) -> RunError {
             "timeout",
             "ms",
             format!("the script ran for {observed} ms, over its limit of {limit} ms"),
-            "waiting for tools is not counted; raise the limit with --timeout or limits.timeout",
+            "waiting for tools is not counted; raise the limit with --timeout or limits.timeout, or \
+             where the call set it, timeoutMs",
         ),
         WhichLimit::RunTime => (
             "runTimeout",

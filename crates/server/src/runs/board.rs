@@ -60,9 +60,14 @@ pub(crate) enum Unanswered {
     Failed(String),
 }
 
-/// Nothing of what was asked for is wanted any more.
+/// Why answers to what was shown are not taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Over;
+pub(crate) enum Untaken {
+    /// Nothing of it is wanted any more.
+    Over,
+    /// It is wanted, and whoever answers did not announce that it can.
+    Unannounced,
+}
 
 /// Something to put on a board: the key that a server has for it, if it has one,
 /// and what is asked for.
@@ -177,18 +182,21 @@ impl Board {
     ///
     /// # Errors
     ///
-    /// [`Over`], and no answer is handed over.
+    /// [`Untaken`], and no answer is handed over.
     pub(crate) fn answer_shown(
         &self,
         last: u64,
         can: Can,
         responses: InputResponses,
-    ) -> Result<(), Over> {
+    ) -> Result<(), Untaken> {
         let mut wishes = self.lock();
         let shown = wishes.open.range(..=last);
-        let mut shown = shown.filter(|(_, wish)| !wish.is_asked && can.answer(&wish.request));
-        if shown.next().is_none() {
-            return Err(Over);
+        let mut shown = shown.filter(|(_, wish)| !wish.is_asked).peekable();
+        if shown.peek().is_none() {
+            return Err(Untaken::Over);
+        }
+        if !shown.any(|(_, wish)| can.answer(&wish.request)) {
+            return Err(Untaken::Unannounced);
         }
         wishes.hand_over(last, responses);
         Ok(())
@@ -332,7 +340,9 @@ mod tests {
 
         // A later wish is none that the earlier answers are for.
         let third = wish(&board, &[None]).await;
-        assert_eq!(board.answer_shown(3, ALL, some()), Err(Over));
+        assert_eq!(board.answer_shown(3, ALL, some()), Err(Untaken::Over));
+        let unable = board.answer_shown(4, Can::default(), some());
+        assert_eq!(unable, Err(Untaken::Unannounced));
         board.answer_any(responses(json!({ "question-04": 0, "question-4": 4 })));
         assert_eq!(third.await.expect("an end"), [Ok(json!(4))]);
     }
@@ -398,7 +408,7 @@ mod tests {
         assert!(!board.wants());
         let given = responses(json!({ "question-1": "other" }));
         board.answer_any(given.clone());
-        assert_eq!(board.answer_shown(1, ALL, given), Err(Over));
+        assert_eq!(board.answer_shown(1, ALL, given), Err(Untaken::Over));
         board.answer(1, Err(Unanswered::Failed("no".to_owned())));
         let answer = waiting.await.expect("an end");
         assert_eq!(answer, [Err(Unanswered::Failed("no".to_owned()))]);

@@ -59,7 +59,8 @@ impl Asker for Desk {
             };
             match self.wish(vec![(None, form)]).await.pop() {
                 Some(Ok(result)) => question::answer(&question, &result),
-                None | Some(Err(Unanswered::Nobody | Unanswered::Late)) => Answer::Nobody,
+                None | Some(Err(Unanswered::Nobody)) => Answer::Nobody,
+                Some(Err(Unanswered::Late)) => Answer::Late,
                 Some(Err(Unanswered::Failed(reason))) => {
                     tracing::debug!(reason, "the client could not ask its user");
                     Answer::Nobody

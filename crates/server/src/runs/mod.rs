@@ -45,6 +45,7 @@ use crate::service::ComingGate;
 
 use arguments::{ScriptArguments, WaitArguments};
 use attend::{Attendant, Until};
+use board::Untaken;
 use client::{Client, Way};
 use desk::Desk;
 use outcome::Outcome;
@@ -273,7 +274,10 @@ impl Runs {
             let responses = request.input_responses.clone().unwrap_or_default();
             run.board
                 .answer_shown(ticket.question, client.can, responses)
-                .map_err(|_over| Refused::Used)?;
+                .map_err(|untaken| match untaken {
+                    Untaken::Over => Refused::Used,
+                    Untaken::Unannounced => Refused::Unannounced,
+                })?;
             Ok(run)
         };
         fetch()

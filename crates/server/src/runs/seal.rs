@@ -45,6 +45,11 @@ pub(crate) enum Refused {
     Expired,
     #[error("the requestState was used before, or its run has ended; make the call anew")]
     Used,
+    #[error(
+        "the requestState is for questions that this client does not announce it can answer; come \
+         again with the capabilities that the call was made with"
+    )]
+    Unannounced,
 }
 
 impl Seal {
