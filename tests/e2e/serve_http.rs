@@ -249,7 +249,7 @@ async fn revisions_that_are_served() {
 async fn an_unknown_mode_is_refused_early() {
     let bench = Workbench::new(json!({}));
     let served = Served::start(&bench, &[]);
-    let expected = "400 -32600 to null: \"fast\" is no mode; the modes are \"code\", \
+    let expected = "400 -32600 to 1: \"fast\" is no mode; the modes are \"code\", \
                     \"discovery\" and \"native\"";
     let by_header = served.post(&hello()).header("X-MCP-Tool-Mode", "fast");
     assert_eq!(
@@ -258,10 +258,18 @@ async fn an_unknown_mode_is_refused_early() {
     );
     let by_query = http()
         .post(format!("{}?tool_mode=fast", served.url))
+        .header("Content-Type", "application/json")
         .body(hello().to_string());
     assert_eq!(
         said(by_query.send().await.expect("an answer")).await,
         expected
+    );
+    // An error to what cannot be told has no id, rather than one that is null.
+    let stream = http().get(&served.url).header("X-MCP-Tool-Mode", "fast");
+    let refused = stream.send().await.expect("an answer").text().await;
+    assert_eq!(
+        refused.expect("a text"),
+        r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"\"fast\" is no mode; the modes are \"code\", \"discovery\" and \"native\""}}"#
     );
     let known = served.post(&hello()).header("X-MCP-Tool-Mode", "discovery");
     assert_eq!(known.send().await.expect("an answer").status(), 200);

@@ -41,29 +41,29 @@ async fn messages_that_are_none() {
     for (body, expected) in [
         (
             "",
-            "400 -32700 to null: the body is not JSON (line 1, column 0)",
+            "400 -32700 to nothing: the body is not JSON (line 1, column 0)",
         ),
         (
             "{\"jsonrpc\"",
-            "400 -32700 to null: the body is not JSON (line 1, column 10)",
+            "400 -32700 to nothing: the body is not JSON (line 1, column 10)",
         ),
         (
             "\"hello\"",
-            "400 -32600 to null: a JSON-RPC message is an object",
+            "400 -32600 to nothing: a JSON-RPC message is an object",
         ),
         (
             "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
-            "400 -32600 to null: batches are not part of MCP since 2025-06-18; send one message \
+            "400 -32600 to nothing: batches are not part of MCP since 2025-06-18; send one message \
              in a request",
         ),
-        ("{}", "400 -32600 to null: \"jsonrpc\" must be \"2.0\""),
+        ("{}", "400 -32600 to nothing: \"jsonrpc\" must be \"2.0\""),
         (
             "{\"jsonrpc\":\"2.0\",\"id\":5}",
             "400 -32600 to 5: a message has one of \"method\", \"result\" and \"error\"",
         ),
         (
             "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}",
-            "400 -32600 to null: \"id\" must be a string or a whole number",
+            "400 -32600 to nothing: \"id\" must be a string or a whole number",
         ),
         (
             "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":7}",
@@ -147,7 +147,7 @@ async fn headers_that_are_wrong() {
     let json = "application/json";
     assert_eq!(
         send(post().header("Accept", json)).await,
-        "415 -32600 to null: the body must have the Content-Type application/json"
+        "415 -32600 to nothing: the body must have the Content-Type application/json"
     );
     assert_eq!(
         send(
@@ -156,7 +156,7 @@ async fn headers_that_are_wrong() {
                 .header("Accept", json)
         )
         .await,
-        "415 -32600 to null: the body must have the Content-Type application/json"
+        "415 -32600 to nothing: the body must have the Content-Type application/json"
     );
     assert_eq!(
         send(post().header("Content-Type", json).header("Accept", json)).await,
@@ -179,14 +179,14 @@ async fn headers_that_are_wrong() {
         let request = http().delete(&served.url).header("Mcp-Session-Id", session);
         assert_eq!(
             send(request).await,
-            format!("404 -32600 to null: {gone}"),
+            format!("404 -32600 to nothing: {gone}"),
             "{session}"
         );
         let request = http().get(&served.url).header("Mcp-Session-Id", session);
         let request = request.header("Accept", "text/event-stream");
         assert_eq!(
             send(request).await,
-            format!("404 -32600 to null: {gone}"),
+            format!("404 -32600 to nothing: {gone}"),
             "{session}"
         );
     }
@@ -199,12 +199,12 @@ async fn headers_that_are_wrong() {
     assert!(put.starts_with("405 "), "{put}");
     assert_eq!(
         send(http().get(at("/"))).await,
-        "404 -32600 to null: there is nothing at this path; MCP is at /mcp, and \
+        "404 -32600 to nothing: there is nothing at this path; MCP is at /mcp, and \
          /v1/openapi.json says what is at /v1"
     );
     assert_eq!(
         send(http().get(at("/.well-known/oauth-protected-resource/mcp"))).await,
-        "404 -32600 to null: there is nothing at this path; MCP is at /mcp, and \
+        "404 -32600 to nothing: there is nothing at this path; MCP is at /mcp, and \
          /v1/openapi.json says what is at /v1"
     );
 }
@@ -226,14 +226,14 @@ async fn names_of_others() {
     ] {
         let answer = with("Host", host).await;
         assert!(
-            answer.starts_with("403 -32600 to null: the Host header names"),
+            answer.starts_with("403 -32600 to nothing: the Host header names"),
             "{answer}"
         );
     }
     for origin in ["https://evil.example", "null", "http://localhost:1"] {
         let answer = with("Origin", origin).await;
         assert!(
-            answer.starts_with("403 -32600 to null: pages of this Origin"),
+            answer.starts_with("403 -32600 to nothing: pages of this Origin"),
             "{answer}"
         );
     }
@@ -278,7 +278,7 @@ async fn what_is_too_large() {
     .await;
     assert_eq!(
         answer,
-        "413 -32600 to null: the body has more than 1024 bytes; \"maxBody\" is the limit"
+        "413 -32600 to nothing: the body has more than 1024 bytes; \"maxBody\" is the limit"
     );
     // Without a length, and with one that is not true.
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
@@ -385,7 +385,7 @@ async fn what_is_too_many() {
     assert!(streams.iter().all(|stream| stream.status() == 200));
     assert_eq!(
         said(stream().await).await,
-        "429 -32600 to null: there are 2 requests and streams of yours already; end some first"
+        "429 -32600 to nothing: there are 2 requests and streams of yours already; end some first"
     );
 }
 

@@ -30,7 +30,7 @@ async fn tokens_that_are_none() {
         let challenge = challenge.to_str().expect("text").to_owned();
         format!("{} [{challenge}]", said(answer).await)
     };
-    let needed = "401 -32600 to null: a token is needed; send it in the header \"Authorization: \
+    let needed = "401 -32600 to nothing: a token is needed; send it in the header \"Authorization: \
                   Bearer …\" [Bearer]";
     assert_eq!(with(None).await, needed);
     let basic = format!("Basic {ALICE}");
@@ -39,7 +39,7 @@ async fn tokens_that_are_none() {
     }
     assert_eq!(
         with(Some("Bearer alice-0123456789abcdeg")).await,
-        "401 -32600 to null: the token is not known [Bearer error=\"invalid_token\", \
+        "401 -32600 to nothing: the token is not known [Bearer error=\"invalid_token\", \
          error_description=\"the token is not known\"]"
     );
     let in_query = http().post(format!("{}?access_token={ALICE}", served.url));
@@ -182,7 +182,7 @@ async fn an_issuer_that_is_away_lets_nobody_in() {
     let request = served.post(&hello()).bearer_auth(&token);
     let answer = said(request.send().await.expect("an answer")).await;
     assert!(
-        answer.starts_with("503 -32603 to null: whether the token is good"),
+        answer.starts_with("503 -32603 to nothing: whether the token is good"),
         "{answer}"
     );
     // Tokens that need no issuer are good.

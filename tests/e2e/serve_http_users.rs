@@ -65,7 +65,7 @@ async fn roles_select_servers_and_rules() {
         .expect("an answer");
     assert_eq!(
         said(refused).await,
-        "403 -32600 to null: you have no role here that gives you anything; ask whoever runs this \
+        "403 -32600 to nothing: you have no role here that gives you anything; ask whoever runs this \
          server"
     );
     // Each line says whose call it was.
@@ -242,7 +242,7 @@ async fn users_are_bounded() {
         .expect("an answer");
     assert_eq!(
         said(his).await,
-        "503 -32603 to null: there are as many users as there may be; come again later"
+        "503 -32603 to nothing: there are as many users as there may be; come again later"
     );
     let end = http()
         .delete(&served.url)

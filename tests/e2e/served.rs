@@ -179,9 +179,12 @@ pub async fn said(response: Response) -> String {
     let message = text.strip_prefix("data: ").unwrap_or(&text);
     match serde_json::from_str::<Value>(message) {
         Ok(body) if body["error"].is_object() => {
-            let (id, error) = (&body["id"], &body["error"]);
+            let error = &body["error"];
+            let to = body
+                .get("id")
+                .map_or("nothing".to_owned(), Value::to_string);
             let message = error["message"].as_str().unwrap_or_default();
-            format!("{status} {} to {id}: {message}", error["code"])
+            format!("{status} {} to {to}: {message}", error["code"])
         }
         _ => format!("{status} {text}"),
     }

@@ -46,8 +46,7 @@ pub(crate) async fn answer(
 }
 
 async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Response, Refusal> {
-    known_mode(&parts)?;
-    let session = session(&parts)?;
+    let session = known_mode(&parts).and_then(|()| session(&parts));
     let mut id = Value::Null;
     let mut asked = None;
     let body = match parts.method {
@@ -62,6 +61,7 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
             .await?;
             let envelope = envelope(body::BODY, &bytes)?;
             id = envelope.id.clone().unwrap_or_default();
+            let session = session.map_err(|refused| refused.to(id.clone()))?;
             if !is_stateless(&parts) && envelope.method.as_deref() == Some("initialize") {
                 begins(&bytes).map_err(|refused| refused.to(id.clone()))?;
             }
@@ -76,10 +76,13 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
             }
             Body::from(bytes)
         }
-        Method::DELETE if session.is_some_and(|session| !user.sessions.has(session)) => {
-            return Err(no_session());
+        _ => {
+            let session = session?;
+            if parts.method == Method::DELETE && session.is_some_and(|it| !user.sessions.has(it)) {
+                return Err(no_session());
+            }
+            Body::empty()
         }
-        _ => Body::empty(),
     };
     let answered = user.mcp.handle(Request::from_parts(parts, body));
     let response = tokio::select! {

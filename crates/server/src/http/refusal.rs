@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use crate::envelope::{INVALID_REQUEST, Malformed};
 
-/// Why a request is not served: a status, and a JSON-RPC error without an
-/// answer's `id` where the request's could not be read, or problem details. It tells nothing that
-/// whoever asked does not know or may not know.
+/// Why a request is not served: a status, and a JSON-RPC error or problem details. It
+/// tells nothing that whoever asked does not know or may not know.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     /// In a box: errors are moved around a lot.
@@ -21,6 +20,7 @@ struct Inner {
     status: StatusCode,
     code: i32,
     message: String,
+    /// That of the request; null where it could not be read.
     id: Value,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -117,11 +117,16 @@ impl Refusal {
             id,
             headers: more,
         } = *self.inner;
-        let body = json!({
+        let mut body = json!({
             "jsonrpc": "2.0",
             "id": id,
             "error": { "code": code, "message": message },
         });
+        // JSON-RPC has null there. MCP's schema has no id that is null, and clients that
+        // hold messages to it cannot read one that has.
+        if let (true, Some(members)) = (id.is_null(), body.as_object_mut()) {
+            members.remove("id");
+        }
         answer(status, "application/json", &body, more)
     }
 }
