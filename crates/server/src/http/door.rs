@@ -9,10 +9,10 @@ use axum::body::{Body, HttpBody as _};
 use axum::extract::{Extension, Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, AUTHORIZATION, CACHE_CONTROL,
-    CONNECTION, COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
@@ -28,6 +28,10 @@ use super::oauth::METADATA_PATH;
 use super::refusal::Refusal;
 use super::users::{Lease, Users};
 use crate::rest;
+
+/// What headers begin with in which arguments are mirrored (MCP 2026-07-28, "Custom
+/// Headers from Tool Parameters").
+const MIRRORED: &str = "mcp-param-";
 
 /// What all requests have in common.
 pub(crate) struct Door {
@@ -80,7 +84,7 @@ async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
         Ok(origin) => {
             // What a browser asks before it sends something, without a token.
             let mut response = match (&origin, &parts.method) {
-                (Some(_), &Method::OPTIONS) => preflight(),
+                (Some(_), &Method::OPTIONS) => preflight(&parts.headers),
                 _ => next.run(Request::from_parts(parts, body)).await,
             };
             if let Some(origin) = origin {
@@ -105,14 +109,22 @@ async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
     response
 }
 
-fn preflight() -> Response {
+/// What a page may send: the headers of the protocol, and of those that it asks for
+/// the ones in which arguments are mirrored, which have names of tools' own.
+fn preflight(asked: &HeaderMap) -> Response {
+    let mut allowed = "Authorization, Content-Type, Accept, Last-Event-ID, If-None-Match, \
+                       Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, X-MCP-Tool-Mode"
+        .to_owned();
+    let asked = asked.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter();
+    let names = asked.flat_map(|list| list.as_bytes().split(|byte| *byte == b','));
+    let names = names.filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok());
+    for name in names.filter(|name| name.as_str().starts_with(MIRRORED)) {
+        allowed.push_str(", ");
+        allowed.push_str(name.as_str());
+    }
     let headers = [
         (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
-        (
-            ACCESS_CONTROL_ALLOW_HEADERS,
-            "Authorization, Content-Type, Accept, Last-Event-ID, If-None-Match, Mcp-Session-Id, \
-             MCP-Protocol-Version, Mcp-Method, Mcp-Name, X-MCP-Tool-Mode",
-        ),
+        (ACCESS_CONTROL_ALLOW_HEADERS, &allowed),
         (ACCESS_CONTROL_MAX_AGE, "600"),
     ];
     (StatusCode::NO_CONTENT, headers).into_response()
