@@ -12,6 +12,7 @@ use axum::http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
@@ -20,6 +21,7 @@ use axum::{Json, Router};
 use callgate::config::HttpConfig;
 use futures::StreamExt as _;
 
+use super::MAX_HEAD;
 use super::auth::Auth;
 use super::guard::Guard;
 use super::limits::{Rates, Sender};
@@ -73,7 +75,8 @@ pub(crate) fn router(door: Arc<Door>) -> Router {
 /// Lets nothing through that names other hosts or origins than it may.
 async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    let mut response = match door.guard.check(&parts) {
+    let checked = fits(&parts).and_then(|()| door.guard.check(&parts));
+    let mut response = match checked {
         Err(refused) => refused.at(parts.uri.path()),
         Ok(_) if door.closing.load(Ordering::Acquire) => {
             let close = HeaderValue::from_static("close");
@@ -107,6 +110,22 @@ async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
         .entry(CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
     response
+}
+
+/// Refuses a head that is over the limit: one that comes all at once has come to its
+/// end before the transport looks how much there is.
+fn fits(parts: &Parts) -> Result<(), Refusal> {
+    let line = parts.method.as_str().len() + parts.uri.to_string().len() + "  HTTP/1.1\r\n".len();
+    let headers = parts.headers.iter();
+    let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    let bytes = line + headers.sum::<usize>() + "\r\n".len();
+    match bytes > MAX_HEAD {
+        true => Err(Refusal::new(
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            format!("the head of the request has more than {MAX_HEAD} bytes"),
+        )),
+        false => Ok(()),
+    }
 }
 
 /// What a page may send: the headers of the protocol, and of those that it asks for

@@ -46,7 +46,8 @@ use users::Users;
 
 use crate::options::ServeOptions;
 
-/// The largest head of a request, in bytes; over it: status 431.
+/// The largest head of a request, in bytes; over it: status 431. Where blanks stand
+/// that mean nothing, a head may have some more.
 const MAX_HEAD: usize = 64 << 10;
 /// The most headers of a request.
 const MAX_HEADERS: usize = 100;
