@@ -660,7 +660,7 @@ fn tools_are_on_the_global_object() {
     }
     // All of them, and no more than the run may use.
     let all = bench.run("return Object.keys(Object.getOwnPropertyDescriptors(globalThis)).filter(name => name.startsWith('ticketing_')).length", &[]);
-    assert_eq!((all.code, all.stdout.as_str()), (0, "8\n"), "{all:#?}");
+    assert_eq!((all.code, all.stdout.as_str()), (0, "2\n"), "{all:#?}");
 }
 
 #[test]
