@@ -198,7 +198,7 @@ async fn scripts_are_run() {
     let long = json!({ "code": "while (true) {}", "limits": { "timeoutMs": 50 } });
     assert_eq!(status(long).await, "limit");
     let elsewhere = json!({ "code": code, "servers": ["logging"] });
-    assert_eq!(status(elsewhere).await, "failed");
+    assert_eq!(status(elsewhere).await, "denied");
 }
 
 /// It is denied and written down, as what a rule denies is.
