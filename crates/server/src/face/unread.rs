@@ -30,11 +30,14 @@ pub(crate) fn refusal(request: &CustomRequest, is_stateless: bool) -> ErrorData 
     let is_there = !(is_stateless && IN_SESSIONS.contains(&method));
     match misfit(method, request.params.as_ref()).filter(|_| is_there) {
         Some(misfit) => ErrorData::invalid_params(misfit, None),
-        None => {
-            let message = format!("there is no method {}", shown(method));
-            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
-        }
+        None => no_method(method),
     }
+}
+
+/// The answer to a request of a method that there is not.
+pub(crate) fn no_method(method: &str) -> ErrorData {
+    let message = format!("there is no method {}", shown(method));
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
 /// What is wrong with params that do not have the form of their method; `None` if
