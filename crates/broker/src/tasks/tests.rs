@@ -352,6 +352,8 @@ async fn a_call_that_is_given_up_cancels_its_task() {
     let server = |message: &Value| {
         let mut answer = task("working");
         answer["resultType"] = "task".into();
+        // It is not asked for before it is given up.
+        answer["pollIntervalMs"] = 60_000.into();
         vec![result(message, answer)]
     };
     let version = ProtocolVersion::V_2026_07_28;
