@@ -1,5 +1,5 @@
-//! Clients of `callgate serve --http` that read the answers to what they post, and
-//! hold no other stream.
+//! Questions to clients of `callgate serve --http` that read the answers to what they
+//! post, and hold no other stream.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use callgate_tests::{Workbench, odd};
 use reqwest::Response;
 use serde_json::{Value, json};
 
-use crate::served::{Served, hello};
+use crate::served::{Served, hello, said};
 
 /// A server that asks for everything, whose calls are asked about.
 fn bench() -> Workbench {
@@ -177,4 +177,30 @@ async fn a_client_that_can_do_less_when_it_comes_again() {
     let said = &answer["result"]["content"][0]["text"];
     let expected = "McpDeniedError\ndenied: odd_ask (line 1): denied when asked\n";
     assert_eq!(said, expected, "{answer}");
+}
+
+/// A state that is forged, in a request that is otherwise good.
+#[tokio::test]
+async fn a_forged_state() {
+    let bench = Workbench::new(json!({}));
+    let served = Served::start(&bench, &[]);
+    let call = |state: &str| -> Value {
+        json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+            "name": "run_script", "arguments": { "code": "return 1" }, "requestState": state,
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            } } })
+    };
+    for state in ["", "forged", "eyJydW4iOjB9.AAAA"] {
+        let request = served
+            .post(&call(state))
+            .header("MCP-Protocol-Version", "2026-07-28")
+            .header("Mcp-Method", "tools/call")
+            .header("Mcp-Name", "run_script");
+        let answer = said(request.send().await.expect("an answer")).await;
+        assert!(answer.contains("-32602"), "{answer}");
+        assert!(answer.contains("not one that this server gave"), "{answer}");
+    }
 }
