@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 /// JSON-RPC 2.0, section 5.1.
 const PARSE_ERROR: i32 = -32700;
 pub(crate) const INVALID_REQUEST: i32 = -32600;
+const INVALID_PARAMS: i32 = -32602;
 
 /// How deep objects and arrays may be in one another.
 const MAX_DEPTH: usize = 100;
@@ -51,6 +52,14 @@ impl Malformed {
         Self {
             code: PARSE_ERROR,
             ..Self::new(format!("{what} is not JSON (line {line}, column {column})"))
+        }
+    }
+
+    /// A request whose params do not fit its method.
+    pub(crate) fn unfit(message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code: INVALID_PARAMS,
+            ..Self::new(message)
         }
     }
 

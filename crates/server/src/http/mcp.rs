@@ -20,7 +20,7 @@ use super::body;
 use super::door::{Admitted, Door};
 use super::refusal::Refusal;
 use super::users::User;
-use crate::envelope::{Envelope, NOT_ITS_FORM, envelope};
+use crate::envelope::{Envelope, Malformed, NOT_ITS_FORM, envelope};
 use crate::face;
 
 const MODE_HEADER: &str = "x-mcp-tool-mode";
@@ -63,7 +63,7 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
             id = envelope.id.clone().unwrap_or_default();
             let session = session.map_err(|refused| refused.to(id.clone()))?;
             if !is_stateless(&parts) && envelope.method.as_deref() == Some("initialize") {
-                begins(&bytes).map_err(|refused| refused.to(id.clone()))?;
+                begins(&bytes).map_err(|misfit| Refusal::from(misfit).to(id.clone()))?;
             }
             fitting(user, &envelope, session).map_err(|refused| refused.to(id.clone()))?;
             if let (Some(session), Some(id), Some(_)) = (session, &envelope.id, &envelope.method) {
@@ -156,16 +156,16 @@ fn session(parts: &Parts) -> Result<Option<&str>, Refusal> {
 
 /// Refuses what would begin a session if it had the form of that: the transport takes
 /// it for a request of a session that there is not.
-fn begins(bytes: &[u8]) -> Result<(), Refusal> {
+fn begins(bytes: &[u8]) -> Result<(), Malformed> {
     #[derive(Deserialize)]
     struct Message {
         params: Option<Value>,
     }
-    let Message { params } = serde_json::from_slice(bytes)
-        .map_err(|_unread| Refusal::bad("the message does not have the form of its method"))?;
+    let Message { params } =
+        serde_json::from_slice(bytes).map_err(|_unread| Malformed::new(NOT_ITS_FORM))?;
     let reads = InitializeRequestParams::deserialize(params.as_ref().unwrap_or(&Value::Null));
     match face::misfit("initialize", params.as_ref()) {
-        Some(misfit) if reads.is_err() => Err(Refusal::unfit(misfit)),
+        Some(misfit) if reads.is_err() => Err(Malformed::unfit(misfit)),
         _ => Ok(()),
     }
 }

@@ -26,7 +26,6 @@ struct Inner {
 }
 
 /// JSON-RPC 2.0, section 5.1.
-const INVALID_PARAMS: i32 = -32602;
 const INTERNAL_ERROR: i32 = -32603;
 
 impl Refusal {
@@ -45,13 +44,6 @@ impl Refusal {
         Self {
             inner: Box::new(inner),
         }
-    }
-
-    /// A request whose params do not fit its method.
-    pub(crate) fn unfit(message: impl Into<String>) -> Self {
-        let mut refusal = Self::bad(message);
-        refusal.inner.code = INVALID_PARAMS;
-        refusal
     }
 
     /// A malformed request.

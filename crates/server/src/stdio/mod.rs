@@ -29,6 +29,7 @@ use self::input::{Line, Lines};
 use self::output::Output;
 use crate::ServeError;
 use crate::envelope::{Envelope, Malformed, NOT_ITS_FORM, envelope};
+use crate::face;
 use crate::service::Service;
 use crate::unanswered::{Asked, Unanswered};
 
@@ -123,6 +124,12 @@ impl<R: AsyncRead + Send + Unpin> Stdio<R> {
             JsonRpcMessage::Request(mut request) => {
                 let id = request.id.clone();
                 let value = id.clone().into_json_value();
+                if let ClientRequest::CustomRequest(unread) = &request.request
+                    && unread.method == "initialize"
+                    && let Some(misfit) = face::misfit(&unread.method, unread.params.as_ref())
+                {
+                    return Err(Malformed::unfit(misfit).to(Some(value)));
+                }
                 if self.era == Era::Single
                     && matches!(request.request, ClientRequest::InitializeRequest(_))
                 {

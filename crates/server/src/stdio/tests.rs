@@ -105,6 +105,22 @@ const CANCELLED: &str =
     r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
 
 #[tokio::test]
+async fn what_would_begin_a_session_is_told_what_it_lacks() {
+    let mut client = Client::new(1 << 16);
+    let misfit = "the params of initialize do not have its form: \"protocolVersion\" must be a \
+                  string; \"clientInfo\" is missing, an object";
+    let wrong = request(
+        4,
+        "initialize",
+        json!({ "protocolVersion": 7, "capabilities": {} }),
+    );
+    let answer = client.answer(&wrong).await;
+    assert_eq!(answer, refused(Some(json!(4)), -32602, misfit));
+    client.initialize().await;
+    client.end().await;
+}
+
+#[tokio::test]
 async fn what_comes_before_the_first_request_is_ignored() {
     let mut client = Client::new(1 << 16);
     for early in [
