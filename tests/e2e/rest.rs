@@ -197,6 +197,7 @@ async fn scripts_are_run() {
     assert_eq!(status(json!({ "code": "let 1" })).await, "failed");
     let long = json!({ "code": "while (true) {}", "limits": { "timeoutMs": 50 } });
     assert_eq!(status(long).await, "limit");
+    // The type check knows no tool of another server.
     let elsewhere = json!({ "code": code, "servers": ["logging"] });
     assert_eq!(status(elsewhere).await, "denied");
 }

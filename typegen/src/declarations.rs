@@ -147,11 +147,16 @@ impl Declarations {
     /// Declarations to check a script against: in full, but without comments, the
     /// functions and the types that `names` has, and what those need; every other
     /// function in one line that takes anything and gives anything, so that its
-    /// name is known. `None` declares all in full.
+    /// name is known. `None` declares all in full. A function that `known` does not
+    /// take is not declared at all.
     ///
     /// For a script that has no names but these, it makes no difference that the
     /// rest is not declared.
-    pub fn for_script(&self, names: Option<&HashSet<&str>>) -> String {
+    pub fn for_script(
+        &self,
+        names: Option<&HashSet<&str>>,
+        known: impl Fn(&str) -> bool,
+    ) -> String {
         let has = |name: &str| names.is_none_or(|names| names.contains(name));
         let all = self.reachable(
             self.functions
@@ -164,6 +169,7 @@ impl Declarations {
         let (chosen, others): (Vec<&Function>, Vec<&Function>) = self
             .functions
             .iter()
+            .filter(|function| known(&function.name))
             .partition(|function| has(&function.name));
         let needed = chosen.iter().flat_map(|f| f.mentions.iter().copied());
         let mut text = String::new();

@@ -8,6 +8,12 @@ use serde_json::{Value, json};
 
 #[track_caller]
 fn check(names: Option<&[&str]>, expected: Expect) {
+    check_of(names, &["log_get", "log_put"], expected);
+}
+
+/// As [`check`], with these functions alone.
+#[track_caller]
+fn check_of(names: Option<&[&str]>, known: &[&str], expected: Expect) {
     let entry = json!({ "title": "LogEntry", "type": "object", "properties": { "at": { "$ref": "#/$defs/When" } } });
     let when = json!({ "type": "object", "properties": { "unix": { "type": "number" } } });
     let with = |properties: Value| json!({ "type": "object", "properties": properties, "$defs": { "When": when } });
@@ -29,7 +35,7 @@ fn check(names: Option<&[&str]>, expected: Expect) {
         tool("log_put", &get, None),
     ]);
     let names = names.map(|names| names.iter().copied().collect::<HashSet<&str>>());
-    expected.assert_eq(&declarations.for_script(names.as_ref()));
+    expected.assert_eq(&declarations.for_script(names.as_ref(), |name| known.contains(&name)));
 }
 
 #[test]
@@ -76,4 +82,19 @@ fn a_name_brings_what_it_needs() {
             declare function log_put(input?: { entry?: LogEntry }, options?: CallOptions): Promise<unknown>;
         "#]],
     );
+}
+
+#[test]
+fn a_function_that_is_not_known_is_not_declared() {
+    for names in [None, Some(["log_get", "log_put"].as_slice())] {
+        check_of(
+            names,
+            &["log_put"],
+            expect![[r#"
+                type LogEntry = { at?: When };
+                type When = { unix?: number };
+                declare function log_put(input?: { entry?: LogEntry }, options?: CallOptions): Promise<unknown>;
+            "#]],
+        );
+    }
 }

@@ -184,9 +184,10 @@ impl Check {
             line_offset: checkable.line_offset,
             declarations: catalog
                 .declarations_for(
-                    scope
-                        .words(catalog, callgate_check::words(&checkable.text))
-                        .as_ref(),
+                    callgate_check::words(&checkable.text).as_ref(),
+                    // What the run may not use is unknown to the check, which then
+                    // says why.
+                    |function| !scope.excludes(catalog, function),
                 )
                 .into(),
         };
@@ -198,10 +199,14 @@ impl Check {
             .diagnostics
             .into_iter()
             .map(|found| TypeError {
-                message: (found.unknown_name.as_deref().and_then(&disabled))
-                    .or_else(|| {
-                        suggested(found.unknown_name.as_deref(), catalog, scope)
-                            .filter(|_| !found.message.contains("did you mean"))
+                message: (found.unknown_name.as_deref())
+                    .and_then(|name| {
+                        disabled(name)
+                            .or_else(|| excluded(name, catalog, scope))
+                            .or_else(|| {
+                                suggested(name, catalog, scope)
+                                    .filter(|_| !found.message.contains("did you mean"))
+                            })
                     })
                     .unwrap_or(found.message),
                 code: found.code,
@@ -262,14 +267,21 @@ impl fmt::Debug for Check {
     }
 }
 
+/// The message for the name of a tool that the run may not use.
+fn excluded(name: &str, catalog: &Catalog, scope: &Scope) -> Option<String> {
+    let tool = catalog
+        .get(name)
+        .filter(|_| scope.excludes(catalog, name))?;
+    Some(scope.why_not(name, &tool.definition.server))
+}
+
 /// The message for a name that nothing has, where a tool's is like it:
 /// TypeScript compares spellings, and does not know that a server's name is
 /// left out easily.
-fn suggested(name: Option<&str>, catalog: &Catalog, scope: &Scope) -> Option<String> {
-    let name = name?;
-    if let Some(tool) = catalog.get(name).filter(|_| scope.excludes(catalog, name)) {
-        return Some(scope.why_not(name, &tool.definition.server));
-    }
+fn suggested(name: &str, catalog: &Catalog, scope: &Scope) -> Option<String> {
     let near = catalog.suggest(name)?;
+    if scope.excludes(catalog, near) {
+        return None;
+    }
     Some(format!("cannot find name `{name}`; did you mean `{near}`?"))
 }

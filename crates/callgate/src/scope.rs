@@ -1,6 +1,5 @@
 //! The servers whose tools a run may use.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use callgate_broker::Target;
@@ -41,29 +40,6 @@ impl Scope {
             && catalog
                 .get(function)
                 .is_some_and(|tool| !self.has(&tool.definition.server))
-    }
-
-    /// The words that may name something in the script, without the functions
-    /// that are out of it; `None` is all there are.
-    pub(crate) fn words<'w>(
-        &self,
-        catalog: &'w Catalog,
-        words: Option<HashSet<&'w str>>,
-    ) -> Option<HashSet<&'w str>> {
-        if self.is_whole() {
-            return words;
-        }
-        Some(match words {
-            Some(mut words) => {
-                words.retain(|word| !self.excludes(catalog, word));
-                words
-            }
-            None => {
-                let tools = catalog.tools().iter();
-                let tools = tools.filter(|tool| self.has(&tool.definition.server));
-                tools.map(|tool| tool.function.as_str()).collect()
-            }
-        })
     }
 
     /// Why a tool that is out of it is not called.

@@ -172,9 +172,14 @@ impl Catalog {
     }
 
     /// TypeScript declarations to check a script against that has no names but
-    /// these, as [`Declarations::for_script`] gives them.
-    pub fn declarations_for(&self, names: Option<&HashSet<&str>>) -> String {
-        self.declared().for_script(names)
+    /// these, as [`Declarations::for_script`] gives them: without the functions
+    /// that `known` does not take.
+    pub fn declarations_for(
+        &self,
+        names: Option<&HashSet<&str>>,
+        known: impl Fn(&str) -> bool,
+    ) -> String {
+        self.declared().for_script(names, known)
     }
 
     /// As [`Catalog::declarations`], of these functions in this order; names that
