@@ -195,7 +195,7 @@ fn a_run_has_so_many_lookups() {
         report["value"]["json"],
         json!([
             100,
-            -32056,
+            -32053,
             "mcp.searchTools: a run may look up 100 times, and this one has; search for more at \
              once and keep what was found"
         ]),

@@ -248,7 +248,8 @@ async fn limits_and_servers_are_held() {
     let (is_error, said) = session.result("run_script", endless).await;
     assert!(is_error && said.contains("50 ms"), "{said}");
 
-    let wrong = json!({ "code": 1, "limits": { "timeoutMs": 3_600_000 }, "servers": ["loging"] });
+    let wide = json!({ "timeoutMs": 3_600_000, "resultBytes": 200_000_000 });
+    let wrong = json!({ "code": 1, "limits": wide, "servers": ["loging"] });
     assert_eq!(
         session.result("run_script", wrong).await,
         (
@@ -257,9 +258,21 @@ async fn limits_and_servers_are_held() {
              - \"code\" must be a string: the script's text, and this is 1\n\
              - \"limits.timeoutMs\" must be a whole number of milliseconds from 1 to 10000, and \
              this is 3600000\n\
+             - \"limits.resultBytes\" must be a whole number of bytes from 1 to 67108864, and this \
+             is 200000000\n\
              - servers[0]: no server is named \"loging\"; did you mean \"logging\"?"
                 .to_owned()
         )
+    );
+
+    let large = "try { await logging_getLogs({}) } catch (error: any) {
+            return [error.name, error.code, error.tool, error.server, error.retryable];
+        }";
+    let large = json!({ "code": large, "limits": { "resultBytes": 1 } });
+    let (_, said) = session.result("run_script", large).await;
+    assert_eq!(
+        said,
+        "[\"McpProtocolError\",-32050,\"logging_getLogs\",\"logging\",false]\n"
     );
 
     let only = |code: &str| json!({ "code": code, "servers": ["logging"] });
@@ -277,9 +290,14 @@ async fn limits_and_servers_are_held() {
         told,
         format!("denied: ticketing_createIssue (line 1): denied: {why}\n")
     );
-    let stated = only("await ticketing_createIssue({ title: 'A', body: 'B' })");
+    // What is named is known before anything runs, whatever it is given.
+    let stated = only("await ticketing_createIssue({ titel: 1 })");
     let (is_error, said) = session.result("run_script", stated).await;
-    assert!(is_error && said.contains(why), "{said}");
+    assert!(
+        is_error && said.starts_with(&format!("error: {why}\n")),
+        "{said}"
+    );
+    assert!(said.contains("1 type error; nothing was run"), "{said}");
     let fine = only("return (await logging_getLogs({ query: 'x' })).entries?.length ?? 'some'");
     let (_, said) = session.result("run_script", fine).await;
     assert!(!said.contains("may use the tools"), "{said}");

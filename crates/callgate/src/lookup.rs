@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use callgate_broker::Caller;
+use callgate_broker::{Caller, code};
 use callgate_catalog::{Catalog, CatalogTool, Detail};
 use callgate_policy::Rules;
 use callgate_sandbox::{ErrorClass, Thrown};
@@ -37,11 +37,6 @@ const MAX_ANSWER: usize = 4 << 20;
 /// got yet.
 const VECTORS_TIME: Duration = Duration::from_secs(30);
 
-/// What is thrown for a lookup too many; see `callgate_broker::code` for the
-/// others of this range.
-const TOO_MANY_LOOKUPS: i64 = -32056;
-/// The answer would be longer than it may be.
-const ANSWER_TOO_LARGE: i64 = -32050;
 /// JSON-RPC's "invalid params".
 const INVALID_PARAMS: i64 = -32602;
 
@@ -121,7 +116,7 @@ impl Lookups {
                 "a run may look up {MAX_LOOKUPS} times, and this one has; search for more at once \
                  and keep what was found"
             );
-            return Err(Failed(TOO_MANY_LOOKUPS, message).thrown(lookup));
+            return Err(Failed(code::TOO_MANY_CALLS, message).thrown(lookup));
         }
         let answered = match lookup {
             Lookup::Search => self.search(input).await,
@@ -212,7 +207,7 @@ async fn made(answer: impl FnOnce() -> Value + Send + 'static) -> Result<Box<Raw
     match text {
         Ok(Ok(text)) if text.get().len() <= MAX_ANSWER => Ok(text),
         Ok(Ok(text)) => Err(Failed(
-            ANSWER_TOO_LARGE,
+            code::RESULT_TOO_LARGE,
             format!(
                 "the answer would have {} bytes, over the limit of {MAX_ANSWER}; ask for fewer \
                  tools or less detail",

@@ -22,6 +22,10 @@ pub struct Job {
     pub limits: Limits,
 }
 
+/// Bytes that an error may have however little [`Limits::reply_bytes`] is, so that a script can be
+/// told why it has no result.
+pub const ERROR_BYTES: usize = 16 << 10;
+
 /// The limits of one run.
 ///
 /// A limit that is passed ends the run with [`End::Limit`](crate::End::Limit), which carries the

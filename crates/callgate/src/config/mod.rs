@@ -209,6 +209,10 @@ pub struct LimitsConfig {
     pub calls_in_flight: Option<u64>,
 }
 
+/// What a result may have where the file does not say: as much as a message of a
+/// server may ([`callgate_broker::ServerSpec`]).
+const RESULT_BYTES: u64 = 64 << 20;
+
 impl LimitsConfig {
     /// The limits of a run: what the file sets, over the defaults.
     #[must_use]
@@ -223,7 +227,7 @@ impl LimitsConfig {
             limits.keep_output(output);
         }
         limits.output_lines = self.output_lines.unwrap_or(limits.output_lines);
-        limits.reply_bytes = self.result.unwrap_or(limits.reply_bytes);
+        limits.reply_bytes = self.result.unwrap_or(RESULT_BYTES);
         limits.calls_in_flight = self
             .calls_in_flight
             .map(count)

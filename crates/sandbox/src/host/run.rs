@@ -19,7 +19,7 @@ use super::endings::{crashed, data_bytes, told, with_stderr};
 use super::outbox::{LONGEST_ANSWER, Outbox};
 use super::process::{Death, Worker};
 use crate::frames::FrameReader;
-use crate::{Captured, End, Ended, Job, Limits, WhichLimit};
+use crate::{Captured, ERROR_BYTES, End, Ended, Job, Limits, WhichLimit};
 
 /// Time a worker has to stop by itself before it is killed.
 const GRACE: Duration = Duration::from_millis(250);
@@ -292,11 +292,12 @@ impl Run {
         let limit = usize::try_from(self.limits.reply_bytes)
             .unwrap_or(usize::MAX)
             .min(LONGEST_ANSWER);
-        let (what, bytes) = match &outcome {
-            Ok(json) => ("result", json.get().len()),
+        let (what, bytes, limit) = match &outcome {
+            Ok(json) => ("result", json.get().len(), limit),
             Err(thrown) => (
                 "error",
                 thrown.message.len().saturating_add(thrown.fields.len()),
+                limit.max(ERROR_BYTES),
             ),
         };
         let outcome = if bytes > limit {
