@@ -188,7 +188,7 @@ fn ctrl_c_at_a_question_ends_the_run_with_a_report() {
     let rest = session.exp_eof().expect("the end").replace('\r', "");
     assert!(rest.contains("error: the run was cancelled\n"), "{rest}");
     assert!(
-        rest.contains("ticketing_createIssue was cancelled"),
+        rest.contains("ticketing_createIssue was cancelled before it was sent"),
         "{rest}"
     );
 }

@@ -22,7 +22,7 @@ pub mod code {
     /// The server wants input before it goes on, and there is none for it: the
     /// host cannot give it, it is too much, or is wanted again and again.
     pub const INPUT_REQUIRED: i64 = -32052;
-    /// The run has made as many calls as a ledger holds.
+    /// The run has made as many calls as a ledger holds, or as many lookups as it may.
     pub const TOO_MANY_CALLS: i64 = -32053;
     /// The ledger's file did not take the call's line, so it was not sent.
     pub const NOT_RECORDED: i64 = -32054;
@@ -86,6 +86,15 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
+/// What to do about a command that was not found. Many write a whole line for a
+/// shell there.
+fn if_not_found(command: &str) -> &'static str {
+    match command.trim().contains(char::is_whitespace) {
+        true => "name the program alone there, and put its arguments under `args`",
+        false => "install it, or give its full path",
+    }
+}
+
 /// What went wrong at a server's start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -94,7 +103,7 @@ pub enum StartErrorKind {
     #[error("another server has this name; give each server a name of its own")]
     DuplicateName,
     /// There is no such program.
-    #[error("command {command:?} was not found; install it, or give its full path")]
+    #[error("command {command:?} was not found; {}", if_not_found(command))]
     CommandNotFound {
         /// As configured.
         command: String,
@@ -124,7 +133,7 @@ pub enum StartErrorKind {
     ClosedOutput,
     /// It took too long.
     #[error(
-        "it was not ready within {} ms ({stage}); raise its start timeout if it is slow to start",
+        "it was not ready within {} ms ({stage}); raise its `startTimeout` if it is slow to start",
         limit.as_millis()
     )]
     TimedOut {

@@ -15,6 +15,9 @@ use crate::ruling::Ruling;
 /// The most lines of one ledger. A call beyond it is not sent.
 pub(crate) const MAX_LINES: usize = 10_000;
 
+/// What the line of a call has for a decision that was given up before there was one.
+const UNDECIDED: &str = "undecided: it was given up first";
+
 /// One call of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -355,6 +358,11 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         if !self.closed {
+            self.change(|line| {
+                if line.decision.is_empty() {
+                    line.decision = UNDECIDED.to_owned();
+                }
+            });
             self.finish(Outcome::Cancelled, None);
         }
     }

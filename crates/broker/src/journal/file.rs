@@ -50,7 +50,13 @@ impl LineFile {
         options.append(true).read(true).create(true).mode(0o600);
         // A pipe that nobody reads would stop the opening; it is refused below.
         options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-        let mut file = options.open(path).map_err(|error| failed(&error))?;
+        let mut file = options.open(path).map_err(|error| match path.parent() {
+            Some(folder) if error.kind() == ErrorKind::NotFound && !folder.exists() => {
+                let folder = folder.display();
+                failed(&format!("its folder {folder} does not exist; create it"))
+            }
+            _ => failed(&error),
+        })?;
         let known = file.metadata().map_err(|error| failed(&error))?;
         if !known.is_file() {
             return Err(failed(&"it is no regular file"));

@@ -343,7 +343,7 @@ fn what_is_no_file_is_not_opened() {
     check(
         &folder.path().join("no/ledger.jsonl"),
         expect![
-            "ledger FOLDER/no/ledger.jsonl: cannot be opened: No such file or directory (os error 2)"
+            "ledger FOLDER/no/ledger.jsonl: cannot be opened: its folder FOLDER/no does not exist; create it"
         ],
     );
     check(

@@ -180,7 +180,7 @@ async fn a_call_given_up_while_asked_is_never_sent() {
     check_ledger(
         &run,
         expect![[r#"
-        1 flaky_empty: : Cancelled, not sent
+        1 flaky_empty: undecided: it was given up first: Cancelled, not sent
     "#]],
     );
     broker.shutdown().await;

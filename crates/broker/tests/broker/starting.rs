@@ -140,7 +140,7 @@ async fn one_that_fails_takes_no_other_down() {
             ),
         ],
         expect![[r#"
-            server `silent` did not start: it was not ready within 300 ms (waiting for its handshake); raise its start timeout if it is slow to start
+            server `silent` did not start: it was not ready within 300 ms (waiting for its handshake); raise its `startTimeout` if it is slow to start
             server `exits` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:
               odd server: no database at localhost:5432
             junk: 2025-11-25, tools [echo]

@@ -202,6 +202,9 @@ fn write_call(f: &mut fmt::Formatter<'_>, line: &LedgerLine) -> fmt::Result {
         Outcome::Withheld | Outcome::Recorded => writeln!(f, "was not made"),
         Outcome::Asking => writeln!(f, "was being asked about"),
         Outcome::InFlight => writeln!(f, "had no answer yet"),
+        Outcome::Cancelled if line.took_ms.is_none() => {
+            writeln!(f, "was cancelled before it was sent")
+        }
         Outcome::Cancelled => writeln!(f, "was cancelled after {took} ms"),
         _ => writeln!(f, "ended in {took} ms"),
     }
