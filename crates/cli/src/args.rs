@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use callgate::config::{ToolMode, parse_bytes, parse_duration, parse_share};
+use callgate::config::{ToolMode, parse_bytes, parse_duration, parse_memory, parse_share};
 use callgate::{CheckMode, Detail};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -196,8 +196,8 @@ pub struct LimitArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
 
-    /// The isolate's memory [default: 128MiB]
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    /// The isolate's memory, at least 16MiB [default: 128MiB]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<u64>,
 
     /// Output that the report keeps, head and tail [default: 16KiB]
@@ -367,6 +367,10 @@ fn tool_mode(text: &str) -> Result<ToolMode, String> {
 
 fn share(text: &str) -> Result<f64, String> {
     parse_share(text).map_err(|error| error.to_string())
+}
+
+fn memory(text: &str) -> Result<u64, String> {
+    parse_memory(text).map_err(|error| error.to_string())
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use callgate::config::{Config, HttpConfig};
+use callgate::config::{Config, HttpConfig, TOKEN_OF_ONE};
 use callgate::{Gate, GateBuilder, NoCaller, Source, Workers};
 use callgate_server::{AnyClient, Identity, MakeGate};
 use futures::FutureExt as _;
@@ -57,13 +57,13 @@ fn with_flags(mut http: HttpConfig, flags: &HttpArgs) -> anyhow::Result<HttpConf
     if let Some(name) = &flags.bearer_env {
         let token = std::env::var(name);
         let token = token.with_context(|| format!("--bearer-env {name}"))?;
-        if http.bearer.iter().any(|(known, _)| known == "default") {
+        if http.bearer.iter().any(|(known, _)| known == TOKEN_OF_ONE) {
             bail!(
                 "--bearer-env and \"bearer\" in the configuration both have the token \"default\""
             );
         }
         http.bearer
-            .push(("default".to_owned(), Source::text(token)));
+            .push((TOKEN_OF_ONE.to_owned(), Source::text(token)));
     }
     Ok(http)
 }

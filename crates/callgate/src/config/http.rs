@@ -4,8 +4,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use callgate_broker::Source;
+use callgate_broker::{Origin, Source};
 use jsonc_parser::ast::{Object, ObjectProp};
+use jsonc_parser::common::Ranged as _;
 use url::{Host, Url};
 
 use super::error::ConfigErrorKind;
@@ -280,6 +281,12 @@ fn rate(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str, rate: &m
     }
 }
 
+/// The name of whoever has the only token.
+pub const TOKEN_OF_ONE: &str = "default";
+
+/// The fewest bytes of a token: what is shorter can be guessed.
+pub const LEAST_TOKEN: usize = 16;
+
 /// One token, whose owner is named `default`, or several under their names.
 fn bearer(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Vec<(String, Source)> {
     let is_source = |object: &Object<'_>| {
@@ -289,9 +296,9 @@ fn bearer(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Vec
     let object = match property.value.as_object() {
         Some(object) if !is_source(object) => object,
         _ => {
-            let token = source(reader, property, what);
+            let token = token(reader, property, what);
             return token
-                .map(|token| ("default".to_owned(), token))
+                .map(|token| (TOKEN_OF_ONE.to_owned(), token))
                 .into_iter()
                 .collect();
         }
@@ -306,11 +313,31 @@ fn bearer(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Vec
             reader.error(name_range(property), ConfigErrorKind::Key, message);
             continue;
         }
-        if let Some(token) = source(reader, property, &what) {
+        if let Some(token) = token(reader, property, &what) {
             tokens.push((name.to_owned(), token));
         }
     }
     tokens
+}
+
+/// Where a token comes from. One that is looked up later is measured then.
+fn token(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> Option<Source> {
+    let token = source(reader, property, what)?;
+    match &token.origin {
+        Origin::Text(text) if text.len() < LEAST_TOKEN => {
+            reader.error(
+                property.value.range(),
+                ConfigErrorKind::Value,
+                format!(
+                    "\"{}\" in {what} is a token of fewer than {LEAST_TOKEN} characters and could \
+                     be guessed; take one such as `openssl rand -hex 32` gives",
+                    property.name.as_str()
+                ),
+            );
+            None
+        }
+        _ => Some(token),
+    }
 }
 
 /// Whether somebody can have this name.

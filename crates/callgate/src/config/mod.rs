@@ -50,11 +50,11 @@ pub use amend::{AmendError, allow};
 pub use cache::CacheConfig;
 pub use error::{ConfigError, ConfigErrorKind, Problem};
 pub use find::find;
-pub use http::{HttpConfig, RateConfig, address, host, origin};
+pub use http::{HttpConfig, LEAST_TOKEN, RateConfig, TOKEN_OF_ONE, address, host, origin};
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 pub use resource::{ALGORITHMS, ResourceConfig};
 pub use serve::{NoShare, ServeConfig, ToolMode, UnknownToolMode, parse_share};
-pub use units::{UnitError, parse_bytes, parse_duration};
+pub use units::{LEAST_MEMORY, UnitError, parse_bytes, parse_duration, parse_memory};
 pub use users::{Role, UsersConfig, subject_user, token_user};
 
 /// What one configuration file says.

@@ -15,7 +15,7 @@ use super::flows;
 use super::reader::{Reader, name_range};
 use super::server::{self, Entry};
 use super::tools;
-use super::units::{parse_bytes, parse_duration};
+use super::units::{parse_bytes, parse_duration, parse_memory};
 use super::{
     CacheConfig, CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, ModelsConfig,
     ServeConfig, UsersConfig, cache, keys, models, permissions, roots, serve,
@@ -185,7 +185,7 @@ fn limits(reader: &mut Reader<'_>, property: &ObjectProp<'_>, limits: &mut Limit
         match property.name.as_str() {
             "timeout" => limits.timeout = reader.parsed(property, what, parse_duration),
             "runTimeout" => limits.run_timeout = reader.parsed(property, what, parse_duration),
-            "memory" => limits.memory = reader.parsed(property, what, parse_bytes),
+            "memory" => limits.memory = reader.parsed(property, what, parse_memory),
             "output" => limits.output = reader.parsed(property, what, parse_bytes),
             "outputLines" => limits.output_lines = reader.count(property, what),
             "result" => limits.result = reader.parsed(property, what, parse_bytes),

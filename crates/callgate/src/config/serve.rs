@@ -104,6 +104,8 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &
     let Some(object) = reader.object(property, "the file") else {
         return;
     };
+    let mut users = None;
+    let mut tokens_known = true;
     for property in reader.properties(object, what, &keys::SERVE) {
         match property.name.as_str() {
             "mode" => config.serve.mode = reader.parsed(property, what, str::parse::<ToolMode>),
@@ -113,12 +115,20 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &
             "answerTime" => {
                 config.serve.answer_time = reader.parsed(property, what, parse_duration);
             }
-            "http" => config.http = http::read(reader, property, what),
+            "http" => {
+                let before = reader.problems.len();
+                config.http = http::read(reader, property, what);
+                tokens_known = reader.problems.len() == before;
+            }
             _ => {
                 config.users = users::read(reader, property, what);
-                users::check(reader, name_range(property), config);
+                users = Some(name_range(property));
             }
         }
+    }
+    // Once the tokens are known.
+    if let Some(range) = users {
+        users::check(reader, range, config, tokens_known);
     }
 }
 

@@ -25,6 +25,7 @@ const SECRET: &str = "hunter2";
 fn environment(name: &str) -> Option<String> {
     match name {
         "TOKEN" => Some(SECRET.to_owned()),
+        "LONG_TOKEN" => Some(format!("{SECRET}-0123456789")),
         "PROGRAM" => Some("node".to_owned()),
         "EMPTY" => Some(String::new()),
         "REFERENCE" => Some("${TOKEN}".to_owned()),

@@ -63,6 +63,25 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     }
 }
 
+/// The least memory that a script can have: an isolate does not start with less.
+pub const LEAST_MEMORY: u64 = 16 << 20;
+
+/// Reads a size as [`parse_bytes`] does, for a script's memory.
+///
+/// # Errors
+///
+/// [`UnitError`] besides if it is less than [`LEAST_MEMORY`].
+pub fn parse_memory(text: &str) -> Result<u64, UnitError> {
+    match parse_bytes(text)? {
+        bytes if bytes < LEAST_MEMORY => Err(UnitError {
+            text: text.to_owned(),
+            what: "memory",
+            reason: Reason::TooSmall,
+        }),
+        bytes => Ok(bytes),
+    }
+}
+
 /// A text that is no duration or no size. Its `Display` says what is accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is {} {}; {}", self.reason.text(), self.what, self.forms())]
@@ -76,6 +95,7 @@ impl UnitError {
     fn forms(&self) -> &'static str {
         match (self.what, self.reason) {
             (_, Reason::Zero) => "write one that is more than nothing",
+            (_, Reason::TooSmall) => "a script needs \"16MiB\" at least",
             ("duration", Reason::Form) => {
                 "write a number and ms, s, m or h, such as \"500ms\" or \"2s\""
             }
@@ -92,6 +112,7 @@ impl UnitError {
 enum Reason {
     Form,
     Zero,
+    TooSmall,
     TooLarge,
 }
 
@@ -100,6 +121,7 @@ impl Reason {
         match self {
             Self::Form => "not a",
             Self::Zero => "an empty",
+            Self::TooSmall => "too little",
             Self::TooLarge => "too large a",
         }
     }

@@ -9,10 +9,12 @@ use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Range;
 
 use super::error::ConfigErrorKind;
+use super::http::TOKEN_OF_ONE;
 use super::keys::Keys;
 use super::reader::Reader;
 use super::units::parse_duration;
 use super::{Config, permissions, tools};
+use crate::servers::closest;
 use crate::tool_settings::ToolSettings;
 
 /// Keys of `users`.
@@ -185,9 +187,9 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, of: &str)
     users
 }
 
-/// Looks whether the roles' servers are there. `users` is where the section
-/// stands.
-pub(super) fn check(reader: &mut Reader<'_>, range: Range, config: &Config) {
+/// Looks whether the roles' servers and the owners of tokens are there. `range` is
+/// where the section stands. Of tokens with mistakes, not even the names are known.
+pub(super) fn check(reader: &mut Reader<'_>, range: Range, config: &Config, tokens_known: bool) {
     let mut unknown = Vec::new();
     for (name, role) in config.users.roles.iter().flatten() {
         for server in &role.servers {
@@ -198,6 +200,19 @@ pub(super) fn check(reader: &mut Reader<'_>, range: Range, config: &Config) {
                      add it, or write \"*\" for all"
                 ));
             }
+        }
+    }
+    // A flag can bring a token of this name.
+    let owners = config.http.bearer.iter().map(|(name, _)| name.as_str());
+    let owners: Vec<&str> = owners.chain([TOKEN_OF_ONE]).collect();
+    for name in config.users.named.keys() {
+        if tokens_known && !owners.contains(&name.as_str()) {
+            let near = closest(name, owners.iter().copied());
+            let near = near.map(|near| format!("; did you mean \"{near}\"?"));
+            unknown.push(format!(
+                "\"named\" has \"{name}\", and no token of \"bearer\" has this name{}",
+                near.unwrap_or_default()
+            ));
         }
     }
     for message in unknown {

@@ -3,11 +3,9 @@
 use std::fmt;
 
 use callgate::Source;
+use callgate::config::LEAST_TOKEN;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
-
-/// The fewest characters of a token: what is shorter can be guessed.
-const MIN_TOKEN: usize = 16;
 
 /// The tokens, by their hashes.
 pub(crate) struct Tokens {
@@ -25,9 +23,9 @@ impl Tokens {
         for (name, source) in sources {
             let token = source.look_up().await;
             let token = token.map_err(|error| format!("the token of {name:?}: {error}"))?;
-            if token.len() < MIN_TOKEN {
+            if token.len() < LEAST_TOKEN {
                 return Err(format!(
-                    "the token of {name:?} has fewer than {MIN_TOKEN} characters and could be \
+                    "the token of {name:?} has fewer than {LEAST_TOKEN} characters and could be \
                      guessed; take one such as `openssl rand -hex 32` gives"
                 ));
             }
@@ -122,6 +120,6 @@ mod tests {
             refused(&[("alice", "a-token-of-16-ch"), ("bob", "a-token-of-16-ch")]).await,
             "\"alice\" and \"bob\" have the same token; give each their own"
         );
-        assert_eq!(same.len(), MIN_TOKEN);
+        assert_eq!(same.len(), LEAST_TOKEN);
     }
 }

@@ -31,7 +31,7 @@ fn all_of_http() {
             "address": "localhost:8080",
             "allowedHosts": ["Callgate.Example.com", "callgate.example.com:8443", "10.0.0.1"],
             "allowedOrigins": ["https://app.example.com", "http://localhost:3000"],
-            "bearer": { "alice": "${TOKEN}", "bob@ci": { "command": ["op", "read"] } },
+            "bearer": { "alice": "${LONG_TOKEN}", "bob@ci": { "command": ["op", "read"] } },
             "maxBody": "1MiB",
             "rate": { "perSecond": 5, "burst": 10 },
             "connections": 7, "requests": 8, "sessions": 9, "sessionsPerUser": 3,
@@ -96,7 +96,7 @@ fn all_of_http() {
         "#]],
     );
     check_serve(
-        r#"{ "http": { "bearer": "${TOKEN}" } }"#,
+        r#"{ "http": { "bearer": "${LONG_TOKEN}" } }"#,
         expect![[r#"
             HttpConfig {
                 address: None,
@@ -162,7 +162,7 @@ fn what_is_wrong_with_http() {
             "address": "example.com:80",
             "allowedHosts": ["https://a.example", "a/b", "*", "a@b"],
             "allowedOrigins": ["a.example", "https://a.example/path", "null"],
-            "bearer": { "": "x", "a b": "y" },
+            "bearer": { "": "x", "a b": "y", "ci": "a-token-of-15-c" },
             "rate": { "perSecond": 0 },
             "port": 80
         } }"#,
@@ -177,6 +177,7 @@ fn what_is_wrong_with_http() {
             callgate.json:5:71: "allowedOrigins" in "http" in "serve": "null" is no origin; write scheme and host, such as "https://app.example.com"
             callgate.json:6:25: "bearer" in "http" in "serve": "" is no name for whoever has a token; use up to 64 letters, digits and . _ - @
             callgate.json:6:34: "bearer" in "http" in "serve": "a b" is no name for whoever has a token; use up to 64 letters, digits and . _ - @
+            callgate.json:6:52: "ci" in "bearer" in "http" in "serve" is a token of fewer than 16 characters and could be guessed; take one such as `openssl rand -hex 32` gives
             callgate.json:7:36: "perSecond" in "rate" in "http" in "serve" must be a whole number above zero
             callgate.json:8:13: key "port" in "http" in "serve" means nothing here; write "address", such as "127.0.0.1:8080"
         "#]],
@@ -221,8 +222,32 @@ fn roles() {
             },
             "default": ["analyst"], "named": { "alice": ["all"] }, "subjects": { "u-1": ["all"] },
             "most": 3, "idle": "1m"
-        } }"#,
+        }, "http": { "bearer": { "alice": { "command": ["op", "read"] } } } }"#,
         expect![[r#"
+            HttpConfig {
+                address: None,
+                allowed_hosts: [],
+                allowed_origins: [],
+                bearer: [
+                    (
+                        "alice",
+                        command "op",
+                    ),
+                ],
+                oauth: None,
+                max_body: 4194304,
+                request_time: 30s,
+                rate: RateConfig {
+                    per_second: 500,
+                    burst: 1000,
+                },
+                connections: 1024,
+                requests: 256,
+                sessions: 1024,
+                sessions_per_user: 128,
+                session_idle: 1800s,
+                shutdown_time: 10s,
+            }
             UsersConfig {
                 claim: "/realm/roles",
                 roles: Some(
@@ -288,10 +313,11 @@ fn roles() {
     check_serve(
         r#"{ "users": {
             "roles": { "a": { "servers": ["cmr"], "permissions": { "allow": ["["] } }, "b": 1 },
-            "default": ["c"], "named": { "alice": "all" }
-        } }"#,
+            "default": ["c"], "named": { "alice": "all", "alcie": [], "default": [] }
+        }, "http": { "bearer": { "alice": { "command": ["op", "read"] } } } }"#,
         expect![[r#"
             callgate.json:2:12: role "a" has the server "cmr", which the file does not have; add it, or write "*" for all
+            callgate.json:2:12: "named" has "alcie", and no token of "bearer" has this name; did you mean "alice"?
             callgate.json:3:78: pattern "[" can never match: generated names have "_" in place of "["; did you mean "_"?
             callgate.json:3:93: "b" in role "b" must be an object, such as { "servers": ["*"] }, and this is a number
             callgate.json:4:25: "default" in "users" in "serve" has the role "c", which "roles" does not have; add it there

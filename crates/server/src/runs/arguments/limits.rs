@@ -4,15 +4,13 @@
 use std::time::Duration;
 
 use callgate::Limits;
+use callgate::config::LEAST_MEMORY;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::Arguments;
 
 /// The longest that a request may wait for a run: ten minutes.
 pub(super) const MOST_WAIT_MS: u64 = 600_000;
-
-/// The least heap that an isolate starts with (`Limits::heap_bytes`).
-const LEAST_MEMORY: u64 = 16 << 20;
 
 /// The configured limits, tightened.
 #[derive(Debug)]
