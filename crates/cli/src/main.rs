@@ -44,7 +44,10 @@ fn main() -> ExitCode {
         .block_on(commands::execute(cli))
         .unwrap_or_else(|error| {
             print::error(&format!("{error:#}"));
-            USAGE
+            match error.is::<print::Unwritten>() {
+                true => callgate::Status::Failed.exit_code(),
+                false => USAGE,
+            }
         });
     // A thread may still wait for an answer at the terminal; it holds nothing
     // that must be saved, so it does not hold up the exit.

@@ -1,6 +1,7 @@
 //! Printing: a closed pipe is no error, and what scripts and servers say
 //! cannot steer the terminal.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -8,6 +9,18 @@ use std::os::unix::fs::FileTypeExt as _;
 
 use callgate::harmless;
 use rustix::io::Errno;
+
+/// Standard output did not take what there was to say. What the command did, is done.
+#[derive(Debug)]
+pub struct Unwritten(io::Error);
+
+impl fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "could not write to standard output: {}", self.0)
+    }
+}
+
+impl std::error::Error for Unwritten {}
 
 /// Writes to standard output. A reader that has gone away, such as `head` or a
 /// terminal that was closed, wants no more, so that is no error.
@@ -20,7 +33,7 @@ pub fn out(text: &str) -> anyhow::Result<()> {
     };
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !has_hung_up(&error) => {
-            Err(anyhow::Error::new(error).context("could not write to standard output"))
+            Err(anyhow::Error::new(Unwritten(error)))
         }
         _ => Ok(()),
     }
