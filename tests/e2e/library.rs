@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use callgate::{Gate, RunRequest};
 use callgate_tests::{Ran, Workbench, binary};
 
 #[test]
@@ -20,4 +21,19 @@ fn the_example_program_runs_a_script() {
         ran.stdout,
         "completed after 1 call\n12 different errors in the past hour\n"
     );
+}
+
+/// The report of a script that cannot run is an error that `?` passes on.
+#[tokio::test]
+async fn a_preview_in_a_function_with_errors_of_its_own() {
+    async fn preview(script: &str) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
+        let gate = Gate::builder().worker_binary(binary("callgate-worker"));
+        let gate = gate.build().await?;
+        Ok(gate.preview(RunRequest::new(script)).await?.tools.len())
+    }
+    assert_eq!(preview("return 1").await.expect("a script"), 0);
+    let error = preview("let 1").await.expect_err("no script");
+    let said = error.to_string();
+    assert!(said.starts_with("error: "), "{said}");
+    assert!(said.contains("--> script.ts:1:1"), "{said}");
 }

@@ -81,6 +81,10 @@ pub struct RunReport {
     pub total_ms: u64,
 }
 
+/// So that `?` passes on a report of a script that did not run, as
+/// [`Gate::preview`](crate::Gate::preview) returns it.
+impl std::error::Error for RunReport {}
+
 impl RunReport {
     /// What the script printed and then, on a line of its own, what it
     /// returned: a string as it is, any other value as JSON.
