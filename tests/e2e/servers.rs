@@ -82,6 +82,25 @@ fn a_server_that_is_down_is_listed_as_it_was_and_not_called() {
         &[],
     );
     assert_eq!(called.code, 5, "{called:#?}");
+    // Nor does a check say well of it, and a call does not wait for it.
+    bench.write(
+        "script.ts",
+        "await odd_search_records_1({ query: 'x', project: 'p' })",
+    );
+    let checked = bench.callgate(&["check", "script.ts"]);
+    assert_eq!(checked.code, 5, "{checked:#?}");
+    assert!(
+        checked
+            .stdout
+            .contains("line 1: odd_search_records_1 is not available: server `odd` did not start"),
+        "{checked:#?}"
+    );
+    let called = bench.callgate(&["call", "odd_search_records_1"]);
+    assert_eq!(called.code, 5, "{called:#?}");
+    assert!(called.stderr.contains("exit code 3"), "{called:#?}");
+    // What it is declared as, is known.
+    let types = bench.callgate(&["types", "odd_search_records_1"]);
+    assert_eq!(types.code, 0, "{types:#?}");
     // Without what was kept, it has no tools.
     std::fs::remove_dir_all(bench.cache().join("callgate")).expect("the cache");
     let lost = bench.callgate(&["tools"]);

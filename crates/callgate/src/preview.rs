@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use callgate_catalog::Catalog;
-use callgate_policy::{Definition, Grant, Verdict};
+use callgate_policy::{Because, Definition, Effect, Grant, Verdict};
 use callgate_script::Prepared;
 use serde::Serialize;
 
@@ -101,9 +101,18 @@ pub struct PreviewedTool {
     pub definition: String,
     #[serde(skip)]
     identity: Arc<Definition>,
+    #[serde(skip)]
+    may_be_denied: bool,
 }
 
 impl PreviewedTool {
+    /// Whether leave would change what the rules say: they would ask, and not only
+    /// because one that denies looks at the arguments. No leave lifts that.
+    #[must_use]
+    pub fn lacks_leave(&self) -> bool {
+        self.verdict == Verdict::Ask && !self.may_be_denied
+    }
+
     /// Leave for every call of this tool, as long as it stays what it is now:
     /// for [`RunRequest::grant`] or [`Gate::keep`].
     #[must_use]
@@ -171,7 +180,9 @@ fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog) -> Preview {
         if !seen.insert(name) {
             continue;
         }
-        if let (Some(tool), Some(decision)) = (catalog.get(name), gate.decision(name)) {
+        let missing = gate.unavailable_server_of(name).is_some();
+        // What its server listed at an earlier time is no tool that a run has.
+        if !missing && let (Some(tool), Some(decision)) = (catalog.get(name), gate.decision(name)) {
             let definition = &tool.definition;
             preview.tools.push(PreviewedTool {
                 function: name.to_owned(),
@@ -184,19 +195,24 @@ fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog) -> Preview {
                 summary: catalog.summary(name).map(str::to_owned),
                 definition: definition.identity.hash().to_string(),
                 identity: Arc::clone(&definition.identity),
+                may_be_denied: matches!(
+                    &decision.because,
+                    Because::Depends(rule) if rule.effect == Effect::Deny
+                ),
             });
         } else {
             looked_up += 1;
             let like = (looked_up <= LOOKED_UP).then(|| gate.why_unknown(name));
             let is_ours = || name == extract::NAME || Lookup::named(name).is_some();
-            let called =
-                || (mention.called && !is_ours()).then(|| unknown_tool_message(name, None));
+            let called = || {
+                (missing || mention.called && !is_ours()).then(|| unknown_tool_message(name, None))
+            };
             let Some(message) = like.flatten().or_else(called) else {
                 continue;
             };
-            let list = match gate.unavailable_server_of(name) {
-                Some(_) => &mut preview.missing,
-                None => &mut preview.unknown,
+            let list = match missing {
+                true => &mut preview.missing,
+                false => &mut preview.unknown,
             };
             list.push(UnknownTool {
                 name: name.to_owned(),

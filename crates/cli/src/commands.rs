@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use callgate::{
-    CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest, Verdict,
+    CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest,
     shell_word,
 };
 use clap::CommandFactory as _;
@@ -161,7 +161,7 @@ fn preview_text(preview: &Preview) -> String {
     let asking: Vec<_> = preview
         .tools
         .iter()
-        .filter(|tool| tool.verdict == Verdict::Ask)
+        .filter(|tool| tool.lacks_leave())
         .map(|tool| format!("--allow {}", shell_word(&tool.function)))
         .collect();
     if !asking.is_empty() {
@@ -258,7 +258,9 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     let Some(gate) = session::connect(Some(&config), setting, &progress, &cancel).await? else {
         return Ok(session::INTERRUPTED);
     };
-    if let Some(code) = not_a_tool(&gate, std::slice::from_ref(&args.tool)) {
+    // One that is listed from an earlier time cannot be called either.
+    let missing = missing_server(&gate, &args.tool);
+    if let Some(code) = missing.or_else(|| not_a_tool(&gate, std::slice::from_ref(&args.tool))) {
         gate.shutdown().await;
         return Ok(code);
     }
@@ -354,13 +356,19 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
 /// it.
 fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
     let function = functions.iter().find(|function| !gate.has_tool(function))?;
-    if let Some(server) = gate.unavailable_server_of(function) {
-        print::error(&server.reason);
-        return Some(callgate::Status::MissingServer.exit_code());
+    if let Some(code) = missing_server(gate, function) {
+        return Some(code);
     }
     let message = gate.unknown_tool_message(function);
     print::error(&format!(
         "{message}; `callgate tools` lists those there are"
     ));
     Some(crate::USAGE)
+}
+
+/// Says why the server of a tool is not there; the exit code for it.
+fn missing_server(gate: &Gate, function: &str) -> Option<u8> {
+    let server = gate.unavailable_server_of(function)?;
+    print::error(&server.reason);
+    Some(callgate::Status::MissingServer.exit_code())
 }

@@ -3,7 +3,6 @@
 use anyhow::{Context as _, bail};
 use callgate::{
     CancellationToken, CheckMode, Gate, Grant, Preview, PreviewedTool, RunReport, RunRequest,
-    Verdict,
 };
 
 use crate::ask::{self, Chosen};
@@ -74,7 +73,7 @@ async fn chosen(
     let asking: Vec<PreviewedTool> = preview
         .tools
         .iter()
-        .filter(|tool| tool.verdict == Verdict::Ask)
+        .filter(|tool| tool.lacks_leave())
         .cloned()
         .collect();
     if asking.is_empty() {

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::definition::{Definition, DefinitionHash};
 use crate::flow::{FlowReason, FlowWhy};
 use crate::grants::{Grant, Scope};
-use crate::rule::Rule;
+use crate::rule::{Effect, Rule};
 
 /// The answer to one tool call.
 ///
@@ -164,6 +164,9 @@ impl fmt::Display for Decision {
             ),
             Because::Spent(leave) => write!(f, "{verdict}: {leave} is used up"),
             Because::Expired(leave) => write!(f, "{verdict}: {leave} has expired"),
+            Because::Depends(rule) if rule.effect == Effect::Deny => {
+                write!(f, "denied for some arguments, by {rule}")
+            }
             Because::Depends(rule) => {
                 write!(f, "{verdict}: it depends on the arguments, by {rule}")
             }

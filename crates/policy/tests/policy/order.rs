@@ -197,7 +197,7 @@ fn before_there_are_arguments_nothing_is_promised() {
     check(
         json!({ "allow": ["*"], "deny": [conditional] }),
         expect![[
-            r#"Ask: needs approval: it depends on the arguments, by rule "*" (/n ≤ 5) in permissions.deny"#
+            r#"Ask: denied for some arguments, by rule "*" (/n ≤ 5) in permissions.deny"#
         ]],
     );
     check(
