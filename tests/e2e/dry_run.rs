@@ -166,3 +166,29 @@ fn flags_that_mean_nothing_are_refused() {
         assert_eq!(ran.code, 2, "{flags:?}: {ran:#?}");
     }
 }
+
+#[test]
+fn flags_of_a_dry_run_that_match_nothing() {
+    let bench = Workbench::new(json!({ "ticketing": fixture("callgate-demo-ticketing", &[]) }));
+    bench.write("recorded.json", r#"{ "tickting_createIssue": 1 }"#);
+    let flags = [
+        "--dry-run",
+        "--reads",
+        "tickting_list*",
+        "--reads",
+        "ticketing_*",
+        "--recorded",
+        "recorded.json",
+    ];
+    let told = "warning: \"tickting_list*\" in --reads matches no tool\n\
+                warning: \"tickting_createIssue\" in --recorded matches no tool; the nearest is \
+                \"ticketing_createIssue\"\n";
+    let ran = bench.run("return 1", &flags);
+    assert_eq!(
+        ran.stderr,
+        format!("{told}dry run: there was no call to make\n")
+    );
+    let called = [&["call", "ticketing_listIssues"], &flags[..]].concat();
+    let ran = bench.callgate(&called);
+    assert_eq!(ran.stderr, told);
+}

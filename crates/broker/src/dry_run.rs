@@ -54,6 +54,20 @@ impl DryRun {
         self
     }
 
+    /// The patterns of functions that are taken for ones that only read.
+    #[must_use]
+    pub fn patterns(&self) -> &[Pattern] {
+        &self.reads
+    }
+
+    /// The functions that something is recorded for, in the order of their names.
+    #[must_use]
+    pub fn functions(&self) -> Vec<&str> {
+        let mut functions: Vec<&str> = self.recorded.keys().map(String::as_str).collect();
+        functions.sort_unstable();
+        functions
+    }
+
     /// Whether a call is made.
     pub(crate) fn makes(&self, target: &Target, trusted: bool) -> bool {
         let said = trusted && target.hints.read_only == Some(true);

@@ -16,7 +16,7 @@ pub use tools::CatalogStamp;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use callgate_broker::{Asker, Broker, CallError, Caller, Journal, Keep, Reviewer, Root};
+use callgate_broker::{Asker, Broker, CallError, Caller, DryRun, Journal, Keep, Reviewer, Root};
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Hints, Rules, SessionGrants, Verdict};
@@ -145,7 +145,7 @@ impl Gate {
 
     /// A message for a name that is no tool, with the nearest that is.
     pub fn unknown_tool_message(&self, function: &str) -> String {
-        match self.live.disabled_server_of(function) {
+        match self.disabled_server_of(function) {
             Some(server) => calls::disabled_message(function, &server),
             None => calls::unknown_tool_message(function, self.catalog().suggest(function)),
         }
@@ -195,6 +195,14 @@ impl Gate {
         self.oversight.find(&self.catalog(), &self.live.servers())
     }
 
+    /// The patterns and names of a dry run that fit none of the tools there are now,
+    /// with the same exception.
+    pub fn unmatched_in(&self, dry_run: &DryRun) -> Vec<String> {
+        let servers = self.live.servers();
+        self.oversight
+            .of_dry_run(dry_run, &self.catalog(), &servers)
+    }
+
     /// The limits of a run that brings none of its own.
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -223,7 +231,7 @@ impl Gate {
         if let Some(server) = self.unavailable_server_of(name) {
             return Some(format!("{name} is not available: {}", server.reason));
         }
-        if let Some(server) = self.live.disabled_server_of(name) {
+        if let Some(server) = self.disabled_server_of(name) {
             return Some(calls::disabled_message(name, &server));
         }
         let catalog = self.catalog();
@@ -232,9 +240,11 @@ impl Gate {
             return None;
         }
         if catalog.tools().is_empty() && name.contains('_') {
-            return Some(format!(
-                "{name} is no tool, and there are none: no server is configured or available"
-            ));
+            let why = match self.broker.servers().next() {
+                None => "no server is configured",
+                Some(_) => "no server that is in use offers one",
+            };
+            return Some(format!("{name} is no tool, and there are none: {why}"));
         }
         let near = catalog.suggest(name)?;
         Some(calls::unknown_tool_message(name, Some(near)))
@@ -333,7 +343,7 @@ impl Gate {
             catalog,
             &request.scope,
             |name| {
-                let server = self.live.disabled_server_of(name)?;
+                let server = self.disabled_server_of(name)?;
                 Some(calls::disabled_message(name, &server))
             },
         );

@@ -142,6 +142,11 @@ impl Gate {
         servers.find_map(|server| unavailable(&server))
     }
 
+    /// The server that is not in use and to which this name would belong.
+    pub fn disabled_server_of(&self, function: &str) -> Option<String> {
+        self.live.disabled_server_of(function)
+    }
+
     /// The server of this name.
     ///
     /// # Errors

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate_broker::{Phase, ServerState, Status};
+use callgate_broker::{DryRun, Phase, ServerState, Status};
 use callgate_catalog::Catalog;
 use callgate_policy::flow::{FlowRules, Side};
 use callgate_policy::{Hints, KnownTool, Rules};
@@ -91,6 +91,45 @@ impl Oversight {
         });
         found.extend(settings.into_iter().map(plain));
         found
+    }
+
+    /// What a dry run says of tools that there are not, by patterns and by names.
+    pub(crate) fn of_dry_run(
+        &self,
+        dry_run: &DryRun,
+        catalog: &Catalog,
+        servers: &[ServerState],
+    ) -> Vec<String> {
+        let unknown = servers.iter().filter(|server| !is_known(server));
+        let beginnings: Vec<Option<&str>> =
+            unknown.map(|server| self.beginning(&server.name)).collect();
+        let may_come = |fits: &dyn Fn(&str) -> bool| {
+            let mut beginnings = beginnings.iter();
+            beginnings.any(|beginning| beginning.is_none_or(fits))
+        };
+        let patterns = dry_run.patterns().iter().filter(|pattern| {
+            !catalog
+                .functions()
+                .any(|function| pattern.matches(function))
+                && !may_come(&|beginning| pattern.may_match_with(beginning))
+        });
+        let names = dry_run.functions().into_iter().filter(|function| {
+            catalog.get(function).is_none()
+                && !may_come(&|beginning| function.starts_with(beginning))
+        });
+        let patterns = patterns.map(|pattern| ("--reads", pattern.as_str()));
+        let names = names.map(|name| ("--recorded", name));
+        patterns
+            .chain(names)
+            .map(|(flag, name)| {
+                let near = catalog.suggest(name);
+                let near = near.map(|near| format!("; the nearest is {near:?}"));
+                format!(
+                    "{name:?} in {flag} matches no tool{}",
+                    near.unwrap_or_default()
+                )
+            })
+            .collect()
     }
 
     fn of_rules(

@@ -214,6 +214,9 @@ async fn logout(server: &ServerSpec) -> anyhow::Result<u8> {
 fn named<'a>(servers: &'a [ServerSpec], name: &str) -> anyhow::Result<&'a ServerSpec> {
     match servers.iter().find(|server| server.name == name) {
         Some(server) => Ok(server),
+        None if servers.is_empty() => {
+            bail!("no server is named {name:?}: the configuration has none")
+        }
         None => bail!(
             "no server is named {name:?}; there are: {}",
             servers

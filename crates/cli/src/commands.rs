@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use callgate::{
-    CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest,
-    shell_word,
+    CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest, shell_word,
 };
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
@@ -18,7 +17,8 @@ use crate::session::{Setting, Sources};
 use crate::{grants, print, session};
 
 /// Runs the command and gives the exit code. An error is one of usage or
-/// configuration; the ends of a run have codes of their own.
+/// configuration, or output that could not be written; the ends of a run have
+/// codes of their own.
 pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
     let config = &session::Sources {
         config: cli.config,
@@ -46,9 +46,10 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
 async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     let config = session::configuration(config)?;
     let (source, name) = session::script(&args.file)?;
-    let mut request = RunRequest::new(source).name(name);
-    if let Some(dry_run) = session::dry_run(&args.dry_run)? {
-        request = request.dry_run(dry_run);
+    let mut request = RunRequest::new(source.as_str()).name(name);
+    let dry_run = session::dry_run(&args.dry_run)?;
+    if let Some(dry_run) = &dry_run {
+        request = request.dry_run(dry_run.clone());
     }
     grants::need_terminal(args.grant)?;
     if let Some(report) = request.rejected().await {
@@ -68,13 +69,16 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
         return Ok(session::INTERRUPTED);
     };
     session::tell_unmatched_rules(&gate);
+    session::tell_unmatched_flags(&gate, dry_run.as_ref());
     let request = match args.grant {
         false => request,
         true => match grants::for_run(&gate, &progress, &cancel, request).await? {
             Ok(request) => request,
             Err(report) => {
                 gate.shutdown().await;
-                return print_report(&report, args.json);
+                let code = print_report(&report, args.json);
+                session::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
+                return code;
             }
         },
     };
@@ -85,6 +89,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     let report = gate.run(request).await;
     progress.clear();
     let code = print_report(&report, args.json);
+    session::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
     gate.shutdown().await;
     code
 }
@@ -108,7 +113,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     let config = session::configuration(config)?;
     grants::need_terminal(args.grant)?;
     let (source, name) = session::script(&args.file)?;
-    let request = RunRequest::new(source).name(name);
+    let request = RunRequest::new(source.as_str()).name(name);
     if let Some(report) = request.rejected().await {
         return print_report(&report, args.json);
     }
@@ -128,7 +133,9 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
         Ok(preview) => preview,
         Err(report) => {
             gate.shutdown().await;
-            return print_report(&report, args.json);
+            let code = print_report(&report, args.json);
+            session::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
+            return code;
         }
     };
     print::err(&preview.warnings());
@@ -138,6 +145,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
         preview_text(&preview)
     };
     print::out(&text)?;
+    session::tell_what_was_missing(config.as_ref(), &gate, &source, preview.status());
     let granted = match args.grant {
         true => grants::for_good(&gate, &progress, &cancel, &preview).await,
         false => Ok(true),
@@ -229,6 +237,12 @@ fn print_tools(gate: &Gate, args: &ToolsArgs) -> anyhow::Result<u8> {
         }
     }
     print::out(&text)?;
+    if tools.is_empty() {
+        print::err(match gate.servers().is_empty() {
+            true => "no server is configured\n",
+            false => "no server that is in use offers a tool\n",
+        });
+    }
     Ok(0)
 }
 
@@ -265,6 +279,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         return Ok(code);
     }
     session::tell_unmatched_rules(&gate);
+    session::tell_unmatched_flags(&gate, dry_run.as_ref());
     let mut request = CallRequest::new(&args.tool, arguments);
     if let Some(dry_run) = dry_run {
         request = request.dry_run(dry_run);
@@ -360,9 +375,11 @@ fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
         return Some(code);
     }
     let message = gate.unknown_tool_message(function);
-    print::error(&format!(
-        "{message}; `callgate tools` lists those there are"
-    ));
+    let advice = match gate.disabled_server_of(function) {
+        Some(_) => session::TO_USE_A_SERVER,
+        None => "`callgate tools` lists those there are",
+    };
+    print::error(&format!("{message}; {advice}"));
     Some(crate::USAGE)
 }
 

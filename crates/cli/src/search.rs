@@ -1,8 +1,9 @@
 //! `callgate search`: tools by what they do.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use callgate::{Detail, Found, Gate, Hit, SearchBy, SearchRequest};
+use callgate::{Detail, Found, Gate, Hit, SearchBy, SearchRequest, ServerState};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -25,8 +26,8 @@ pub struct SearchArgs {
     pub server: Option<String>,
 
     /// The most tools to print
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub limit: usize,
+    #[arg(long, value_name = "N", default_value = "10", value_parser = limit)]
+    pub limit: NonZeroUsize,
 
     /// How much of each tool: name, summary (name and first line), signature
     /// (declarations without comments) or full
@@ -56,6 +57,10 @@ pub enum Way {
     Model,
 }
 
+fn limit(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "write a whole number above zero")
+}
+
 /// Prints the tools, the best first; 1 if there are none.
 pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
     let mut request = SearchRequest::new(args.query.as_str());
@@ -69,7 +74,7 @@ pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
     };
     request.patience = PATIENCE;
     request.server.clone_from(&args.server);
-    request.limit = args.limit;
+    request.limit = args.limit.get();
     let search = async |gate: &Gate| match gate.search(&request).await {
         Ok(found) => print_found(gate, &found, &args),
         Err(error) => {
@@ -92,6 +97,16 @@ fn print_found(gate: &Gate, found: &Found, args: &SearchArgs) -> anyhow::Result<
     } else {
         for note in &found.notes {
             print::err(&format!("note: {note}\n"));
+        }
+        let server = args.server.as_deref().map(|name| gate.server(name));
+        if let Some(Ok(server)) = server
+            && server.state == ServerState::Disabled
+        {
+            let name = &server.name;
+            print::err(&format!(
+                "note: to use server {name:?}, {}\n",
+                session::TO_USE_A_SERVER
+            ));
         }
         let texts = found.hits.iter().map(|hit| text(gate, hit, args.detail));
         print::out(&texts.collect::<String>())?;

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use callgate::config::{Config, LedgerConfig};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions,
-    Limits, NoCaller, NobodyToAsk, Rules, Skill, ask_with,
+    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, ask_with,
 };
 use callgate_server::ServeOptions;
 use serde_json::value::RawValue;
@@ -26,6 +26,10 @@ pub const INTERRUPTED: u8 = 130;
 /// Scripts above this size are refused while they are read; the library has
 /// the same bound for its own callers.
 const MAX_SCRIPT_BYTES: u64 = callgate::MAX_SCRIPT_BYTES as u64;
+
+/// What a person at the command line can do about a server that is not in use.
+pub const TO_USE_A_SERVER: &str =
+    "name it in a skill (--skill), or give it \"connect\": \"lazy\" in the configuration";
 
 /// Where settings come from besides the flags of a command.
 pub struct Sources {
@@ -60,14 +64,37 @@ pub fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
     Ok(config)
 }
 
+/// What to say where there is no configuration.
+const NO_CONFIGURATION: &str = "there is no callgate.json or .mcp.json in this folder or above; \
+     create one, such as\n  \
+     { \"mcpServers\": { \"time\": { \"command\": \"mcp-server-time\" } } }\n\
+     or name a file with --config";
+
 /// As [`configuration`], for commands that are about the servers in it.
 pub fn required_configuration(sources: &Sources) -> anyhow::Result<Config> {
     match configuration(sources)? {
         Some(config) => Ok(config),
-        None => bail!(
-            "there is no callgate.json or .mcp.json in this folder or above; create one, such as\n  \
-             {{ \"mcpServers\": {{ \"time\": {{ \"command\": \"mcp-server-time\" }} }} }}\nor name a file with --config"
-        ),
+        None => bail!(NO_CONFIGURATION),
+    }
+}
+
+/// Tells on standard error why a script that failed lacked tools, where that is
+/// because no configuration was found, or because a server it names is not in use.
+pub fn tell_what_was_missing(config: Option<&Config>, gate: &Gate, source: &str, status: Status) {
+    if status != Status::Failed {
+        return;
+    }
+    if config.is_none() {
+        print::err(&format!("note: {NO_CONFIGURATION}\n"));
+    }
+    let mut words = source.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    let mut servers = gate.servers().into_iter();
+    if servers.any(|server| server.state == ServerState::Disabled)
+        && let Some(server) = words.find_map(|word| gate.disabled_server_of(word))
+    {
+        print::err(&format!(
+            "note: to use server {server:?}, {TO_USE_A_SERVER}\n"
+        ));
     }
 }
 
@@ -219,6 +246,13 @@ pub fn tell_problems(gate: &Gate) {
 /// Tells on standard error which permissions match nothing.
 pub fn tell_unmatched_rules(gate: &Gate) {
     for unmatched in gate.unmatched_rules() {
+        print::err(&format!("warning: {unmatched}\n"));
+    }
+}
+
+/// Tells on standard error what the flags of a dry run name that there is not.
+pub fn tell_unmatched_flags(gate: &Gate, dry_run: Option<&DryRun>) {
+    for unmatched in dry_run.into_iter().flat_map(|it| gate.unmatched_in(it)) {
         print::err(&format!("warning: {unmatched}\n"));
     }
 }
