@@ -199,7 +199,9 @@ async fn scripts_are_run() {
     assert_eq!(status(long).await, "limit");
     // The type check knows no tool of another server.
     let elsewhere = json!({ "code": code, "servers": ["logging"] });
-    assert_eq!(status(elsewhere).await, "denied");
+    let ran = run(&served, elsewhere).await;
+    assert_eq!(ran.body["status"], "failed", "{}", ran.body);
+    assert_eq!(ran.body["error"]["kind"], "types", "{}", ran.body);
 }
 
 /// It is denied and written down, as what a rule denies is.
