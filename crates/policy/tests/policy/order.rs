@@ -196,9 +196,7 @@ fn before_there_are_arguments_nothing_is_promised() {
     );
     check(
         json!({ "allow": ["*"], "deny": [conditional] }),
-        expect![[
-            r#"Ask: denied for some arguments, by rule "*" (/n ≤ 5) in permissions.deny"#
-        ]],
+        expect![[r#"Ask: denied for some arguments, by rule "*" (/n ≤ 5) in permissions.deny"#]],
     );
     check(
         json!({ "allow": ["*"], "ask": [conditional] }),
