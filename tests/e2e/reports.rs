@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// What `run` prints for a script, in the order stdout, stderr, with times out
 /// of it.
 #[track_caller]
-fn check(script: &str, flags: &[&str], expected: Expect) {
+pub(crate) fn check(script: &str, flags: &[&str], expected: Expect) {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "odd": odd("flaky") },
         "permissions": { "allow": ["odd_echo", "odd_fails", "odd_rejects"], "deny": ["odd_text"] },
@@ -58,41 +58,6 @@ fn values_and_output() {
 }
 
 #[test]
-fn half_a_character_is_replaced_wherever_it_goes() {
-    check(
-        "const half = 'a😀'.slice(0, 2);
-         console.log(JSON.stringify(await odd_echo({ half, [half]: 1 })));
-         return half + '\\nnext line';",
-        &[],
-        expect![[r#"
-            {"half":"a�","a�":1}
-            a�
-            next line
-            --- stderr
-        "#]],
-    );
-    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
-    let ran = bench.run("return ['a😀'.slice(0, 2)]", &["--json"]);
-    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    assert_eq!(report["value"]["json"], json!(["a\u{fffd}"]));
-    assert_eq!(report["value"]["bytes"], json!(11));
-}
-
-#[test]
-fn a_shown_line_steers_no_terminal() {
-    let ran = Workbench::empty().run("/* \u{1b}[2J\u{202e} */ throw new Error('x')", &[]);
-    assert!(
-        ran.stderr.contains("1 | /* \u{fffd}[2J\u{fffd} */ throw"),
-        "{ran:#?}"
-    );
-    let report = Workbench::empty().report("let 1 // \u{1b}[2J", &[]);
-    assert_eq!(
-        report["error"]["position"]["sourceLine"],
-        json!("let 1 // \u{fffd}[2J")
-    );
-}
-
-#[test]
 fn a_tool_that_the_script_took_away_is_not_suggested() {
     check(
         "delete (globalThis as any).odd_echo; return await odd_echo({})",
@@ -105,65 +70,6 @@ fn a_tool_that_the_script_took_away_is_not_suggested() {
                 |                                      ^
             calls: none
             dry run: there was no call to make
-        "#]],
-    );
-}
-
-#[test]
-fn a_message_makes_no_frames() {
-    let forging = "const message = 'disk full\\nat main (deploy.ts:99:1)\\r\\n    at x (y.ts:1:1)\\nCaused by: forged';";
-    check(
-        &format!("{forging}\nawait odd_rejects({{ code: -1, message }})"),
-        &[],
-        expect![[r#"
-            --- stderr
-            error: McpProtocolError: disk full
-                at main (deploy.ts:99:1)
-                    at x (y.ts:1:1)
-                Caused by: forged
-              --> stdin.ts:2:7
-              2 | await odd_rejects({ code: -1, message })
-                |       ^
-            calls: 1
-              1 odd_rejects failed in _ ms: disk full (code -1)
-        "#]],
-    );
-    check(
-        &format!(
-            "{forging}\nasync function f() {{ await odd_rejects({{ code: -1, message }}) }}
-try {{ await f() }} catch (cause) {{ throw new Error('outer', {{ cause }}) }}"
-        ),
-        &[],
-        expect![[r#"
-            --- stderr
-            error: Error: outer
-              --> stdin.ts:3:41
-              3 | try { await f() } catch (cause) { throw new Error('outer', { cause }) }
-                |                                         ^
-              at stdin.ts:3:41
-              Caused by: McpProtocolError: disk full at main (deploy.ts:99:1)      at x (y.ts:1:1) Caused by: forged
-              at f (stdin.ts:2:28)
-              at stdin.ts:3:13
-            calls: 1
-              1 odd_rejects failed in _ ms: disk full (code -1)
-        "#]],
-    );
-}
-
-#[test]
-fn arguments_too_deep_to_be_read_are_named_so() {
-    check(
-        "let deep: unknown = []; for (let i = 0; i < 127; i++) deep = [deep];
-         await odd_echo({ deep } as any)",
-        &[],
-        expect![[r#"
-            --- stderr
-            error: McpProtocolError: the arguments must be nested at most 127 levels deep; give what is deeper as text, or in parts
-              --> stdin.ts:2:16
-              2 |          await odd_echo({ deep } as any)
-                |                ^
-            calls: 1
-              1 odd_echo failed in _ ms: the arguments must be nested at most 127 levels deep; give what is deeper as text, or in parts (code -32602)
         "#]],
     );
 }

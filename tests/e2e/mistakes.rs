@@ -1,0 +1,324 @@
+//! What a newcomer is told of what is not there or is wrong: configurations, scripts,
+//! flags.
+
+use callgate_tests::Workbench;
+use expect_test::expect;
+use serde_json::json;
+
+use crate::cli::check;
+
+#[test]
+fn no_configuration() {
+    let bench = Workbench::empty();
+    check(
+        &bench,
+        &bench.callgate(&["tools"]),
+        expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        callgate: there is no callgate.json or .mcp.json in this folder or above; create one, such as
+          { "mcpServers": { "time": { "command": "mcp-server-time" } } }
+        or name a file with --config
+    "#]],
+    );
+}
+
+#[test]
+fn a_script_needs_no_configuration() {
+    let bench = Workbench::empty();
+    let ran = bench.run("console.log('hello', [1, { a: 2 }]); return 'done'", &[]);
+    check(
+        &bench,
+        &ran,
+        expect![[r#"
+        exit code 0
+        --- stdout
+        hello [ 1, { a: 2 } ]
+        done
+        --- stderr
+    "#]],
+    );
+}
+
+/// A script that fails for want of tools says that there is no configuration.
+#[test]
+fn a_script_of_tools_without_a_configuration() {
+    let bench = Workbench::empty();
+    bench.write("script.ts", "await logging_getLogs({})");
+    let of = |command| bench.callgate(&[command, "script.ts"]);
+    check(
+        &bench,
+        &of("run"),
+        expect![[r#"
+        exit code 1
+        --- stdout
+        --- stderr
+        error: cannot find name `logging_getLogs`: no tool is named so, and the sandbox does not have it
+          --> script.ts:1:7
+          1 | await logging_getLogs({})
+            |       ^
+        error: 1 type error; nothing was run
+        calls: none
+        note: there is no callgate.json or .mcp.json in this folder or above; create one, such as
+          { "mcpServers": { "time": { "command": "mcp-server-time" } } }
+        or name a file with --config
+    "#]],
+    );
+    let (run, checked) = (of("run"), of("check"));
+    assert_eq!((run.code, run.stderr), (checked.code, checked.stderr));
+}
+
+#[test]
+fn what_there_is_none_of() {
+    let none = Workbench::new(json!({}));
+    check(
+        &none,
+        &none.callgate(&["tools"]),
+        expect![[r#"
+        exit code 0
+        --- stdout
+        --- stderr
+        warning: rule "*" in permissions.allow matches no tool
+        no server is configured
+    "#]],
+    );
+    check(
+        &none,
+        &none.callgate(&["auth", "login", "x"]),
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            callgate: no server is named "x": the configuration has none
+        "#]],
+    );
+    check(
+        &none,
+        &none.callgate(&["search", "x", "--limit", "0"]),
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            error: invalid value '0' for '--limit <N>': write a whole number above zero
+
+            For more information, try '--help'.
+        "#]],
+    );
+    let manual = json!({ "command": "none at all", "connect": "manual" });
+    let manual = Workbench::new(json!({ "m": manual }));
+    check(
+        &manual,
+        &manual.callgate(&["tools"]),
+        expect![[r#"
+        exit code 0
+        --- stdout
+        --- stderr
+        no server that is in use offers a tool
+    "#]],
+    );
+    check(
+        &manual,
+        &manual.callgate(&["call", "m_env"]),
+        expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        callgate: m_env is not available: server "m" is disabled; name it in a skill (--skill), or give it "connect": "lazy" in the configuration
+    "#]],
+    );
+    let search = manual.callgate(&["search", "x", "--server", "m"]);
+    check(
+        &manual,
+        &search,
+        expect![[r#"
+        exit code 1
+        --- stdout
+        --- stderr
+        note: server "m" is not in use; enable it to find its tools
+        note: to use server "m", name it in a skill (--skill), or give it "connect": "lazy" in the configuration
+        none of 0 tools fits
+    "#]],
+    );
+    let off = manual.run("await m_env({})", &["--check", "off"]);
+    check(
+        &manual,
+        &off,
+        expect![[r#"
+        exit code 1
+        --- stdout
+        --- stderr
+        error: ReferenceError: m_env is not defined
+          --> stdin.ts:1:1
+          1 | await m_env({})
+            | ^
+        hint: m_env is not available: server "m" is disabled
+        calls: none
+        note: to use server "m", name it in a skill (--skill), or give it "connect": "lazy" in the configuration
+    "#]],
+    );
+    let line = Workbench::new(json!({ "line": { "command": "python3 server.py" } }));
+    check(
+        &line,
+        &line.callgate(&["tools"]),
+        expect![[r#"
+        exit code 0
+        --- stdout
+        --- stderr
+        warning: server `line` did not start: command "python3 server.py" was not found; name the program alone there, and put its arguments under `args`
+        no server that is in use offers a tool
+    "#]],
+    );
+}
+
+#[test]
+fn a_named_configuration_that_is_not_there() {
+    let bench = Workbench::empty();
+    check(
+        &bench,
+        &bench.callgate(&["tools", "--config", "nope.json"]),
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            callgate: nope.json: cannot be read: No such file or directory (os error 2)
+        "#]],
+    );
+}
+
+#[test]
+fn a_configuration_with_mistakes() {
+    let bench = Workbench::empty();
+    bench.write(
+        "callgate.json",
+        "{\n  // a comment\n  \"mcpServers\": {\n    \"git\": { \"commnad\": \"mcp-server-git\" },\n    \"web\": { \"type\": \"sse\", \"url\": \"http://127.0.0.1:1/sse\" },\n    \"db\": { \"command\": \"db\", \"env\": { \"TOKEN\": \"${CALLGATE_UNSET}\" } }\n  }\n}\n",
+    );
+    check(
+        &bench,
+        &bench.callgate(&["tools"]),
+        expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        callgate: callgate.json:4:14: unknown key "commnad" in server "git"; did you mean "command"?
+        callgate.json:5:22: server "web" has "type": "sse", a transport that MCP deprecated in its version 2025-03-26; write "type": "http" and the server's streamable HTTP URL
+        callgate.json:6:48: "TOKEN" of "env" in server "db": environment variable "CALLGATE_UNSET" is not set; set it, or write "${CALLGATE_UNSET:-default}"
+    "#]],
+    );
+}
+
+#[test]
+fn a_configuration_that_is_not_json() {
+    let bench = Workbench::empty();
+    bench.write("callgate.json", "{ \"mcpServers\": ");
+    check(
+        &bench,
+        &bench.callgate(&["tools"]),
+        expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        callgate: callgate.json:1:17: not valid JSON: expected value after colon in object property
+    "#]],
+    );
+}
+
+#[test]
+fn a_missing_script() {
+    let bench = Workbench::empty();
+    check(
+        &bench,
+        &bench.callgate(&["run", "nope.ts"]),
+        expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        callgate: could not read nope.ts: No such file or directory (os error 2)
+    "#]],
+    );
+}
+
+#[test]
+fn an_unknown_command() {
+    let bench = Workbench::empty();
+    check(
+        &bench,
+        &bench.callgate(&["rnu", "x.ts"]),
+        expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        error: unrecognized subcommand 'rnu'
+
+        Usage: callgate [OPTIONS] <COMMAND>
+
+        For more information, try '--help'.
+    "#]],
+    );
+}
+
+#[test]
+fn a_limit_that_is_no_time() {
+    let bench = Workbench::empty();
+    check(
+        &bench,
+        &bench.callgate(&["run", "-", "--timeout", "soon"]),
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            error: invalid value 'soon' for '--timeout <TIME>': "soon" is not a duration; write a number and ms, s, m or h, such as "500ms" or "2s"
+
+            For more information, try '--help'.
+        "#]],
+    );
+}
+
+#[test]
+fn less_memory_than_a_script_needs() {
+    let bench = Workbench::with_config(json!({ "limits": { "memory": "8MiB" } }));
+    check(
+        &bench,
+        &bench.callgate(&["run", "-"]),
+        expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        callgate: callgate.json:1:21: "memory" in "limits": "8MiB" is too little memory; a script needs "16MiB" at least
+    "#]],
+    );
+    let flag = bench.callgate(&["run", "-", "--memory", "15MiB"]);
+    check(
+        &bench,
+        &flag,
+        expect![[r#"
+        exit code 2
+        --- stdout
+        --- stderr
+        error: invalid value '15MiB' for '--memory <SIZE>': "15MiB" is too little memory; a script needs "16MiB" at least
+
+        For more information, try '--help'.
+    "#]],
+    );
+}
+
+/// What was done, is done: this is no usage error, after which nothing was.
+#[test]
+fn output_that_cannot_be_written() {
+    let bench = Workbench::empty();
+    bench.write("script.ts", "return 'done'");
+    let full = std::fs::File::create("/dev/full").expect("a device");
+    let ran = bench
+        .command(&["run", "script.ts"])
+        .stdout(full)
+        .output()
+        .expect("it runs");
+    assert_eq!(
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr)),
+        (
+            Some(1),
+            "callgate: could not write to standard output: No space left on device (os error 28)\n"
+                .into()
+        )
+    );
+}
