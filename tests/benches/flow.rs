@@ -1,4 +1,5 @@
-//! What the look at data between servers costs: by itself, and what it adds to a call
+//! What the look at data between servers costs: by itself, over and over and with nothing of
+//! what it needs in the processor's caches, and what it adds to a call
 //! from a script, where nothing depends on what is found and where a rule may; the call
 //! being one of a server that does nothing but read its arguments, and one of
 //! server-filesystem, which writes them to a file.
@@ -26,6 +27,9 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 
 const BYTES: usize = 1 << 20;
 const TIMES: usize = 201;
+/// What is gone through between two looks, so that the second finds nothing of the first
+/// in the processor's caches: as much as those have.
+const OTHER_BYTES: usize = 32 << 20;
 /// The seed of the text that is learnt.
 const LEARNT: u64 = 1;
 
@@ -45,20 +49,27 @@ fn main() -> Result<()> {
         return serve();
     }
     println!(
-        "{:<44} {:>8}",
-        "1 MiB of arguments, after 1 MiB was learnt", "look"
+        "{:<44} {:>8}   {:>8}",
+        "1 MiB of arguments, after 1 MiB was learnt", "look", "afresh"
     );
     let result = json!(prose(LEARNT)).to_string();
     let mut flows = Flows::default();
     flows.learn(side("a"), 1, &result);
     for (what, name) in KINDS {
         let arguments = json!({ "argument": argument(name) }).to_string();
-        let look = least((0..TIMES).map(|_| {
-            let before = Instant::now();
-            flows.inspect(&side("b"), &arguments, "");
-            before.elapsed()
-        }));
-        println!("{what:<44} {:>8}", ms(look));
+        let mut look = |before: &mut dyn FnMut()| {
+            let times = (0..TIMES).map(|_| {
+                before();
+                let begun = Instant::now();
+                flows.inspect(&side("b"), &arguments, "");
+                begun.elapsed()
+            });
+            least(times)
+        };
+        let over_and_over = look(&mut || {});
+        let mut other = vec![0_u8; OTHER_BYTES];
+        let afresh = look(&mut || other.iter_mut().step_by(64).for_each(|byte| *byte ^= 1));
+        println!("{what:<44} {:>8}   {:>8}", ms(over_and_over), ms(afresh));
     }
     let learning = least((0..TIMES).map(|_| {
         let mut flows = Flows::default();
@@ -92,20 +103,19 @@ async fn compare(name: &str, sink: &Sink, rounds: usize) -> Result<()> {
         "call", "× with look (95 %)", "× and rule (95 %)"
     );
     for ((what, _), rounds) in KINDS.iter().zip(calls(sink, rounds).await?) {
-        let call = least(rounds.iter().map(|round| round[Way::Without as usize]));
-        let more = |way: Way| {
+        let [plain, ruled] = [0, 2];
+        let call = least(rounds.iter().map(|round| round[plain]));
+        let more = |without: usize| {
             let rounds = rounds.iter();
-            Ratios::of(rounds.map(|round| {
-                let [ours, without] = [way, Way::Without].map(|way| round[way as usize]);
-                (ours.as_secs_f64(), without.as_secs_f64())
-            }))
-            .to_string()
+            let seconds = |time: Duration| time.as_secs_f64();
+            Ratios::of(rounds.map(|round| (seconds(round[without + 1]), seconds(round[without]))))
+                .to_string()
         };
         println!(
             "{what:<44} {:>8}   {:<18}   {:<18}",
             ms(call),
-            more(Way::With),
-            more(Way::Ruled),
+            more(plain),
+            more(ruled),
         );
     }
     Ok(())
@@ -155,61 +165,69 @@ impl Sink {
     }
 }
 
-/// What a gate does with the arguments of a call.
+/// How a run's calls are made.
 #[derive(Clone, Copy)]
-enum Way {
-    /// There is one server, so that nothing is looked at.
-    Without,
-    /// There are two, of which the other one gave its text before, and no rule.
-    With,
-    /// And a rule over flows, which might stop the call.
-    Ruled,
+struct Way {
+    /// By a gate that has a rule over flows, which might stop them.
+    ruled: bool,
+    /// After the other server gave its text: before that, nothing is looked at.
+    looks: bool,
 }
 
-const WAYS: [Way; 3] = [Way::Without, Way::With, Way::Ruled];
+/// Each gate's two ways, which are compared: the processes are the same.
+const WAYS: [Way; 4] = [
+    Way::of(false, false),
+    Way::of(false, true),
+    Way::of(true, false),
+    Way::of(true, true),
+];
 
 impl Way {
-    async fn gate(self, sink: &Sink) -> Result<Gate> {
-        let mut gate = Gate::builder()
-            .server(ServerSpec::stdio("b", &sink.command, &sink.args))
-            .rules(Rules::new(["*"], [], [])?);
-        if !matches!(self, Self::Without) {
-            gate = gate.server(ServerSpec::stdio("a", own_program()?, ["--serve"]));
-        }
-        if matches!(self, Self::Ruled) {
-            let mut rules = FlowRules::default();
-            rules.push(FlowRule {
-                from: FlowEnd::parse("a").ok_or("an end")?,
-                to: FlowEnd::parse("b").ok_or("an end")?,
-                min_bytes: Some(usize::MAX),
-                action: Verdict::Ask,
-            });
-            gate = gate.flow_rules(rules);
-        }
-        Ok(gate.build().await?)
+    const fn of(ruled: bool, looks: bool) -> Self {
+        Self { ruled, looks }
     }
 
     /// What a script does before it is measured.
     fn before(self) -> &'static str {
-        match self {
-            Self::Without => "",
-            Self::With | Self::Ruled => "await a_text({ kind: 'copy' });",
+        match self.looks {
+            false => "",
+            true => "await a_text({ kind: 'copy' });",
         }
     }
+}
+
+async fn gate(ruled: bool, sink: &Sink) -> Result<Gate> {
+    let mut gate = Gate::builder()
+        .server(ServerSpec::stdio("a", own_program()?, ["--serve"]))
+        .server(ServerSpec::stdio("b", &sink.command, &sink.args))
+        .rules(Rules::new(["*"], [], [])?);
+    if ruled {
+        let mut rules = FlowRules::default();
+        rules.push(FlowRule {
+            from: FlowEnd::parse("a").ok_or("an end")?,
+            to: FlowEnd::parse("b").ok_or("an end")?,
+            min_bytes: Some(usize::MAX),
+            action: Verdict::Ask,
+        });
+        gate = gate.flow_rules(rules);
+    }
+    Ok(gate.build().await?)
 }
 
 /// The call in the middle of those of a run, for each way.
 type Round = [Duration; WAYS.len()];
 
 async fn calls(sink: &Sink, rounds: usize) -> Result<[Vec<Round>; KINDS.len()]> {
-    let gates = try_join_all(WAYS.map(|way| way.gate(sink))).await?;
+    let gates = try_join_all([false, true].map(|ruled| gate(ruled, sink))).await?;
     let mut times: [Vec<Round>; KINDS.len()] = Default::default();
     for round in 0..rounds {
         for ((_, name), times) in KINDS.iter().zip(&mut times) {
             let mut typical = Round::default();
             for step in 0..WAYS.len() {
-                let way = WAYS[(round + step) % WAYS.len()];
-                typical[way as usize] = run(&gates[way as usize], sink, name, way.before()).await?;
+                let nth = (round + step) % WAYS.len();
+                let way = WAYS[nth];
+                let gate = &gates[usize::from(way.ruled)];
+                typical[nth] = run(gate, sink, name, way.before()).await?;
             }
             times.push(typical);
         }
