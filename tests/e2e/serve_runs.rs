@@ -265,14 +265,15 @@ async fn limits_and_servers_are_held() {
         )
     );
 
-    let large = "try { await logging_getLogs({}) } catch (error: any) {
-            return [error.name, error.code, error.tool, error.server, error.retryable];
-        }";
+    let large = "const said = (error: any) =>
+            [error.name, error.code, error.tool, error.server, error.retryable];
+        return [await logging_getLogs({}).catch(said), await mcp.searchTools('logs').catch(said)]";
     let large = json!({ "code": large, "limits": { "resultBytes": 1 } });
     let (_, said) = session.result("run_script", large).await;
     assert_eq!(
         said,
-        "[\"McpProtocolError\",-32050,\"logging_getLogs\",\"logging\",false]\n"
+        "[[\"McpProtocolError\",-32050,\"logging_getLogs\",\"logging\",false],\
+         [\"McpProtocolError\",-32050,\"mcp.searchTools\",\"\",false]]\n"
     );
 
     let only = |code: &str| json!({ "code": code, "servers": ["logging"] });

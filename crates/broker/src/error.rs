@@ -15,14 +15,15 @@ use crate::source::SourceError;
 pub mod code {
     /// The server is gone, was not there, or did not start.
     pub const CONNECTION_CLOSED: i64 = -32000;
-    /// The server's message was longer than the limit.
+    /// What the server sent, or the script would get, was longer than the limit.
     pub const RESULT_TOO_LARGE: i64 = -32050;
     /// The server's answer is not what `tools/call` may answer.
     pub const MALFORMED_RESULT: i64 = -32051;
     /// The server wants input before it goes on, and there is none for it: the
     /// host cannot give it, it is too much, or is wanted again and again.
     pub const INPUT_REQUIRED: i64 = -32052;
-    /// The run has made as many calls as a ledger holds, or as many lookups as it may.
+    /// The run has made as many calls as a ledger holds, or as many lookups as it may; or
+    /// too much of what it sends is under way.
     pub const TOO_MANY_CALLS: i64 = -32053;
     /// The ledger's file did not take the call's line, so it was not sent.
     pub const NOT_RECORDED: i64 = -32054;

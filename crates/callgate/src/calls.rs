@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use callgate_broker::{CallError, CallOptions, Place, Ruling, Run, Target, code};
 use callgate_catalog::Catalog;
-use callgate_sandbox::{CallHandler, ERROR_BYTES, ErrorClass, ScriptCall, Thrown};
+use callgate_sandbox::{CallHandler, ErrorClass, ScriptCall, Thrown, Undelivered};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -45,8 +45,6 @@ pub(crate) struct Calls {
     pub(crate) extractor: Arc<Extractor>,
     pub(crate) observer: Option<Observer>,
     pub(crate) next: Arc<AtomicU64>,
-    /// Bytes that the script takes of what comes of a call.
-    pub(crate) reply_bytes: u64,
     /// How many names were no tool.
     pub(crate) unknown: Arc<AtomicU64>,
     /// The author's text.
@@ -83,6 +81,28 @@ impl CallHandler for Calls {
         self.run.settle()
     }
 
+    fn undelivered(&self, function: &str, what: Undelivered, message: String) -> Thrown {
+        let of = |catalog: &Catalog| {
+            let definition = &catalog.get(function)?.definition;
+            Some((definition.server.clone(), definition.name.clone()))
+        };
+        let tool = of(&self.live.catalog()).or_else(|| of(&self.catalog));
+        let (server, tool) = tool.unwrap_or_default();
+        let code = match what {
+            Undelivered::Call => code::TOO_MANY_CALLS,
+            Undelivered::Answer => code::RESULT_TOO_LARGE,
+        };
+        let error = CallError::Protocol {
+            code,
+            message,
+            server,
+            tool,
+            data: None,
+            retryable: false,
+        };
+        thrown(function, error)
+    }
+
     fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
         let options = CallOptions {
             timeout: call.timeout,
@@ -108,7 +128,6 @@ impl CallHandler for Calls {
             scope: self.scope.clone(),
             observer: self.observer.clone(),
             next: Arc::clone(&self.next),
-            reply_bytes: self.reply_bytes,
         };
         if let Some(target) = target(&self.live.catalog(), &function)
             && !self.live.is_resting(&target)
@@ -170,7 +189,6 @@ struct Begin {
     scope: Scope,
     observer: Option<Observer>,
     next: Arc<AtomicU64>,
-    reply_bytes: u64,
 }
 
 impl Begin {
@@ -184,37 +202,12 @@ impl Begin {
         let call = self.next.fetch_add(1, Ordering::Relaxed);
         async move {
             let mut watched = Watched::start(self.observer, call, &target);
-            let (server, tool) = (target.server.clone(), target.tool.clone());
             let result = match self.scope.refusal(&target) {
                 Some(because) => Err(self.run.refuse(target, input, options.place, because)),
                 None => self.run.call(target, input, options).await,
             };
             watched.ok = result.is_ok();
-            let outcome = result.map_err(|error| thrown(&watched.function, error));
-            let limit = self.reply_bytes;
-            let (what, bytes, limit) = match &outcome {
-                Ok(json) => ("result", json.get().len(), limit),
-                Err(thrown) => (
-                    "error",
-                    thrown.message.len().saturating_add(thrown.fields.len()),
-                    limit.max(ERROR_BYTES as u64),
-                ),
-            };
-            if bytes as u64 <= limit {
-                return outcome;
-            }
-            // The sandbox would refuse it, too, and does not know whose it is.
-            let error = CallError::Protocol {
-                code: code::RESULT_TOO_LARGE,
-                message: format!(
-                    "the {what} is {bytes} bytes of JSON, over the limit of {limit} bytes"
-                ),
-                server,
-                tool,
-                data: None,
-                retryable: false,
-            };
-            Err(thrown(&watched.function, error))
+            result.map_err(|error| thrown(&watched.function, error))
         }
     }
 }

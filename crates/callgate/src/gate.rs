@@ -298,7 +298,6 @@ impl Gate {
             extractor,
             observer: request.observer.clone(),
             next: Arc::default(),
-            reply_bytes: limits.reply_bytes,
             unknown: Arc::default(),
             source: Arc::clone(&request.source),
             lines: OnceLock::new(),

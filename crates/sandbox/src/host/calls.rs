@@ -15,7 +15,8 @@ use futures_buffered::FuturesUnordered;
 use serde_json::value::RawValue;
 
 use super::hush::Hush;
-use super::{CallHandler, ScriptCall};
+use super::{CallHandler, ScriptCall, Undelivered};
+use crate::ERROR_BYTES;
 
 /// Bytes of inputs that may wait for their turn or their answer, beyond which calls are refused.
 const WAITING_BYTES: usize = 256 << 20;
@@ -49,6 +50,7 @@ struct Queued {
 /// A call that the handler has.
 struct Begun {
     id: u64,
+    function: Box<str>,
     input_bytes: usize,
     answer: Answer,
 }
@@ -61,6 +63,7 @@ enum Answer {
 /// A call that needs nothing more of the handler.
 pub(super) struct Answered {
     pub(super) id: u64,
+    pub(super) function: Box<str>,
     /// `None` if the worker cancelled it: it waits for no answer.
     pub(super) outcome: Option<Outcome>,
 }
@@ -94,6 +97,17 @@ impl Calls {
         let _panicked = told;
     }
 
+    /// What the script catches in place of what it cannot have.
+    pub(super) fn undelivered(&self, function: &str, what: Undelivered, message: String) -> Thrown {
+        let undelivered = || self.handler.undelivered(function, what, message);
+        let undelivered = catch_unwind(AssertUnwindSafe(undelivered));
+        let thrown = undelivered.unwrap_or_else(|_panic| host_failed());
+        match error_bytes(&thrown) {
+            0..=ERROR_BYTES => thrown,
+            _ => host_failed(),
+        }
+    }
+
     /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.begun.is_empty() && self.queue.is_empty()
@@ -108,10 +122,15 @@ impl Calls {
     pub(super) fn take(&mut self, call: &Call) -> Result<(), Refusal> {
         let bytes = call.input.len();
         if self.waiting_bytes.saturating_add(bytes) > WAITING_BYTES {
-            return Err(Refusal::Answer(refused(format!(
+            let message = format!(
                 "{}: calls with {WAITING_BYTES} bytes of input are under way; await some first",
                 call.tool
-            ))));
+            );
+            return Err(Refusal::Answer(self.undelivered(
+                &call.tool,
+                Undelivered::Call,
+                message,
+            )));
         }
         let Ok(input) = RawValue::from_string(call.input.as_str().to_owned()) else {
             return Err(Refusal::Violation("the input of a call is not JSON"));
@@ -150,6 +169,7 @@ impl Calls {
                 return;
             };
             let input_bytes = call.input.get().len();
+            let function = call.function.as_str().into();
             let answer =
                 match abort {
                     None => {
@@ -168,6 +188,7 @@ impl Calls {
                 };
             self.begun.push(Begun {
                 id,
+                function,
                 input_bytes,
                 answer,
             });
@@ -218,20 +239,24 @@ impl Future for Begun {
             Answer::Cancellable(answer) => Pin::new(answer).poll(context).map(Result::ok),
         }));
         let outcome = ready!(polled.unwrap_or_else(|_panic| Poll::Ready(Some(Err(host_failed())))));
-        let id = self.id;
-        Poll::Ready((Answered { id, outcome }, self.input_bytes))
+        let answered = Answered {
+            id: self.id,
+            function: std::mem::take(&mut self.function),
+            outcome,
+        };
+        Poll::Ready((answered, self.input_bytes))
     }
 }
 
-/// An error of the way to the handler.
-pub(super) fn refused(message: String) -> Thrown {
-    Thrown {
-        class: ErrorClass::Protocol,
-        message: message.into(),
-        fields: "{}".into(),
-    }
+/// How many bytes an error has.
+pub(super) fn error_bytes(thrown: &Thrown) -> usize {
+    thrown.message.len().saturating_add(thrown.fields.len())
 }
 
 fn host_failed() -> Thrown {
-    refused("the host failed while it answered the call".to_owned())
+    Thrown {
+        class: ErrorClass::Protocol,
+        message: "the host failed while it answered the call".into(),
+        fields: "{}".into(),
+    }
 }

@@ -1,6 +1,8 @@
-//! The clock of script time.
+//! The clock of script time, and the processor time that it goes by.
 
 use std::time::{Duration, Instant};
+
+use super::process::Worker;
 
 /// Counts the time that is the script's own: wall time while no call is under way, the worker's
 /// processor time while one is. All readings are the host's.
@@ -60,6 +62,28 @@ impl Clock {
                 now + (left / 4).clamp(Duration::from_millis(5), Duration::from_secs(1))
             }
         }
+    }
+}
+
+/// The worker's processor time, read at most once each time the run wakes up.
+#[derive(Debug, Default)]
+pub(super) struct CpuTime {
+    last: Duration,
+    is_new: bool,
+}
+
+impl CpuTime {
+    pub(super) fn time(&mut self, worker: &Worker) -> Duration {
+        if !self.is_new {
+            self.last = worker.cpu_time().unwrap_or(self.last);
+            self.is_new = true;
+        }
+        self.last
+    }
+
+    /// The run has slept: the next reading is a new one.
+    pub(super) fn is_old(&mut self) {
+        self.is_new = false;
     }
 }
 

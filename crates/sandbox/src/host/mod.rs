@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::worker::Settings;
-use crate::{Captured, End, Ended, Job, Thrown};
+use crate::{Captured, End, Ended, ErrorClass, Job, Thrown};
 use process::{Spawner, Worker};
 use spares::Spares;
 
@@ -76,6 +76,17 @@ pub trait CallHandler: Send + Sync {
     /// It must not block: the task that holds the run's limits is the one that polls it.
     fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>>;
 
+    /// What the script catches where a call of this function, or the answer to it, does not get
+    /// where it should, for the reason given. It must be quick. Default: an error of
+    /// [`ErrorClass::Protocol`] without fields.
+    fn undelivered(&self, _function: &str, _what: Undelivered, message: String) -> Thrown {
+        Thrown {
+            class: ErrorClass::Protocol,
+            message: message.into(),
+            fields: "{}".into(),
+        }
+    }
+
     /// Called when none of the calls can go on by itself, and before the script gets an
     /// answer: what they share is done here. True if one of them can go on now, which is
     /// then polled. It must be quick. Default: there is nothing to do.
@@ -85,6 +96,15 @@ pub trait CallHandler: Send + Sync {
 
     /// Hears what the script prints while it runs, as far as it is kept. It must be quick.
     fn printed(&self, _text: &str) {}
+}
+
+/// What of a call does not get where it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Undelivered {
+    /// The call: too much waits for its turn or its answer.
+    Call,
+    /// The answer: it is too large, or too much waits for the script to take it.
+    Answer,
 }
 
 /// A call of a script. All of it comes from the worker, and nothing more is known about it.

@@ -10,14 +10,14 @@ use callgate_wire::{
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::CallHandler;
-use super::calls::{Answered, Calls, Outcome, Refusal, refused};
+use super::calls::{Answered, Calls, Outcome, Refusal, error_bytes};
 use super::captured::Collector;
-use super::clock::Clock;
+use super::clock::{Clock, CpuTime};
 use super::emitted::Emitted;
 use super::endings::{crashed, data_bytes, told, with_stderr};
 use super::outbox::{LONGEST_ANSWER, Outbox};
 use super::process::{Death, Worker};
+use super::{CallHandler, Undelivered};
 use crate::frames::FrameReader;
 use crate::{Captured, ERROR_BYTES, End, Ended, Job, Limits, WhichLimit};
 
@@ -276,7 +276,7 @@ impl Run {
         }
         match self.calls.take(call) {
             Ok(()) => self.note_waiting(),
-            Err(Refusal::Answer(thrown)) => self.answer(call.id, Err(thrown)),
+            Err(Refusal::Answer(thrown)) => self.answer(call.id, &call.tool, Err(thrown)),
             Err(Refusal::Violation(what)) => return Some(violation(what)),
         }
         None
@@ -284,33 +284,35 @@ impl Run {
 
     fn reply(&mut self, answered: Answered) {
         if let Some(outcome) = answered.outcome {
-            self.answer(answered.id, outcome);
+            self.answer(answered.id, &answered.function, outcome);
         }
     }
 
-    fn answer(&mut self, call: u64, outcome: Outcome) {
+    fn answer(&mut self, call: u64, function: &str, outcome: Outcome) {
         let limit = usize::try_from(self.limits.reply_bytes)
             .unwrap_or(usize::MAX)
             .min(LONGEST_ANSWER);
         let (what, bytes, limit) = match &outcome {
             Ok(json) => ("result", json.get().len(), limit),
-            Err(thrown) => (
-                "error",
-                thrown.message.len().saturating_add(thrown.fields.len()),
-                limit.max(ERROR_BYTES),
-            ),
+            Err(thrown) => ("error", error_bytes(thrown), limit.max(ERROR_BYTES)),
         };
-        let outcome = if bytes > limit {
-            Err(refused(format!(
+        let lost = if bytes > limit {
+            Some(format!(
                 "the {what} is {bytes} bytes of JSON, over the limit of {limit} bytes"
-            )))
+            ))
         } else if let Err(unread) = self.outbox.has_room(bytes) {
-            Err(refused(format!(
+            Some(format!(
                 "the {what} of {bytes} bytes is lost, because {unread} bytes of others wait for the \
                  script; await some calls before the next"
-            )))
+            ))
         } else {
-            outcome.map(|json| Text::from(Box::<str>::from(json)))
+            None
+        };
+        let outcome = match lost {
+            Some(message) => Err(self
+                .calls
+                .undelivered(function, Undelivered::Answer, message)),
+            None => outcome.map(|json| Text::from(Box::<str>::from(json))),
         };
         // No longer than the limit above, so it can be encoded.
         let _short = self.outbox.push(HostFrame::Reply(Reply { call, outcome }));
@@ -412,28 +414,6 @@ fn violation(what: &str) -> Stop {
 
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The worker's processor time, read at most once each time the run wakes up.
-#[derive(Debug, Default)]
-struct CpuTime {
-    last: Duration,
-    is_new: bool,
-}
-
-impl CpuTime {
-    fn time(&mut self, worker: &Worker) -> Duration {
-        if !self.is_new {
-            self.last = worker.cpu_time().unwrap_or(self.last);
-            self.is_new = true;
-        }
-        self.last
-    }
-
-    /// The run has slept: the next reading is a new one.
-    fn is_old(&mut self) {
-        self.is_new = false;
-    }
 }
 
 /// Reads what is there, or waits until a socket that is full takes more; false at the end of the
