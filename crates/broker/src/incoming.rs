@@ -10,7 +10,7 @@ use crate::caller::{Log, Progress};
 use crate::failure::Failure;
 use crate::link::LinkError;
 use crate::logging;
-use crate::object::object;
+use crate::object::{Object, object};
 use crate::session::Session;
 use crate::tasks;
 
@@ -145,10 +145,9 @@ impl Session {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Params {
-            #[serde(default)]
-            notifications: Filter,
+            notifications: Object<Filter>,
         }
-        #[derive(Deserialize, Default)]
+        #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Filter {
             #[serde(default)]
@@ -158,7 +157,7 @@ impl Session {
             return;
         };
         let agreed_to =
-            object::<Params>(params).is_ok_and(|params| params.notifications.tools_list_changed);
+            object::<Params>(params).is_ok_and(|params| params.notifications.0.tools_list_changed);
         if agreed_to {
             self.changes.send_modify(|changes| {
                 changes.acknowledged = Some(id);
@@ -179,7 +178,7 @@ fn subscription(params: &str) -> Option<u64> {
     #[derive(Deserialize)]
     struct Params {
         #[serde(rename = "_meta")]
-        meta: Meta,
+        meta: Object<Meta>,
     }
     #[derive(Deserialize)]
     struct Meta {
@@ -193,7 +192,7 @@ fn subscription(params: &str) -> Option<u64> {
         Number(u64),
         Text(String),
     }
-    match object::<Params>(params).ok()?.meta.id {
+    match object::<Params>(params).ok()?.meta.0.id {
         Id::Number(id) => Some(id),
         Id::Text(id) => id.parse().ok(),
     }

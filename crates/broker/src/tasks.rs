@@ -21,7 +21,7 @@ use crate::calls::Call;
 use crate::failure::Failure;
 use crate::inbox::Token;
 use crate::misfit;
-use crate::object::object;
+use crate::object::{Object, object};
 use crate::patience::{Clock, Patience};
 use crate::session::{Request, Session};
 
@@ -60,7 +60,7 @@ struct Task<'a> {
 #[serde(rename_all = "camelCase")]
 struct Created<'a> {
     #[serde(borrow)]
-    task: Task<'a>,
+    task: Object<Task<'a>>,
     /// What only the result of a tool has.
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
@@ -72,7 +72,7 @@ struct Created<'a> {
 fn created(result: &RawValue) -> Option<Task<'_>> {
     let created: Created<'_> = object(result.get()).ok()?;
     let is_result = created.content.is_some() || created.structured_content.is_some();
-    (!is_result).then_some(created.task)
+    (!is_result).then_some(created.task.0)
 }
 
 /// Whether a result of 2025-11-25 is a task.

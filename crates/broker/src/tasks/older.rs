@@ -19,7 +19,7 @@ use super::{Followed, MAX_ID_BYTES, Task, cancel, created, malformed, pause, str
 use crate::failure::Failure;
 use crate::inbox::Token;
 use crate::link::LinkError;
-use crate::object::object;
+use crate::object::{Object, object};
 use crate::patience::{Clock, Patience};
 use crate::session::{Request, Session};
 
@@ -34,12 +34,12 @@ pub(crate) fn related(params: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Params {
         #[serde(rename = "_meta")]
-        meta: Meta,
+        meta: Object<Meta>,
     }
     #[derive(Deserialize)]
     struct Meta {
         #[serde(rename = "io.modelcontextprotocol/related-task")]
-        related: Related,
+        related: Object<Related>,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -49,7 +49,7 @@ pub(crate) fn related(params: &str) -> Option<String> {
     // Few messages belong to one.
     memmem::find(params.as_bytes(), b"/related-task")?;
     let params: Params = object(params).ok()?;
-    let id = params.meta.related.task_id;
+    let id = params.meta.0.related.0.task_id;
     (id.len() <= MAX_ID_BYTES).then_some(id)
 }
 

@@ -51,6 +51,18 @@ fn task(status: &str) -> Value {
 }
 
 #[tokio::test]
+async fn a_task_is_an_object() {
+    check(
+        ProtocolVersion::V_2025_11_25,
+        vec![json!({ "task": ["an id", "working"] })],
+        expect![[r#"
+            {"task":["an id","working"]}
+            tools/call"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn the_older_form_fetches_its_result() {
     for last in ["completed", "failed", "input_required"] {
         check(
