@@ -1,7 +1,6 @@
 //! One line of a journal.
 
 use std::cell::Cell;
-use std::io::Write as _;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -167,8 +166,10 @@ impl Line {
         }
     }
 
-    fn number(&mut self, key: &str, number: impl std::fmt::Display) {
-        let _written = write!(self.0, "{key}{number}");
+    fn number(&mut self, key: &str, number: impl ToString) {
+        self.raw(key);
+        // Without the machinery of formatting.
+        self.raw(&number.to_string());
     }
 
     fn body(&mut self, key: &str, body: &Body<'_>) {
@@ -183,6 +184,10 @@ impl Line {
 
     /// The members of an object that has some.
     fn members(&mut self, outcome: &Outcome) {
+        // That of nearly every call.
+        if *outcome == Outcome::Ok {
+            return self.raw(r#","outcome":"ok""#);
+        }
         let brace = self.0.len();
         self.json(outcome);
         if let Some(brace) = self.0.get_mut(brace) {
@@ -202,18 +207,13 @@ impl Line {
 
 /// SHA-256 in hexadecimal.
 pub(crate) fn digest(text: &str) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(text) {
-        for digit in [byte >> 4, byte & 15] {
-            hex.push(
-                DIGITS
-                    .get(usize::from(digit))
-                    .map_or('0', |d| char::from(*d)),
-            );
+    let mut hex = [0; 64];
+    for (pair, byte) in hex.chunks_exact_mut(2).zip(Sha256::digest(text)) {
+        for (digit, value) in pair.iter_mut().zip([byte >> 4, byte & 15]) {
+            *digit = value + if value < 10 { b'0' } else { b'a' - 10 };
         }
     }
-    hex
+    str::from_utf8(&hex).unwrap_or_default().to_owned()
 }
 
 /// RFC 3339, UTC, with milliseconds.

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::file::SETTLED;
 use super::record::START;
 use super::*;
+use crate::outcome::Outcome;
 
 fn record(call: usize) -> Record<'static> {
     let mut record = Record::new(Event::Before, "r", call, "2026-06-01T12:00:00.000Z");
@@ -255,7 +256,7 @@ fn a_line_is_what_serde_makes_of_it() {
         "\u{7f}",
         "é\u{2028}",
     ] {
-        let outcome = crate::outcome::Outcome::ToolError {
+        let outcome = Outcome::ToolError {
             message: odd.to_owned(),
         };
         let flows = [json!({ "from": odd })];
@@ -294,6 +295,43 @@ fn a_line_is_what_serde_makes_of_it() {
         let read: Value = serde_json::from_str(&line).expect("it is JSON");
         assert_eq!(read, expected);
     }
+}
+
+#[test]
+fn numbers_outcomes_and_hashes_are_what_others_make_of_them() {
+    let mut record = record(0);
+    for number in [0, 9, 10, 4_096, u64::MAX] {
+        record.call = usize::try_from(number).expect("64 bits");
+        record.took_ms = Some(number);
+        let line: Value = serde_json::from_str(&record.line()).expect("it is JSON");
+        assert_eq!(
+            (&line["call"], &line["tookMs"]),
+            (&json!(number), &json!(number))
+        );
+    }
+    let reason = "é".to_owned();
+    let outcomes = [
+        Outcome::Ok,
+        Outcome::Cancelled,
+        Outcome::TimedOut { limit_ms: 7 },
+        Outcome::Kept { reason },
+    ];
+    for outcome in &outcomes {
+        record.outcome = Some(outcome);
+        let line: Value = serde_json::from_str(&record.line()).expect("it is JSON");
+        let said = json!(outcome);
+        for (key, value) in said.as_object().expect("an object") {
+            assert_eq!(&line[key], value);
+        }
+    }
+    assert_eq!(
+        digest("abc"),
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    );
+    assert_eq!(
+        digest(""),
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    );
 }
 
 #[test]
