@@ -75,7 +75,7 @@ pub(crate) fn of_regex(regex: &str) -> Vec<String> {
             // Alternatives and groups, which may set flags, too.
             '|' | '(' | ')' => return Vec::new(),
             '\\' => match rest.next() {
-                Some(escaped) if escaped.is_ascii_punctuation() => literal.push(escaped),
+                Some(escaped) if is_meta(escaped) => literal.push(escaped),
                 // A class or a place, without an argument that follows.
                 Some('d' | 'D' | 's' | 'S' | 'w' | 'W' | 'A' | 'z') => {
                     literals.push(std::mem::take(&mut literal));
@@ -102,6 +102,12 @@ pub(crate) fn of_regex(regex: &str) -> Vec<String> {
     }
     literals.push(literal);
     literals
+}
+
+/// Whether a character stands for itself behind a backslash. Others that are no letters may
+/// be a place, as `\<` is.
+fn is_meta(escaped: char) -> bool {
+    r"\.+*?()|[]{}^$#&-~/".contains(escaped)
 }
 
 /// Passes over a class of plain characters; false for any other.
@@ -150,6 +156,10 @@ mod tests {
         check("a[^]b]c", expect!["[]"]);
         check("a[b[cd]]e", expect!["[]"]);
         check(r"\x41bc", expect!["[]"]);
+        check(r"a\.b\/c\-d", expect![[r#"["a.b/c-d"]"#]]);
+        // Where a word begins and ends.
+        check(r".*\<rm\>.*", expect!["[]"]);
+        check(r"a\bc", expect!["[]"]);
     }
 
     fn has_all(text: &str, literals: Vec<String>) -> bool {
@@ -164,8 +174,8 @@ mod tests {
 
         #[test]
         fn what_matches_has_all_literals(
-            pattern in r"([ab./]|ab|[ab][*+?]|\[\^?[ab\]-]{1,2}\]|a\{0,2\}|\\[.d/]|[(|)^$]){1,8}",
-            text in "[ab1./]{0,10}",
+            pattern in r"([ab./]|ab|[ab][*+?]|\[\^?[ab\]-]{1,2}\]|a\{0,2\}|\\[ -~]|[(|)^$]){1,8}",
+            text in "[ab1./<>]{0,10}",
         ) {
             if let Ok(regex) = WholeRegex::new(&pattern) && regex.matches(&text) {
                 prop_assert!(has_all(&text, of_regex(&pattern)));
