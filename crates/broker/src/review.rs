@@ -208,9 +208,11 @@ impl Reviews {
         }
     }
 
-    /// Lets these flows pass from now on, where rules would ask.
+    /// Lets the flows that somebody was asked about pass from now on. Others of the same
+    /// servers, of which the question said nothing, are asked about when they come.
     pub(crate) fn pass(&self, findings: &Findings) {
-        lock(&self.passed).extend(findings.flows.iter().map(pair));
+        let asked = findings.flows.iter().filter(|flow| self.is_asked(flow));
+        lock(&self.passed).extend(asked.map(pair));
     }
 
     /// Learns what the script gets from a call.
@@ -240,11 +242,14 @@ impl Reviews {
     /// The servers whose data somebody has to let pass, by name.
     pub(crate) fn asks(&self, findings: &Findings) -> Vec<String> {
         let passed = lock(&self.passed);
-        let asked = findings.flows.iter().filter(|flow| {
-            self.rules.decide(flow).verdict == Verdict::Ask && !passed.contains(&pair(flow))
-        });
+        let flows = findings.flows.iter();
+        let asked = flows.filter(|flow| self.is_asked(flow) && !passed.contains(&pair(flow)));
         let servers: BTreeSet<&String> = asked.map(|flow| &flow.from.server).collect();
         servers.into_iter().cloned().collect()
+    }
+
+    fn is_asked(&self, flow: &Finding) -> bool {
+        self.rules.decide(flow).verdict == Verdict::Ask
     }
 }
 

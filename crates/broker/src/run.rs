@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use callgate_policy::{Because, Decision, Definition, Verdict};
 use line::{Opened, denied, fail, is_harmless, kept, sending};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::broker::Broker;
@@ -181,6 +182,10 @@ impl Run {
             Err((Failure::Refused(error), _)) => {
                 // A script can read these, too.
                 let said = serde_json::json!([&error.message, &error.data]).to_string();
+                let refused = reviews.result(&target, &text, &findings, &said).await;
+                if let Some(reason) = refused {
+                    return Err(kept(entry, target, reason, &said));
+                }
                 reviews.learn(&target, entry.ordinal(), &said).await;
                 let code = i64::from(error.code.0);
                 entry.close(Outcome::protocol_error(code, &error.message), None);
@@ -203,6 +208,13 @@ impl Run {
                     Failure::Changed(_) => code::TOOL_CHANGED,
                     _ => code::CONNECTION_CLOSED,
                 };
+                // It may quote what the server wrote before it ended.
+                let quoted = Value::from(said.as_str()).to_string();
+                let refused = reviews.result(&target, &text, &findings, &quoted).await;
+                if let Some(reason) = refused {
+                    return Err(kept(entry, target, reason, &quoted));
+                }
+                reviews.learn(&target, entry.ordinal(), &quoted).await;
                 // What never left cannot be done twice.
                 let retryable = harmless || !failure.was_sent();
                 return Err(fail(entry, &target, code, &said, retryable));

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_broker::{
-    Answer, Asker, Broker, Keep, NobodyToAsk, Question, ResultReview, Review, Reviewed, Reviewer,
-    Run, RunSetup, ask_with,
+    Answer, Asker, Broker, Keep, NobodyToAsk, Outcome, Question, ResultReview, Review, Reviewed,
+    Reviewer, Run, RunSetup, ask_with,
 };
 use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules, Seen};
-use callgate_policy::{Grant, Verdict};
+use callgate_policy::{Grant, Rules, Verdict};
 use expect_test::{Expect, expect};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
@@ -126,6 +126,44 @@ async fn an_answer_for_the_run_is_for_these_two_and_no_other() {
     .assert_eq(&asked);
 }
 
+#[tokio::test]
+async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let asker = ask_with({
+        let asked = Arc::clone(&asked);
+        move |question: Question| {
+            asked.lock().expect("no panic").push(question.about.data);
+            std::future::ready(Answer::Run)
+        }
+    });
+    in_time(async {
+        let mut flows = FlowRules::default();
+        flows.push(FlowRule {
+            from: FlowEnd::parse("a").expect("an end"),
+            to: FlowEnd::parse("b").expect("an end"),
+            min_bytes: Some(25),
+            action: Verdict::Ask,
+        });
+        let calls = Rules::new(["a_*"], ["b_*"], []).expect("patterns");
+        let mut setup = RunSetup::new(Arc::new(calls), asker);
+        setup.flows = Arc::new(flows);
+        setup.script = Some("".into());
+        let (broker, run) = begin(setup).await;
+        let more = "and their company of fairies";
+        for text in [NOTE, more] {
+            call(&run, "a", "echo", json!({ "note": text })).await;
+        }
+        // Less than anybody is asked about; the question is about the call alone.
+        for text in [NOTE, more, more] {
+            call(&run, "b", "echo", json!({ "text": text })).await;
+        }
+        broker.shutdown().await;
+    })
+    .await;
+    let asked = asked.lock().expect("no panic");
+    assert_eq!(*asked, [vec![], vec!["a".to_owned()]]);
+}
+
 /// What a question of data is about is data: longer answers let it through for the
 /// run, and keep nothing.
 #[tokio::test]
@@ -233,6 +271,9 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
             said += &call(&run, "a", "echo", json!({ "text": word })).await;
             said += "\n";
         }
+        let rejects = json!({ "message": "hide this, too" });
+        said += &call(&run, "a", "rejects", rejects).await;
+        said += "\n";
         // What the script did not get it cannot pass on.
         call(
             &run,
@@ -246,13 +287,39 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
             Denied { server: "a", tool: "echo", function: "a_echo", ruling: Ruling { decision: Decision { verdict: Deny, because: Reviewer("a word") }, answer: None } }
             Denied { server: "a", tool: "echo", function: "a_echo", ruling: Ruling { decision: Decision { verdict: Ask, because: Reviewer("another word") }, answer: Some(Nobody) } }
             Kept { server: "a", tool: "echo", function: "a_echo", reason: "not for scripts" }
+            Kept { server: "a", tool: "rejects", function: "a_rejects", reason: "not for scripts" }
         "#]].assert_eq(&said);
         check(&run, expect![[r#"
             a_echo "ok" allowed by rule "*" in permissions.allow []
             a_echo "denied" denied by a reviewer: a word []
             a_echo "denied" needs approval by a reviewer: another word, and there is nobody to ask []
             a_echo "kept" allowed by rule "*" in permissions.allow []
+            a_rejects "kept" allowed by rule "*" in permissions.allow []
             b_echo "kept" allowed by rule "*" in permissions.allow []"#]]);
+        broker.shutdown().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_server_says_when_it_ends_is_its_data() {
+    in_time(async {
+        let named = |(name, mode): (&str, &str)| {
+            let mut spec = odd(mode);
+            spec.name = name.to_owned();
+            spec
+        };
+        let servers = [("a", "dies-on-call"), ("b", "flaky")].map(named);
+        let broker = Broker::start(servers.into()).await;
+        let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
+        setup.flows = Arc::new(rules(Verdict::Deny));
+        let run = broker.run_with(setup);
+        call(&run, "a", "die", json!({})).await;
+        let said = json!({ "text": "it says: odd server: out of luck" });
+        call(&run, "b", "echo", said).await;
+        let denied = run.ledger().pop().expect("a line");
+        assert_eq!(denied.outcome, Outcome::Denied);
+        assert_eq!(denied.flows[0]["from"], "a_die");
         broker.shutdown().await;
     })
     .await;
