@@ -165,7 +165,7 @@ impl RunRequest {
 
     /// Restricts this run to the tools of these servers, by their names in the
     /// configuration: the type check knows no others, and a call of another one
-    /// throws `McpDeniedError` and is in no ledger. A name that no server has is
+    /// throws `McpDeniedError` and is in the ledger as denied. A name that no server has is
     /// nothing. Default: all servers.
     #[must_use]
     pub fn servers(mut self, servers: Vec<String>) -> Self {
