@@ -77,6 +77,8 @@ pub struct Question {
     pub arguments: String,
     /// Why it is asked.
     pub decision: Decision,
+    /// What rules over flows or a reviewer ask besides, where `decision` does not say it.
+    pub besides: Option<Decision>,
     /// What a yes is leave for.
     pub about: About,
     /// Other servers' data in the arguments, each with its longest piece.

@@ -201,6 +201,7 @@ impl Judge {
             number: place.line,
             text: self.lines.as_ref().and_then(|text| text(place.line)),
         });
+        let call = !matches!(decision.because, Because::Flow(_) | Because::Reviewer(_));
         Question {
             function: target.function.clone(),
             server: target.server.clone(),
@@ -209,8 +210,9 @@ impl Judge {
             description: target.definition.as_deref().and_then(description),
             arguments: case.text.to_owned(),
             decision: decision.clone(),
+            besides: self.reviews.decide(findings).filter(|_| call),
             about: About {
-                call: !matches!(decision.because, Because::Flow(_) | Because::Reviewer(_)),
+                call,
                 data: self.reviews.asks(findings),
             },
             script: self.is_script,

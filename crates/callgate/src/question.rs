@@ -135,6 +135,10 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
         "tool {tool:?} of server {server:?}, which {}",
         one_line(&decision.to_string(), usize::MAX),
     ));
+    if let Some(besides) = &question.besides {
+        let besides = one_line(&besides.to_string(), usize::MAX);
+        page.quote(&format!("and the call {besides}"));
+    }
     let described = question.description.as_deref().map(str::trim);
     let described = described.and_then(|text| match shown {
         Shown::Short => text.lines().next(),

@@ -302,6 +302,34 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
 }
 
 #[tokio::test]
+async fn who_is_asked_by_a_rule_hears_what_a_reviewer_has_against_it() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let asker = ask_with({
+        let asked = Arc::clone(&asked);
+        move |question: Question| {
+            let besides = question.besides.map(|besides| besides.to_string());
+            let mut asked = asked.lock().expect("no panic");
+            asked.push((question.decision.to_string(), besides));
+            std::future::ready(Answer::Session)
+        }
+    });
+    in_time(async {
+        let mut setup = RunSetup::new(Arc::default(), asker);
+        setup.reviewers = vec![Arc::new(Words)];
+        let (broker, run) = begin(setup).await;
+        for _ in 0..2 {
+            call(&run, "a", "echo", json!({ "text": "ask" })).await;
+        }
+        broker.shutdown().await;
+    })
+    .await;
+    let asked = asked.lock().expect("no panic");
+    let reviewed = "needs approval by a reviewer: another word".to_owned();
+    let ruled = "needs approval: no rule matches".to_owned();
+    assert_eq!(*asked, [(ruled, Some(reviewed.clone())), (reviewed, None)]);
+}
+
+#[tokio::test]
 async fn what_a_server_says_when_it_ends_is_its_data() {
     in_time(async {
         let named = |(name, mode): (&str, &str)| {
