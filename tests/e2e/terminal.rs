@@ -179,6 +179,35 @@ fn ctrl_c_ends_the_run_with_a_report() {
     }
 }
 
+/// What is typed for a question that goes away is no answer to the one that takes its
+/// place.
+#[test]
+fn a_question_that_is_withdrawn_leaves_no_answer_behind() {
+    let (_bench, mut session) = asked(
+        "const controller = new AbortController();
+         await ticketing_createIssue({ title: 'first' });
+         const harmless = ticketing_createIssue({ title: 'harmless' }, { signal: controller.signal })
+           .catch((error) => error.name);
+         const other = ticketing_createIssue({ title: 'other' }).catch((error) => error.name);
+         setTimeout(() => controller.abort(), 1_000);
+         return [await harmless, await other]",
+    );
+    session.exp_string("first").expect("the first question");
+    session.exp_string("[n] no: ").expect("its prompt");
+    session.send_line("y").expect("answer");
+    session.exp_string("harmless").expect("the second question");
+    session.exp_string("[n] no: ").expect("its prompt");
+    session
+        .exp_string("(withdrawn: no answer is taken any more)")
+        .expect("its end");
+    session.send_line("y").expect("a late answer");
+    session.exp_string("other").expect("the third question");
+    session.exp_string("[n] no: ").expect("its prompt");
+    session.send_line("n").expect("answer");
+    let rest = session.exp_eof().expect("the end");
+    assert!(rest.contains("McpDeniedError"), "{rest}");
+}
+
 /// The person does not answer, and the rest of the host goes on all the same.
 #[test]
 fn ctrl_c_at_a_question_ends_the_run_with_a_report() {

@@ -13,6 +13,9 @@ use crate::print;
 
 /// Time for the signal that comes with the end of the terminal.
 const HANG_UP: Duration = Duration::from_secs(2);
+/// Time to see that a question is another than the one that was there a moment
+/// ago.
+const ANOTHER: Duration = Duration::from_secs(1);
 
 /// Whether somebody is there to answer: both a controlling terminal and a
 /// standard error that shows what is asked.
@@ -25,9 +28,21 @@ pub fn is_attended() -> bool {
 pub struct Conversation {
     // The first to be dropped: the live lines are back before somebody else's
     // turn begins.
-    quiet: Quiet,
+    _quiet: Quiet,
     lines: MutexGuard<'static, Lines>,
     terminal: File,
+    question: Question,
+}
+
+/// How far the last question of a conversation is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Question {
+    /// There is none, or it has its answer.
+    Settled,
+    /// Somebody may be typing the answer.
+    Open,
+    /// The terminal has ended under it.
+    Unanswered,
 }
 
 impl Conversation {
@@ -36,9 +51,10 @@ impl Conversation {
         let lines = lines().lock().await;
         let terminal = open()?;
         Ok(Self {
-            quiet: Quiet::over(progress),
+            _quiet: Quiet::over(progress),
             lines,
             terminal,
+            question: Question::Settled,
         })
     }
 
@@ -61,15 +77,24 @@ impl Conversation {
     /// Forgets what was typed before, shows a text, and waits for a line; `None`
     /// if the terminal has ended.
     pub async fn ask(&mut self, text: &str) -> io::Result<Option<String>> {
-        self.quiet.waiting = true;
+        self.question = Question::Open;
+        // Whoever answers the question that was withdrawn has not read this one, in
+        // whose place it comes.
+        if self.lines.is_withdrawn {
+            tokio::time::sleep(ANOTHER).await;
+            self.lines.is_withdrawn = false;
+        }
         // What was typed before the question was there is no answer to it. Whoever has
         // seen the prompt may answer at once, so nothing is forgotten after it.
         self.lines.forget();
         tcflush(&self.terminal, QueueSelector::IFlush)?;
         self.show(text).await?;
         let line = self.lines.next().await;
-        self.quiet.waiting = !matches!(line, Ok(Some(_)));
-        if self.quiet.waiting && open().is_err() {
+        self.question = match line {
+            Ok(Some(_)) => Question::Settled,
+            Ok(None) | Err(_) => Question::Unanswered,
+        };
+        if self.question == Question::Unanswered && open().is_err() {
             // It has gone, and the signal that ends the command is on its way. Until
             // then nobody has answered, unless that signal is ignored.
             tokio::time::sleep(HANG_UP).await;
@@ -78,12 +103,24 @@ impl Conversation {
     }
 }
 
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        match self.question {
+            Question::Settled => {}
+            Question::Open => {
+                self.lines.is_withdrawn = true;
+                print::err("\n(withdrawn: no answer is taken any more)\n");
+            }
+            // What comes next is no answer to this.
+            Question::Unanswered => print::err("\n"),
+        }
+    }
+}
+
 /// No live lines are drawn as long as this lives. They are hidden rather than
 /// held up: the calls that report to them go on while a person thinks.
 struct Quiet {
     progress: MultiProgress,
-    /// Whether the cursor stands after a question.
-    waiting: bool,
 }
 
 impl Quiet {
@@ -92,17 +129,12 @@ impl Quiet {
         progress.set_draw_target(ProgressDrawTarget::hidden());
         Self {
             progress: progress.clone(),
-            waiting: false,
         }
     }
 }
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        if self.waiting {
-            // What comes next is no answer to this.
-            print::err("\n");
-        }
         self.progress.set_draw_target(ProgressDrawTarget::stderr());
     }
 }
@@ -115,6 +147,8 @@ struct Lines {
     read: mpsc::UnboundedReceiver<io::Result<Option<String>>>,
     /// Whether the thread is reading for somebody who may have left.
     reading: bool,
+    /// Whether the last question was taken back while it waited for a line.
+    is_withdrawn: bool,
 }
 
 impl Lines {
@@ -150,6 +184,7 @@ fn lines() -> &'static Mutex<Lines> {
             wanted,
             read,
             reading: false,
+            is_withdrawn: false,
         })
     })
 }
