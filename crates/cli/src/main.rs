@@ -9,6 +9,7 @@ mod commands;
 mod elicit;
 mod export;
 mod grants;
+mod log;
 mod print;
 mod progress;
 mod search;
@@ -16,7 +17,6 @@ mod serve_http;
 mod session;
 mod terminal;
 
-use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -29,7 +29,7 @@ pub const USAGE: u8 = 2;
 fn main() -> ExitCode {
     callgate::worker_main_if_requested();
     let cli = Cli::parse();
-    log_to_stderr(cli.verbose);
+    log::begin(cli.verbose);
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -53,22 +53,4 @@ fn main() -> ExitCode {
     // that must be saved, so it does not hold up the exit.
     runtime.shutdown_background();
     ExitCode::from(code)
-}
-
-fn log_to_stderr(verbose: u8) {
-    let level = match verbose {
-        0 => "error",
-        1 => "info",
-        _ => "debug",
-    };
-    // Only our own crates: what a dependency logs may quote headers.
-    let filter =
-        tracing_subscriber::EnvFilter::new(format!("off,callgate={level},callgate_broker={level}"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        // A terminal that was closed takes nothing, and that is no reason to panic.
-        .log_internal_errors(false)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
 }

@@ -9,7 +9,7 @@ use indicatif::{MultiProgress, ProgressDrawTarget};
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
-use crate::print;
+use crate::{log, print};
 
 /// Time for the signal that comes with the end of the terminal.
 const HANG_UP: Duration = Duration::from_secs(2);
@@ -117,8 +117,9 @@ impl Drop for Conversation {
     }
 }
 
-/// No live lines are drawn as long as this lives. They are hidden rather than
-/// held up: the calls that report to them go on while a person thinks.
+/// No live lines are drawn, and nothing is logged, as long as this lives. They are
+/// hidden rather than held up: the calls that report to them go on while a person
+/// thinks.
 struct Quiet {
     progress: MultiProgress,
 }
@@ -127,6 +128,7 @@ impl Quiet {
     fn over(progress: &MultiProgress) -> Self {
         drop(progress.clear());
         progress.set_draw_target(ProgressDrawTarget::hidden());
+        log::hold();
         Self {
             progress: progress.clone(),
         }
@@ -135,6 +137,7 @@ impl Quiet {
 
 impl Drop for Quiet {
     fn drop(&mut self) {
+        log::release();
         self.progress.set_draw_target(ProgressDrawTarget::stderr());
     }
 }
