@@ -138,10 +138,12 @@ impl Worker {
             return;
         };
         if let Ok(pid) = libc::pid_t::try_from(child.id()) {
-            // SAFETY: a system call with numbers. The process was not waited for, so its id, which
+            // SAFETY: system calls with numbers. The process was not waited for, so its id, which
             // is its group's too, is not another's.
             unsafe {
                 libc::kill(-pid, libc::SIGKILL);
+                // It may have left its group.
+                libc::kill(pid, libc::SIGKILL);
             }
         }
         if let Err(mpsc::SendError(dead)) = self.dead.send(Dead { child, tell }) {
@@ -223,7 +225,13 @@ impl Dead {
 fn read_rest(mut stderr: ChildStderr) -> String {
     use std::io::Read;
     let mut bytes = vec![0; STDERR_BYTES];
-    // The process is dead and was alone with its end of the pipe, so this does not wait.
+    // The process is dead, but what it started may have the other end of the pipe still, and the
+    // workers of all runs are buried here: this does not wait.
+    let mut never_waits: libc::c_int = 1;
+    // SAFETY: reads one live value.
+    if unsafe { libc::ioctl(stderr.as_raw_fd(), libc::FIONBIO, &raw mut never_waits) } != 0 {
+        return String::new();
+    }
     let read = stderr.read(&mut bytes).unwrap_or(0);
     bytes.truncate(read);
     String::from_utf8_lossy(&bytes).trim().to_owned()
