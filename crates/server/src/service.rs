@@ -46,7 +46,7 @@ impl Service {
         Session::new(Arc::clone(self))
     }
 
-    /// Whether a run goes on.
+    /// Whether a run goes on, or can still be asked for.
     pub(crate) fn is_busy(&self) -> bool {
         self.runs.is_busy()
     }

@@ -151,7 +151,9 @@ impl Users {
 
     /// Whether a run of any user goes on.
     pub(crate) fn has_runs(&self) -> bool {
-        self.known().values().any(|user| user.service.is_busy())
+        let known = self.known();
+        // Those that have ended hold up nothing: nobody who asks for them is let in.
+        known.values().any(|user| user.service.runs.go_on())
     }
 
     /// Ends all users, and waits for it.

@@ -161,9 +161,14 @@ impl Runs {
         self.carry(&run, for_it, attendant).await
     }
 
-    /// Whether a run goes on, be it parked, or can still be asked for.
+    /// Whether a run goes on, be it parked.
+    pub(crate) fn go_on(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
+    /// Whether a run goes on, or can still be asked for.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.tasks.is_empty() || !self.store.is_empty()
+        self.go_on() || !self.store.is_empty()
     }
 
     /// Answers a call of `wait`: waits for a run that was left, until there is
