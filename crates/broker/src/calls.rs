@@ -15,6 +15,7 @@ use crate::caller::{Caller, Refusal};
 use crate::failure::Failure;
 use crate::inbox::{Token, Who};
 use crate::input::{Ask, Asks};
+use crate::link::LinkError;
 use crate::misfit;
 use crate::object::object;
 use crate::pages;
@@ -29,6 +30,8 @@ const MAX_ROUNDS: u32 = 10;
 const MAX_INPUTS: usize = 16;
 /// The longest state that is sent back, in bytes of JSON.
 const MAX_STATE_BYTES: usize = 1 << 20;
+/// The server's error for headers that are not what its list asks for.
+const HEADER_MISMATCH: i32 = -32020;
 /// How long to wait before a call is made again that wants no input, but only
 /// to be made again; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 100 });
@@ -69,14 +72,25 @@ impl Session {
     /// Calls a tool and returns the `result` member of the last answer.
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Box<RawValue>, Failure> {
         let Patience { idle, most } = call.patience;
-        self.rounds(call).await.map_err(|failure| match failure {
+        let mut taken = false;
+        let called = self.rounds(call, &mut taken).await;
+        called.map_err(|failure| match failure {
             // Of the whole, not of what was left of it.
             Failure::Timeout(limit) if limit != idle => Failure::Timeout(most),
+            // Whatever request it was that did not get there: the call did.
+            Failure::Lost(error) if taken => Failure::Lost(LinkError {
+                sent: true,
+                ..error
+            }),
+            Failure::Refused(error) if !taken && error.code.0 == HEADER_MISMATCH => {
+                Failure::Headers(error)
+            }
             other => other,
         })
     }
 
-    async fn rounds(&self, call: &Call<'_>) -> Result<Box<RawValue>, Failure> {
+    /// `taken` says whether the server has taken the call, and not refused it.
+    async fn rounds(&self, call: &Call<'_>, taken: &mut bool) -> Result<Box<RawValue>, Failure> {
         let clock = Clock::start(call.patience, &self.asked);
         self.want_logs(call.caller.logs(), clock.rest(&self.asked))
             .await;
@@ -122,6 +136,7 @@ impl Session {
                 }
                 result => result?,
             };
+            *taken = true;
             match self.kind(&result)? {
                 Kind::Complete => return Ok(result),
                 Kind::Task => return tasks::follow(self, call, &result, token, clock).await,

@@ -22,9 +22,6 @@ use crate::session::{Agreed, Changes, Request, Session};
 /// message.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
-/// The server's error for headers that are not what its list asks for.
-const HEADER_MISMATCH: i32 = -32020;
-
 /// Bounds on what a server may list.
 const MAX_PAGES: usize = 1_000;
 const MAX_TOOLS: usize = 10_000;
@@ -93,12 +90,10 @@ impl Connection {
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Box<RawValue>, Failure> {
         let clock = Clock::start(call.patience, &self.session.asked);
         let mut called = self.session.call(call).await;
-        if let Err(Failure::Refused(error)) = &called
-            && error.code.0 == HEADER_MISMATCH
+        if let Err(Failure::Headers(_)) = &called
             && self.mirrors()
             && self.still_has(call.tool, call.patience.idle).await
         {
-            // It was refused for its headers, so nothing was done.
             let again = Call {
                 patience: clock.rest(&self.session.asked),
                 ..call.clone()
@@ -107,6 +102,7 @@ impl Connection {
         }
         match called {
             Err(Failure::Lost(error)) => Err(Failure::Lost(self.with_last_words(error).await)),
+            Err(Failure::Headers(error)) => Err(Failure::Refused(error)),
             called => called,
         }
     }

@@ -12,6 +12,9 @@ use crate::link::LinkError;
 pub(crate) enum Failure {
     /// The server refused it.
     Refused(ErrorData),
+    /// It refused a call, before it did anything, for headers that are not what its list
+    /// asks for.
+    Headers(ErrorData),
     /// It did not get there, or its answer not back.
     Lost(LinkError),
     /// The tool is another than the one that was decided about; it was not sent.
@@ -30,7 +33,9 @@ pub(crate) enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(error) => write!(f, "{} (code {})", error.message, error.code.0),
+            Self::Refused(error) | Self::Headers(error) => {
+                write!(f, "{} (code {})", error.message, error.code.0)
+            }
             Self::Lost(error) => error.fmt(f),
             Self::Changed(reason) => f.write_str(reason),
             Self::Timeout(limit) => write!(f, "no answer within {} ms", limit.as_millis()),

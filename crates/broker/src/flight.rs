@@ -65,16 +65,10 @@ impl Flight {
             Poll::Pending => self.inbox.poll_answered(self.id, cx).map(Ok),
             sent => sent,
         });
-        match sent.await {
-            Ok(()) => {
-                self.inbox.sent(self.id);
-                Ok(())
-            }
-            Err(error) => {
-                self.sent = error.sent;
-                Err(Failure::Lost(error))
-            }
-        }
+        sent.await.map_err(|error| {
+            self.sent = error.sent;
+            Failure::Lost(error)
+        })
     }
 
     /// Waits for the answer. Taken once.

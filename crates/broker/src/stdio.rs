@@ -115,6 +115,10 @@ impl StdioLink {
 
 impl Link for StdioLink {
     fn send<'a>(&'a self, message: Outgoing<'a>) -> BoxFuture<'a, Result<(), LinkError>> {
+        if let Some(id) = message.id {
+            // Before it is: the server may take it and end before this goes on.
+            self.inbox.sent(id);
+        }
         let written = self.writer.request(message.text);
         let written = written.map_err(|_| Self::closed());
         Box::pin(std::future::ready(written))

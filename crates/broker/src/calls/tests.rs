@@ -1,11 +1,14 @@
 //! Calls that take more than one round, without a process.
 
+use std::sync::Mutex;
+
 use expect_test::{Expect, expect};
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fake::{Host, agree, call, result};
+use crate::fake::{FakeLink, Host, agree, call, result};
+use crate::inbox::Inbox;
 use crate::session::Abilities;
 
 /// A server of the newest revision that answers the first calls so, and every
@@ -152,4 +155,69 @@ async fn an_older_server_has_no_result_types() {
         .await
         .map(|result| result.to_string());
     assert_eq!(called.expect("a result"), r#"{"resultType":"surprise"}"#);
+}
+
+/// A server that takes the call, and is gone before the next request of it.
+async fn gone_after(version: ProtocolVersion, answer: Value) -> (Failure, Arc<FakeLink>) {
+    let host = Host::able();
+    let door: Arc<Mutex<Option<Arc<Inbox>>>> = Arc::default();
+    let inbox = Arc::clone(&door);
+    let server = move |message: &Value| {
+        let inbox = inbox.lock().expect("no panic");
+        let inbox = inbox.as_ref().expect("it is connected to");
+        inbox.deliver(result(message, answer.clone()).to_string().as_bytes());
+        inbox.lost(LinkError::closed("it ended", true));
+        Vec::new()
+    };
+    let (session, link) = agree(version, Abilities::default(), &host, server);
+    *door.lock().expect("no panic") = Some(Arc::clone(&session.inbox));
+    let failure = session.call(&call(&host)).await.expect_err("no result");
+    (failure, link)
+}
+
+#[tokio::test]
+async fn a_call_that_was_taken_was_sent_whatever_request_is_lost() {
+    let task = json!({ "taskId": "a", "status": "working", "pollInterval": 0 });
+    let mut newer = task.clone();
+    newer["resultType"] = "task".into();
+    for (version, answer) in [
+        (
+            ProtocolVersion::V_2026_07_28,
+            json!({ "resultType": "input_required", "requestState": "one" }),
+        ),
+        (ProtocolVersion::V_2026_07_28, newer),
+        (ProtocolVersion::V_2025_11_25, json!({ "task": task })),
+    ] {
+        let (failure, link) = gone_after(version, answer.clone()).await;
+        let Failure::Lost(error) = &failure else {
+            panic!("{failure:?}");
+        };
+        assert!(error.sent, "{answer}");
+        assert_eq!(link.sent()[0], "tools/call");
+    }
+}
+
+/// What it says to a later request is no word about the call.
+#[tokio::test]
+async fn only_the_call_itself_is_refused_for_its_headers() {
+    let mut first = Some(json!({ "resultType": "input_required", "requestState": "one" }));
+    for headers in [false, true] {
+        let mut first = first.take();
+        let server = move |message: &Value| match first.take() {
+            Some(answer) => vec![result(message, answer)],
+            None => {
+                let error = json!({ "code": -32020, "message": "m" });
+                vec![json!({ "jsonrpc": "2.0", "id": message["id"], "error": error })]
+            }
+        };
+        let host = Host::able();
+        let version = ProtocolVersion::V_2026_07_28;
+        let (session, _) = agree(version, Abilities::default(), &host, server);
+        let failure = session.call(&call(&host)).await.expect_err("no result");
+        assert_eq!(
+            matches!(failure, Failure::Headers(_)),
+            headers,
+            "{failure:?}"
+        );
+    }
 }

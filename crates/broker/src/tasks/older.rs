@@ -82,8 +82,8 @@ pub(crate) async fn begin(
     patience: Patience,
 ) -> Result<Box<RawValue>, Failure> {
     let clock = Clock::start(patience, &session.asked);
-    let gone = || Failure::Lost(LinkError::closed("the connection was closed", false));
-    let shared = session.asked.session().ok_or_else(gone)?;
+    let gone = |sent| Failure::Lost(LinkError::closed("the connection was closed", sent));
+    let shared = session.asked.session().ok_or_else(|| gone(false))?;
     let (method, members) = (call.method.to_owned(), call.members.to_owned());
     let (name, parameters) = (call.name.map(str::to_owned), call.parameters.to_owned());
     let (who, token) = (call.who.clone(), token.id());
@@ -109,7 +109,7 @@ pub(crate) async fn begin(
     let mut awaited = Awaited { session, answered };
     let answer = pin!(async {
         let answer = (&mut awaited.answered).await;
-        answer.unwrap_or_else(|_| Err(gone()))
+        answer.unwrap_or_else(|_| Err(gone(true)))
     });
     let last_sign = || session.inbox.progressed_at(token);
     clock.limit(answer, last_sign, &session.asked).await
