@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::inbox::{Token, Who};
 use crate::input::{Ask, Asks};
 use crate::link::LinkError;
+use crate::listed::Decided;
 use crate::misfit;
 use crate::object::object;
 use crate::pages;
@@ -45,9 +46,19 @@ pub(crate) struct Call<'a> {
     /// On whose behalf.
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) patience: Patience,
+    /// What was decided on; `None` where nobody knows what the tool is.
+    pub(crate) decided: Option<Decided<'a>>,
 }
 
 impl Call<'_> {
+    /// That its tool is by the newest list what was decided about.
+    pub(crate) fn still_is(&self) -> Result<(), Failure> {
+        match &self.decided {
+            Some(decided) => decided.still_is(self.tool),
+            None => Ok(()),
+        }
+    }
+
     /// On whose behalf its requests are made.
     pub(crate) fn who(&self) -> Who {
         Who {
@@ -82,6 +93,7 @@ impl Session {
                 sent: true,
                 ..error
             }),
+            Failure::Changed { gone, .. } => Failure::Changed { gone, sent: taken },
             Failure::Refused(error) if !taken && error.code.0 == HEADER_MISMATCH => {
                 Failure::Headers(error)
             }
@@ -112,6 +124,10 @@ impl Session {
         let parameters = special.map_or_else(Vec::new, |special| special.headers(call.arguments));
         let mut pages_opened = false;
         for round in 0..=MAX_ROUNDS {
+            if round > 0 {
+                // Somebody may have been asked for long since it was sent.
+                call.still_is()?;
+            }
             let request = Request {
                 method: "tools/call",
                 members: &members,

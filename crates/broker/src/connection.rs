@@ -1,9 +1,11 @@
 //! One server that is up: requests to it, and what became of them.
 
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgate_policy::Definition;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -92,17 +94,19 @@ impl Connection {
         let mut called = self.session.call(call).await;
         if let Err(Failure::Headers(_)) = &called
             && self.mirrors()
-            && self.still_has(call.tool, call.patience.idle).await
         {
-            let again = Call {
-                patience: clock.rest(&self.session.asked),
-                ..call.clone()
+            called = match self.learn_anew(call, &clock).await {
+                Ok(Some(again)) => self.session.call(&again).await,
+                Ok(None) => called,
+                Err(failure) => Err(failure),
             };
-            called = self.session.call(&again).await;
         }
+        let Patience { idle, most } = call.patience;
         match called {
             Err(Failure::Lost(error)) => Err(Failure::Lost(self.with_last_words(error).await)),
             Err(Failure::Headers(error)) => Err(Failure::Refused(error)),
+            // Of the whole, not of what was left of it.
+            Err(Failure::Timeout(limit)) if limit != idle => Err(Failure::Timeout(most)),
             called => called,
         }
     }
@@ -121,16 +125,39 @@ impl Connection {
         self.process.is_none() && self.session.is_stateless()
     }
 
-    /// Learns anew how a tool is to be called; whether it still is to be.
-    async fn still_has(&self, tool: &str, limit: Duration) -> bool {
-        let Ok(listing) = self.list_tools(limit).await else {
-            return false;
+    /// Learns anew how the tool of a call is to be called, in what is left of its time:
+    /// the call to be made, if there is still such a tool.
+    ///
+    /// # Errors
+    ///
+    /// The time is over, or the tool is another than the one that was decided about.
+    async fn learn_anew<'a>(
+        &self,
+        call: &Call<'a>,
+        clock: &Clock,
+    ) -> Result<Option<Call<'a>>, Failure> {
+        let asked = &self.session.asked;
+        let rest = clock.left(asked)?;
+        let listing = pin!(self.list_tools(rest.idle));
+        let listed = Clock::start(rest, asked).limit(listing, || None, asked);
+        let listing = match listed.await {
+            Ok(listing) => listing,
+            Err(late @ Failure::Timeout(_)) => return Err(late),
+            Err(_) => return Ok(None),
         };
         // Whoever keeps the list has to see the new one.
         let changed = |changes: &mut Changes| changes.tools += 1;
         self.session.changes.send_modify(changed);
-        let mut names = listing.tools.iter().filter_map(|tool| tool.get("name"));
-        names.any(|name| name == tool)
+        let Some(tool) = listing.tools.iter().find(|tool| tool["name"] == call.tool) else {
+            return Ok(None);
+        };
+        if let Some(decided) = &call.decided {
+            decided.is_about(Definition::of(tool).hash())?;
+        }
+        Ok(Some(Call {
+            patience: clock.left(asked)?,
+            ..call.clone()
+        }))
     }
 
     async fn list_pages(&self, limit: Duration) -> Result<Listing, Failure> {

@@ -17,8 +17,9 @@ pub(crate) enum Failure {
     Headers(ErrorData),
     /// It did not get there, or its answer not back.
     Lost(LinkError),
-    /// The tool is another than the one that was decided about; it was not sent.
-    Changed(&'static str),
+    /// The tool is another than the one that was decided about, or `gone`: the call was
+    /// not sent, or had been `sent` and was not gone on with.
+    Changed { gone: bool, sent: bool },
     /// No answer in time, and no sign of work either.
     Timeout(Duration),
     /// The answer is over this limit, in bytes.
@@ -37,7 +38,20 @@ impl fmt::Display for Failure {
                 write!(f, "{} (code {})", error.message, error.code.0)
             }
             Self::Lost(error) => error.fmt(f),
-            Self::Changed(reason) => f.write_str(reason),
+            Self::Changed { gone, sent } => {
+                f.write_str(match gone {
+                    true => "its server no longer lists the tool; ",
+                    false => {
+                        "the server has changed the tool, which is another than the one that was \
+                         decided about; "
+                    }
+                })?;
+                f.write_str(match (sent, gone) {
+                    (true, _) => "the call had begun and was given up, and may have done something",
+                    (false, true) => "nothing was done",
+                    (false, false) => "nothing was done; call it again to have it decided anew",
+                })
+            }
             Self::Timeout(limit) => write!(f, "no answer within {} ms", limit.as_millis()),
             Self::TooLarge(limit) => write!(
                 f,
@@ -56,7 +70,7 @@ impl Failure {
     pub(crate) fn was_sent(&self) -> bool {
         match self {
             Self::Lost(error) => error.sent,
-            Self::Changed(_) => false,
+            Self::Changed { sent, .. } => *sent,
             _ => true,
         }
     }

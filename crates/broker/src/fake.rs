@@ -133,6 +133,7 @@ pub(crate) fn call(caller: &Arc<Host>) -> Call<'static> {
         arguments: "{}",
         caller: Arc::clone(caller) as _,
         patience: Patience::exactly(Duration::from_secs(60)),
+        decided: None,
     }
 }
 

@@ -322,7 +322,7 @@ impl State<'_> {
             Failure::Timeout(_) => Ok(malformed(method, "there was none".to_owned())),
             Failure::Malformed(reason) | Failure::Input(reason) => Ok(malformed(method, reason)),
             // A handshake calls no tool.
-            Failure::Changed(reason) => Ok(malformed(method, reason.to_owned())),
+            changed @ Failure::Changed { .. } => Ok(malformed(method, changed.to_string())),
         }
     }
 }

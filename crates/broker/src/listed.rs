@@ -9,11 +9,19 @@ use tokio::time::Instant;
 
 use crate::broker::{Ready, Status};
 use crate::error::StartError;
+use crate::failure::Failure;
 use crate::spec::Remembered;
 
 /// What is known of one server.
 #[derive(Debug)]
 pub(crate) struct Listed(Mutex<Lists>);
+
+/// What a call was decided on, and where to see whether its tool still is that.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Decided<'a> {
+    pub(crate) definition: &'a DefinitionHash,
+    pub(crate) listed: &'a Listed,
+}
 
 /// Reasons for a new list, counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,6 +57,30 @@ pub(crate) struct Freshness {
     pub(crate) missed: bool,
     /// How old it is; `None` for older than can be said.
     pub(crate) age: Option<Duration>,
+}
+
+impl Decided<'_> {
+    /// That the tool is by the newest list what was decided about.
+    pub(crate) fn still_is(&self, tool: &str) -> Result<(), Failure> {
+        match self.listed.definition(tool) {
+            Some(now) => self.is_about(&now),
+            None => Err(Failure::Changed {
+                gone: true,
+                sent: false,
+            }),
+        }
+    }
+
+    /// That the tool that was decided about is of this definition.
+    pub(crate) fn is_about(&self, now: &DefinitionHash) -> Result<(), Failure> {
+        match now == self.definition {
+            true => Ok(()),
+            false => Err(Failure::Changed {
+                gone: false,
+                sent: false,
+            }),
+        }
+    }
 }
 
 impl Listed {

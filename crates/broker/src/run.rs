@@ -142,8 +142,10 @@ impl Run {
                 return Err(denied(entry, target, ruling));
             }
             // Whoever was asked may have thought about it for long.
-            let decided = target.definition.as_deref().map(Definition::hash);
-            let Err(reason) = server.still_is(&target.tool, decided) else {
+            let definition = target.definition.as_deref().map(Definition::hash);
+            let decided = definition.map(|definition| server.decided(definition));
+            let still_is = decided.map_or(Ok(()), |decided| decided.still_is(&target.tool));
+            let Err(changed) = still_is else {
                 break ruling;
             };
             decisions += 1;
@@ -151,20 +153,22 @@ impl Run {
                 Some(renewed) if decisions < MAX_DECISIONS => renewed,
                 _ => {
                     entry.decided(&ruling);
-                    return Err(fail(entry, &target, code::TOOL_CHANGED, reason, true));
+                    let message = changed.to_string();
+                    return Err(fail(entry, &target, code::TOOL_CHANGED, &message, true));
                 }
             };
         };
         let entry = sending(entry, &target, &ruling).await?;
 
+        let definition = target.definition.as_deref().map(Definition::hash);
         let call = Call {
             tool: &target.tool,
             arguments: &text,
             caller: self.inner.caller.clone().unwrap_or_else(|| server.caller()),
             patience: options.patience(server.patience()),
+            decided: definition.map(|definition| server.decided(definition)),
         };
-        let decided = target.definition.as_deref().map(Definition::hash);
-        let result = server.call(&call, decided).await;
+        let result = server.call(&call).await;
         self.look_to_the_end(&entry, &text, &mut findings).await;
         let result = match result {
             Ok(result) => result,
@@ -205,7 +209,7 @@ impl Run {
                     Failure::TooLarge(_) => code::RESULT_TOO_LARGE,
                     Failure::Malformed(_) => code::MALFORMED_RESULT,
                     Failure::Input(_) => code::INPUT_REQUIRED,
-                    Failure::Changed(_) => code::TOOL_CHANGED,
+                    Failure::Changed { .. } => code::TOOL_CHANGED,
                     _ => code::CONNECTION_CLOSED,
                 };
                 // It may quote what the server wrote before it ended.

@@ -17,7 +17,7 @@ use crate::connection::Connection;
 use crate::error::{StartError, StartErrorKind};
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
-use crate::listed::{Covered, Listed};
+use crate::listed::{Covered, Decided, Listed};
 use crate::patience::{Patience, soon};
 use crate::spec::{Connect, ServerSpec};
 use crate::start::start;
@@ -131,16 +131,12 @@ impl Server {
     /// Calls a tool. A server that is down is waited for as long as the call may
     /// take without a sign of work, and a call that certainly did not reach a
     /// connection is made on the next one; no other is made twice. If it has to wait for a
-    /// connection, or takes another one, the tool has to be what was `decided` about.
+    /// connection, or takes another one, the tool has to be what was decided about.
     ///
     /// # Errors
     ///
     /// The failure, and one clause about it without secrets.
-    pub(crate) async fn call(
-        &self,
-        call: &Call<'_>,
-        decided: Option<&DefinitionHash>,
-    ) -> Result<Box<RawValue>, (Failure, String)> {
+    pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Box<RawValue>, (Failure, String)> {
         let _used = self.shared.usage.begin();
         let patience = call.patience.idle.min(call.patience.most);
         let deadline = soon(patience);
@@ -154,9 +150,10 @@ impl Server {
                 }
             };
             if (waited || tried.is_some())
-                && let Err(reason) = self.still_is(call.tool, decided)
+                && let Err(changed) = call.still_is()
             {
-                return Err((Failure::Changed(reason), reason.to_owned()));
+                let said = changed.to_string();
+                return Err((changed, said));
             }
             match connection.call(call).await {
                 Ok(result) => return Ok(result),
@@ -176,22 +173,11 @@ impl Server {
         }
     }
 
-    /// That a tool is by the newest list what was decided about; or why it is not.
-    pub(crate) fn still_is(
-        &self,
-        tool: &str,
-        decided: Option<&DefinitionHash>,
-    ) -> Result<(), &'static str> {
-        let Some(decided) = decided else {
-            return Ok(());
-        };
-        match self.shared.listed.definition(tool) {
-            Some(now) if now == *decided => Ok(()),
-            Some(_) => Err(
-                "the server has changed the tool, which is another than the one that was \
-                 decided about; nothing was sent; call it again to have it decided anew",
-            ),
-            None => Err("its server no longer lists the tool; nothing was sent"),
+    /// What a call of a tool with this definition was decided on.
+    pub(crate) fn decided<'a>(&'a self, definition: &'a DefinitionHash) -> Decided<'a> {
+        Decided {
+            definition,
+            listed: &self.shared.listed,
         }
     }
 

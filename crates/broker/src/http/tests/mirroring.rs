@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use callgate_policy::Definition;
 use expect_test::expect;
 use futures::FutureExt;
 use rmcp::model::ProtocolVersion;
@@ -15,6 +16,7 @@ use crate::caller::NoCaller;
 use crate::calls::Call;
 use crate::connection::Connection;
 use crate::handshake::{Opening, shake};
+use crate::listed::{Decided, Listed};
 use crate::patience::Patience;
 use crate::secrets::Secrets;
 use crate::session::Session;
@@ -44,6 +46,10 @@ async fn connect(lists: Vec<Value>, wanted: &'static str) -> (Server, Connection
                 "tools/list" => {
                     let number = asked.fetch_add(1, Ordering::Relaxed).min(lists.len() - 1);
                     let tools = &lists[number];
+                    if tools.is_null() {
+                        // It is never answered.
+                        return std::future::pending().await;
+                    }
                     let result = json!({ "resultType": "complete", "tools": tools });
                     result_of(&mut request, "", result).await;
                 }
@@ -81,11 +87,22 @@ async fn connect(lists: Vec<Value>, wanted: &'static str) -> (Server, Connection
 }
 
 async fn call(connection: &Connection) -> String {
+    call_as(connection, None, LIMIT).await
+}
+
+/// A call that was decided on by this definition and may take so long.
+async fn call_as(connection: &Connection, definition: Option<&Value>, limit: Duration) -> String {
+    let listed = Listed::new(None);
+    let definition = definition.map(Definition::of);
     let call = Call {
         tool: "t",
         arguments: r#"{"region":"us-west1"}"#,
         caller: Arc::new(NoCaller),
-        patience: Patience::exactly(LIMIT),
+        patience: Patience::exactly(limit),
+        decided: definition.as_ref().map(|definition| Decided {
+            definition: definition.hash(),
+            listed: &listed,
+        }),
     };
     match in_time(connection.call(&call)).await {
         Ok(result) => result.to_string(),
@@ -148,5 +165,44 @@ async fn a_tool_that_is_no_longer_there_is_not_called_again() {
     let (server, connection) = connect(lists, "us-west1").await;
     in_time(connection.list_tools(LIMIT)).await.expect("a list");
     expect!["HeaderMismatch (code -32020)"].assert_eq(&call(&connection).await);
+    assert_eq!(server.log(), "tools/call -\n");
+}
+
+#[tokio::test]
+async fn a_call_is_made_again_only_of_the_tool_that_was_decided_about() {
+    let (before, now) = (tool("t", None), tool("t", Some("Region")));
+    for (definition, expected, sent) in [
+        (
+            &before,
+            "the server has changed the tool, which is another than the one that was decided \
+             about; nothing was done; call it again to have it decided anew",
+            "tools/call -\n",
+        ),
+        (
+            &now,
+            r#"{"resultType":"complete","content":[]}"#,
+            "tools/call -\ntools/call us-west1\n",
+        ),
+    ] {
+        let lists = vec![json!([before]), json!([now])];
+        let (server, connection) = connect(lists, "us-west1").await;
+        in_time(connection.list_tools(LIMIT)).await.expect("a list");
+        let changes = connection.session().watch_changes();
+        assert_eq!(
+            call_as(&connection, Some(definition), LIMIT).await,
+            expected
+        );
+        assert_eq!(server.log(), sent);
+        assert_eq!(changes.borrow().tools, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_does_not_come_takes_no_longer_than_the_call_may() {
+    let lists = vec![json!([tool("t", None)]), Value::Null];
+    let (server, connection) = connect(lists, "us-west1").await;
+    in_time(connection.list_tools(LIMIT)).await.expect("a list");
+    let said = call_as(&connection, None, Duration::from_millis(300)).await;
+    assert_eq!(said, "no answer within 300 ms");
     assert_eq!(server.log(), "tools/call -\n");
 }

@@ -114,8 +114,9 @@ async fn call(server: &crate::server::Server, tool: &str, caller: Arc<dyn Caller
         arguments: "{}",
         caller,
         patience: server.patience(),
+        decided: None,
     };
-    match in_time(server.call(&call, None)).await {
+    match in_time(server.call(&call)).await {
         Ok(result) => result.get().to_owned(),
         Err((_, said)) => said,
     }
