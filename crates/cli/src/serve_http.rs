@@ -9,6 +9,7 @@ use callgate::config::{Config, HttpConfig, TOKEN_OF_ONE};
 use callgate::{Gate, GateBuilder, NoCaller, Source, Workers};
 use callgate_server::{AnyClient, Identity, MakeGate};
 use futures::FutureExt as _;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::{HttpArgs, ServeArgs};
 use crate::print;
@@ -16,6 +17,12 @@ use crate::session::{self, Setting};
 
 /// Workers that wait for the scripts of all users.
 const SPARES: usize = 2;
+/// File descriptors that connections of clients leave to workers, servers and
+/// files.
+const RESERVE: u64 = 256;
+/// File descriptors that it has, where it may. Not more, though it might: servers
+/// inherit this, and some programs go through all that they could have.
+const DESCRIPTORS: u64 = 1 << 16;
 
 /// Serves over HTTP until it is told to end.
 pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
@@ -27,7 +34,17 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
              \"http\" of the configuration"
         );
     };
-    let http = with_flags(config.http.clone(), &args.http)?;
+    let mut http = with_flags(config.http.clone(), &args.http)?;
+    let wanted = http.connections;
+    http.connections = connections(wanted, raise_descriptors(wanted));
+    if http.connections < wanted {
+        print::err(&format!(
+            "warning: there is room for {} connections at a time, not {wanted}: this process may \
+             not have more file descriptors; raise the hard limit (ulimit -Hn) or lower \
+             \"connections\" in \"serve\", \"http\"\n",
+            http.connections
+        ));
+    }
     let users = config.users.clone();
     let options = session::serve_options(&config, &args);
     // What is wrong with the flags is wrong for all users.
@@ -48,6 +65,40 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
         Ok(()) => Ok(0),
         Err(error) => bail!("{error}"),
     }
+}
+
+/// Raises how many file descriptors there may be to what so many connections
+/// leave enough of, as far as the system lets it, and gives what it is then.
+fn raise_descriptors(connections: usize) -> Option<u64> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let (current, most) = (current?, maximum.unwrap_or(u64::MAX));
+    let wanted = as_u64(connections).saturating_add(RESERVE).max(DESCRIPTORS);
+    let raised = wanted.min(most);
+    if raised <= current {
+        return Some(current);
+    }
+    let limit = Rlimit {
+        current: Some(raised),
+        maximum,
+    };
+    Some(match setrlimit(Resource::Nofile, limit) {
+        Ok(()) => raised,
+        Err(_) => current,
+    })
+}
+
+/// How many connections there may be where so many file descriptors may: whoever
+/// only connects must not take those that runs need.
+fn connections(wanted: usize, descriptors: Option<u64>) -> usize {
+    let Some(descriptors) = descriptors else {
+        return wanted;
+    };
+    let room = descriptors.saturating_sub(RESERVE).max(1);
+    wanted.min(usize::try_from(room).unwrap_or(usize::MAX))
+}
+
+fn as_u64(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 /// The configuration with what the flags add.
@@ -108,4 +159,17 @@ fn builder(config: &Config, args: &ServeArgs) -> anyhow::Result<GateBuilder> {
     };
     let builder = session::builder(Some(config), &setting)?;
     Ok(builder.caller(Arc::new(AnyClient)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::connections;
+
+    #[test]
+    fn connections_leave_descriptors_to_the_rest() {
+        assert_eq!(connections(1024, None), 1024);
+        assert_eq!(connections(1024, Some(65_536)), 1024);
+        assert_eq!(connections(1024, Some(1024)), 768);
+        assert_eq!(connections(1024, Some(100)), 1);
+    }
 }

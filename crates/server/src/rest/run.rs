@@ -15,7 +15,7 @@ use crate::http::body;
 use crate::http::door::{Admitted, Door};
 use crate::http::refusal::Refusal;
 use crate::http::users::User;
-use crate::runs::NoReport;
+use crate::runs::{NoReport, NoRun};
 
 /// Seconds after which there may be room for one more run.
 const LATER: u64 = 1;
@@ -56,8 +56,11 @@ async fn ran(door: &Door, user: &User, parts: &Parts, body: Body) -> Result<Vec<
 fn refused(none: NoReport) -> Refusal {
     match none {
         NoReport::Wrong(wrong) => Refusal::bad(wrong.to_string()),
-        NoReport::Full(message) => Refusal::new(StatusCode::TOO_MANY_REQUESTS, message)
-            .with(RETRY_AFTER, HeaderValue::from(LATER)),
+        NoReport::NotBegun(none) => match none {
+            NoRun::Full(full) => Refusal::new(StatusCode::TOO_MANY_REQUESTS, full.to_string())
+                .with(RETRY_AFTER, HeaderValue::from(LATER)),
+            NoRun::Failed => Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, none.to_string()),
+        },
         NoReport::Lost => failed(),
     }
 }

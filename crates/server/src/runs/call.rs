@@ -115,7 +115,7 @@ impl Runs {
                 };
                 let run = match self.new_run(most) {
                     Ok(run) => run,
-                    Err(refused) => return Ok(mistake(refused)),
+                    Err(refused) => return Ok(mistake(refused.to_string())),
                 };
                 let told = run.news.follow();
                 let desk = Desk::new(&client, roots, &run);

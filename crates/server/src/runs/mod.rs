@@ -25,6 +25,7 @@ pub(crate) use call::Direct;
 pub use caller::AnyClient;
 pub(crate) use client::has_model;
 pub(crate) use plain::NoReport;
+pub(crate) use run::NoRun;
 pub(crate) use standing::{Standing, level_of};
 
 use std::sync::Arc;
@@ -143,7 +144,7 @@ impl Runs {
                 let roots = standing.roots.of(&client).await;
                 let run = match self.new_run(given.limits.run_time) {
                     Ok(run) => run,
-                    Err(refused) => return Ok(mistake(refused)),
+                    Err(refused) => return Ok(mistake(refused.to_string())),
                 };
                 let told = run.news.follow();
                 self.begin(gate, &run, given, &client, roots);
@@ -290,11 +291,15 @@ impl Runs {
             .map_err(|refused: Refused| ErrorData::invalid_params(refused.to_string(), None))
     }
 
-    fn new_run(&self, run_time: Duration) -> Result<Arc<Run>, String> {
+    fn new_run(&self, run_time: Duration) -> Result<Arc<Run>, NoRun> {
         let cancel = self.stop.child_token();
         let run = Run::new(self.options.answer_time, run_time, cancel);
-        let run = Arc::new(run.map_err(|error| format!("no random bytes can be had: {error}"))?);
-        self.store.begin(&run).map_err(|full| full.to_string())?;
+        let run = Arc::new(run.map_err(|error| {
+            // What the system says is for whoever runs this.
+            tracing::error!(%error, "a run cannot begin: no random bytes can be had");
+            NoRun::Failed
+        })?);
+        self.store.begin(&run)?;
         Ok(run)
     }
 

@@ -7,7 +7,7 @@ use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use super::arguments;
-use super::{Ending, Runs};
+use super::{Ending, NoRun, Runs};
 use crate::arguments::Wrong;
 
 /// Why there is no report.
@@ -15,8 +15,8 @@ use crate::arguments::Wrong;
 pub(crate) enum NoReport {
     /// What was asked for is wrong.
     Wrong(Wrong),
-    /// It cannot begin now.
-    Full(String),
+    /// It did not begin.
+    NotBegun(NoRun),
     /// Its task ended abnormally.
     Lost,
 }
@@ -37,7 +37,7 @@ impl Runs {
         let given = arguments::plain(arguments, &gate).map_err(NoReport::Wrong)?;
         let run = self
             .new_run(given.limits.run_time)
-            .map_err(NoReport::Full)?;
+            .map_err(NoReport::NotBegun)?;
         let mut request = RunRequest::new(given.code)
             .limits(given.limits)
             .cancel_on(run.token())

@@ -14,6 +14,21 @@ use super::news::News;
 use super::outcome::Outcome;
 use super::pages::Pages;
 use super::seal::random;
+use super::store::Full;
+
+/// Why a run does not begin.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoRun {
+    /// There are as many as may be.
+    #[error(transparent)]
+    Full(#[from] Full),
+    /// The system failed.
+    #[error(
+        "the run could not begin, and has made no calls; try it again later, and whoever runs \
+         this server can read why"
+    )]
+    Failed,
+}
 
 /// A run of a script.
 #[derive(Debug)]
