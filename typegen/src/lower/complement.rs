@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::keywords::{OF_ARRAYS, OF_OBJECTS};
 use super::kinds::{Kinds, any_of};
 use super::literal::kind;
+use super::report::size;
 use super::{Lowering, MAX_DEPTH};
 use crate::ir::{Additional, Literal, Object, Property, Type};
 use crate::reserved::OBJECT_MEMBERS;
@@ -119,7 +120,13 @@ impl<'a> Lowering<'a, '_> {
             ("anyOf", Value::Array(schemas)) => {
                 let mut all = Complement::all(kinds);
                 for schema in schemas {
-                    all = all.and(self.refused(schema, kinds, known), kinds);
+                    let refused = self.refused(schema, kinds, known);
+                    let copies = all.copies(&refused).saturating_add(refused.copies(&all));
+                    all = if self.spend_on(copies) {
+                        all.and(refused, kinds)
+                    } else {
+                        Complement::all(kinds)
+                    };
                 }
                 all
             }
@@ -238,6 +245,17 @@ impl Complement {
         }
         let whole = self.whole.and(other.whole);
         Self { whole, parts }.bounded(kinds)
+    }
+
+    /// What it costs to copy each type here for every part of `other` it
+    /// belongs with, the first of them apart.
+    fn copies(&self, other: &Self) -> usize {
+        let copies = |(kind, ty): &(Kinds, Type)| {
+            let parts = other.parts.iter().filter(|(other, _)| kind.has(*other));
+            let uses = parts.count() + usize::from(kind.has(other.whole));
+            uses.saturating_sub(1).saturating_mul(size(ty))
+        };
+        self.parts.iter().map(copies).fold(0, usize::saturating_add)
     }
 
     /// [`Type::Unknown`] when it is everything.

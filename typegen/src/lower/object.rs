@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::Lowering;
 use super::conditions::has_applicators;
 use super::kinds::Kinds;
+use super::report::size;
 use crate::degradation::Reason;
 use crate::ir::{Additional, Object, Property, Type};
 use crate::reserved::OBJECT_MEMBERS;
@@ -35,18 +36,18 @@ impl<'a> Lowering<'a, '_> {
             .copied()
             .filter(|name| !known.contains(name))
             .collect();
+        let ty = match &additional {
+            Additional::Closed => &Type::Never,
+            Additional::Typed(ty) if self.spend_on(size(ty).saturating_mul(others.len())) => ty,
+            Additional::Typed(_) | Additional::Unmentioned => &Type::Unknown,
+        };
         for name in others {
-            let ty = match &additional {
-                Additional::Unmentioned => Type::Unknown,
-                Additional::Closed => Type::Never,
-                Additional::Typed(ty) => (**ty).clone(),
-            };
             if !self.spend() {
                 break;
             }
             properties.push(Property {
                 name: name.to_owned(),
-                ty,
+                ty: ty.clone(),
                 optional: false,
                 doc: None,
             });
@@ -84,13 +85,18 @@ impl<'a> Lowering<'a, '_> {
         }
         properties.retain(|property| !property.optional || listed.contains(&&*property.name));
         let others = match std::mem::replace(additional, Additional::Closed) {
-            Additional::Unmentioned => Type::Unknown,
             Additional::Closed => return,
-            Additional::Typed(ty) => *ty,
+            Additional::Typed(ty) if self.spend_on(size(&ty).saturating_mul(listed.len())) => *ty,
+            Additional::Typed(_) | Additional::Unmentioned => Type::Unknown,
         };
         for name in listed {
-            if properties.iter().any(|property| property.name == name) || !self.spend() {
+            if properties.iter().any(|property| property.name == name) {
                 continue;
+            }
+            if !self.spend() {
+                // Those that are left may be there all the same.
+                *additional = Additional::Unmentioned;
+                break;
             }
             let inherited = OBJECT_MEMBERS.contains(&name);
             properties.push(Property {
@@ -216,4 +222,98 @@ pub(super) fn count(value: &Value) -> Option<u64> {
     value
         .as_u64()
         .or_else(|| whole().map(|number| number as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::size;
+    use crate::ir::Type;
+    use crate::lower::lower_tool;
+
+    /// The size of what a schema becomes, and what is reported of it.
+    fn lowered(schema: &Value) -> (usize, Vec<String>) {
+        let mut definitions = Vec::new();
+        let tool = lower_tool(("s", "t"), 0, schema, None, &mut definitions);
+        let bodies = definitions.iter().map(|definition| &definition.body);
+        let reasons = tool.degradations.iter();
+        (
+            bodies.map(size).sum(),
+            reasons.map(|found| found.reason.to_string()).collect(),
+        )
+    }
+
+    fn nested(levels: usize, around: impl Fn(Value) -> Value) -> Value {
+        (0..levels).fold(json!({ "type": "string" }), |inner, _| around(inner))
+    }
+
+    #[track_caller]
+    fn check_bounded(around: impl Fn(Value) -> Value) {
+        let (size, reasons) = lowered(&nested(6, around));
+        assert!((64 * 65..=20_000).contains(&size), "{size}");
+        assert_eq!(reasons.len(), 1, "{reasons:?}");
+        assert!(
+            reasons.iter().all(|reason| reason.contains("20000")),
+            "{reasons:?}"
+        );
+    }
+
+    #[test]
+    fn names_that_share_a_type_pay_for_each_copy_of_it() {
+        let names: Vec<String> = (0..64).map(|n| format!("n{n}")).collect();
+        let listed = |inner: Value| {
+            json!({
+                "type": "object",
+                "propertyNames": { "enum": names },
+                "additionalProperties": inner,
+            })
+        };
+        assert_eq!(lowered(&nested(1, listed)), (65, Vec::new()));
+        assert_eq!(lowered(&nested(2, listed)), (64 * 65 + 1, Vec::new()));
+        check_bounded(listed);
+        check_bounded(
+            |inner| json!({ "type": "object", "required": names, "additionalProperties": inner }),
+        );
+    }
+
+    #[test]
+    fn a_copy_costs_its_texts_as_well() {
+        let long = "x".repeat(64 * 1_000);
+        let schema = |names: usize| {
+            let names: Vec<String> = (0..names).map(|n| format!("n{n}")).collect();
+            let inner = json!({ "type": "object", "properties": { &*long: { "type": "null" } } });
+            json!({ "type": "object", "required": names, "additionalProperties": inner })
+        };
+        assert_eq!(lowered(&schema(10)).1, Vec::<String>::new());
+        assert_eq!(lowered(&schema(1_000)).1.len(), 1);
+    }
+
+    #[test]
+    fn names_left_out_for_want_of_parts_may_be_there() {
+        let many: Vec<String> = (0..20_000).map(|n| format!("n{n}")).collect();
+        let schema = json!({
+            "type": "object",
+            "propertyNames": { "enum": ["a", "b"] },
+            "additionalProperties": { "type": "object", "required": many },
+        });
+        let mut definitions = Vec::new();
+        lower_tool(("s", "t"), 0, &schema, None, &mut definitions);
+        let bodies: Vec<&Type> = definitions.iter().map(|d| &d.body).collect();
+        assert_eq!(bodies, [&Type::open_object()]);
+    }
+
+    #[test]
+    fn complements_pay_for_each_copy() {
+        let others: Vec<Value> = (0..5)
+            .map(|n| json!({ "properties": { format!("p{n}"): { "type": "string" } } }))
+            .collect();
+        let around = |inner: Value| json!({ "anyOf": [{ "properties": { "a": inner } }, { "allOf": others }] });
+        let (size, reasons) = lowered(&json!({ "type": "object", "not": nested(2, around) }));
+        assert!(size > 50, "{size}");
+        assert_eq!(reasons, Vec::<String>::new());
+        let (size, reasons) = lowered(&json!({ "type": "object", "not": nested(12, around) }));
+        assert!(size <= 40_000, "{size}");
+        assert!(!reasons.is_empty());
+    }
 }

@@ -5,10 +5,13 @@ use std::collections::HashSet;
 
 use super::{Lowering, MAX_QUOTED, Step};
 use crate::degradation::Reason;
+use crate::ir::{Literal, Property, Type};
 use crate::text::prefix;
 
 /// Schemas and literals of one tool.
 const MAX_PARTS: usize = 20_000;
+/// Bytes of text that count as a part when they are copied.
+const TEXT_OF_PART: usize = 64;
 /// Degradations reported of one tool.
 const MAX_DEGRADATIONS: usize = 50;
 
@@ -23,11 +26,18 @@ pub(super) struct Report {
 impl<'a> Lowering<'a, '_> {
     /// Counts one part; false once there are too many.
     pub(super) fn spend(&mut self) -> bool {
-        if self.report.parts >= MAX_PARTS {
+        self.spend_on(1)
+    }
+
+    /// Counts so many parts; false, and none counted, where they would be too
+    /// many. A copy of a lowered type costs its [`size`]:
+    /// copies of copies would grow with the power of the nesting.
+    pub(super) fn spend_on(&mut self, parts: usize) -> bool {
+        if parts > MAX_PARTS.saturating_sub(self.report.parts) {
             self.degrade(Reason::TooLarge { limit: MAX_PARTS });
             return false;
         }
-        self.report.parts += 1;
+        self.report.parts += parts;
         true
     }
 
@@ -82,4 +92,24 @@ impl<'a> Lowering<'a, '_> {
         }
         pointer
     }
+}
+
+/// How many types there are in a lowered one, itself included, and parts for
+/// its text.
+pub(super) fn size(ty: &Type) -> usize {
+    let text = |property: &Property| {
+        let doc = property.doc.as_deref().unwrap_or_default();
+        (property.name.len() + doc.len()) / TEXT_OF_PART
+    };
+    let mut size = 0;
+    ty.visit(&mut |ty| {
+        size += 1 + match ty {
+            Type::Literal(Literal::String(text) | Literal::Number(text)) => {
+                text.len() / TEXT_OF_PART
+            }
+            Type::Object(object) => object.properties.iter().map(text).sum(),
+            _ => 0,
+        };
+    });
+    size
 }
