@@ -7,8 +7,9 @@ use serde_json::Value;
 use crate::comments::{Comments, LEGEND, push_comment};
 use crate::degradation::{Degradation, Reason};
 use crate::detail::Detail;
+use crate::empty::may_be_empty;
 use crate::inline::{SettledTool, settle};
-use crate::ir::{Additional, Type, TypeId};
+use crate::ir::{Type, TypeId};
 use crate::lower::{Definition, lower_tool};
 use crate::naming::{TypeNames, name_types};
 use crate::print::print_type;
@@ -377,7 +378,7 @@ fn function(
         name: tool.function.to_owned(),
         summary,
         comment,
-        optional: may_be_empty(&input, definitions, 0),
+        optional: may_be_empty(&input, definitions),
         input,
         output: settled.output,
         mentions: mentioned,
@@ -406,31 +407,6 @@ fn degradation(tool: &ToolSchema<'_>, pointer: &str, reason: Reason) -> Degradat
         tool: tool.tool.to_owned(),
         pointer: pointer.to_owned(),
         reason,
-    }
-}
-
-/// Whether an object without properties is one of the type, so that the call
-/// needs no argument.
-fn may_be_empty(ty: &Type, definitions: &[Definition], depth: usize) -> bool {
-    if depth > 8 {
-        return false;
-    }
-    match ty {
-        Type::Unknown => true,
-        Type::Object(object) => {
-            object.properties.iter().all(|property| property.optional)
-                && object.additional != Additional::Typed(Box::new(Type::Never))
-        }
-        Type::Named(id) => definitions
-            .get(*id)
-            .is_some_and(|definition| may_be_empty(&definition.body, definitions, depth + 1)),
-        Type::Union(members) => members
-            .iter()
-            .any(|member| may_be_empty(member, definitions, depth + 1)),
-        Type::Intersection(members) => members
-            .iter()
-            .all(|member| may_be_empty(member, definitions, depth + 1)),
-        _ => false,
     }
 }
 

@@ -9,6 +9,7 @@ mod comments;
 mod declarations;
 mod degradation;
 mod detail;
+mod empty;
 mod inline;
 mod ir;
 mod lower;

@@ -1,0 +1,138 @@
+//! Whether a tool can be called without arguments.
+
+use std::collections::HashMap;
+
+use crate::ir::{Additional, Type, TypeId};
+use crate::lower::Definition;
+
+/// Choices and names one inside the other that are looked into.
+const MAX_DEPTH: usize = 8;
+
+/// Whether an object without properties is one of the type, so that the call
+/// needs no argument.
+pub(crate) fn may_be_empty(ty: &Type, definitions: &[Definition]) -> bool {
+    let mut search = Search {
+        definitions,
+        known: HashMap::new(),
+    };
+    search.ty(ty, 0)
+}
+
+struct Search<'d> {
+    definitions: &'d [Definition],
+    /// What was found of declared types, and how deep. Choices between them can
+    /// meet again in the next choices, so that there is no end of ways to one.
+    known: HashMap<TypeId, (bool, usize)>,
+}
+
+impl Search<'_> {
+    fn ty(&mut self, ty: &Type, depth: usize) -> bool {
+        if depth > MAX_DEPTH {
+            return false;
+        }
+        match ty {
+            Type::Unknown => true,
+            Type::Object(object) => {
+                object.properties.iter().all(|property| property.optional)
+                    && object.additional != Additional::Typed(Box::new(Type::Never))
+            }
+            Type::Named(id) => self.named(*id, depth),
+            Type::Union(members) => members.iter().any(|member| self.ty(member, depth + 1)),
+            Type::Intersection(members) => members.iter().all(|member| self.ty(member, depth + 1)),
+            _ => false,
+        }
+    }
+
+    fn named(&mut self, id: TypeId, depth: usize) -> bool {
+        match self.known.get(&id) {
+            Some((true, _)) => return true,
+            // From nearer, the depth allows to look further.
+            Some((false, before)) if *before <= depth => return false,
+            _ => {}
+        }
+        let definitions = self.definitions;
+        let empty = definitions
+            .get(id)
+            .is_some_and(|definition| self.ty(&definition.body, depth + 1));
+        self.known.insert(id, (empty, depth));
+        empty
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_be_empty;
+    use crate::ir::{Additional, Object, Property, Type};
+    use crate::lower::Definition;
+
+    fn definition(body: Type) -> Definition {
+        Definition {
+            body,
+            ..Definition::default()
+        }
+    }
+
+    fn object(optional: bool) -> Type {
+        Type::Object(Object {
+            properties: vec![Property {
+                name: "a".to_owned(),
+                ty: Type::String,
+                optional,
+                doc: None,
+            }],
+            additional: Additional::Unmentioned,
+        })
+    }
+
+    #[test]
+    fn what_may_be_empty_needs_no_argument() {
+        let check = |ty: Type, bodies: Vec<Type>, expected: bool| {
+            let definitions: Vec<Definition> = bodies.into_iter().map(definition).collect();
+            assert_eq!(may_be_empty(&ty, &definitions), expected, "{ty:?}");
+        };
+        check(Type::Unknown, vec![], true);
+        check(Type::String, vec![], false);
+        check(object(true), vec![], true);
+        check(object(false), vec![], false);
+        let named = || vec![Type::Named(0), Type::Named(1)];
+        check(
+            Type::Union(named()),
+            vec![object(false), object(true)],
+            true,
+        );
+        check(
+            Type::Intersection(named()),
+            vec![object(false), object(true)],
+            false,
+        );
+        // Too deep the first time, and near enough the second.
+        let mut chain: Vec<Type> = (1..9).map(Type::Named).collect();
+        chain.push(object(true));
+        check(Type::Named(0), chain.clone(), false);
+        check(
+            Type::Union(vec![Type::Named(0), Type::Named(4)]),
+            chain,
+            true,
+        );
+    }
+
+    #[test]
+    fn choices_that_meet_again_are_looked_at_once() {
+        const WIDTH: usize = 400;
+        let layers = 4;
+        for (join, last, expected) in [
+            (Type::Union as fn(Vec<Type>) -> Type, false, false),
+            (Type::Intersection, true, true),
+        ] {
+            let mut definitions = Vec::new();
+            for layer in 1..layers {
+                let next = WIDTH * layer..WIDTH * (layer + 1);
+                let body = join(next.map(Type::Named).collect());
+                definitions.extend((0..WIDTH).map(|_| definition(body.clone())));
+            }
+            definitions.extend((0..WIDTH).map(|_| definition(object(last))));
+            let root = join((0..WIDTH).map(Type::Named).collect());
+            assert_eq!(may_be_empty(&root, &definitions), expected);
+        }
+    }
+}
