@@ -129,7 +129,12 @@ impl<'t> Printer<'_, 't> {
                 self.text.truncate(before);
             }
         }
-        if parenthesised && written.count > 1 {
+        // A union of which only the first is left is that one, which may be an
+        // intersection.
+        let first = members.first();
+        let loose = place > Precedence::Intersection
+            && first.is_some_and(|member| matches!(member, Type::Intersection(_)));
+        if parenthesised && (written.count > 1 || own == Precedence::Union && loose) {
             self.text.push(')');
         } else if parenthesised {
             self.text.remove(start);
@@ -386,6 +391,20 @@ mod tests {
         check(
             array(Type::Union(vec![Type::Integer, Type::Number])),
             "number[]",
+        );
+        let alike = Type::Union(
+            [Type::Integer, Type::Number]
+                .map(|ty| Type::Intersection(vec![Type::Named(0), array(ty)]))
+                .to_vec(),
+        );
+        check(array(alike.clone()), "(T0 & number[])[]");
+        check(
+            Type::Tuple(Tuple {
+                places: vec![alike.clone(), alike],
+                required: 1,
+                rest: None,
+            }),
+            "[T0 & number[], (T0 & number[])?]",
         );
         check(
             Type::Tuple(Tuple {

@@ -1,4 +1,5 @@
 type Shape = Circle | Square;
+type A = { next?: A };
 type Circle = { kind: "circle"; radius: number };
 type Square = { kind: "square"; side: number };
 declare function s_nullable(input?: {
@@ -33,3 +34,4 @@ declare function s_same_type_twice(input?: {
  any_of_anything?: unknown;
  /** or uri; or ≤ 3 chars */ formats?: string;
 }, options?: CallOptions): Promise<unknown>;
+declare function s_alike_in_an_array(input?: { [key: string]: unknown }, options?: CallOptions): Promise<{ list?: (A & { x: number })[] }>;
