@@ -141,23 +141,35 @@ fn is_line_separator(character: char) -> bool {
     matches!(character, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Changes what a reader sees, or is read by a model and not by a person:
-/// direction controls, zero-width marks (the joiners that scripts and emoji
-/// need are kept), tag characters.
+/// Changes what a reader sees, or is read by a model and not by a person: all
+/// that Unicode has as `Default_Ignorable_Code_Point`
+/// (DerivedCoreProperties.txt), and formatting and blank characters besides.
+/// Kept are the joiners that scripts and emoji need, and the selector of emoji.
 fn is_invisible(character: char) -> bool {
     matches!(
         character,
         '\u{ad}'
+            | '\u{34f}'
             | '\u{61c}'
-            | '\u{180e}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
             | '\u{200b}'
-            | '\u{200e}'
-            | '\u{200f}'
+            | '\u{200e}'..='\u{200f}'
             | '\u{202a}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0e}'
             | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{16fe4}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d159}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
     )
 }
 
@@ -217,6 +229,37 @@ mod tests {
         let mut text = String::new();
         push_string_literal("a\"b\\c\nd\u{2028}\u{202e}\u{e0041}", &mut text);
         assert_eq!(text, r#""a\"b\\c\nd\u2028\u202e\udb40\udc41""#);
+    }
+
+    #[test]
+    fn what_nobody_sees_is_removed_or_escaped() {
+        let unseen = [
+            '\u{34f}',
+            '\u{115f}',
+            '\u{1160}',
+            '\u{17b4}',
+            '\u{180b}',
+            '\u{2065}',
+            '\u{2800}',
+            '\u{3164}',
+            '\u{fe00}',
+            '\u{fe0e}',
+            '\u{ffa0}',
+            '\u{fff0}',
+            '\u{1d173}',
+            '\u{e0100}',
+            '\u{e01ef}',
+            '\u{e0fff}',
+        ];
+        for character in unseen {
+            let text = format!("a{character}b");
+            assert_eq!(comment_text(&text, 40).0, "ab", "{character:?}");
+            let mut literal = String::new();
+            push_string_literal(&text, &mut literal);
+            assert!(literal.is_ascii(), "{character:?}");
+        }
+        let seen = "\u{2764}\u{fe0f}\u{200d}\u{1f525} \u{645}\u{200c}\u{646}";
+        assert_eq!(comment_text(seen, 40).0, seen);
     }
 
     #[test]
