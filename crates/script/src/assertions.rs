@@ -3,17 +3,28 @@
 //! Where an expression starts with `<T>`, the parser first tries to read an
 //! arrow function and then, if it was none, a type assertion: it reads what is
 //! inside twice, and what is inside that four times. A few such levels are
-//! nothing; thirty are hours. This counts the levels with a lexer that only
-//! knows where strings, comments, templates and regular expressions end. It
-//! guesses where only a parser can know, such as whether a `/` after a `}`
-//! divides, so the time limit on parsing stands behind it.
+//! nothing; thirty are hours. So does it read `async<T>(a)`, as an arrow function
+//! and then as a call, and `infer U extends V`, with the constraint and then
+//! without. This counts the levels of all three with a lexer that only knows
+//! where strings, comments, templates and regular expressions end. It guesses
+//! where only a parser can know, such as whether a `/` after a `}` divides, so
+//! the time limit on parsing stands behind it.
 
-/// How many `<T>` may stand inside each other. Each level doubles the time.
+/// How many of these may stand inside each other. Each level doubles the time.
 const MAX_NESTED: usize = 10;
 
-/// Where `<T>` is nested too deeply, if it is, in bytes of the code.
-pub(crate) fn too_many(code: &str) -> Option<usize> {
+/// Where too many of these stand inside each other.
+pub(crate) struct TooMany {
+    /// In bytes of the code.
+    pub(crate) at: usize,
+    /// What is wrong, and what to write instead.
+    pub(crate) message: &'static str,
+}
+
+/// Where the code is nested too deeply for the parser, if it is.
+pub(crate) fn too_many(code: &str) -> Option<TooMany> {
     let mut lexer = Lexer {
+        text: code,
         code: code.as_bytes(),
         at: 0,
         before: Before::Operator,
@@ -44,6 +55,11 @@ pub(crate) fn too_many(code: &str) -> Option<usize> {
             b',' | b';' => {
                 if let Some(level) = levels.last_mut() {
                     level.angle = false;
+                    // A comma may stand between the types of these.
+                    if byte == b';' {
+                        level.generic_async = false;
+                        level.constraints = 0;
+                    }
                 }
                 lexer.before = Before::Operator;
             }
@@ -51,19 +67,52 @@ pub(crate) fn too_many(code: &str) -> Option<usize> {
             b'`' => lexer.template(&mut levels),
             b'/' if lexer.before == Before::Operator => lexer.regular_expression(),
             b'<' if lexer.before != Before::Value && lexer.name_follows() => {
+                let mut message = ASSERTIONS;
                 if let Some(level) = levels.last_mut() {
-                    level.angle = true;
+                    if lexer.before == Before::Async {
+                        level.generic_async = true;
+                        message = ASYNC;
+                    } else {
+                        level.angle = true;
+                    }
                 }
-                if levels.iter().filter(|level| level.angle).count() > MAX_NESTED {
-                    return Some(start);
+                if nested(&levels) > MAX_NESTED {
+                    return Some(TooMany { at: start, message });
                 }
                 lexer.before = Before::Operator;
             }
-            byte if is_word(byte) => lexer.word(start),
+            byte if starts_word(byte) => {
+                lexer.at = start;
+                lexer.word();
+                if lexer.is_constrained_infer(start) {
+                    if let Some(level) = levels.last_mut() {
+                        level.constraints += 1;
+                    }
+                    if nested(&levels) > MAX_NESTED {
+                        let message = CONSTRAINTS;
+                        return Some(TooMany { at: start, message });
+                    }
+                }
+            }
             _ => lexer.before = Before::Operator,
         }
     }
     None
+}
+
+const ASSERTIONS: &str =
+    "type assertions stand too deep inside each other; write \"x as T\" for \"<T>x\"";
+const ASYNC: &str = "generic async functions stand too deep inside each other; write \"async \
+    function\", or declare them one after the other";
+const CONSTRAINTS: &str = "there are too many \"infer U extends V\" inside each other; write the \
+    types one after the other, with \";\" between them";
+
+/// How many of what takes the parser twice the time are open.
+fn nested(levels: &[Level]) -> usize {
+    let of = |level: &Level| {
+        usize::from(level.angle) + usize::from(level.generic_async) + level.constraints
+    };
+    levels.iter().map(of).sum()
 }
 
 /// What an open bracket holds so far.
@@ -71,6 +120,11 @@ pub(crate) fn too_many(code: &str) -> Option<usize> {
 struct Level {
     /// Whether an expression in it started with `<T>`.
     angle: bool,
+    /// Whether there was an `async<T>` in it.
+    generic_async: bool,
+    /// How many `infer U extends` there were in it. They need no brackets to
+    /// stand inside each other: `infer U extends () => infer V extends W`.
+    constraints: usize,
     /// Whether it is the `${` of a template.
     in_template: bool,
 }
@@ -84,15 +138,20 @@ enum Before {
     Close,
     /// The end of an expression.
     Value,
+    /// `async`, which may be the end of an expression too.
+    Async,
 }
 
+#[derive(Clone)]
 struct Lexer<'a> {
+    text: &'a str,
+    /// The same in bytes.
     code: &'a [u8],
     at: usize,
     before: Before,
 }
 
-impl Lexer<'_> {
+impl<'a> Lexer<'a> {
     fn peek(&self, ahead: usize) -> Option<u8> {
         self.code.get(self.at + ahead).copied()
     }
@@ -101,11 +160,12 @@ impl Lexer<'_> {
     fn next_significant(&mut self) -> Option<u8> {
         loop {
             match (self.peek(0)?, self.peek(1)) {
-                (byte, _) if byte.is_ascii_whitespace() => self.at += 1,
                 (b'/', Some(b'/')) => {
                     while self
                         .peek(0)
                         .is_some_and(|byte| byte != b'\n' && byte != b'\r')
+                        && !self.code_at("\u{2028}")
+                        && !self.code_at("\u{2029}")
                     {
                         self.at += 1;
                     }
@@ -117,8 +177,23 @@ impl Lexer<'_> {
                     }
                     self.at += 2;
                 }
-                (byte, _) => return Some(byte),
+                (byte, _) => match self.white_space() {
+                    0 => return Some(byte),
+                    length => self.at += length,
+                },
             }
+        }
+    }
+
+    /// How many bytes the white space character here has; 0 if there is none.
+    fn white_space(&self) -> usize {
+        let next = self
+            .text
+            .get(self.at..)
+            .and_then(|rest| rest.chars().next());
+        match next {
+            Some(next) if next.is_whitespace() || next == '\u{feff}' => next.len_utf8(),
+            _ => 0,
         }
     }
 
@@ -142,11 +217,40 @@ impl Lexer<'_> {
         })
     }
 
-    fn word(&mut self, start: usize) {
-        while self.peek(0).is_some_and(is_word) {
+    /// Goes over a word, with the `\u0061` and `\u{61}` in it.
+    fn skip_word(&mut self) -> &'a [u8] {
+        let start = self.at;
+        while let Some(byte) = self.peek(0)
+            && starts_word(byte)
+            && self.white_space() == 0
+        {
             self.at += 1;
+            if byte == b'\\' && self.code_at("u{") {
+                while self.peek(0).is_some_and(|byte| byte != b'}') {
+                    self.at += 1;
+                }
+                self.at += 1;
+            }
         }
+        self.code.get(start..self.at).unwrap_or_default()
+    }
+
+    /// Whether the word that ends here is an `infer` with a name and `extends`
+    /// behind it.
+    fn is_constrained_infer(&self, start: usize) -> bool {
         let word = self.code.get(start..self.at).unwrap_or_default();
+        if !may_be(word, b"infer") {
+            return false;
+        }
+        let mut ahead = self.clone();
+        ahead.next_significant();
+        let has_name = !ahead.skip_word().is_empty();
+        ahead.next_significant();
+        has_name && may_be(ahead.skip_word(), b"extends")
+    }
+
+    fn word(&mut self) {
+        let word = self.skip_word();
         let continues = [
             "await",
             "case",
@@ -168,8 +272,11 @@ impl Lexer<'_> {
             "satisfies",
         ];
         let operator = continues.iter().any(|keyword| keyword.as_bytes() == word);
+        let is_async = may_be(word, b"async");
         self.before = if operator {
             Before::Operator
+        } else if is_async {
+            Before::Async
         } else {
             Before::Value
         };
@@ -198,8 +305,8 @@ impl Lexer<'_> {
                 b'$' if self.peek(0) == Some(b'{') => {
                     self.at += 1;
                     levels.push(Level {
-                        angle: false,
                         in_template: true,
+                        ..Level::default()
                     });
                     self.before = Before::Operator;
                     return;
@@ -229,4 +336,13 @@ impl Lexer<'_> {
 
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#') || byte >= 0x80
+}
+
+fn starts_word(byte: u8) -> bool {
+    is_word(byte) || byte == b'\\'
+}
+
+/// Whether a word is this one. One with an escape in it may be any.
+fn may_be(word: &[u8], keyword: &[u8]) -> bool {
+    word == keyword || word.contains(&b'\\')
 }

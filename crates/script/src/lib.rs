@@ -9,6 +9,7 @@
 //! result is parsed again the way V8 will read it, so that no text can end the
 //! function around it.
 
+mod apart;
 mod assertions;
 mod checkable;
 mod declared;
@@ -28,10 +29,6 @@ mod strip;
 mod tests;
 mod types;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::time::Duration;
-
 use swc_ecma_ast::{Expr, Module, Script, Stmt};
 
 pub use checkable::Checkable;
@@ -44,6 +41,7 @@ pub use positions::Stretch;
 pub use source::line;
 pub use types::{MAX_TYPE_BYTES, TypeTextError, json_schema};
 
+use apart::Lost;
 use form::Wrapping;
 use parse::SyntaxErrors;
 use source::{Source, line_and_column};
@@ -91,61 +89,18 @@ pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
     on_own_thread(source.to_owned())
 }
 
-/// How much stack the parser takes for one byte of text, at the very most: an
-/// opening parenthesis takes about 2600 bytes without optimisation.
-const STACK_PER_BYTE: usize = 4 * 1024;
-
-/// Stack for everything that does not grow with the text.
-const STACK: usize = 64 * 1024 * 1024;
-
-/// How long parsing may take. It takes milliseconds; on some texts, the time
-/// the parser takes grows with the square of their length.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Parsers that still run although nobody waits for them any more.
-static ABANDONED: AtomicUsize = AtomicUsize::new(0);
-
-/// How many of those there may be before no script is taken any more, so that
-/// hostile scripts cannot fill the machine with them.
-const MAX_ABANDONED: usize = 2;
-
-/// Works on a thread of its own: with a stack that no text can use up, and so
-/// that a panic or a hang in the parser stays there.
+/// Works on a thread of its own, as [`apart::run`] says.
 fn on_own_thread(text: String) -> Result<Prepared, ScriptError> {
-    if ABANDONED.load(Ordering::Relaxed) >= MAX_ABANDONED {
-        return Err(internal(
-            "earlier scripts are still being parsed; try again in a minute",
-        ));
-    }
-    // Without room for a message, one is taken or it is refused: nothing in
-    // between could be counted wrongly.
-    let (send, receive) = sync_channel(0);
     let copy = text.clone();
-    let spawned = std::thread::Builder::new()
-        .name("callgate-script".to_owned())
-        .stack_size(STACK + STACK_PER_BYTE * text.len())
-        .spawn(move || {
-            if send.send(prepare_here(&text)).is_err() {
-                ABANDONED.fetch_sub(1, Ordering::Relaxed);
-            }
-        });
-    if let Err(error) = spawned {
-        return Err(internal(format!("the parser cannot be started: {error}")));
-    }
-    match receive.recv_timeout(PATIENCE) {
+    match apart::run("callgate-script", text, prepare_here) {
         Ok(result) => result,
-        Err(RecvTimeoutError::Timeout) => {
-            ABANDONED.fetch_add(1, Ordering::Relaxed);
-            Err(ScriptError::new(
-                ScriptErrorKind::TooComplex,
-                format!(
-                    "the script takes longer than {} s to parse; write it in simpler pieces",
-                    PATIENCE.as_secs()
-                ),
-                None,
-            ))
-        }
-        Err(RecvTimeoutError::Disconnected) => Err(parser_failed(&copy)),
+        Err(Lost::Panicked) => Err(parser_failed(&copy)),
+        Err(lost @ Lost::Late) => Err(ScriptError::new(
+            ScriptErrorKind::TooComplex,
+            format!("the script {lost}"),
+            None,
+        )),
+        Err(lost @ (Lost::Busy | Lost::NotStarted(_))) => Err(internal(lost.to_string())),
     }
 }
 
@@ -243,12 +198,8 @@ struct Alone {
 /// Parses the author's code with nothing around it.
 fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
     let code = source.code();
-    if let Some(position) = assertions::too_many(&code) {
-        return Err(source.error(
-            ScriptErrorKind::TooComplex,
-            "type assertions stand too deep inside each other; write \"x as T\" for \"<T>x\"",
-            position,
-        ));
+    if let Some(found) = assertions::too_many(&code) {
+        return Err(source.error(ScriptErrorKind::TooComplex, found.message, found.at));
     }
     let first = match parse::module(&code) {
         Ok(module) => {

@@ -9,7 +9,8 @@ use swc_ecma_ast::{
     TsUnionOrIntersectionType, TsUnionType,
 };
 
-use crate::{STACK, STACK_PER_BYTE, parse};
+use crate::apart::{self, Lost};
+use crate::{assertions, parse};
 
 /// The most bytes of a type: 8 KiB.
 pub const MAX_TYPE_BYTES: usize = 8 << 10;
@@ -49,22 +50,19 @@ pub fn json_schema(text: &str) -> Result<Value, TypeTextError> {
             "the type has {bytes} bytes, over the limit of {MAX_TYPE_BYTES}"
         ));
     }
-    // With a stack that no text of this length can use up, and so that a panic of
-    // the parser stays there.
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new()
-            .name("callgate-type".to_owned())
-            .stack_size(STACK + STACK_PER_BYTE * text.len());
-        let parsed = thread
-            .spawn_scoped(scope, || read(text))
-            .map_err(|error| TypeTextError(format!("the parser cannot be started: {error}")))?;
-        let failed = || failed("the parser failed on this type; write it more simply".to_owned());
-        parsed.join().unwrap_or_else(|_panic| failed())
+    apart::run("callgate-type", text.to_owned(), read).unwrap_or_else(|lost| {
+        failed(match lost {
+            Lost::Busy | Lost::NotStarted(_) => lost.to_string(),
+            Lost::Late | Lost::Panicked => format!("the type {lost}"),
+        })
     })
 }
 
 fn read(text: &str) -> Result<Value, TypeTextError> {
     let whole = format!("{BEFORE}{text}\n);");
+    if let Some(found) = assertions::too_many(&whole) {
+        return failed(found.message.to_owned());
+    }
     let module = parse::module(&whole).map_err(|error| {
         TypeTextError(format!("the text is no TypeScript type: {}", error.message))
     })?;

@@ -201,6 +201,56 @@ fn nested_type_assertions() {
     );
 }
 
+/// The end of what the parser is said not to be able to take.
+#[track_caller]
+fn too_complex(source: &str, message: &str) {
+    let error = prepare(source).expect_err(source);
+    assert_eq!(error.kind(), ScriptErrorKind::TooComplex, "{error}");
+    assert!(error.to_string().contains(message), "{error}");
+}
+
+#[test]
+fn nested_generic_async_functions() {
+    let nested = |word: &str, levels: usize| {
+        let open = format!("{word}(a=").repeat(levels);
+        format!("f({open}1{})", ")".repeat(levels))
+    };
+    let words = [
+        "async<T>",
+        "async\u{a0}<T>",
+        "async // \u{2028}<T>",
+        "async<T, U>",
+        "\\u0061sync<T>",
+        "asyn\\u{63}<T>",
+    ];
+    for word in words {
+        too_complex(&nested(word, 40), "generic async functions");
+    }
+    let many = "f(async <T,>(a: T) => a); g([async <T,>(a: T) => a, async <T,>(a: T) => a]);\n";
+    assert!(prepare(&many.repeat(50)).is_ok());
+}
+
+#[test]
+fn nested_constraints() {
+    let nested = |open: &str, close: &str| {
+        let (open, close) = (open.repeat(40), close.repeat(40));
+        format!("type T = {open}a{close};\nreturn 1")
+    };
+    let bombs = [
+        ("(infer U extends ", " ? b : c)"),
+        ("Array<infer U extends ", " ? b : c>"),
+        ("[1, infer\u{a0}U /* */ extends ", " ? b : c]"),
+        ("infer infer extends () => ", " ? b : c"),
+    ];
+    for (open, close) in bombs {
+        too_complex(&nested(open, close), "infer U extends V");
+    }
+    let many: String = (0..50)
+        .map(|n| format!("type F{n}<T> = T extends [infer A extends string, 1] ? A : 0;\n"))
+        .collect();
+    assert!(prepare(&format!("{many}return 1")).is_ok());
+}
+
 fn tokens() -> impl Strategy<Value = String> {
     let token = prop::sample::select(vec![
         "a",
