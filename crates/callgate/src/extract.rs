@@ -109,6 +109,15 @@ struct Input<'a> {
     schema: &'a RawValue,
 }
 
+impl<'a> Input<'a> {
+    fn of(text: &'a str) -> Result<Self, Failed> {
+        serde_json::from_str(text).map_err(|_| {
+            let message = "it takes a value and a schema: mcp.extract(value, schema)";
+            Failed::new(Reason::Value, message)
+        })
+    }
+}
+
 impl Extractor {
     pub(crate) fn new(
         models: Arc<Models>,
@@ -133,13 +142,10 @@ impl Extractor {
         input: &RawValue,
         place: Option<Place>,
     ) -> Result<Box<RawValue>, Thrown> {
-        let asked: Input<'_> = serde_json::from_str(input.get()).map_err(|_| {
-            let message = "it takes a value and a schema: mcp.extract(value, schema)";
-            Failed::new(Reason::Value, message).thrown()
-        })?;
+        let asked = Input::of(input.get()).map_err(Failed::thrown)?;
         let schema = self.admit(&asked).await.map_err(Failed::thrown)?;
-        let work = async {
-            let extracted = self.extract(asked.value, &schema).await;
+        let work = async |text: Arc<String>| {
+            let extracted = self.extract_seen(&text, &asked, schema).await;
             extracted.map_err(|failed| {
                 let said = failed.message.clone();
                 (failed, said)
@@ -185,12 +191,24 @@ impl Extractor {
         if !self.models.has_small() && !self.caller.as_ref().is_some_and(|c| c.offers().sampling) {
             return Err(Failed::new(Reason::Unavailable, Silent::Nobody.message()));
         }
-        let text = asked.schema.get().to_owned();
-        // A schema may take a while to compile, and its parser a stack.
-        let read = tokio::task::spawn_blocking(move || schema::read(&text)).await;
-        let failed = || Err("the schema could not be read".to_owned());
-        let read = read.unwrap_or_else(|_panic| failed());
-        read.map_err(|message| Failed::new(Reason::Schema, message))
+        read_schema(asked.schema).await
+    }
+
+    /// Extracts from what was looked at, which `asked` may be another writing of.
+    /// `schema` is that of `asked`.
+    async fn extract_seen(
+        &self,
+        seen: &str,
+        asked: &Input<'_>,
+        schema: Schema,
+    ) -> Result<Box<RawValue>, Failed> {
+        let seen = Input::of(seen)?;
+        let schema = if seen.schema.get() == asked.schema.get() {
+            schema
+        } else {
+            read_schema(seen.schema).await?
+        };
+        self.extract(seen.value, &schema).await
     }
 
     /// Asks the model, once more if its answer does not fit.
@@ -279,6 +297,15 @@ impl Extractor {
     fn used(&self) -> std::sync::MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+async fn read_schema(schema: &RawValue) -> Result<Schema, Failed> {
+    let text = schema.get().to_owned();
+    // A schema may take a while to compile, and its parser a stack.
+    let read = tokio::task::spawn_blocking(move || schema::read(&text)).await;
+    let failed = || Err("the schema could not be read".to_owned());
+    let read = read.unwrap_or_else(|_panic| failed());
+    read.map_err(|message| Failed::new(Reason::Schema, message))
 }
 
 /// Why there is no value; a script sees the word as `reason`.

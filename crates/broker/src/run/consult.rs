@@ -27,18 +27,23 @@ impl Run {
     /// `work` does if it may be done. Without a rule it may: whoever set it up
     /// said so.
     ///
-    /// `work` gives the answer, or an error and what the ledger says of it.
+    /// `work` gets the input as rules, reviewers and the ledger saw it, which is not
+    /// how `input` is written where that names a key twice or writes a number in
+    /// its own way. It gives the answer, or an error and what the ledger says of it.
     ///
     /// # Errors
     ///
     /// [`CallError`] where `work` was not begun, or its answer is kept back.
-    pub async fn consult<E>(
+    pub async fn consult<E, W>(
         &self,
         consultant: &Consultant,
         input: &RawValue,
         place: Option<Place>,
-        work: impl Future<Output = Result<Box<RawValue>, (E, String)>>,
-    ) -> Result<Result<Box<RawValue>, E>, CallError> {
+        work: impl FnOnce(Arc<String>) -> W,
+    ) -> Result<Result<Box<RawValue>, E>, CallError>
+    where
+        W: Future<Output = Result<Box<RawValue>, (E, String)>>,
+    {
         let target = Target {
             function: consultant.function.clone(),
             server: consultant.server.clone(),
@@ -75,7 +80,7 @@ impl Run {
             return Err(denied(entry, target, ruling));
         }
         let entry = sending(entry, &target, &ruling).await?;
-        let answer = match work.await {
+        let answer = match work(Arc::clone(&text)).await {
             Ok(answer) => answer,
             Err((error, said)) => {
                 entry.close(Outcome::tool_error(&said), None);
