@@ -28,7 +28,7 @@ const UNKNOWN_TOOL: i64 = -32602;
 
 /// Unknown names for which a run is told the nearest tool. Finding it goes
 /// through the whole catalog, and a script can ask as often as it likes.
-const SUGGESTIONS: u64 = 10;
+pub(crate) const SUGGESTIONS: u64 = 10;
 
 /// Answers the calls of one run.
 pub(crate) struct Calls {

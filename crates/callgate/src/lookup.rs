@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use crate::calls::SUGGESTIONS;
 use crate::live::Live;
 use crate::scope::Scope;
 use crate::search::{SearchBy, SearchRequest, Searcher};
@@ -79,6 +80,8 @@ pub(crate) struct Lookups {
     caller: Option<Arc<dyn Caller>>,
     waits: Waits,
     made: AtomicU64,
+    /// Names that no tool has, so far.
+    unknown: Arc<AtomicU64>,
 }
 
 impl Lookups {
@@ -97,6 +100,7 @@ impl Lookups {
             caller,
             waits: Waits::default(),
             made: AtomicU64::new(0),
+            unknown: Arc::default(),
         }
     }
 
@@ -177,7 +181,8 @@ impl Lookups {
         }
         let catalog = self.live.fresh().await;
         let scope = self.scope.clone();
-        made(move || details(&catalog, &names, &scope)).await
+        let unknown = Arc::clone(&self.unknown);
+        made(move || details(&catalog, &names, &scope, &unknown)).await
     }
 }
 
@@ -218,8 +223,14 @@ async fn made(answer: impl FnOnce() -> Value + Send + 'static) -> Result<Box<Raw
     }
 }
 
-/// What is known of these tools, in the order of the names.
-fn details(catalog: &Catalog, names: &[String], scope: &Scope) -> Value {
+/// What is known of these tools, in the order of the names. The first unknown names of
+/// a run, which `told` counts, come with the name that is like them.
+fn details(catalog: &Catalog, names: &[String], scope: &Scope, told: &AtomicU64) -> Value {
+    let near = |name: &str| {
+        let tell = told.fetch_add(1, Ordering::Relaxed) < SUGGESTIONS;
+        let near = tell.then(|| catalog.suggest(name)).flatten();
+        near.filter(|near| !scope.excludes(catalog, near))
+    };
     let mut seen = HashSet::new();
     let (mut tools, mut unknown) = (Vec::new(), Vec::new());
     for name in names.iter().filter(|name| seen.insert(name.as_str())) {
@@ -229,7 +240,7 @@ fn details(catalog: &Catalog, names: &[String], scope: &Scope) -> Value {
             None => {
                 // The name is a script's: what is given back of it is bounded.
                 let shown: String = name.chars().take(80).collect();
-                unknown.push(json!({ "name": shown, "near": catalog.suggest(name) }));
+                unknown.push(json!({ "name": shown, "near": near(name) }));
             }
         }
     }

@@ -138,10 +138,12 @@ impl Catalog {
         self.tools
             .iter()
             .map(|tool| {
-                let whole = strsim::normalized_damerau_levenshtein(&asked, &plain(&tool.function));
                 // Whoever forgets the server has the rest right.
-                let bare = plain(&tool.definition.name) == asked;
-                (if bare { 1.0 } else { whole }, tool.function.as_str())
+                let likeness = match plain(&tool.definition.name) == asked {
+                    true => 1.0,
+                    false => likeness(&asked, &plain(&tool.function)),
+                };
+                (likeness, tool.function.as_str())
             })
             .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
             .max_by(|(a, first), (b, second)| a.total_cmp(b).then_with(|| second.cmp(first)))
@@ -244,6 +246,16 @@ fn without_duplicates(
         first && !definition.hidden
     });
     definitions
+}
+
+/// How like each other two plain names are. It is 0 where their lengths say that it is
+/// less than [`MIN_LIKENESS`]: to find it takes the product of both.
+fn likeness(a: &str, b: &str) -> f64 {
+    let (shorter, longer) = (a.len().min(b.len()), a.len().max(b.len()));
+    if (shorter as f64) < MIN_LIKENESS * longer as f64 {
+        return 0.0;
+    }
+    strsim::normalized_damerau_levenshtein(a, b)
 }
 
 /// A name without what is easily mistaken: case and separators.
