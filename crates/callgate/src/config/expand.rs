@@ -5,6 +5,9 @@ use std::path::Path;
 
 use super::error::ConfigErrorKind;
 
+/// The most bytes of a name that are shown.
+const MAX_SHOWN: usize = 64;
+
 /// Where the values of references come from.
 pub(super) struct Variables<'a> {
     pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
@@ -72,8 +75,9 @@ impl Variables<'_> {
         };
         if !is_name(name) || default.is_some_and(|default| default.contains("${")) {
             return Err(Unresolved::reference(format!(
-                "\"${{{reference}}}\" is not a reference; write \"${{NAME}}\", \
-                 \"${{NAME:-default}}\", \"${{env:NAME}}\" or \"${{workspaceFolder}}\""
+                "{} is not a reference; write \"${{NAME}}\", \
+                 \"${{NAME:-default}}\", \"${{env:NAME}}\" or \"${{workspaceFolder}}\"",
+                shown(reference)
             )));
         }
         // As in a shell, ":-" also stands in for a variable set to nothing.
@@ -92,6 +96,23 @@ impl Variables<'_> {
                  \"${{{name}:-default}}\""
             ))),
         }
+    }
+}
+
+/// As much of what is not a reference as holds no value: what stands before a
+/// default, if it looks like a name.
+fn shown(reference: &str) -> String {
+    let (name, rest) = match reference.split_once(":-") {
+        Some((name, _)) => (name, ":-…"),
+        None => (reference, ""),
+    };
+    let like_a_name = name.len() <= MAX_SHOWN
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    match like_a_name {
+        true => format!("\"${{{name}{rest}}}\""),
+        false => "\"${…}\"".to_owned(),
     }
 }
 

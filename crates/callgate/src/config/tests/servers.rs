@@ -287,9 +287,15 @@ fn references() {
     check_server(
         r#""command": "git", "args": ["${config:a.b}", "${}", "${A:-${B}}"]"#,
         expect![[r#"
-            callgate.json:2:36: "args" in server "git": "${config:a.b}" is not a reference; write "${NAME}", "${NAME:-default}", "${env:NAME}" or "${workspaceFolder}"
+            callgate.json:2:36: "args" in server "git": "${…}" is not a reference; write "${NAME}", "${NAME:-default}", "${env:NAME}" or "${workspaceFolder}"
             callgate.json:2:53: "args" in server "git": "${}" is not a reference; write "${NAME}", "${NAME:-default}", "${env:NAME}" or "${workspaceFolder}"
-            callgate.json:2:60: "args" in server "git": "${A:-${B}" is not a reference; write "${NAME}", "${NAME:-default}", "${env:NAME}" or "${workspaceFolder}"
+            callgate.json:2:60: "args" in server "git": "${A:-…}" is not a reference; write "${NAME}", "${NAME:-default}", "${env:NAME}" or "${workspaceFolder}"
+        "#]],
+    );
+    check_server(
+        r#""command": "git", "args": ["${MY-TOKEN:-hunter2}"]"#,
+        expect![[r#"
+            callgate.json:2:36: "args" in server "git": "${MY-TOKEN:-…}" is not a reference; write "${NAME}", "${NAME:-default}", "${env:NAME}" or "${workspaceFolder}"
         "#]],
     );
     check_server(
