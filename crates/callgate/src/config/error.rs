@@ -69,6 +69,8 @@ impl fmt::Display for ConfigError {
 pub enum ConfigErrorKind {
     /// The file cannot be read.
     Read,
+    /// The file was found, not named, and is another user's or may be written by all.
+    Foreign,
     /// The text is not JSON with comments, or not UTF-8.
     Syntax,
     /// A key that means nothing here, or that stands twice.

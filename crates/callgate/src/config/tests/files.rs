@@ -22,6 +22,32 @@ fn the_nearest_folder_wins_and_our_own_file_in_it() {
     check("a/b/callgate.json", "a/b/callgate.json");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_that_all_may_write_has_to_be_named() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let root = tempfile::tempdir().expect("folder");
+    let file = root.path().join(".mcp.json");
+    std::fs::write(&file, "{}").expect("file");
+    let allow = |mode| {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).expect("mode");
+    };
+    let check = |name: &str| {
+        let error = find(root.path()).expect_err("refused");
+        assert_eq!(error.kind(), ConfigErrorKind::Foreign, "{error}");
+        let said = error.to_string();
+        assert!(said.contains(name) && said.contains("--config"), "{said}");
+    };
+    allow(0o666);
+    check(".mcp.json: may be written by every user");
+    assert!(Config::load_with(&file, environment).is_ok());
+    std::os::unix::fs::symlink(&file, root.path().join("callgate.json")).expect("link");
+    check("callgate.json: may be written by every user");
+    allow(0o664);
+    let found = find(root.path()).expect("found");
+    assert_eq!(found, Some(root.path().join("callgate.json")));
+}
+
 #[test]
 fn files_that_cannot_be_read() {
     let root = tempfile::tempdir().expect("folder");
