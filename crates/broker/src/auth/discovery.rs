@@ -2,9 +2,11 @@
 //! a login.
 //!
 //! rmcp reads the documents (RFC 9728, RFC 8414, OpenID Connect), binds the
-//! resource to the server's URL and the issuer to the place it was found at.
-//! What it lets pass is refused here: endpoints that no login may go to, and
-//! an authorization server that does not say that it checks PKCE by S256.
+//! resource to the server's URL and the issuer to the place it was found at,
+//! where it knows the form of that place's URL; so the issuer's own word counts
+//! here (see [`published`]). What else it lets pass is refused here: endpoints
+//! that no login may go to, and an authorization server that does not say that
+//! it checks PKCE by S256.
 
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use url::Url;
 
 use super::account::Account;
 use super::error::{AuthError, AuthErrorKind};
+use super::issuer::published;
 use super::settings::Grant;
 use super::store::ClientAuthentication;
 use super::tokens::covers;
@@ -58,10 +61,10 @@ pub(super) async fn discover(
             "it publishes no metadata of an authorization server (RFC 9728, RFC 8414)".to_owned(),
         ));
     }
-    let metadata = resolved.metadata;
-    let Some(issuer) = metadata.issuer.clone() else {
+    let Some(issuer) = resolved.metadata.issuer else {
         return Err(unfit("its authorization server names no issuer".to_owned()));
     };
+    let metadata = published(web, &issuer).await.map_err(unfit)?;
     let person = account.settings.grant == Grant::AuthorizationCode;
     let methods = metadata.code_challenge_methods_supported.as_deref();
     if person && !methods.is_some_and(|methods| methods.iter().any(|method| method == "S256")) {

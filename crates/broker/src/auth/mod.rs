@@ -11,6 +11,7 @@ mod challenge;
 mod discovery;
 mod error;
 mod http;
+mod issuer;
 mod login;
 mod manage;
 mod redirect;
