@@ -92,9 +92,8 @@ pub(crate) fn fit(text: &str, most: usize, secrets: &Secrets) -> String {
     // A secret is found in the whole text only; but a text of any length need
     // not be searched for what is shown of it. A secret that the cut goes
     // through would be shown in part, so more is searched than shown.
-    let searched = most.saturating_mul(4).saturating_add(64 << 10);
     let searched = text
-        .get(..text.floor_char_boundary(searched.min(text.len())))
+        .get(..text.floor_char_boundary(searched(most).min(text.len())))
         .unwrap_or_default();
     let redacted = secrets.redact(searched);
     let mut shown = String::with_capacity(redacted.len().min(most));
@@ -110,6 +109,11 @@ pub(crate) fn fit(text: &str, most: usize, secrets: &Secrets) -> String {
         }
     }
     shown
+}
+
+/// How many bytes of a text are searched for secrets if this many characters are shown.
+pub(crate) const fn searched(most: usize) -> usize {
+    most.saturating_mul(4).saturating_add(64 << 10)
 }
 
 /// Whether a character moves the cursor, hides text or turns its direction.

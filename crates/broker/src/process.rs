@@ -237,22 +237,37 @@ async fn keep_tail(mut stderr: ChildStderr, tail: Arc<Tail>, mut log: Log) {
 /// The last bytes of a stream.
 #[derive(Debug, Default)]
 struct Tail {
-    bytes: Mutex<VecDeque<u8>>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: VecDeque<u8>,
+    /// Whether there was more before them.
+    is_cut: bool,
 }
 
 impl Tail {
     fn push(&self, chunk: &[u8]) {
-        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        bytes.extend(chunk);
-        let surplus = bytes.len().saturating_sub(KEPT_STDERR);
-        bytes.drain(..surplus);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.bytes.extend(chunk);
+        let surplus = kept.bytes.len().saturating_sub(KEPT_STDERR);
+        kept.bytes.drain(..surplus);
+        kept.is_cut |= surplus > 0;
     }
 
     fn last_lines(&self, count: usize) -> String {
-        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(bytes.make_contiguous()).into_owned();
-        drop(bytes);
-        let lines: Vec<_> = text
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_cut = kept.is_cut;
+        let text = String::from_utf8_lossy(kept.bytes.make_contiguous()).into_owned();
+        drop(kept);
+        // A secret that the cut went through would not be found in what is left of it.
+        let whole = match text.split_once('\n') {
+            Some((_, rest)) if is_cut => rest,
+            None if is_cut => "",
+            _ => &text,
+        };
+        let lines: Vec<_> = whole
             .lines()
             .map(str::trim_end)
             .filter(|line| !line.is_empty())
@@ -276,5 +291,16 @@ mod tests {
         }
         assert_eq!(tail.last_lines(2), "line 4998\nline 4999");
         assert!(tail.last_lines(usize::MAX).len() <= KEPT_STDERR);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_is_not_in_the_tail() {
+        let tail = Tail::default();
+        tail.push(&[b'x'; KEPT_STDERR]);
+        assert_eq!(tail.last_lines(1), "x".repeat(KEPT_STDERR));
+        tail.push(b"x");
+        assert_eq!(tail.last_lines(1), "");
+        tail.push(b"\nlast words");
+        assert_eq!(tail.last_lines(2), "last words");
     }
 }

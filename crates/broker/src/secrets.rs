@@ -17,6 +17,9 @@ use crate::spellings::{needle, readings};
 /// Values shorter than this are left alone: they are settings such as `1` or
 /// `true`, and hiding every `1` would make messages useless.
 const SHORTEST_SECRET: usize = 6;
+/// Lines of a value that are shorter than this are not looked for by themselves: they are
+/// rather `{` than a part of a key.
+const SHORTEST_LINE: usize = 16;
 /// How many values learned while a server is up are kept: tokens are renewed,
 /// and an old one is refused anyway. The oldest goes first.
 const MAX_LEARNED: usize = 64;
@@ -202,6 +205,12 @@ impl Values {
                 continue;
             }
             let mut forms = vec![value.clone()];
+            // What is read or shown line by line never has the whole value.
+            if value.contains('\n') {
+                let lines = value.lines().map(str::trim);
+                let lines = lines.filter(|line| line.len() >= SHORTEST_LINE);
+                forms.extend(lines.map(str::to_owned));
+            }
             forms.extend(in_base64(&BASE64_STANDARD_NO_PAD, value));
             forms.extend(in_base64(&BASE64_URL_SAFE_NO_PAD, value));
             // In most base64, nothing is of one alphabet alone.
@@ -295,6 +304,22 @@ mod tests {
             Secrets::of(&http).redact("/k-1234567/mcp?v=1&key=k-7654321 k-7654321"),
             "/[IN_PATH]/mcp?[URL query] [IN_QUERY]"
         );
+    }
+
+    #[test]
+    fn lines_of_a_value_go_by_themselves() {
+        let secrets = Secrets::default();
+        let key = "-----BEGIN PRIVATE KEY-----\r\nMIIEvQIBADANBgkqhkiG9w0B\nshort\n  AQEFAASCBKcwggSjAgEA\n";
+        secrets.learn("KEY", key);
+        for (said, shown) in [
+            ("MIIEvQIBADANBgkqhkiG9w0B", "[KEY]"),
+            ("AQEFAASCBKcwggSjAgEA, short", "[KEY], short"),
+            ("AQEFAASCBKcwggSjAgE", "AQEFAASCBKcwggSjAgE"),
+            (r"MIIEvQIBADANBgkqhkiG9w0B\nshort", r"[KEY]\nshort"),
+        ] {
+            assert_eq!(secrets.redact(said), shown);
+        }
+        assert_eq!(secrets.redact(key), "[KEY]");
     }
 
     #[test]
