@@ -484,6 +484,7 @@ async fn clients_of_every_kind() {
     };
     let registered = OAuth {
         client_id: Some("registered".to_owned()),
+        issuer: Some(guarded.issuer.clone()),
         client_secret: Some(callgate::Source::text("registered-secret")),
         scopes: vec!["one".to_owned(), "two".to_owned()],
         ..document.clone()

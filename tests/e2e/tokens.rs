@@ -318,7 +318,7 @@ fn copy(from: &Path, to: &Path) {
 async fn the_clients_own_credentials_need_nobody() {
     let guarded = Guarded::start(&json!({}));
     let bench = guarded.bench(&json!({
-        "grant": "client_credentials", "clientId": "registered",
+        "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,
         "clientSecret": { "command": ["echo", "registered-secret"] }, "scopes": ["read", "write"]
     }));
     expect![[r#"
@@ -332,7 +332,8 @@ async fn the_clients_own_credentials_need_nobody() {
         "nothing is kept of it"
     );
     let wrong = guarded.bench(&json!({
-        "grant": "client_credentials", "clientId": "registered", "clientSecret": "not-the-secret"
+        "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,
+        "clientSecret": "not-the-secret"
     }));
     expect![[r#"
         5 callgate: server `web` did not start: the login at server `web` failed: the authorization server answered 401, "invalid_client"
@@ -389,6 +390,7 @@ async fn a_server_that_always_refuses_asks_a_person_a_few_times_at_most() {
 
     oauth.grant = Grant::ClientCredentials;
     oauth.client_id = Some("registered".to_owned());
+    oauth.issuer = Some(guarded.issuer.clone());
     oauth.client_secret = Some(Source::text("registered-secret"));
     let built = gate(&oauth).await.expect("a gate");
     expect!["server `web` did not start: the login at server `web` failed: the server refuses the token just issued"].assert_eq(&guarded.plain(&built.unavailable()[0].reason));

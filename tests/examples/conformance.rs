@@ -36,9 +36,13 @@ async fn host() -> Result<(), Box<dyn Error>> {
         Ok(text) => serde_json::from_str(&text)?,
         Err(_) => Value::Null,
     };
+    let mut oauth = oauth(&scenario, &context);
+    if oauth.client_secret.is_some() && oauth.issuer.is_none() {
+        oauth.issuer = issuer(&url).await?;
+    }
     let transport = Transport::Http(Http {
         url,
-        oauth: Some(oauth(&scenario, &context)),
+        oauth: Some(oauth),
         ..Http::default()
     });
     let mut server = ServerSpec::new("suite", transport);
@@ -58,6 +62,7 @@ fn oauth(scenario: &str, context: &Value) -> OAuth {
     let text = |name: &str| context[name].as_str().map(str::to_owned);
     OAuth {
         client_id: text("client_id"),
+        issuer: text("issuer"),
         client_secret: text("client_secret").map(Source::text),
         client_metadata_url: Some(CLIENT_METADATA.to_owned()),
         grant: if scenario.starts_with("auth/client-credentials") {
@@ -69,6 +74,15 @@ fn oauth(scenario: &str, context: &Value) -> OAuth {
         browser: Some(Browser(Arc::new(Follows))),
         ..OAuth::default()
     }
+}
+
+/// Where the suite has registered the client, for scenarios that do not say it.
+async fn issuer(url: &str) -> Result<Option<String>, Box<dyn Error>> {
+    let place = url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp");
+    let text = reqwest::get(place).await?.text().await?;
+    let metadata: Value = serde_json::from_str(&text)?;
+    let issuer = metadata["authorization_servers"][0].as_str();
+    Ok(issuer.map(str::to_owned))
 }
 
 /// Calls each tool that is offered: those that must not be called are not.

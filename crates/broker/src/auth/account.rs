@@ -6,6 +6,7 @@ use url::Url;
 
 use super::error::{AuthError, AuthErrorKind};
 use super::http::Web;
+use super::issuer;
 use super::settings::OAuth;
 use super::store::{Login, Store};
 use crate::secrets::Secrets;
@@ -63,11 +64,33 @@ impl Account {
             })
     }
 
-    /// The secret of the configured client.
-    pub(super) async fn client_secret(&self) -> Result<Option<String>, AuthError> {
+    /// Refuses an authorization server that is not the configured one.
+    pub(super) fn check_issuer(&self, issuer: &str) -> Result<(), AuthError> {
+        match &self.settings.issuer {
+            Some(configured) if !issuer::is_same(configured, issuer) => {
+                let reason = format!(
+                    "its authorization server is {issuer:?}, and the \"issuer\" is {configured:?}"
+                );
+                Err(self.error(AuthErrorKind::Settings {
+                    reason: self.secrets.message(&reason),
+                }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The secret of the configured client, for the issuer that it is of alone.
+    pub(super) async fn client_secret(&self, issuer: &str) -> Result<Option<String>, AuthError> {
         let Some(source) = &self.settings.client_secret else {
             return Ok(None);
         };
+        if self.settings.issuer.is_none() {
+            return Err(self.error(AuthErrorKind::Settings {
+                reason: "a \"clientSecret\" is for one authorization server; write its \"issuer\""
+                    .to_owned(),
+            }));
+        }
+        self.check_issuer(issuer)?;
         match source.resolve("clientSecret", &self.secrets).await {
             Ok(secret) => Ok(Some(secret)),
             Err(error) => Err(self.error(AuthErrorKind::Settings {
@@ -81,7 +104,7 @@ impl Account {
         match &login.tokens.client_secret {
             Some(secret) => Ok(Some(secret.clone())),
             None if self.settings.client_id.as_ref() == Some(&login.record.client_id) => {
-                self.client_secret().await
+                self.client_secret(&login.record.issuer).await
             }
             None => Ok(None),
         }

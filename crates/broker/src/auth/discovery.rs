@@ -64,6 +64,7 @@ pub(super) async fn discover(
     let Some(issuer) = resolved.metadata.issuer else {
         return Err(unfit("its authorization server names no issuer".to_owned()));
     };
+    account.check_issuer(&issuer)?;
     let metadata = published(web, &issuer).await.map_err(unfit)?;
     let person = account.settings.grant == Grant::AuthorizationCode;
     let methods = metadata.code_challenge_methods_supported.as_deref();

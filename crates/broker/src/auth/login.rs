@@ -134,7 +134,7 @@ async fn client(
     let settings = &account.settings;
     let failed = |error| account.exchange(describe(&error));
     if let Some(id) = &settings.client_id {
-        let secret = account.client_secret().await?;
+        let secret = account.client_secret(&found.issuer).await?;
         let mut config = OAuthClientConfig::new(id, redirect_uri);
         let authentication = authentication(&found.metadata, secret.is_some());
         if let Some(secret) = &secret {

@@ -18,7 +18,12 @@ pub struct OAuth {
     /// The identifier of a client that is registered with the authorization
     /// server. Default: none; see [`OAuth::client_metadata_url`].
     pub client_id: Option<String>,
-    /// The secret of that client. Default: none, a public client.
+    /// The issuer of the authorization server at which that client is
+    /// registered. A login at another one fails. Default: any, and no
+    /// [`OAuth::client_secret`] is sent then.
+    pub issuer: Option<String>,
+    /// The secret of that client. Needs [`OAuth::issuer`]: which authorization
+    /// server there is, a server says. Default: none, a public client.
     pub client_secret: Option<Source>,
     /// The `https` URL of a client ID metadata document, used as the client's
     /// identifier where the authorization server takes such ones. Default:
@@ -51,6 +56,9 @@ impl fmt::Debug for OAuth {
         let mut shown = f.debug_struct("OAuth");
         if let Some(id) = &self.client_id {
             shown.field("client_id", id);
+        }
+        if let Some(issuer) = &self.issuer {
+            shown.field("issuer", issuer);
         }
         if let Some(secret) = &self.client_secret {
             shown.field("client_secret", secret);

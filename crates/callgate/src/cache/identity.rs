@@ -76,6 +76,7 @@ impl Key {
                     if let Some(oauth) = &http.oauth {
                         it.optional(oauth.user.as_deref());
                         it.optional(oauth.client_id.as_deref());
+                        it.optional(oauth.issuer.as_deref());
                         it.optional(oauth.client_metadata_url.as_deref());
                         it.count(oauth.scopes.len());
                         oauth.scopes.iter().for_each(|scope| it.text(scope));

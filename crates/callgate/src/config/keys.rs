@@ -142,6 +142,7 @@ pub(super) const KEYRING: Keys = Keys {
 pub(super) const OAUTH: Keys = Keys {
     ours: &[
         "clientId",
+        "issuer",
         "clientSecret",
         "clientMetadataUrl",
         "scopes",

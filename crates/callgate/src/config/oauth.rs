@@ -31,6 +31,7 @@ pub(super) fn read(
     for property in reader.properties(object, &what, &keys::OAUTH) {
         match property.name.as_str() {
             "clientId" => oauth.client_id = expanded(reader, property, &what),
+            "issuer" => oauth.issuer = expanded(reader, property, &what),
             "clientSecret" => oauth.client_secret = source(reader, property, &what),
             "clientMetadataUrl" => {
                 oauth.client_metadata_url = expanded(reader, property, &what);
@@ -64,6 +65,10 @@ pub(super) fn read(
     }
     let missing = match (&oauth.client_id, &oauth.client_secret) {
         (None, Some(_)) => Some("has a \"clientSecret\" and no \"clientId\"; write both"),
+        (Some(_), Some(_)) if oauth.issuer.is_none() => Some(
+            "has a \"clientSecret\" and no \"issuer\"; write the issuer of the authorization \
+             server that the secret is for",
+        ),
         (Some(_), Some(_)) => None,
         _ if oauth.grant == Grant::ClientCredentials => {
             Some("has the grant of client credentials; write \"clientId\" and \"clientSecret\"")

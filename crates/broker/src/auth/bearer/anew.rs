@@ -25,11 +25,14 @@ impl Inner {
     ) -> Result<(), AuthError> {
         let account = &self.account;
         let settings = &account.settings;
-        let (Some(id), Some(secret)) = (&settings.client_id, account.client_secret().await?) else {
-            return Err(account.error(AuthErrorKind::Settings {
+        let lacking = || {
+            account.error(AuthErrorKind::Settings {
                 reason: "the client credentials grant needs \"clientId\" and \"clientSecret\""
                     .to_owned(),
-            }));
+            })
+        };
+        let Some(id) = &settings.client_id else {
+            return Err(lacking());
         };
         let record = match &state.login {
             Some(login) => login.record.clone(),
@@ -48,6 +51,8 @@ impl Inner {
                 }
             }
         };
+        let secret = account.client_secret(&record.issuer).await?;
+        let secret = secret.ok_or_else(lacking)?;
         let mut scopes = settings.scopes.clone();
         if scopes.is_empty() {
             let challenge = challenge.and_then(Challenge::bearer);

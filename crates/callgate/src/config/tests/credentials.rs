@@ -65,10 +65,11 @@ fn logins() {
     "#]],
     );
     check(
-        r#"{ "clientId": "c", "clientSecret": "${TOKEN}", "scopes": ["a", "b"],
+        r#"{ "clientId": "c", "issuer": "https://as.example", "clientSecret": "${TOKEN}",
+             "scopes": ["a", "b"],
              "grant": "client_credentials", "tokens": "file", "redirectPort": 8123 }"#,
         expect![[r#"
-            Some(OAuth { client_id: "c", client_secret: the configuration, scopes: ["a", "b"], grant: ClientCredentials, redirect_port: 8123, place: File })
+            Some(OAuth { client_id: "c", issuer: "https://as.example", client_secret: the configuration, scopes: ["a", "b"], grant: ClientCredentials, redirect_port: 8123, place: File })
         "#]],
     );
     check(
@@ -132,6 +133,12 @@ fn mistakes() {
         r#""url": "https://a.example", "oauth": { "grant": "client_credentials", "clientId": "c" }"#,
         expect![[r#"
             callgate.json:2:46: "oauth" in server "git" has the grant of client credentials; write "clientId" and "clientSecret"
+        "#]],
+    );
+    check_server(
+        r#""url": "https://a.example", "oauth": { "clientId": "c", "clientSecret": "hunter2" }"#,
+        expect![[r#"
+            callgate.json:2:46: "oauth" in server "git" has a "clientSecret" and no "issuer"; write the issuer of the authorization server that the secret is for
         "#]],
     );
     check_server(
