@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 
 /// The annotation.
 const ANNOTATION: &str = "x-mcp-header";
+/// The most annotations of one tool: a request has room for so many headers only.
+const MAX_PARAMETERS: usize = 256;
 /// Keywords whose values are data: an annotation's name in them is none.
 const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
 /// Keywords whose members are schemas under names of the author's choice.
@@ -75,6 +77,9 @@ impl Mirror {
     fn read(schema: &Value) -> Result<Self, String> {
         let mut mirror = Self::default();
         mirror.walk(schema, Some(&mut Vec::new()))?;
+        if mirror.parameters.len() > MAX_PARAMETERS {
+            return Err(format!("there are more than {MAX_PARAMETERS}"));
+        }
         let mut names = BTreeSet::new();
         for parameter in &mirror.parameters {
             if !names.insert(parameter.header.to_ascii_lowercase()) {
@@ -299,6 +304,22 @@ mod tests {
             of its x-mcp-header, Mcp-Param-sAME is the name of two
         "#]]
         .assert_eq(&reasons.concat());
+    }
+
+    #[test]
+    fn annotations_are_not_endless() {
+        let tool = |count: usize| {
+            let named = |n| {
+                let property = json!({ "type": "string", "x-mcp-header": format!("H{n}") });
+                (format!("p{n}"), property)
+            };
+            json!({ "properties": (0..count).map(named).collect::<Map<_, _>>() })
+        };
+        assert!(Mirror::of(&tool(MAX_PARAMETERS)).is_ok());
+        assert_eq!(
+            Mirror::of(&tool(MAX_PARAMETERS + 1)),
+            Err("of its x-mcp-header, there are more than 256".to_owned())
+        );
     }
 
     #[test]
