@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::body::Content;
 use super::events::{Event, Events};
 use super::link::{Era, Shared, no_success};
+use crate::auth::AuthErrorKind;
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
 
@@ -278,9 +279,15 @@ impl Shared {
 fn is_for_good(kind: &LinkErrorKind) -> bool {
     match kind {
         LinkErrorKind::Status(status) => matches!(status, 400..=499) && *status != 429,
-        LinkErrorKind::Closed | LinkErrorKind::Unauthorized | LinkErrorKind::Authorization(_) => {
-            true
-        }
+        LinkErrorKind::Closed | LinkErrorKind::Unauthorized => true,
+        // Until a person does something; an authorization server or a keyring that
+        // fails may be well again.
+        LinkErrorKind::Authorization(error) => matches!(
+            error.kind(),
+            AuthErrorKind::LoginRequired { .. }
+                | AuthErrorKind::InsufficientScope { .. }
+                | AuthErrorKind::Settings { .. }
+        ),
         LinkErrorKind::Unreachable => false,
     }
 }
