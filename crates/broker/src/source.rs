@@ -147,8 +147,7 @@ impl Source {
         self.resolve("", &Secrets::default()).await
     }
 
-    /// Looks the value up and has `secrets` keep it out of messages, under
-    /// `name`.
+    /// Looks the value up and has `secrets` keep it out of messages, as `name`.
     pub(crate) async fn resolve(
         &self,
         name: &str,
@@ -186,8 +185,7 @@ impl Source {
 }
 
 impl Transport {
-    /// The transport with every value looked up that has to be, each of which
-    /// `secrets` then knows.
+    /// The transport with every value looked up, each of which `secrets` then knows.
     pub(crate) async fn resolve(&self, secrets: &Secrets) -> Result<Self, StartErrorKind> {
         Ok(match self {
             Self::Stdio(stdio) => Self::Stdio(Stdio {
@@ -195,11 +193,20 @@ impl Transport {
                 env_from: BTreeMap::new(),
                 ..stdio.clone()
             }),
-            Self::Http(http) => Self::Http(Http {
-                headers: merged(&http.headers, &http.headers_from, secrets).await?,
-                headers_from: BTreeMap::new(),
-                ..http.clone()
-            }),
+            Self::Http(http) => {
+                let headers = merged(&http.headers, &http.headers_from, secrets).await?;
+                for name in http.headers_from.keys() {
+                    let value = headers.get(name);
+                    if let Some((_scheme, token)) = value.and_then(|value| value.split_once(' ')) {
+                        secrets.learn(name, token);
+                    }
+                }
+                Self::Http(Http {
+                    headers,
+                    headers_from: BTreeMap::new(),
+                    ..http.clone()
+                })
+            }
         })
     }
 }
