@@ -6,15 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_policy::Definition;
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::calls::Call;
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
-use crate::misfit;
-use crate::object::object;
+use crate::listing::Listing;
 use crate::patience::{Clock, Patience};
 use crate::process::Process;
 use crate::secrets::Secrets;
@@ -24,9 +22,8 @@ use crate::session::{Agreed, Changes, Request, Session};
 /// message.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
-/// Bounds on what a server may list.
+/// Bounds on what a server may list, beside the tools.
 const MAX_PAGES: usize = 1_000;
-const MAX_TOOLS: usize = 10_000;
 const MAX_LIST_BYTES: usize = 64 << 20;
 
 /// A server that is up.
@@ -37,22 +34,8 @@ pub(crate) struct Connection {
     secrets: Secrets,
 }
 
-/// The tools of a server, as it wrote them, and what was odd about the list.
-#[derive(Debug, Default)]
-pub(crate) struct Listing {
-    pub(crate) tools: Vec<Value>,
-    pub(crate) warnings: Vec<String>,
-    /// Whether it came to its end, as far as it is used.
-    pub(crate) whole: bool,
-    /// How long it holds: of its pages the least, as they say it.
-    ttl: Option<Duration>,
-}
-
-/// The shortest and the longest time for which a list is taken to hold, and that
-/// of a list which says nothing of it or that it holds for no time, by a server
-/// that does not tell of changes either.
-const LEAST_FRESH: Duration = Duration::from_secs(5);
-const MOST_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a list is taken to hold which says nothing of it or that it holds for no
+/// time, by a server that does not tell of changes either.
 const USUALLY_FRESH: Duration = Duration::from_secs(60);
 
 impl Connection {
@@ -115,8 +98,9 @@ impl Connection {
     pub(crate) async fn list_tools(&self, limit: Duration) -> Result<Listing, Failure> {
         let mut listing = self.list_pages(limit).await?;
         let mirrored = self.mirrors();
-        let dropped = self.session.tools.learn(&mut listing.tools, mirrored);
-        listing.warnings.extend(dropped);
+        let tools = &self.session.tools;
+        tools.learn(&mut listing.tools, mirrored, &mut listing.dropped);
+        listing.warnings.extend(listing.dropped.said());
         Ok(listing)
     }
 
@@ -161,10 +145,7 @@ impl Connection {
     }
 
     async fn list_pages(&self, limit: Duration) -> Result<Listing, Failure> {
-        let mut listing = Listing {
-            whole: true,
-            ..Listing::default()
-        };
+        let mut listing = Listing::new();
         let mut cursor = None;
         let mut seen = HashSet::new();
         let mut bytes = 0;
@@ -198,17 +179,18 @@ impl Connection {
                     return Ok(listing);
                 }
             };
-            let Some(next) = next else {
-                return Ok(listing);
-            };
             bytes += page.get().len();
-            if listing.tools.len() >= MAX_TOOLS || bytes >= MAX_LIST_BYTES {
-                let used = listing.tools.len();
+            let goes_on = next.is_some() && (listing.is_full() || bytes >= MAX_LIST_BYTES);
+            if listing.cut || goes_on {
+                let used = listing.seen;
                 listing.warnings.push(format!(
                     "its list of tools is too long; only the first {used} are used"
                 ));
                 return Ok(listing);
             }
+            let Some(next) = next else {
+                return Ok(listing);
+            };
             if !seen.insert(next.clone()) {
                 listing.warnings.push(
                     "its list of tools repeats a cursor; what came before is used".to_owned(),
@@ -247,10 +229,10 @@ impl Connection {
     /// or not at all.
     pub(crate) fn fresh_for(&self, listing: &Listing) -> Option<Duration> {
         let agreed = self.agreed()?;
-        match listing.ttl {
+        match listing.ttl() {
             _ if agreed.version.has_initialize() => None,
-            Some(ttl) if !ttl.is_zero() => Some(ttl.clamp(LEAST_FRESH, MOST_FRESH)),
-            _ => (!agreed.abilities.tools_changes).then_some(USUALLY_FRESH),
+            Some(ttl) => Some(ttl),
+            None => (!agreed.abilities.tools_changes).then_some(USUALLY_FRESH),
         }
     }
 
@@ -345,51 +327,6 @@ impl Connection {
         }
         error.reason = words;
         error
-    }
-}
-
-impl Listing {
-    /// How long it holds by the server's own word; `None` if it says nothing of
-    /// that, or no time.
-    pub(crate) fn ttl(&self) -> Option<Duration> {
-        let ttl = self.ttl.filter(|ttl| !ttl.is_zero());
-        ttl.map(|ttl| ttl.clamp(LEAST_FRESH, MOST_FRESH))
-    }
-
-    /// Takes a page's tools and returns the cursor of the next one.
-    fn take_page(&mut self, page: &RawValue) -> Result<Option<String>, String> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Page<'a> {
-            #[serde(borrow)]
-            tools: Vec<&'a RawValue>,
-            #[serde(default)]
-            next_cursor: Value,
-            #[serde(default)]
-            ttl_ms: Value,
-        }
-        let page: Page<'_> = object(page.get()).map_err(|error| misfit::describe(&error))?;
-        for tool in page.tools {
-            match object(tool.get()) {
-                Ok(tool) => self.tools.push(tool),
-                Err(error) => {
-                    let number = self.tools.len() + 1;
-                    let reason = misfit::describe(&error);
-                    self.warnings
-                        .push(format!("its tool {number} is dropped: {reason}"));
-                }
-            }
-        }
-        if let Some(ttl) = page.ttl_ms.as_u64().map(Duration::from_millis) {
-            self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl)));
-        }
-        match page.next_cursor {
-            Value::Null => Ok(None),
-            // Some servers write their absent cursor so.
-            Value::String(cursor) if cursor.is_empty() => Ok(None),
-            Value::String(cursor) => Ok(Some(cursor)),
-            _ => Err("nextCursor is no string".to_owned()),
-        }
     }
 }
 

@@ -43,6 +43,7 @@ mod ledger;
 mod lines;
 mod link;
 mod listed;
+mod listing;
 mod logging;
 mod looks;
 mod misfit;

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::http::Mirror;
+use crate::listing::Dropped;
 
 /// The tools of a connection that are called in some special way.
 #[derive(Debug, Default)]
@@ -25,12 +26,14 @@ pub(crate) struct Special {
 impl Tools {
     /// Learns from a whole list, which takes the place of the one before. Where
     /// arguments are `mirrored` in headers, a tool that says so in a way that is
-    /// not allowed is taken off the list, as the specification wants it.
-    ///
-    /// Returns what is to be said of those, as clauses about the server.
-    pub(crate) fn learn(&self, definitions: &mut Vec<Value>, mirrored: bool) -> Vec<String> {
+    /// not allowed is taken off the list, as the specification wants it, and `dropped`.
+    pub(crate) fn learn(
+        &self,
+        definitions: &mut Vec<Value>,
+        mirrored: bool,
+        dropped: &mut Dropped,
+    ) {
         let mut special = FxHashMap::default();
-        let mut warnings = Vec::new();
         definitions.retain(|definition| {
             let name = definition.get("name").and_then(Value::as_str);
             let mirror = match definition.get("inputSchema").filter(|_| mirrored) {
@@ -40,8 +43,10 @@ impl Tools {
             let mirror = match mirror {
                 Ok(mirror) => mirror,
                 Err(reason) => {
-                    let name: String = name.unwrap_or_default().chars().take(80).collect();
-                    warnings.push(format!("its tool {name:?} is dropped: {reason}"));
+                    dropped.add(|| {
+                        let name: String = name.unwrap_or_default().chars().take(80).collect();
+                        format!("its tool {name:?} is dropped: {reason}")
+                    });
                     return false;
                 }
             };
@@ -56,7 +61,6 @@ impl Tools {
             true
         });
         *self.special.write().unwrap_or_else(PoisonError::into_inner) = special;
-        warnings
     }
 
     /// What is special about a tool.
@@ -98,7 +102,9 @@ mod tests {
             ]
         };
         let mut over_http = list();
-        let warnings = tools.learn(&mut over_http, true);
+        let mut dropped = Dropped::default();
+        tools.learn(&mut over_http, true, &mut dropped);
+        let warnings = dropped.said();
         assert_eq!((over_http.len(), warnings.len()), (4, 1), "{warnings:?}");
         assert!(warnings[0].starts_with(r#"its tool "bad" is dropped: "#));
         let headers = tools
@@ -110,7 +116,8 @@ mod tests {
         assert_eq!(tools.get("plain"), None);
 
         let mut over_stdio = list();
-        assert!(tools.learn(&mut over_stdio, false).is_empty());
+        tools.learn(&mut over_stdio, false, &mut dropped);
+        assert!(dropped.said().is_empty());
         assert_eq!(over_stdio, list());
         assert_eq!(tools.get("good"), None);
     }

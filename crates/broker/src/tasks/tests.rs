@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::fake::{FakeLink, Host, agree, call, result};
+use crate::listing::Dropped;
 use crate::session::Abilities;
 
 /// A server that answers each request with the next of these.
@@ -42,7 +43,8 @@ fn connect(
     };
     let (session, link) = agree(version, abilities, host, server);
     let mut tools = vec![json!({ "name": "t", "execution": { "taskSupport": "required" } })];
-    session.tools.learn(&mut tools, false);
+    let dropped = &mut Dropped::default();
+    session.tools.learn(&mut tools, false, dropped);
     (session, link)
 }
 

@@ -1,0 +1,208 @@
+//! What a server lists as its tools, page by page, as far as it is used.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::misfit;
+use crate::object::object;
+
+/// The most tools of a list that are looked at, whether they can be used or not.
+const MAX_TOOLS: usize = 10_000;
+/// Of how many tools that are left off it is said why.
+const SAID: usize = 5;
+/// The shortest and the longest time for which a list is taken to hold.
+const LEAST_FRESH: Duration = Duration::from_secs(5);
+const MOST_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The tools of a server, as it wrote them, and what was odd about the list.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    pub(crate) tools: Vec<Value>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) dropped: Dropped,
+    /// Whether it came to its end, as far as it is used.
+    pub(crate) whole: bool,
+    /// How many tools were looked at.
+    pub(crate) seen: usize,
+    /// Whether a page has more than are looked at.
+    pub(crate) cut: bool,
+    /// How long it holds: of its pages the least, as they say it.
+    ttl: Option<Duration>,
+}
+
+/// Tools that are left off a list.
+#[derive(Debug, Default)]
+pub(crate) struct Dropped {
+    first: Vec<String>,
+    count: usize,
+}
+
+impl Listing {
+    /// Before the first page.
+    pub(crate) fn new() -> Self {
+        Self {
+            tools: Vec::new(),
+            warnings: Vec::new(),
+            dropped: Dropped::default(),
+            whole: true,
+            seen: 0,
+            cut: false,
+            ttl: None,
+        }
+    }
+
+    /// How long it holds by the server's own word; `None` if it says nothing of
+    /// that, or no time.
+    pub(crate) fn ttl(&self) -> Option<Duration> {
+        let ttl = self.ttl.filter(|ttl| !ttl.is_zero());
+        ttl.map(|ttl| ttl.clamp(LEAST_FRESH, MOST_FRESH))
+    }
+
+    /// Whether no more tools are looked at.
+    pub(crate) fn is_full(&self) -> bool {
+        self.seen >= MAX_TOOLS
+    }
+
+    /// Takes a page's tools and returns the cursor of the next one.
+    pub(crate) fn take_page(&mut self, page: &RawValue) -> Result<Option<String>, String> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Page<'a> {
+            #[serde(borrow)]
+            tools: First<'a>,
+            #[serde(default)]
+            next_cursor: Value,
+            #[serde(default)]
+            ttl_ms: Value,
+        }
+        let page: Page<'_> = object(page.get()).map_err(|error| misfit::describe(&error))?;
+        self.cut = page.tools.more;
+        for tool in page.tools.first {
+            if self.is_full() {
+                self.cut = true;
+                break;
+            }
+            self.seen += 1;
+            match object(tool.get()) {
+                Ok(tool) => self.tools.push(tool),
+                Err(error) => {
+                    let number = self.seen;
+                    self.dropped.add(|| {
+                        let reason = misfit::describe(&error);
+                        format!("its tool {number} is dropped: {reason}")
+                    });
+                }
+            }
+        }
+        if let Some(ttl) = page.ttl_ms.as_u64().map(Duration::from_millis) {
+            self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl)));
+        }
+        match page.next_cursor {
+            Value::Null => Ok(None),
+            // Some servers write their absent cursor so.
+            Value::String(cursor) if cursor.is_empty() => Ok(None),
+            Value::String(cursor) => Ok(Some(cursor)),
+            _ => Err("nextCursor is no string".to_owned()),
+        }
+    }
+}
+
+impl Dropped {
+    /// Counts one; what is to be said of it is a clause about the server.
+    pub(crate) fn add(&mut self, clause: impl FnOnce() -> String) {
+        if self.count < SAID {
+            self.first.push(clause());
+        }
+        self.count += 1;
+    }
+
+    /// What is to be said of all.
+    pub(crate) fn said(&mut self) -> Vec<String> {
+        let Self { mut first, count } = std::mem::take(self);
+        let more = count - first.len();
+        if more > 0 {
+            first.push(format!("{more} more of its tools are dropped"));
+        }
+        first
+    }
+}
+
+/// The first tools of a page. There is no room for the others: a page may have
+/// millions of elements.
+struct First<'a> {
+    first: Vec<&'a RawValue>,
+    more: bool,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Elements;
+        impl<'de> Visitor<'de> for Elements {
+            type Value = First<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a sequence")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<First<'de>, A::Error> {
+                let mut first = Vec::new();
+                while first.len() < MAX_TOOLS {
+                    match elements.next_element()? {
+                        Some(element) => first.push(element),
+                        None => return Ok(First { first, more: false }),
+                    }
+                }
+                let mut more = false;
+                while elements.next_element::<IgnoredAny>()?.is_some() {
+                    more = true;
+                }
+                Ok(First { first, more })
+            }
+        }
+        deserializer.deserialize_seq(Elements)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes one page of so many of these.
+    fn page_of(listing: &mut Listing, element: &str, count: usize) {
+        let page = format!(r#"{{"tools":[{}]}}"#, vec![element; count].join(","));
+        let page = RawValue::from_string(page).expect("it is JSON");
+        assert_eq!(listing.take_page(&page), Ok(None));
+    }
+
+    #[test]
+    fn no_page_has_more_tools_than_a_list_may() {
+        let mut listing = Listing::new();
+        page_of(&mut listing, r#"{"name":"t"}"#, 25_000);
+        assert_eq!((listing.tools.len(), listing.cut), (10_000, true));
+
+        let mut listing = Listing::new();
+        page_of(&mut listing, r#"{"name":"t"}"#, 9_999);
+        assert_eq!((listing.is_full(), listing.cut), (false, false));
+        page_of(&mut listing, "0", 1);
+        assert_eq!((listing.is_full(), listing.cut), (true, false));
+        page_of(&mut listing, r#"{"name":"t"}"#, 1);
+        assert_eq!((listing.tools.len(), listing.cut), (9_999, true));
+    }
+
+    #[test]
+    fn the_first_tools_that_are_dropped_are_said_and_the_others_counted() {
+        let mut listing = Listing::new();
+        page_of(&mut listing, r#"{"name":"t"}"#, 2);
+        page_of(&mut listing, "0", 25_000);
+        assert_eq!((listing.tools.len(), listing.cut), (2, true));
+        let said = listing.dropped.said();
+        assert_eq!(said.len(), 6);
+        assert!(said[0].starts_with("its tool 3 is dropped: "), "{said:?}");
+        assert_eq!(said[5], "9993 more of its tools are dropped");
+    }
+}
