@@ -163,6 +163,10 @@ impl ServerSpec {
 /// arguments out, and cuts a URL before its query: all of these may hold
 /// secrets.
 #[derive(Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each server, for as long as it is"
+)]
 pub enum Transport {
     /// A child process that speaks over its standard input and output.
     Stdio(Stdio),
