@@ -89,6 +89,10 @@ pub(crate) async fn begin(
     let (who, token) = (call.who.clone(), token.id());
     let (tell, answered) = oneshot::channel();
     tokio::spawn(async move {
+        if tell.is_closed() {
+            // It was given up before it was made.
+            return;
+        }
         let call = Request {
             name: name.as_deref(),
             parameters: &parameters,

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use expect_test::{Expect, expect};
+use futures::FutureExt;
 use rmcp::model::ProtocolVersion;
 use serde_json::json;
 
@@ -377,6 +378,18 @@ async fn a_call_that_is_given_up_cancels_its_task() {
     assert!(given_up.is_err());
     assert_eq!(link.sent(), ["tools/call", "tasks/cancel"]);
     assert_eq!(link.last()["params"]["taskId"], "é\"");
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_at_once_is_not_made() {
+    let host = Host::able();
+    let version = ProtocolVersion::V_2025_11_25;
+    let (session, link) = connect(version, &host, |_| Vec::new());
+    let call = call(&host);
+    assert!(session.call(&call).now_or_never().is_none());
+    // What was begun for it runs meanwhile.
+    tokio::task::yield_now().await;
+    assert_eq!(link.sent(), [""; 0]);
 }
 
 #[test]
