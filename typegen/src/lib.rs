@@ -22,6 +22,7 @@ mod text;
 pub use declarations::{Declarations, ToolSchema, generate};
 pub use degradation::{Degradation, Reason};
 pub use detail::{Detail, UnknownDetail};
+pub use text::is_invisible;
 
 /// Declarations of what a script has besides its tools: the call beneath every
 /// function and the errors a call can throw. The same for every catalog.

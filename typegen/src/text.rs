@@ -145,7 +145,7 @@ fn is_line_separator(character: char) -> bool {
 /// that Unicode has as `Default_Ignorable_Code_Point`
 /// (DerivedCoreProperties.txt), and formatting and blank characters besides.
 /// Kept are the joiners that scripts and emoji need, and the selector of emoji.
-fn is_invisible(character: char) -> bool {
+pub fn is_invisible(character: char) -> bool {
     matches!(
         character,
         '\u{ad}'

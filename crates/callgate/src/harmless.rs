@@ -1,5 +1,7 @@
 //! Text that strangers wrote, made fit to be read by a person.
 
+use callgate_typegen::is_invisible;
+
 /// The text with every control character but line ends and tabs spelled out,
 /// in the way that is right in JSON, too:
 /// an escape sequence in a tool's result must not move the cursor, set the
@@ -9,7 +11,7 @@ pub fn harmless(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\n' | '\t' => out.push(character),
-            c if c.is_control() || is_invisible(c) => {
+            c if c.is_control() || hides(c) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     out += &format!("\\u{unit:04x}");
                 }
@@ -20,35 +22,15 @@ pub fn harmless(text: &str) -> String {
     out
 }
 
-/// Characters that reorder or hide text, or leave a gap that is no space,
-/// without being control characters: all that Unicode has as
-/// `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt), line and paragraph
-/// separators, and formatting and blank characters besides.
-fn is_invisible(character: char) -> bool {
-    matches!(
+/// Whether a character reorders or hides text, or leaves a gap that is no space, without
+/// being a control character: also those that declarations keep, as scripts and emoji need
+/// them, and separators of lines and paragraphs.
+fn hides(character: char) -> bool {
+    let kept = matches!(
         character,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{2800}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}'
-            | '\u{13430}'..='\u{1343f}'
-            | '\u{16fe4}'
-            | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d159}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
+        '\u{200c}'..='\u{200d}' | '\u{2028}'..='\u{2029}' | '\u{fe0f}'
+    );
+    kept || is_invisible(character)
 }
 
 /// The text [`harmless`], in one line, and cut to `most` characters: it cannot
