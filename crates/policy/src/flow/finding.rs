@@ -141,17 +141,17 @@ impl Copied {
 
 /// Whether a piece has enough letters and digits to be somebody's data.
 pub(super) fn is_data(piece: &[u8]) -> bool {
-    let start = piece.get(..64).unwrap_or(piece);
-    let letters = start
+    let mut letters = piece
         .iter()
         .filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
     let mut seen = 0_u128;
     let mut count = 0;
-    for letter in letters {
+    // Mostly the beginning tells, but a table may begin with a ruler.
+    letters.any(|letter| {
         count += 1;
         seen |= 1 << (letter.to_ascii_lowercase() & 127);
-    }
-    count >= MIN_LETTERS && seen.count_ones() >= MIN_DIFFERENT
+        count >= MIN_LETTERS && seen.count_ones() >= MIN_DIFFERENT
+    })
 }
 
 /// A flow as a ledger has it: everything but the data.
