@@ -1,6 +1,6 @@
-//! Which filter arguments are looked at with: as long as two servers have said
-//! anything, the one of what the other server said, which the processor has nearer
-//! at hand than one of everything.
+//! Which filter arguments are looked at with: as long as the target and one other server
+//! have said anything, the one of what the other said, which the processor has nearer at
+//! hand than one of everything.
 
 use std::collections::TryReserveError;
 
@@ -32,15 +32,36 @@ enum Whose {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Others(usize);
 
+impl Others {
+    /// One with nothing in it.
+    pub(super) const NOTHING: Self = Self(usize::MAX);
+}
+
 static NOTHING: Filter = Filter::empty();
 
 impl Filters {
-    /// Which filter is that of what others than this server said, until the next
-    /// [`Filters::fill`].
-    pub(super) fn others(&self, server: &str) -> Others {
+    /// Which filter is that of all that others than this server said, until the next
+    /// [`Filters::fill`]. If there is none for all of them together, one of everybody's is
+    /// made of `said`, all that was said.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no memory.
+    pub(super) fn others<'a>(
+        &mut self,
+        server: &str,
+        key: Key,
+        said: impl FnOnce() -> Vec<Said<'a>>,
+    ) -> Result<Others, TryReserveError> {
         let is_other = |whose: &Whose| *whose == Whose::Everybody || !whose.includes(server);
-        let other = self.filters.iter().position(|(whose, _)| is_other(whose));
-        Others(other.unwrap_or(usize::MAX))
+        let mut others = self.filters.iter().map(|(whose, _)| is_other(whose));
+        let first = others.position(|is_other| is_other);
+        if others.any(|is_other| is_other) {
+            self.filters = vec![(Whose::Everybody, Filter::empty())];
+            self.fill(key, &said(), 0)?;
+            return Ok(Others(0));
+        }
+        Ok(first.map_or(Others::NOTHING, Others))
     }
 
     /// The filter itself.
@@ -115,8 +136,9 @@ mod tests {
     use super::*;
 
     /// Which servers' words are in the filter for what goes to this one.
-    fn known_to(filters: &Filters, key: Key, to: &str) -> Vec<&'static str> {
-        let filter = filters.get(filters.others(to));
+    fn known_to(filters: &mut Filters, key: Key, to: &str, said: &[Said<'_>]) -> Vec<&'static str> {
+        let others = filters.others(to, key, || said.to_vec()).expect("memory");
+        let filter = filters.get(others);
         let is_known = |said: &&str| filter.has(key.gram(said.as_bytes(), 0).expect("a piece"));
         [ALICE, BOB, CAROL].into_iter().filter(is_known).collect()
     }
@@ -135,23 +157,42 @@ mod tests {
         let texts = [ALICE, BOB, "", CAROL].map(ended);
         let [alice, bob, nothing, carol] = texts.each_ref().map(Vec::as_slice);
         let mut filters = Filters::default();
-        assert_eq!(known_to(&filters, key, "bob"), [""; 0]);
+        assert_eq!(known_to(&mut filters, key, "bob", &[]), [""; 0]);
 
         let mut said = vec![("alice", alice)];
         filters.fill(key, &said, 0).expect("memory");
-        assert_eq!(known_to(&filters, key, "bob"), [ALICE]);
-        assert_eq!(known_to(&filters, key, "alice"), [""; 0]);
+        assert_eq!(known_to(&mut filters, key, "bob", &said), [ALICE]);
+        assert_eq!(known_to(&mut filters, key, "alice", &said), [""; 0]);
 
         // One that said nothing needs no filter.
         said.extend([("bob", bob), ("dave", &[][..]), ("bob", nothing)]);
         filters.fill(key, &said, 1).expect("memory");
-        assert_eq!(known_to(&filters, key, "bob"), [ALICE]);
-        assert_eq!(known_to(&filters, key, "alice"), [BOB]);
+        assert_eq!(known_to(&mut filters, key, "bob", &said), [ALICE]);
+        assert_eq!(known_to(&mut filters, key, "alice", &said), [BOB]);
 
         said.push(("carol", carol));
         filters.fill(key, &said, 4).expect("memory");
-        assert_eq!(known_to(&filters, key, "alice"), [ALICE, BOB, CAROL]);
-        assert_eq!(known_to(&filters, key, "dave"), [ALICE, BOB, CAROL]);
+        assert_eq!(
+            known_to(&mut filters, key, "alice", &said),
+            [ALICE, BOB, CAROL]
+        );
+        assert_eq!(
+            known_to(&mut filters, key, "dave", &said),
+            [ALICE, BOB, CAROL]
+        );
+    }
+
+    #[test]
+    fn what_two_servers_said_is_together_for_a_third_one() {
+        let key = Key::new();
+        let texts = [ALICE, BOB].map(ended);
+        let [alice, bob] = texts.each_ref().map(Vec::as_slice);
+        let said = [("alice", alice), ("bob", bob)];
+        let mut filters = Filters::default();
+        filters.fill(key, &said, 0).expect("memory");
+        assert_eq!(known_to(&mut filters, key, "bob", &said), [ALICE]);
+        assert_eq!(known_to(&mut filters, key, "carol", &said), [ALICE, BOB]);
+        assert_eq!(known_to(&mut filters, key, "bob", &said), [ALICE, BOB]);
     }
 
     #[test]
@@ -165,9 +206,15 @@ mod tests {
         let said: [Said<'_>; 3] = [("a", &first), ("b", &other), ("a", &second)];
         let mut filters = Filters::default();
         filters.fill(key, &said[..2], 0).expect("memory");
-        let room = filters.get(filters.others("b")).room();
+        let others = |filters: &mut Filters| {
+            let others = filters.others("b", key, || said.to_vec());
+            others.expect("memory")
+        };
+        let for_b = others(&mut filters);
+        let room = filters.get(for_b).room();
         filters.fill(key, &said, 2).expect("memory");
-        let filter = filters.get(filters.others("b"));
+        let for_b = others(&mut filters);
+        let filter = filters.get(for_b);
         assert!(filter.room() > room);
         for text in [&first, &second] {
             let mut grams = (0..text.len()).filter_map(|at| key.gram(&text[..text.len() - 1], at));

@@ -104,10 +104,12 @@ impl Flows {
             return Vec::new();
         }
         let mut hits = Vec::new();
+        let mut is_given_up = false;
         if may_hold_data(arguments) {
             self.index.catch_up();
             let mut scan = Scan::new(&mut self.index, results, to, &self.script, definition);
             scan.arguments(arguments.as_bytes(), &mut self.rooms);
+            is_given_up = scan.is_given_up();
             hits = scan.hits;
             self.rooms.shrink(MAX_ROOM);
         }
@@ -121,10 +123,11 @@ impl Flows {
             let from = sources.get(usize::from(hit.source))?;
             Some(finding(from, Seen::Copied(hit.copied)))
         });
-        let gaps = self
-            .index
-            .gaps()
-            .filter(|(from, _)| from.server != to.server);
+        let is_other = |from: &&Side| from.server != to.server;
+        let crowded = sources.iter().filter(|_| is_given_up);
+        let crowded = crowded.map(|from| (from, Gap::Crowded));
+        let gaps = self.index.gaps().filter(|_| !is_given_up).chain(crowded);
+        let gaps = gaps.filter(|(from, _)| is_other(from));
         let gaps = gaps.map(|(from, gap)| finding(from, Seen::NotCompared(gap.reason())));
         copied.chain(gaps).collect()
     }
@@ -160,7 +163,7 @@ impl Gap {
 pub(super) fn known(text: &str) -> Vec<u8> {
     let mut normal = Vec::new();
     append(text.as_bytes(), &mut normal);
-    plus_is_space(&mut normal);
+    plus_is_space(&mut normal, 0);
     normal.make_ascii_lowercase();
     normal
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::filters::{Filters, Said};
+use super::filters::{Filters, Others, Said};
 use super::finding::Side;
 use super::grams::{GRAM, Key, Prints};
 use super::normal::{append, plus_is_space, strings};
 use super::numbers::{MIN_DIGITS, answered};
+use super::shared::{Shared, Span};
 
 /// The most bytes of results, as JSON, that one run's index takes.
 pub(super) const MAX_BYTES: usize = 10 << 20;
@@ -44,6 +45,8 @@ pub(super) struct Index {
     /// Where in the text each fingerprint is, for one place in so many. Made when
     /// a piece is first found that is probably a copy.
     grams: Option<Prints>,
+    /// What several sources have, as far as `grams` is made.
+    shared: Shared,
     /// Which results have a number.
     numbers: Prints,
     /// Why results of a source are not all in here.
@@ -71,6 +74,7 @@ impl Index {
             key: Key::new(),
             filters: Filters::default(),
             grams: None,
+            shared: Shared::default(),
             numbers: Prints::default(),
             gaps: BTreeMap::new(),
         }
@@ -121,6 +125,7 @@ impl Index {
         self.fill_filters(from);
         if self.grams.is_some() {
             self.fill_grams(from);
+            self.fill_shared(from);
         }
     }
 
@@ -129,7 +134,18 @@ impl Index {
         if self.grams.is_none() {
             self.grams = Some(Prints::with_room(self.text.len() / SAMPLE));
             self.fill_grams(0);
+            self.fill_shared(0);
         }
+    }
+
+    /// Whether several sources have anything in common.
+    pub(super) fn shares(&self) -> bool {
+        !self.shared.is_empty()
+    }
+
+    /// Whether this fingerprint is probably of a text that several sources have.
+    pub(super) fn is_shared(&self, gram: u64) -> bool {
+        self.shared.has(gram)
     }
 
     /// Where in the text this fingerprint is, in the order in which results
@@ -188,19 +204,22 @@ impl Index {
             .filter_map(|(source, gap)| Some((self.sources.get(usize::from(*source))?, *gap)))
     }
 
+    /// The filter of what others than this server said.
+    pub(super) fn others(&mut self, server: &str) -> Others {
+        let said = || said(&self.begins, &self.text, &self.results, &self.sources);
+        match self.filters.others(server, self.key, said) {
+            Ok(others) => others,
+            Err(_) => {
+                self.all_full();
+                Others::NOTHING
+            }
+        }
+    }
+
     /// Puts what was learnt since the text was this long into the filters.
     fn fill_filters(&mut self, from: usize) {
         let known = self.begins.partition_point(|(begin, _)| *begin < from);
-        let (results, sources) = (&self.results, &self.sources);
-        let ends = self.begins.iter().skip(1).map(|(begin, _)| *begin);
-        let ends = ends.chain([self.text.len()]);
-        let said = self.begins.iter().zip(ends).map(|((begin, result), end)| {
-            let source = results.get(usize::from(*result));
-            let source = source.and_then(|(source, _)| sources.get(usize::from(*source)));
-            let server = source.map_or("", |source| source.server.as_str());
-            (server, self.text.get(*begin..end).unwrap_or_default())
-        });
-        let said: Vec<Said<'_>> = said.collect();
+        let said = said(&self.begins, &self.text, &self.results, &self.sources);
         if self.filters.fill(self.key, &said, known).is_err() {
             self.all_full();
         }
@@ -246,6 +265,26 @@ impl Index {
         }
     }
 
+    fn fill_shared(&mut self, from: usize) {
+        let ends = self.begins.iter().skip(1).map(|(begin, _)| *begin);
+        let spans = self.begins.iter().zip(ends.chain([self.text.len()]));
+        let spans = spans.map(|((begin, result), end)| Span {
+            source: self.origin(*result).0,
+            range: *begin..end,
+        });
+        let spans: Vec<Span> = spans.collect();
+        let mut shared = std::mem::take(&mut self.shared);
+        let is_anothers = |source, gram| {
+            let mut places = self.places(gram);
+            places.any(|place| self.origin_at(place).0 != source)
+        };
+        let filled = shared.fill(self.key, &self.text, &spans, from, is_anothers);
+        self.shared = shared;
+        if filled.is_err() {
+            self.all_full();
+        }
+    }
+
     fn learn(&mut self, result: u16, json: &[u8]) {
         let begin = self.text.len();
         self.begins.push((begin, result));
@@ -269,8 +308,8 @@ impl Index {
             }
             to.push(END);
         });
-        let text = text.get_mut(begin..).unwrap_or_default();
-        plus_is_space(text);
+        plus_is_space(text, begin);
+        let text = text.get(begin..).unwrap_or_default();
         let mut found = Vec::new();
         answered(text, |value| found.push(value));
         answered(&rest, |value| found.push(value));
@@ -289,6 +328,24 @@ impl Index {
             }
         }
     }
+}
+
+/// The strings of all results, and who said them.
+fn said<'a>(
+    begins: &'a [(usize, u16)],
+    text: &'a [u8],
+    results: &[(u16, usize)],
+    sources: &'a [Side],
+) -> Vec<Said<'a>> {
+    let ends = begins.iter().skip(1).map(|(begin, _)| *begin);
+    let ends = ends.chain([text.len()]);
+    let said = begins.iter().zip(ends).map(|((begin, result), end)| {
+        let source = results.get(usize::from(*result));
+        let source = source.and_then(|(source, _)| sources.get(usize::from(*source)));
+        let server = source.map_or("", |source| source.server.as_str());
+        (server, text.get(*begin..end).unwrap_or_default())
+    });
+    said.collect()
 }
 
 /// Whether two results are of the same source.

@@ -10,7 +10,8 @@
 //! that a copy of sixteen bytes (or twenty-four) is met for sure. Only then the
 //! neighbours are looked at, and a table that is made when it is first needed
 //! tells whose the piece is and where it was learnt; from there on the two texts
-//! are compared as they are. What has no escapes is looked at where it is, and
+//! are compared as they are. Behind a piece the look goes on; within it, only where several
+//! sources have the same, and what a server said itself first is its own. What has no escapes is looked at where it is, and
 //! escapes, base64 and numbers are looked for many bytes at a time.
 
 mod encoded;
@@ -26,6 +27,7 @@ mod parts;
 mod probe;
 mod rules;
 mod scan;
+mod shared;
 #[cfg(test)]
 mod tests;
 

@@ -6,6 +6,8 @@
 //! encoded forms come out the same. Case is left to the hashes, so that a
 //! person is shown the text as it was written.
 
+use memchr::memmem;
+
 use super::kinds::{CHUNK, Kinds, Visit, walk};
 
 /// Whether `raw` is its own normal form, except for `+`.
@@ -105,12 +107,29 @@ fn undo(raw: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
     }
 }
 
-/// The last step of the normal form, apart because base64 knows a `+` of its
-/// own.
-pub(super) fn plus_is_space(text: &mut [u8]) {
-    for byte in text {
+/// The last step of the normal form, from a place on, apart because base64 knows a `+` of
+/// its own.
+pub(super) fn plus_is_space(text: &mut Vec<u8>, from: usize) {
+    for byte in text.get_mut(from..).unwrap_or_default() {
         *byte = without_plus(*byte);
     }
+    // Those beside each other, or beside a space, are one.
+    let two = memmem::Finder::new("  ");
+    let next = |text: &[u8], from: usize| {
+        let found = two.find(text.get(from..).unwrap_or_default());
+        found.map_or(text.len(), |at| from + at)
+    };
+    let mut row = next(text, from);
+    let mut end = row;
+    while row < text.len() {
+        let spaces = text.iter().skip(row).take_while(|byte| **byte == b' ');
+        let behind = row + spaces.count();
+        row = next(text, behind);
+        // One of them stays.
+        text.copy_within(behind - 1..row, end);
+        end += row + 1 - behind;
+    }
+    text.truncate(end);
 }
 
 /// [`plus_is_space`] of one byte.
@@ -184,21 +203,34 @@ fn space(raw: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
 /// says only how often the text was quoted.
 fn backslashes(raw: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
     let mut at = at;
-    while raw.get(at) == Some(&b'\\') {
-        at += 1;
-    }
-    match raw.get(at) {
-        Some(b'n' | b'r' | b't' | b'b' | b'f') => space(raw, at + 1, out),
-        Some(b'u') => unicode(raw, at, out),
-        _ => at,
+    loop {
+        while raw.get(at) == Some(&b'\\') {
+            at += 1;
+        }
+        let (c, end) = match raw.get(at) {
+            Some(b'n' | b'r' | b't' | b'b' | b'f') => return space(raw, at + 1, out),
+            Some(b'u') => match unicode(raw, at) {
+                Some(escaped) => escaped,
+                None => return at,
+            },
+            _ => return at,
+        };
+        match u8::try_from(c) {
+            // It may belong to an escape itself.
+            Ok(b'\\') => at = end,
+            Ok(byte) if byte.is_ascii() => return plain(raw, end, byte, out),
+            _ => {
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                return end;
+            }
+        }
     }
 }
 
-/// Undoes `u` and four digits; without them it is an ordinary letter.
-fn unicode(raw: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
-    let Some(unit) = hex(raw, at + 1, 4) else {
-        return at;
-    };
+/// What `u` and four digits stand for, and the place behind them; without the digits it
+/// is an ordinary letter.
+fn unicode(raw: &[u8], at: usize) -> Option<(char, usize)> {
+    let unit = hex(raw, at + 1, 4)?;
     let mut end = at + 5;
     let mut point = unit;
     if (0xD800..0xDC00).contains(&unit) {
@@ -214,13 +246,7 @@ fn unicode(raw: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
         }
     }
     let c = char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER);
-    match u8::try_from(c) {
-        Ok(byte) if byte.is_ascii() => plain(raw, end, byte, out),
-        _ => {
-            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            end
-        }
-    }
+    Some((c, end))
 }
 
 /// Undoes `%` and two digits. `%25` stands for the sign itself, so any number
@@ -277,7 +303,7 @@ mod tests {
     fn normal(text: &str) -> String {
         let mut out = Vec::new();
         append(text.as_bytes(), &mut out);
-        plus_is_space(&mut out);
+        plus_is_space(&mut out, 0);
         String::from_utf8_lossy(&out).into_owned()
     }
 
@@ -323,6 +349,13 @@ mod tests {
     fn white_space_is_one_space() {
         assert_eq!(normal("a\\n\\n  \\tb"), "a b");
         assert_eq!(normal("a \\r\\n b%0A%20 c"), "a b c");
+        assert_eq!(normal("a++b + c+ d +e+++++f+"), "a b c d e f ");
+        assert_eq!(normal("++a%2B+%20b"), " a b");
+    }
+
+    #[test]
+    fn escapes_within_escapes_are_undone_without_end() {
+        assert_eq!(normal(&format!("a{}nb", "\\u005c".repeat(200_000))), "a b");
     }
 
     #[test]

@@ -24,19 +24,13 @@ pub(super) fn known<const STRIDE: usize>(key: Key, filter: &Filter, text: &[u8])
         // SAFETY: the processor has AVX2, the only thing that is asked of it.
         return unsafe { known_avx2::<STRIDE>(key, filter, windows) };
     }
-    let mut grams = [0; BLOCK];
-    let windows = text.windows(GRAM).step_by(STRIDE);
+    let windows = text.windows(GRAM).step_by(STRIDE).take(BLOCK);
     let windows = windows.filter_map(<[u8]>::first_chunk);
-    let mut places = 0;
-    for (gram, window) in grams.iter_mut().zip(windows) {
-        *gram = key.window(window);
-        places += 1;
-    }
-    let words = grams.map(|gram| filter.word(gram));
     let mut known = Places::default();
-    for (place, (gram, word)) in grams.iter().zip(words).enumerate().take(places) {
+    for (place, window) in windows.enumerate() {
+        let gram = key.window(window);
         if let Some(known) = known.get_mut(place / 64) {
-            *known |= u64::from(Filter::word_has(word, *gram)) << (place % 64);
+            *known |= u64::from(filter.has(gram)) << (place % 64);
         }
     }
     known

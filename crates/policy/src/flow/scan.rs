@@ -1,20 +1,22 @@
 //! The look at one call's arguments.
 
-use std::ops::Range;
-
 use memchr::{memchr, memmem};
 
-use super::encoded::{MAX_SHIFTED, begins_like_text, decode, texts};
+use super::encoded::{MAX_SHIFTED, decode, may_have_text, texts};
 use super::filters::Others;
-use super::finding::{Copied, Encoding, MAX_PIECE, Side, is_data};
+use super::finding::{Copied, Encoding, MAX_PIECE, Side};
 use super::flows::known as in_normal_form;
 use super::grams::{Filter, GRAM};
-use super::index::{Index, MIN_PIECE, SAMPLE};
+use super::index::{Index, SAMPLE};
 use super::kinds::bits;
 use super::normal::{append, is_normal, plus_is_space, without_plus};
 use super::numbers::{number, numbers};
 use super::parts::{Part, Wanted, parts};
 use super::probe::{BLOCK, known};
+
+mod pieces;
+
+use pieces::{NEAR, Reached};
 
 /// Arguments longer than this, in bytes of normal form, are looked at in wider
 /// steps.
@@ -23,16 +25,13 @@ pub(super) const LONG: usize = 128 << 10;
 /// The shortest piece that is surely found in long arguments.
 pub(super) const MIN_PIECE_IN_LONG: usize = 24;
 
-/// How many places around a known fingerprint are looked at before it is asked
-/// whose it is.
-const NEAR: usize = 4 * SAMPLE;
-
-/// A wide step through a long piece, in which all bytes but a few are looked at.
-const WIDE: usize = 4 * SAMPLE;
-
 /// How often a call's pieces are looked for among what is known anyway. Later
 /// ones count as unknown.
 const MAX_KNOWN_CHECKS: usize = 64;
+
+/// The most places of results that one look goes to, besides one for each byte: many sources
+/// that say the same, and arguments that repeat it, would make it slow.
+const MIN_STEPS: usize = 1 << 16;
 
 /// What was found of one source.
 #[derive(Debug)]
@@ -83,6 +82,11 @@ pub(super) struct Scan<'a> {
     /// The definition like the script, once it is needed.
     defined: Option<Vec<u8>>,
     known_checks: usize,
+    /// The last piece of each source in the text that is looked at.
+    reached: Vec<Reached>,
+    /// How many places of results were looked at, and how many may be.
+    steps: usize,
+    most_steps: usize,
     pub(super) hits: Vec<Hit>,
 }
 
@@ -95,7 +99,7 @@ impl<'a> Scan<'a> {
         definition: &'a str,
     ) -> Self {
         Self {
-            others: index.filters.others(&to.server),
+            others: index.others(&to.server),
             index,
             results,
             to,
@@ -103,8 +107,16 @@ impl<'a> Scan<'a> {
             definition,
             defined: None,
             known_checks: 0,
+            reached: Vec::new(),
+            steps: 0,
+            most_steps: MIN_STEPS,
             hits: Vec::new(),
         }
+    }
+
+    /// Whether it was given up: then there may be data of whomever it did not meet.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.steps >= self.most_steps
     }
 
     /// Looks at arguments.
@@ -114,6 +126,7 @@ impl<'a> Scan<'a> {
             decoded,
             decoded_normal,
         } = rooms;
+        self.most_steps = MIN_STEPS + json.len();
         normal.clear();
         let as_it_is = is_normal(json);
         if !as_it_is {
@@ -139,10 +152,9 @@ impl<'a> Scan<'a> {
             return self.pieces(text, Encoding::Text);
         }
         if as_it_is {
-            normal.extend(json.iter().map(|byte| without_plus(*byte)));
-        } else {
-            plus_is_space(normal);
+            normal.extend_from_slice(json);
         }
+        plus_is_space(normal, 0);
         self.pieces(normal, Encoding::Text);
     }
 
@@ -154,7 +166,7 @@ impl<'a> Scan<'a> {
             if !is_normal(text) {
                 decoded_normal.clear();
                 append(text, decoded_normal);
-                plus_is_space(decoded_normal);
+                plus_is_space(decoded_normal, 0);
                 text = decoded_normal;
             }
             self.pieces(text, Encoding::Base64);
@@ -162,14 +174,14 @@ impl<'a> Scan<'a> {
                 numbers(text, |value, digits| self.number(value, digits));
             }
         };
-        if run.len() > MAX_SHIFTED {
-            return texts(run, |stretch| {
-                look(run.get(stretch).unwrap_or_default());
-            });
-        }
+        // What stands before it, such as a path, may be of the same alphabet.
         for shift in 0..4 {
             let run = run.get(shift..).unwrap_or_default();
-            if begins_like_text(run) {
+            if run.len() > MAX_SHIFTED {
+                texts(run, |stretch| {
+                    look(run.get(stretch).unwrap_or_default());
+                });
+            } else if may_have_text(run) {
                 look(run);
             }
         }
@@ -186,33 +198,35 @@ impl<'a> Scan<'a> {
     /// Takes every so many places, block by block, and looks around the few whose
     /// fingerprint is known.
     fn pieces_by<const STRIDE: usize>(&mut self, text: &[u8], encoding: Encoding) {
+        self.reached.clear();
         let mut suspects = [0; BLOCK];
         let mut at = 0;
-        // What is before belongs to a piece already.
-        let mut floor = 0;
-        while text.len() >= at + GRAM {
+        // What is before is in a piece already.
+        let mut next = 0;
+        while text.len() >= at + GRAM && self.steps < self.most_steps {
             let known = self.suspects::<STRIDE>(text, at, &mut suspects);
-            let mut next = at;
             for suspect in suspects.iter().take(known) {
                 let suspect = at + usize::from(*suspect);
-                if suspect < next {
+                if suspect < next && !self.is_shared(text, suspect) {
                     continue;
                 }
-                let run = self.run(text, suspect, floor);
+                let run = self.run(text, suspect);
                 let piece_end = if run.len() >= SAMPLE {
-                    self.piece(text, run.clone(), floor, encoding)
+                    self.piece(text, suspect, run.clone(), encoding)
                 } else {
                     None
                 };
                 if let Some(end) = piece_end {
                     // The next piece may begin within this one, not be in it.
-                    floor = (end + 1).saturating_sub(GRAM);
-                    next = floor;
+                    next = next.max((end + 1).saturating_sub(GRAM));
                 } else if run.len() >= NEAR {
-                    next = run.end;
+                    next = next.max(run.end);
                 }
             }
-            at = next.max(at + BLOCK * STRIDE);
+            at += BLOCK * STRIDE;
+            if !self.index.shares() {
+                at = at.max(next);
+            }
         }
     }
 
@@ -250,121 +264,6 @@ impl<'a> Scan<'a> {
             in_company += usize::from(before | behind);
         }
         in_company
-    }
-
-    /// The places side by side, around `at`, whose fingerprints are known.
-    fn run(&self, text: &[u8], at: usize, floor: usize) -> Range<usize> {
-        let known = |at: usize| {
-            let gram = self.index.key.gram(text, at);
-            gram.is_some_and(|gram| self.filter().has(gram))
-        };
-        let lowest = floor.max(at.saturating_sub(SAMPLE));
-        let mut start = at;
-        while start > lowest && known(start - 1) {
-            start -= 1;
-        }
-        let mut end = at + 1;
-        while end < start + NEAR && known(end) {
-            end += 1;
-        }
-        start..end
-    }
-
-    /// The piece, or pieces of several sources, that a place of `run` is in;
-    /// where the last of them ends.
-    fn piece(
-        &mut self,
-        text: &[u8],
-        run: Range<usize>,
-        floor: usize,
-        encoding: Encoding,
-    ) -> Option<usize> {
-        self.index.ready();
-        for at in run {
-            let gram = self.index.key.gram(text, at)?;
-            let places = self.index.places(gram);
-            let places = places.filter(|place| self.was_there(self.index.result_at(*place)));
-            let places: Vec<usize> = places.collect();
-            let mut last = None;
-            // The target's own, if it was the first to have it.
-            let mut own = 0..0;
-            for (nth, place) in places.into_iter().enumerate() {
-                let (source, ordinal) = self.index.origin_at(place);
-                let piece = self.extent(text, at, floor, place);
-                if piece.len() < MIN_PIECE {
-                    continue;
-                }
-                last = last.max(Some(piece.end));
-                if self.is_target(source) {
-                    if nth == 0 {
-                        own = piece;
-                    }
-                    continue;
-                }
-                let in_own = own.start <= piece.start && piece.end <= own.end;
-                let piece = text.get(piece).unwrap_or_default();
-                if !in_own && is_data(piece) && !self.is_known(piece) {
-                    self.record(source, ordinal, piece, encoding);
-                }
-            }
-            if last.is_some() {
-                return last;
-            }
-        }
-        None
-    }
-
-    /// How far a piece of the source that has this place reaches around `at`.
-    fn extent(&self, text: &[u8], at: usize, floor: usize, place: usize) -> Range<usize> {
-        let source = self.index.origin_at(place).0;
-        let is_near = |at: usize| {
-            let gram = self.index.key.gram(text, at);
-            gram.is_some_and(|gram| self.filter().has(gram))
-        };
-        let from_source = |at: usize| {
-            // The filter is nearer at hand, and mostly says no.
-            let gram = self.index.key.gram(text, at).filter(|_| is_near(at))?;
-            let mut places = self.index.places(gram);
-            places.find(|place| self.index.origin_at(*place).0 == source)
-        };
-        // As far as the source goes on the same way. Where it does not, it may
-        // have what follows elsewhere: in a wide step, in which whatever lies
-        // between is not looked at, or in that of the fingerprints.
-        let (mut last, mut last_place) = (at, place);
-        let end = loop {
-            let rest = text.get(last..).unwrap_or_default();
-            let common = self.index.common(last_place, rest);
-            let end = last + common;
-            let further = common.saturating_sub(GRAM);
-            last += further - further % SAMPLE;
-            let step = |step| Some((last + step, from_source(last + step)?));
-            match step(WIDE).or_else(|| step(SAMPLE)) {
-                Some(next) => (last, last_place) = next,
-                None => break end,
-            }
-        };
-        let (mut first, mut first_place) = (at, place);
-        while first >= floor + SAMPLE
-            && let Some(place) = from_source(first - SAMPLE)
-        {
-            (first, first_place) = (first - SAMPLE, place);
-        }
-        let before = text.get(floor..first).unwrap_or_default();
-        let start = first - self.index.common_before(first_place, before);
-        if end >= start + MIN_PIECE {
-            return start..end;
-        }
-        // Where the source has the beginning of the piece more than once, only one
-        // such place is known. Then place by place.
-        let mut near = last + 1;
-        while near < last + SAMPLE && is_near(near) {
-            near += 1;
-        }
-        let lowest = floor.max((first + 1).saturating_sub(SAMPLE));
-        while first > lowest && is_near(first - 1) {
-            first -= 1;
-        }
-        first..near - 1 + GRAM
     }
 
     fn filter(&self) -> &Filter {

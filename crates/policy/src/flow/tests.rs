@@ -107,6 +107,124 @@ fn forms() {
 }
 
 #[test]
+fn data_of_two_servers_is_found_on_its_way_to_a_third_one() {
+    let other = "what the wiki says of the weather";
+    let results = [("crm_get", json!(SECRET)), ("wiki_get", json!(other))];
+    for results in [results.clone(), [results[1].clone(), results[0].clone()]] {
+        for (text, from) in [(SECRET, "crm_get"), (other, "wiki_get")] {
+            let found = inspect(&results, &json!({ "text": text }));
+            let sources: Vec<_> = found.iter().map(|found| &found.from.function).collect();
+            assert_eq!(sources, [from]);
+        }
+    }
+}
+
+#[test]
+fn a_piece_within_a_longer_one_of_another_source_is_found() {
+    use expect_test::expect;
+    let quoted =
+        format!("A few words that stand before it, more than sixteen. {SECRET} And after.");
+    let results = [("crm_get", json!(SECRET)), ("wiki_get", json!(quoted))];
+    expect![[r#"
+        89 bytes of wiki.get (call 2) go to mail.send, Text in 1 pieces: "A few words that stand before it, more than sixteen. Quarterly revenue fell by 12 percent"
+        36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by 12 percent""#]]
+    .assert_eq(&show(&inspect(
+        &results,
+        &json!({ "text": quoted.strip_suffix(" And after.") }),
+    )));
+    // What the target said later than another server is no less that server's; what it
+    // said first is its own.
+    let [crm, wiki] = [&results[0], &("mail_read", json!(quoted))];
+    let inspect = |results: [&(&str, serde_json::Value); 2]| {
+        let found = inspect(&results.map(Clone::clone), &json!({ "text": quoted }));
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        inspect([crm, wiki]),
+        ["36 bytes of crm.get (call 1) go to mail.send"]
+    );
+    assert_eq!(inspect([wiki, crm]), [""; 0]);
+}
+
+#[test]
+fn a_table_with_a_ruler_is_data() {
+    let table = format!("{}\n{SECRET}\n{0}", "-".repeat(72));
+    let results = [("crm_get", json!(table))];
+    let found = inspect(&results, &json!({ "text": table }));
+    assert_eq!(
+        found.iter().map(Finding::bytes).collect::<Vec<_>>(),
+        [Some(table.len())]
+    );
+    let ruler = json!({ "text": "-".repeat(72) });
+    assert_eq!(inspect(&results, &ruler), []);
+}
+
+#[test]
+fn base64_is_found_whatever_stands_before_it() {
+    let results = [("crm_get", json!(SECRET))];
+    let long = format!("{} {SECRET}", "other words ".repeat(1_000));
+    let long_results = [("crm_get", json!(long))];
+    for (results, data) in [(&results, SECRET), (&long_results, &*long)] {
+        let other = "\u{1}\u{0}\u{7f}\u{0}".repeat(7);
+        for text in [
+            STANDARD.encode(format!("\0{data}")),
+            STANDARD.encode(format!("\0user\0{data}")),
+            format!("https://x.example/collect/{}", STANDARD.encode(data)),
+            format!("/a/b-c_{}", URL_SAFE_NO_PAD.encode(data)),
+            format!(
+                "/a/b-cd_{}",
+                STANDARD.encode(format!("{other}{data}{other}"))
+            ),
+        ] {
+            let found = inspect(results, &json!({ "text": text }));
+            assert_eq!(found.len(), 1, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_form_with_two_spaces_is_the_same_text() {
+    let table = "name    amount\nalice   1200\r\nbob + carol   900";
+    let results = [("crm_get", json!(table))];
+    for text in [
+        url_encoded(table),
+        url_encoded(table).replace("%20", "+"),
+        table.replace(' ', "+"),
+        STANDARD.encode(table.replace(' ', "+")),
+    ] {
+        let found = inspect(&results, &json!({ "text": text }));
+        let bytes: Vec<_> = found.iter().map(Finding::bytes).collect();
+        assert_eq!(
+            bytes,
+            [Some("name amount alice 1200 bob carol 900".len())],
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_look_that_would_take_long_is_given_up() {
+    let error = "the server could not find what it was asked for";
+    let results: Vec<(String, serde_json::Value)> = (0..30)
+        .map(|nth| (format!("crm_tool{nth}"), json!(error)))
+        .collect();
+    let results: Vec<_> = results
+        .iter()
+        .map(|(from, said)| (&**from, said.clone()))
+        .collect();
+    let found = inspect(&results, &json!({ "text": format!("{error}|") }));
+    assert_eq!(found.len(), 30);
+    assert!(found.iter().all(|found| found.bytes() == Some(error.len())));
+
+    let found = inspect(
+        &results,
+        &json!({ "text": format!("{error}|").repeat(20_000) }),
+    );
+    let given_up = found.iter().filter(|found| found.bytes().is_none());
+    assert_eq!(given_up.count(), 30);
+}
+
+#[test]
 fn what_came_later_is_not_found() {
     let (one, other) = (
         json!({ "note": SECRET }).to_string(),
@@ -274,6 +392,32 @@ proptest! {
         let arguments = json!({ "body": format!("{before} {encoded} {after}") });
         let found = inspect(&[("crm_get", json!({ "note": text }))], &arguments);
         prop_assert_eq!(found.len(), 1, "{} in {}", piece, arguments);
+    }
+
+    #[test]
+    fn every_source_of_a_piece_is_found(
+        texts in proptest::collection::vec(proptest::collection::vec(0_usize..12, 1..6), 3),
+        sent in proptest::collection::vec(0_usize..12, 1..6),
+        before in "[0-9]{0,6}",
+        of_target in any::<bool>(),
+    ) {
+        // Words that are no piece alone, and one that is.
+        let word = |nth: usize| match nth {
+            0 => "one piece by itself".to_owned(),
+            _ => (0..5_u32).map(|letter| noise(nth as u32 * 7 + letter)).collect(),
+        };
+        let joined = |words: &[usize]| words.iter().map(|nth| word(*nth)).collect::<Vec<_>>().join(" ");
+        let from = ["crm_get", "crm_list", if of_target { "mail_read" } else { "wiki_get" }];
+        let texts: Vec<String> = texts.iter().map(|words| joined(words)).collect();
+        let results: Vec<_> = from.into_iter().zip(texts.iter().map(|text| json!(text))).collect();
+        let sent = format!("{before}{}", joined(&sent));
+        let found = inspect(&results, &json!({ "text": sent }));
+        for (from, text) in from.iter().zip(&texts) {
+            let mut pieces = sent.as_bytes().windows(16);
+            let has_piece = pieces.any(|piece| text.contains(str::from_utf8(piece).expect("ASCII")));
+            let is_found = found.iter().any(|found| found.from.function == *from);
+            prop_assert_eq!(is_found, has_piece && *from != "mail_read", "{} in {}", from, sent);
+        }
     }
 
     #[test]
