@@ -8,7 +8,7 @@ use expect_test::expect;
 use rmcp::model::{CallToolRequestParams, InputRequest};
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, OLDER, User, can, connect, one_ends, value};
+use crate::serve_client::{NEWEST, OLDER, USED, User, can, connect, one_ends, value};
 
 /// A folder whose rules leave every call to be asked about.
 fn bench() -> Workbench {
@@ -176,10 +176,9 @@ async fn a_state_is_good_once_and_for_its_script_alone() {
         session.come(&script, &state, yes()).await,
         Ok("true".to_owned())
     );
-    let used = "the requestState was used before, or its run has ended; make the call anew";
     assert_eq!(
         session.come(&script, &state, yes()).await,
-        Err(used.to_owned())
+        Err(USED.to_owned())
     );
     session.client.cancel().await.expect("a clean end");
 }
@@ -241,11 +240,10 @@ async fn a_run_that_nobody_comes_for_ends() {
     check_given_up(&bench);
     let yes = json!({ "question-1": { "action": "accept", "content": { "answer": "once" } } });
     let state = required.request_state.expect("a state");
-    let expired = "the requestState has expired, and its run was cancelled; make the call anew";
-    assert_eq!(
-        session.come(&script, &state, yes).await,
-        Err(expired.to_owned())
-    );
+    // Whoever comes too late to answer hears what became of it.
+    let (is_error, said) = session.come_for_report(&script, &state, yes).await;
+    assert!(is_error, "{said}");
+    assert!(said.contains("error: the run was cancelled\n"), "{said}");
     session.client.cancel().await.expect("a clean end");
 }
 

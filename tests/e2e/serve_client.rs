@@ -175,6 +175,9 @@ pub const OLDER: [ProtocolVersion; 2] =
     [ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_11_25];
 /// The revision in which they answer that they want input.
 pub const NEWEST: ProtocolVersion = ProtocolVersion::V_2026_07_28;
+/// What a client is told that comes with a state that was answered before.
+pub const USED: &str = "the requestState was used before, or its run ended too long ago; the call \
+                        can be made anew, and then does again what that run did";
 
 /// Starts `callgate serve` with these flags in the folder.
 pub async fn connect(bench: &Workbench, user: User, flags: &[&str]) -> Session {
@@ -239,6 +242,18 @@ impl Session {
                 Err(error.message.into_owned())
             }
             Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    /// Comes again, with this state and these answers, and gets the whole report.
+    pub async fn come_for_report(&self, code: &str, state: &str, answers: Value) -> (bool, String) {
+        match self
+            .client
+            .call_tool_once(again(code, state, answers))
+            .await
+        {
+            Ok(CallToolResponse::Complete(result)) => shown(&result),
+            other => panic!("{other:?}"),
         }
     }
 

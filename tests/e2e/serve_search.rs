@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::endpoint::{Do, Endpoint};
 use crate::serve_client::{
-    Model, NEWEST, OLDER, Session, User, can, connect, request as script, shown,
+    Model, NEWEST, OLDER, Session, USED, User, can, connect, request as script, shown,
 };
 
 fn bench(more: Value) -> Workbench {
@@ -250,8 +250,7 @@ async fn a_state_is_good_once_and_for_its_search_alone() {
     // None of that has changed anything.
     let text = come(&session, by_model("whatever"), &state, picks).await;
     assert_eq!(text, Ok("logging_getLogs\n".to_owned()));
-    let used = "the requestState was used before, or its run has ended; make the call anew";
     let again = come(&session, by_model("whatever"), &state, picks).await;
-    assert_eq!(again, Err(used.to_owned()));
+    assert_eq!(again, Err(USED.to_owned()));
     session.client.cancel().await.expect("a clean end");
 }

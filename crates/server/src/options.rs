@@ -28,8 +28,9 @@ pub struct ServeOptions {
     /// among them, each of which has a process. Default: 64. A further one is
     /// refused.
     pub runs: usize,
-    /// How long a run can still be asked for when it has ended, if it was left or
-    /// its output was cut. Default: 10 minutes.
+    /// How long a run can still be asked for when it has ended, if it was left, its
+    /// output was cut, or what it asked went away while its client was to come again.
+    /// Default: 10 minutes.
     pub kept_time: Duration,
     /// Bytes of a run's output, and of its returned value, each, that are kept in
     /// whole where they are cut in its report. Default: 8 MiB. Of more, the

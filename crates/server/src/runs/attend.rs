@@ -47,9 +47,8 @@ pub(crate) struct Attendant<'a> {
 pub(crate) enum Until {
     /// Its end.
     Ended(Arc<Outcome>),
-    /// It wants something of its client: the number of the last of these, and
-    /// all of them.
-    Wants(u64, InputRequests),
+    /// It wants something of its client: the numbers of these, and all of them.
+    Wants(Vec<u64>, InputRequests),
     /// It goes on, but the time is over.
     Waited,
 }
@@ -102,8 +101,8 @@ impl Attendant<'_> {
                         }
                     }
                     Way::Rounds => {
-                        if let Some((last, requests)) = run.board.show(self.client.can) {
-                            return Until::Wants(last, requests);
+                        if let Some((wishes, requests)) = run.board.show(self.client.can) {
+                            return Until::Wants(wishes, requests);
                         }
                     }
                 },

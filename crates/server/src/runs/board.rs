@@ -1,6 +1,6 @@
 //! What a run wants of its client, until somebody takes it there and answers.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,14 +11,13 @@ use tokio::sync::{oneshot, watch};
 
 use super::client::Can;
 
-/// A state that a client was given must not outlive what it asks for, and is
-/// sealed a moment later.
-const LAST_MOMENT: Duration = Duration::from_millis(100);
-
 /// The longest key of a server's that is kept, in bytes.
 const MOST_KEY_BYTES: usize = 128;
 /// How many keys are remembered. Beyond, each has its number in it.
 const MOST_KEYS: usize = 1_000;
+/// How many wishes are remembered that went away while a client was to come
+/// again for them. The oldest go first.
+const MOST_MISSED: usize = 1_000;
 
 /// The wishes of one run that nobody has answered. Bounded by the calls that may
 /// be under way.
@@ -37,6 +36,9 @@ struct Wishes {
     /// Keys that there were before, so that an answer that comes late is none to
     /// something else.
     keys: HashSet<String>,
+    /// Those that a client has a state for, and that are gone without an answer
+    /// that came with a state.
+    missed: BTreeSet<u64>,
 }
 
 #[derive(Debug)]
@@ -47,6 +49,8 @@ struct Wish {
     answer: oneshot::Sender<Result<Value, Unanswered>>,
     /// Whether a client was sent the request, and is at it.
     is_asked: bool,
+    /// Whether a client has a state to come again with for it.
+    is_given: bool,
 }
 
 /// Why a wish has no answer.
@@ -63,8 +67,8 @@ pub(crate) enum Unanswered {
 /// Why answers to what was shown are not taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Untaken {
-    /// Nothing of it is wanted any more.
-    Over,
+    /// All of it was answered before.
+    Used,
     /// It is wanted, and whoever answers did not announce that it can.
     Unannounced,
 }
@@ -109,10 +113,9 @@ impl Board {
         if let Some(last) = last {
             self.last.send_replace(last);
         }
-        let late = self.answer_time + LAST_MOMENT;
         let answers = waiting.into_iter().map(|(down, answered)| async move {
             let _down = down;
-            match tokio::time::timeout(late, answered).await {
+            match tokio::time::timeout(self.answer_time, answered).await {
                 Ok(Ok(answer)) => answer,
                 Ok(Err(_dropped)) => Err(Unanswered::Nobody),
                 Err(_late) => Err(Unanswered::Late),
@@ -134,22 +137,41 @@ impl Board {
             .collect()
     }
 
-    /// What there is for a client's next answers, by key, and the number of the
-    /// last; `None` if there is nothing.
-    pub(crate) fn show(&self, can: Can) -> Option<(u64, InputRequests)> {
+    /// What there is for a client's next answers, by number and by key; `None` if
+    /// there is nothing.
+    pub(crate) fn show(&self, can: Can) -> Option<(Vec<u64>, InputRequests)> {
         let wishes = self.lock();
         let shown = wishes
             .open
             .iter()
             .filter(|(_, wish)| !wish.is_asked && can.answer(&wish.request));
-        let mut last = None;
-        let requests: InputRequests = shown
-            .map(|(number, wish)| {
-                last = Some(*number);
-                (wish.key.clone(), wish.request.clone())
-            })
-            .collect();
-        Some((last?, requests))
+        let (numbers, requests): (Vec<u64>, InputRequests) = shown
+            .map(|(number, wish)| (*number, (wish.key.clone(), wish.request.clone())))
+            .unzip();
+        (!numbers.is_empty()).then_some((numbers, requests))
+    }
+
+    /// Takes note that a client is given a state to come again with for these.
+    /// Whether one of them is wanted still, so that there is something to come for.
+    pub(crate) fn give(&self, numbers: &[u64]) -> bool {
+        let mut wishes = self.lock();
+        let mut is_wanted = false;
+        for number in numbers {
+            if let Some(wish) = wishes.open.get_mut(number)
+                && !wish.is_asked
+            {
+                wish.is_given = true;
+                is_wanted = true;
+            }
+        }
+        is_wanted
+    }
+
+    /// Whether a client has a state with which nobody has answered: it may come
+    /// again, be it for the end of the run.
+    pub(crate) fn has_given(&self) -> bool {
+        let wishes = self.lock();
+        !wishes.missed.is_empty() || wishes.open.values().any(|wish| wish.is_given)
     }
 
     /// Whether something is wanted that no client is at.
@@ -159,7 +181,7 @@ impl Board {
 
     /// Hands over one answer.
     pub(crate) fn answer(&self, number: u64, answer: Result<Value, Unanswered>) {
-        let wish = self.lock().open.remove(&number);
+        let wish = self.lock().take_down(number);
         if let Some(wish) = wish {
             // A call that was cancelled meanwhile waits for nothing.
             let _gone = wish.answer.send(answer);
@@ -169,43 +191,66 @@ impl Board {
     /// Says of what is shown that there is nobody to answer.
     pub(crate) fn refuse(&self, can: Can) {
         let mut wishes = self.lock();
-        let refused = wishes
-            .open
-            .extract_if(.., |_, wish| !wish.is_asked && can.answer(&wish.request));
-        for (_, wish) in refused {
-            let _gone = wish.answer.send(Err(Unanswered::Nobody));
+        let open = wishes.open.iter();
+        let refused = open.filter(|(_, wish)| !wish.is_asked && can.answer(&wish.request));
+        let refused: Vec<u64> = refused.map(|(number, _)| *number).collect();
+        for number in refused {
+            if let Some(wish) = wishes.take_down(number) {
+                let _gone = wish.answer.send(Err(Unanswered::Nobody));
+            }
         }
     }
 
-    /// Hands over the answers to what was shown up to this number. What has none
-    /// stays, to be asked for again.
+    /// Hands over the answers that came with a state for these. What has none
+    /// stays, to be asked for again. Where all that nobody has answered is gone, or
+    /// another client is at it, the answers are for nothing: whoever came hears what
+    /// has become of the run.
     ///
     /// # Errors
     ///
     /// [`Untaken`], and no answer is handed over.
-    pub(crate) fn answer_shown(
+    pub(crate) fn answer_given(
         &self,
-        last: u64,
+        numbers: &[u64],
         can: Can,
-        responses: InputResponses,
+        mut responses: InputResponses,
     ) -> Result<(), Untaken> {
         let mut wishes = self.lock();
-        let shown = wishes.open.range(..=last);
-        let mut shown = shown.filter(|(_, wish)| !wish.is_asked).peekable();
-        if shown.peek().is_none() {
-            return Err(Untaken::Over);
+        let open = numbers.iter().filter_map(|number| wishes.open.get(number));
+        let mut free = open.filter(|wish| !wish.is_asked).peekable();
+        if free.peek().is_none() {
+            let has_no_answer =
+                |number| wishes.missed.contains(number) || wishes.open.contains_key(number);
+            return match numbers.iter().any(has_no_answer) {
+                true => Ok(()),
+                false => Err(Untaken::Used),
+            };
         }
-        if !shown.any(|(_, wish)| can.answer(&wish.request)) {
+        if !free.any(|wish| can.answer(&wish.request)) {
             return Err(Untaken::Unannounced);
         }
-        wishes.hand_over(last, responses);
+        for number in numbers {
+            if let Some(response) = wishes.response(*number, &mut responses)
+                && let Some(wish) = wishes.open.remove(number)
+            {
+                let _gone = wish.answer.send(Ok(response));
+            }
+        }
         Ok(())
     }
 
     /// Hands over those of the answers that fit; others are nothing (the tasks
     /// extension has it so).
-    pub(crate) fn answer_any(&self, responses: InputResponses) {
-        self.lock().hand_over(u64::MAX, responses);
+    pub(crate) fn answer_any(&self, mut responses: InputResponses) {
+        let mut wishes = self.lock();
+        let open: Vec<u64> = wishes.open.keys().copied().collect();
+        for number in open {
+            if let Some(response) = wishes.response(number, &mut responses)
+                && let Some(wish) = wishes.take_down(number)
+            {
+                let _gone = wish.answer.send(Ok(response));
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Wishes> {
@@ -228,6 +273,7 @@ impl Wishes {
             request,
             answer,
             is_asked: false,
+            is_given: false,
         };
         self.open.insert(number, wish);
         (number, answered)
@@ -251,16 +297,23 @@ impl Wishes {
         key
     }
 
-    fn hand_over(&mut self, last: u64, mut responses: InputResponses) {
-        let answered = self.open.extract_if(..=last, |_, wish| {
-            !wish.is_asked && responses.contains_key(&wish.key)
-        });
-        let answered: Vec<Wish> = answered.map(|(_, wish)| wish).collect();
-        for wish in answered {
-            if let Some(response) = responses.remove(&wish.key) {
-                let _gone = wish.answer.send(Ok(response));
+    /// The answer to this one that is among them, unless another client is at it.
+    fn response(&self, number: u64, responses: &mut InputResponses) -> Option<Value> {
+        let wish = self.open.get(&number).filter(|wish| !wish.is_asked)?;
+        responses.remove(&wish.key)
+    }
+
+    /// Takes one down that is not answered with a state. Whoever has a state for it
+    /// may come all the same.
+    fn take_down(&mut self, number: u64) -> Option<Wish> {
+        let wish = self.open.remove(&number)?;
+        if wish.is_given {
+            self.missed.insert(number);
+            if self.missed.len() > MOST_MISSED {
+                self.missed.pop_first();
             }
         }
+        Some(wish)
     }
 }
 
@@ -272,159 +325,9 @@ struct TakeDown<'a> {
 
 impl Drop for TakeDown<'_> {
     fn drop(&mut self) {
-        self.board.lock().open.remove(&self.number);
+        self.board.lock().take_down(self.number);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-    use tokio::task::JoinHandle;
-
-    use super::*;
-
-    const HOUR: Duration = Duration::from_secs(3600);
-    const ALL: Can = Can {
-        form: true,
-        url: true,
-        sampling: true,
-        sampling_tools: true,
-        roots: true,
-    };
-
-    type Answers = Vec<Result<Value, Unanswered>>;
-
-    /// What a run waits for, which is on the board when this returns.
-    async fn wish(board: &Arc<Board>, keys: &'static [Option<&str>]) -> JoinHandle<Answers> {
-        let mut heard = board.follow();
-        heard.mark_unchanged();
-        let board = Arc::clone(board);
-        let request = json!({ "method": "roots/list" });
-        let request: InputRequest = serde_json::from_value(request).expect("a request");
-        let wanted = keys.iter().map(|key| (*key, request.clone())).collect();
-        let waiting = tokio::spawn(async move { board.wish(wanted).await });
-        heard.changed().await.expect("a wish");
-        waiting
-    }
-
-    fn responses(value: Value) -> InputResponses {
-        serde_json::from_value(value).expect("responses")
-    }
-
-    #[track_caller]
-    fn shown(board: &Board, last: u64, keys: &[&str]) {
-        let (number, requests) = board.show(ALL).expect("wishes");
-        let mut shown: Vec<_> = requests.keys().map(String::as_str).collect();
-        shown.sort_unstable();
-        assert_eq!((number, shown.as_slice()), (last, keys));
-    }
-
-    #[tokio::test]
-    async fn what_has_no_answer_is_asked_for_again() {
-        let board = Arc::new(Board::new(HOUR));
-        let first = wish(&board, &[None, None]).await;
-        let second = wish(&board, &[None]).await;
-        shown(&board, 3, &["question-1", "question-2", "question-3"]);
-        let none = responses(json!({ "question-9": 9 }));
-        assert_eq!(board.answer_shown(3, ALL, none), Ok(()));
-        shown(&board, 3, &["question-1", "question-2", "question-3"]);
-        let some = || responses(json!({ "question-1": 1, "question-3": 3, "question-9": 9 }));
-        assert_eq!(board.answer_shown(3, ALL, some()), Ok(()));
-        shown(&board, 2, &["question-2"]);
-        assert_eq!(second.await.expect("an end"), [Ok(json!(3))]);
-        let rest = responses(json!({ "question-2": 2 }));
-        assert_eq!(board.answer_shown(3, ALL, rest), Ok(()));
-        assert_eq!(first.await.expect("an end"), [Ok(json!(1)), Ok(json!(2))]);
-
-        // A later wish is none that the earlier answers are for.
-        let third = wish(&board, &[None]).await;
-        assert_eq!(board.answer_shown(3, ALL, some()), Err(Untaken::Over));
-        let unable = board.answer_shown(4, Can::default(), some());
-        assert_eq!(unable, Err(Untaken::Unannounced));
-        board.answer_any(responses(json!({ "question-04": 0, "question-4": 4 })));
-        assert_eq!(third.await.expect("an end"), [Ok(json!(4))]);
-    }
-
-    #[tokio::test]
-    async fn servers_keys_stay_where_nothing_else_has_them() {
-        let board = Arc::new(Board::new(HOUR));
-        let long = Some("k".repeat(MOST_KEY_BYTES + 1).leak() as &str);
-        let keys: &[_] = vec![Some("name"), Some(""), long, Some("question-5"), None].leak();
-        let first = wish(&board, keys).await;
-        let names = [
-            "name",
-            "question-2",
-            "question-3",
-            "question-5",
-            "question-5-5",
-        ];
-        shown(&board, 5, &names);
-        let other = wish(&board, &[Some("name")]).await;
-        let all = [
-            "name",
-            "name-6",
-            "question-2",
-            "question-3",
-            "question-5",
-            "question-5-5",
-        ];
-        shown(&board, 6, &all);
-        first.abort();
-        assert!(first.await.expect_err("given up").is_cancelled());
-        // One that is gone keeps its key, and another its own.
-        let _third = wish(&board, &[Some("name"), Some("name-6")]).await;
-        shown(&board, 8, &["name-6", "name-6-8", "name-7"]);
-        board.answer_any(responses(json!({ "name": 0, "name-6": 6 })));
-        assert_eq!(other.await.expect("an end"), [Ok(json!(6))]);
-    }
-
-    #[tokio::test]
-    async fn keys_that_are_remembered_are_bounded() {
-        let board = Arc::new(Board::new(HOUR));
-        for number in 1..=MOST_KEYS {
-            wish(&board, &[None]).await.abort();
-            assert_eq!(board.lock().keys.len(), number);
-        }
-        let _waiting = wish(&board, &[Some("name"), None]).await;
-        assert_eq!(board.lock().keys.len(), MOST_KEYS);
-        let (_, requests) = board.show(ALL).expect("wishes");
-        for key in ["name-1001", "question-1002"] {
-            assert!(requests.contains_key(key), "{key}");
-        }
-    }
-
-    #[tokio::test]
-    async fn what_a_client_is_at_is_not_shown_to_another() {
-        let board = Arc::new(Board::new(HOUR));
-        let waiting = wish(&board, &[None]).await;
-        assert!(board.take(Can::default()).is_empty(), "it can nothing");
-        assert!(board.show(Can::default()).is_none());
-        assert!(board.wants());
-        assert_eq!(board.take(ALL).len(), 1);
-        assert!(board.show(ALL).is_none());
-        assert!(board.take(ALL).is_empty());
-        assert!(!board.wants());
-        let given = responses(json!({ "question-1": "other" }));
-        board.answer_any(given.clone());
-        assert_eq!(board.answer_shown(1, ALL, given), Err(Untaken::Over));
-        board.answer(1, Err(Unanswered::Failed("no".to_owned())));
-        let answer = waiting.await.expect("an end");
-        assert_eq!(answer, [Err(Unanswered::Failed("no".to_owned()))]);
-    }
-
-    #[tokio::test]
-    async fn nothing_stays_of_a_wish_that_is_given_up_or_late() {
-        let board = Arc::new(Board::new(HOUR));
-        let waiting = wish(&board, &[None]).await;
-        waiting.abort();
-        assert!(waiting.await.expect_err("given up").is_cancelled());
-        assert!(!board.wants());
-
-        let board = Arc::new(Board::new(Duration::ZERO));
-        let waiting = wish(&board, &[None]).await;
-        assert_eq!(waiting.await.expect("an end"), [Err(Unanswered::Late)]);
-        assert!(!board.wants());
-    }
-}
+mod tests;

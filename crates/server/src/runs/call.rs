@@ -13,7 +13,8 @@ use super::attend::Attendant;
 use super::desk::Desk;
 use super::outcome::Outcome;
 use super::seal::For;
-use super::{Ending, Runs, Standing, mistake};
+use super::store::Ending;
+use super::{Runs, Standing, mistake};
 
 /// How much longer a request waits than what it is for may take.
 const LONGER: Duration = Duration::from_secs(60);
@@ -88,7 +89,7 @@ impl Runs {
     /// Does this for a request, or goes on with it, until there is something to
     /// answer. The folders of the client are asked for where a server may want
     /// them.
-    async fn without_script<F>(
+    pub(super) async fn without_script<F>(
         &self,
         for_it: For<'_>,
         request: &CallToolRequestParams,

@@ -52,7 +52,7 @@ use desk::Desk;
 use outcome::Outcome;
 use run::Run;
 use seal::{For, Refused, Seal, Ticket};
-use store::{Keep, Store};
+use store::{Ending, Keep, Store};
 
 /// How long runs have to end when there is nobody any more.
 const ENDING: Duration = Duration::from_secs(5);
@@ -81,7 +81,7 @@ impl Runs {
         Ok(Self {
             gate,
             store: Arc::new(Store::new(options.runs, keep)),
-            seal: Seal::new(options.answer_time)?,
+            seal: Seal::new()?,
             options,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -260,7 +260,8 @@ impl Runs {
         }
     }
 
-    /// The run that a client comes for again, with the answers handed over.
+    /// The run that a client comes for again, with the answers handed over. It may
+    /// have ended meanwhile, or want something else.
     fn again(
         &self,
         request: &CallToolRequestParams,
@@ -279,9 +280,9 @@ impl Runs {
             let run = self.store.get(&ticket.run).ok_or(Refused::Used)?;
             let responses = request.input_responses.clone().unwrap_or_default();
             run.board
-                .answer_shown(ticket.question, client.can, responses)
+                .answer_given(&ticket.wishes, client.can, responses)
                 .map_err(|untaken| match untaken {
-                    Untaken::Over => Refused::Used,
+                    Untaken::Used => Refused::Used,
                     Untaken::Unannounced => Refused::Unannounced,
                 })?;
             Ok(run)
@@ -359,21 +360,31 @@ impl Runs {
                         None => Ok(goes_on(run)),
                     };
                 }
-                Until::Wants(question, requests) => {
+                Until::Wants(wishes, requests) => {
                     let ticket = Ticket {
                         run: run.id.clone(),
-                        question,
+                        wishes,
                     };
                     // It is parked itself by now.
                     let has_room = self.store.parked() <= self.options.parked_runs;
-                    let state = self.seal.close(&ticket, for_it).filter(|_| has_room);
-                    if let Some(state) = state {
-                        return Ok(InputRequiredResult::new(Some(requests), Some(state)).into());
+                    let lasts = self.lasts(run);
+                    let state = self.seal.close(&ticket, for_it, lasts);
+                    match state.filter(|_| has_room) {
+                        None => run.board.refuse(attendant.client.can),
+                        // Else there is something else to answer by now.
+                        Some(state) if run.give(&ticket.wishes) => {
+                            return Ok(InputRequiredResult::new(Some(requests), Some(state)).into());
+                        }
+                        Some(_) => {}
                     }
-                    run.board.refuse(attendant.client.can);
                 }
             }
         }
+    }
+
+    /// How long a run can be asked for, from its beginning.
+    fn lasts(&self, run: &Run) -> Duration {
+        run.most_time.saturating_add(self.options.kept_time)
     }
 
     fn no_run(&self, id: &str) -> String {
@@ -383,19 +394,6 @@ impl Runs {
              or it ended more than {} s ago",
             self.options.kept_time.as_secs()
         )
-    }
-}
-
-/// Sees to it that a run has an outcome, whatever becomes of its task.
-struct Ending {
-    run: Arc<Run>,
-    store: Arc<Store>,
-}
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let is_needed = self.run.end(Outcome::lost());
-        self.store.end(&self.run, is_needed);
     }
 }
 
@@ -438,3 +436,6 @@ fn part(given: &WaitArguments<'_>, outcome: &Outcome) -> CallToolResponse {
 fn mistake(message: String) -> CallToolResponse {
     CallToolResult::error(vec![ContentBlock::text(message)]).into()
 }
+
+#[cfg(test)]
+mod tests;

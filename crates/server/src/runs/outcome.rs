@@ -114,6 +114,26 @@ impl Outcome {
             other => serde_json::to_string(other).map_or(0, |json| json.len()),
         };
         let whole = self.whole.as_ref().map_or(0, |whole| whole.len());
-        self.content.iter().map(block).sum::<usize>() + whole
+        let called = self.called.as_ref().map_or(0, |called| {
+            serde_json::to_string(called).map_or(0, |json| json.len())
+        });
+        self.content.iter().map(block).sum::<usize>() + whole + called
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_call_came_to_counts() {
+        let text = ContentBlock::text("x".repeat(1000));
+        let result = Outcome::of_call(Ok(CallToolResult::success(vec![text])));
+        let refused = ErrorData::invalid_params("y".repeat(1000), None);
+        let refused = Outcome::of_call(Err(refused));
+        for outcome in [result, refused] {
+            assert!((1000..1200).contains(&outcome.bytes()), "{outcome:?}");
+        }
+        assert_eq!(Outcome::lost().bytes(), 0);
     }
 }

@@ -97,7 +97,7 @@ impl Run {
     }
 
     /// Sets what it came to, if nothing is yet, and says whether somebody may
-    /// still come for it: its id was told.
+    /// still come for it: its id was told, or a client has a state to come with.
     pub(crate) fn end(&self, outcome: Outcome) -> bool {
         let mut is_needed = false;
         self.outcome.send_if_modified(|slot| {
@@ -106,8 +106,8 @@ impl Run {
             is_needed = outcome.whole.is_some();
             is_first
         });
-        // After the outcome is there; see `leave`.
-        is_needed || self.is_left.load(Ordering::SeqCst)
+        // After the outcome is there; see `leave` and `give`.
+        is_needed || self.is_left.load(Ordering::SeqCst) || self.board.has_given()
     }
 
     /// A server says that its part of it takes long.
@@ -130,6 +130,14 @@ impl Run {
         // Either this sees the outcome, or `end` sees that the run was left.
         self.is_left.store(true, Ordering::SeqCst);
         self.outcome()
+    }
+
+    /// Lets the run go on until a client comes again for these wishes. False if
+    /// none of them is wanted any more, or the run has ended all the same: then
+    /// there is something else to answer.
+    pub(crate) fn give(&self, wishes: &[u64]) -> bool {
+        // Either this sees the outcome, or `end` sees what was given.
+        self.board.give(wishes) && self.outcome().is_none()
     }
 
     /// Whether its id was told while it went on.
@@ -163,7 +171,8 @@ impl Run {
     }
 
     /// Nobody answered in time. Where somebody could still come by the run's id,
-    /// it goes on without the answer; else it is over, and this is true.
+    /// it goes on without the answer; else it is over, and this is true. A client
+    /// that comes with its state later hears how it ended.
     pub(crate) fn nobody_came(&self) -> bool {
         let is_over = self.attended.load(Ordering::SeqCst) == 0 && !self.is_left();
         if is_over {
@@ -229,6 +238,24 @@ mod tests {
         assert!(left.leave().is_some());
         let awaited = run();
         assert!(!awaited.end(Outcome::lost()));
+    }
+
+    #[tokio::test]
+    async fn a_run_that_a_client_has_a_state_for_is_kept() {
+        let request = serde_json::json!({ "method": "roots/list" });
+        let request = serde_json::from_value(request).expect("a request");
+        let parked = run();
+        let mut wish = Box::pin(parked.board.wish(vec![(None, request)]));
+        assert!(futures::poll!(&mut wish).is_pending());
+        assert!(!parked.give(&[2]), "nobody wants that");
+        assert!(!parked.end(Outcome::lost()));
+        assert!(!parked.give(&[1]), "it has ended");
+        assert!(
+            parked.end(Outcome::lost()),
+            "a client may have it all the same"
+        );
+        drop(wish);
+        assert!(parked.end(Outcome::lost()));
     }
 
     #[test]

@@ -11,7 +11,6 @@ use sha2::{Digest as _, Sha256};
 /// Seals states, and opens those that it has sealed.
 pub(crate) struct Seal {
     codec: RequestStateCodec,
-    time: Duration,
 }
 
 /// What a `requestState` says. Anyone who has it can read it.
@@ -19,8 +18,8 @@ pub(crate) struct Seal {
 pub(crate) struct Ticket {
     /// The run's id.
     pub(crate) run: String,
-    /// The number of the last question that was put into the answer.
-    pub(crate) question: u64,
+    /// The numbers of what was put into the answer.
+    pub(crate) wishes: Vec<u64>,
 }
 
 /// The request that a state is good for.
@@ -41,9 +40,10 @@ pub(crate) enum For<'a> {
 pub(crate) enum Refused {
     #[error("the requestState is not one that this server gave for {0}")]
     Forged(&'static str),
-    #[error("the requestState has expired, and its run was cancelled; make the call anew")]
-    Expired,
-    #[error("the requestState was used before, or its run has ended; make the call anew")]
+    #[error(
+        "the requestState was used before, or its run ended too long ago; the call can be made \
+         anew, and then does again what that run did"
+    )]
     Used,
     #[error(
         "the requestState is for questions that this client does not announce it can answer; come \
@@ -53,23 +53,27 @@ pub(crate) enum Refused {
 }
 
 impl Seal {
-    /// A seal of its own, whose states are good for so long.
+    /// A seal of its own.
     ///
     /// # Errors
     ///
     /// If the system gives no random bytes for its key.
-    pub(crate) fn new(time: Duration) -> std::io::Result<Self> {
+    pub(crate) fn new() -> std::io::Result<Self> {
         Ok(Self {
             codec: RequestStateCodec::try_new(random::<32>()?.to_vec())
                 .map_err(std::io::Error::other)?,
-            time,
         })
     }
 
-    /// The state for this; `None` if it cannot be written.
-    pub(crate) fn close(&self, ticket: &Ticket, request: For<'_>) -> Option<String> {
+    /// The state for this, good for so long; `None` if it cannot be written.
+    pub(crate) fn close(
+        &self,
+        ticket: &Ticket,
+        request: For<'_>,
+        time: Duration,
+    ) -> Option<String> {
         let bound = request.bound();
-        let options = SealOptions::new().associated_data(&bound).ttl(self.time);
+        let options = SealOptions::new().associated_data(&bound).ttl(time);
         self.codec.seal_json_with(ticket, &options).ok()
     }
 
@@ -77,12 +81,12 @@ impl Seal {
     ///
     /// # Errors
     ///
-    /// [`Refused::Forged`] and [`Refused::Expired`].
+    /// [`Refused::Forged`], and [`Refused::Used`] when its time is over.
     pub(crate) fn open(&self, state: &str, request: For<'_>) -> Result<Ticket, Refused> {
         self.codec
             .open_json_with(state, &request.bound())
             .map_err(|error| match error {
-                RequestStateError::Expired => Refused::Expired,
+                RequestStateError::Expired => Refused::Used,
                 _ => Refused::Forged(match request {
                     For::Script(_) => "this script",
                     For::Wait(_) => "this run",
@@ -124,16 +128,16 @@ mod tests {
     fn ticket() -> Ticket {
         Ticket {
             run: "r-1".to_owned(),
-            question: 3,
+            wishes: vec![2, 3],
         }
     }
 
     #[test]
     fn a_state_is_good_for_its_request_alone() {
-        let seals = [(); 2].map(|()| Seal::new(Duration::from_secs(3600)).expect("random bytes"));
-        let state = seals[0]
-            .close(&ticket(), For::Script("code"))
-            .expect("a state");
+        let seals = [(); 2].map(|()| Seal::new().expect("random bytes"));
+        let hour = Duration::from_secs(3600);
+        let state = seals[0].close(&ticket(), For::Script("code"), hour);
+        let state = state.expect("a state");
         let open = |seal: usize, state: &str, request| seals[seal].open(state, request);
         assert_eq!(open(0, &state, For::Script("code")), Ok(ticket()));
         let forged = Err(Refused::Forged("this script"));
@@ -156,14 +160,15 @@ mod tests {
 
     #[test]
     fn a_state_expires() {
-        let seal = Seal::new(Duration::ZERO).expect("random bytes");
-        let state = seal.close(&ticket(), For::Wait("r-1")).expect("a state");
+        let seal = Seal::new().expect("random bytes");
+        let state = seal.close(&ticket(), For::Wait("r-1"), Duration::ZERO);
+        let state = state.expect("a state");
         let opened = loop {
             match seal.open(&state, For::Wait("r-1")) {
                 Ok(_) => std::thread::yield_now(),
                 Err(refused) => break refused,
             }
         };
-        assert_eq!(opened, Refused::Expired);
+        assert_eq!(opened, Refused::Used);
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio_util::task::AbortOnDropHandle;
 
+use super::outcome::Outcome;
 use super::run::Run;
 
 /// The runs of one user.
@@ -48,6 +49,19 @@ struct Ended {
 #[error("{0} scripts of yours are under way, which is as many as may be; wait for one to end")]
 pub(crate) struct Full(usize);
 
+/// Sees to it that a run has an outcome, whatever becomes of its task.
+pub(crate) struct Ending {
+    pub(crate) run: Arc<Run>,
+    pub(crate) store: Arc<Store>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let is_needed = self.run.end(Outcome::lost());
+        self.store.end(&self.run, is_needed);
+    }
+}
+
 impl Store {
     /// A store for so many runs at a time.
     pub(crate) fn new(most: usize, keep: Keep) -> Self {
@@ -74,7 +88,8 @@ impl Store {
 
     /// Takes note that a run has ended, and keeps it for a while if it is needed.
     pub(crate) fn end(self: &Arc<Self>, run: &Arc<Run>, is_needed: bool) {
-        let bytes = run.outcome().map_or(0, |outcome| outcome.bytes());
+        let outcome = run.outcome().filter(|_| is_needed);
+        let bytes = outcome.map_or(0, |outcome| outcome.bytes());
         let mut gone = Vec::new();
         let mut held = self.lock();
         if !held.runs.contains_key(&run.id) {
@@ -166,7 +181,6 @@ impl Store {
 mod tests {
     use tokio_util::sync::CancellationToken;
 
-    use super::super::outcome::Outcome;
     use super::*;
 
     const HOUR: Duration = Duration::from_secs(3600);

@@ -78,7 +78,6 @@ impl Runs {
     fn as_task(&self, run: &Run) -> Task {
         let outcome = run.outcome();
         let updated = outcome.as_ref().map(|outcome| outcome.ended.clone());
-        let lasts = run.most_time.saturating_add(self.options.kept_time);
         let task = Task::new(
             run.id.clone(),
             TaskStatus::Working,
@@ -86,7 +85,7 @@ impl Runs {
             updated.unwrap_or_else(current_timestamp),
         );
         let task = task
-            .with_ttl_ms(millis(lasts))
+            .with_ttl_ms(millis(self.lasts(run)))
             .with_poll_interval_ms(millis(POLL));
         let so_far = run.news.so_far();
         match outcome {

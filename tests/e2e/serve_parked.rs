@@ -1,0 +1,103 @@
+//! What a run of `callgate serve` waits for goes away while its client is to come
+//! again with the answer.
+
+use callgate_tests::{Workbench, fixture};
+use rmcp::model::InputRequiredResult;
+use serde_json::{Value, json};
+
+use crate::serve_client::{NEWEST, USED, User, connect, one_ends};
+
+/// A folder whose rules leave all calls to be asked about but these.
+fn bench(allowed: &[&str]) -> Workbench {
+    Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "allow": allowed },
+    }))
+}
+
+/// A yes to either question of a run.
+fn yes() -> Value {
+    let yes = json!({ "action": "accept", "content": { "answer": "once" } });
+    json!({ "question-1": yes, "question-2": yes })
+}
+
+/// What a client is asked, and its state.
+fn asked(required: InputRequiredResult) -> (Vec<String>, String) {
+    let requests = required.input_requests.expect("requests");
+    let state = required.request_state.expect("a state");
+    (requests.into_keys().collect(), state)
+}
+
+#[tokio::test]
+async fn a_run_that_ended_while_its_client_was_away_has_a_report() {
+    let bench = bench(&["ticketing_createIssue"]);
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    let script = "const { issueId } = await ticketing_createIssue({ title: 'A' });
+        const controller = new AbortController();
+        setTimeout(() => controller.abort('given up'), 1_000);
+        const listed = await ticketing_listIssues({}, { signal: controller.signal })
+          .then(() => 'listed', (reason) => reason);
+        return [issueId, listed];";
+    let (keys, state) = asked(session.park(script).await);
+    assert_eq!(keys, ["question-1"]);
+    one_ends(&session.workers()).await;
+    // The issue is filed, and nobody is led to file it again.
+    for _ in 0..2 {
+        let report = session.come(script, &state, yes()).await;
+        assert_eq!(report, Ok(r#"["ISSUE-1","given up"]"#.to_owned()));
+    }
+    let not_ours = "the requestState is not one that this server gave for this script";
+    let other = session.come("return 1", &state, yes()).await;
+    assert_eq!(other, Err(not_ours.to_owned()));
+    session.client.cancel().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn a_run_whose_script_failed_meanwhile_has_a_report() {
+    let bench = bench(&["ticketing_createIssue"]);
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    let script = "await ticketing_createIssue({ title: 'A' });
+        setTimeout(() => { throw new Error('enough') }, 1_000);
+        await ticketing_listIssues({});";
+    let (_, state) = asked(session.park(script).await);
+    one_ends(&session.workers()).await;
+    let (is_error, said) = session.come_for_report(script, &state, yes()).await;
+    assert!(is_error, "{said}");
+    assert!(said.contains("enough"), "{said}");
+    assert!(said.contains("ticketing_createIssue ok in"), "{said}");
+    session.client.cancel().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn an_answer_to_what_is_asked_no_more_is_none_to_the_next_question() {
+    let bench = bench(&[]);
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    let script = "const controller = new AbortController();
+        setTimeout(() => controller.abort('given up'), 1_000);
+        const first = await ticketing_createIssue({ title: '1' }, { signal: controller.signal })
+          .then(() => 'made', (reason) => reason);
+        const second = await ticketing_createIssue({ title: '2' })
+          .then(() => 'made', (error) => error.name);
+        return [first, second];";
+    let (keys, first) = asked(session.park(script).await);
+    assert_eq!(keys, ["question-1"]);
+    // Who answers nothing is asked again, for as long as it is the question.
+    let second = loop {
+        let (keys, state) = asked(session.park_again(script, &first, json!({})).await);
+        if keys == ["question-2"] {
+            break state;
+        }
+        assert_eq!(keys, ["question-1"]);
+    };
+    let (keys, _) = asked(session.park_again(script, &first, yes()).await);
+    assert_eq!(keys, ["question-2"]);
+
+    let no = json!({ "question-2": { "action": "accept", "content": { "answer": "deny" } } });
+    let report = Ok(r#"["given up","McpDeniedError"]"#.to_owned());
+    assert_eq!(session.come(script, &second, no).await, report);
+    let again = session.come(script, &second, yes()).await;
+    assert_eq!(again, Err(USED.to_owned()));
+    // Nobody has answered with the first one.
+    assert_eq!(session.come(script, &first, yes()).await, report);
+    session.client.cancel().await.expect("a clean end");
+}
