@@ -51,14 +51,6 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// That its tool is by the newest list what was decided about.
-    pub(crate) fn still_is(&self) -> Result<(), Failure> {
-        match &self.decided {
-            Some(decided) => decided.still_is(self.tool),
-            None => Ok(()),
-        }
-    }
-
     /// On whose behalf its requests are made.
     pub(crate) fn who(&self) -> Who {
         Who {
@@ -124,9 +116,10 @@ impl Session {
         let parameters = special.map_or_else(Vec::new, |special| special.headers(call.arguments));
         let mut pages_opened = false;
         for round in 0..=MAX_ROUNDS {
-            if round > 0 {
-                // Somebody may have been asked for long since it was sent.
-                call.still_is()?;
+            // After it was learnt how the tool is called, so that this is of no newer list; and
+            // before each request, since somebody may have been asked for long.
+            if let Some(decided) = &call.decided {
+                decided.still_is(call.tool)?;
             }
             let request = Request {
                 method: "tools/call",

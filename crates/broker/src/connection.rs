@@ -5,10 +5,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_policy::Definition;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::broker::Ready;
 use crate::calls::Call;
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
@@ -17,6 +17,7 @@ use crate::patience::{Clock, Patience};
 use crate::process::Process;
 use crate::secrets::Secrets;
 use crate::session::{Agreed, Changes, Request, Session};
+use crate::tools::Specials;
 
 /// How long a lost connection's process has to say how it ended, for the
 /// message.
@@ -94,14 +95,28 @@ impl Connection {
         }
     }
 
-    /// Lists every page of tools. Each request may take up to `limit`.
+    /// Lists every page of tools. Each request may take up to `limit`. Calls are made as
+    /// before until the list is taken.
     pub(crate) async fn list_tools(&self, limit: Duration) -> Result<Listing, Failure> {
         let mut listing = self.list_pages(limit).await?;
-        let mirrored = self.mirrors();
-        let tools = &self.session.tools;
-        tools.learn(&mut listing.tools, mirrored, &mut listing.dropped);
+        let (mirrored, dropped) = (self.mirrors(), &mut listing.dropped);
+        listing.specials = Specials::read(&mut listing.tools, mirrored, dropped);
         listing.warnings.extend(listing.dropped.said());
         Ok(listing)
+    }
+
+    /// Has calls made by a list from now on, which `publish` makes known in the place of
+    /// `before`.
+    pub(crate) fn take(&self, listing: Listing, before: &Ready, publish: impl FnOnce(Ready)) {
+        let ready = Ready {
+            fresh_for: self.fresh_for(&listing),
+            ttl: listing.ttl(),
+            tools: listing.tools,
+            warnings: listing.warnings,
+            ..before.clone()
+        };
+        let tools = &self.session.tools;
+        tools.take(listing.specials, || publish(ready));
     }
 
     /// Whether arguments may have to be sent as headers, too.
@@ -110,11 +125,12 @@ impl Connection {
     }
 
     /// Learns anew how the tool of a call is to be called, in what is left of its time:
-    /// the call to be made, if there is still such a tool.
+    /// the call to be made, if there is still such a tool. It is held to what was decided
+    /// about like any other, by the list that this takes.
     ///
     /// # Errors
     ///
-    /// The time is over, or the tool is another than the one that was decided about.
+    /// The time is over.
     async fn learn_anew<'a>(
         &self,
         call: &Call<'a>,
@@ -125,18 +141,24 @@ impl Connection {
         let listing = pin!(self.list_tools(rest.idle));
         let listed = Clock::start(rest, asked).limit(listing, || None, asked);
         let listing = match listed.await {
-            Ok(listing) => listing,
+            Ok(listing) if listing.whole => listing,
             Err(late @ Failure::Timeout(_)) => return Err(late),
-            Err(_) => return Ok(None),
+            // There is no list to go by.
+            Ok(_) | Err(_) => return Ok(None),
         };
+        let is_listed = listing.tools.iter().any(|tool| tool["name"] == call.tool);
+        let known = call.decided.map(|decided| decided.listed);
+        match known.and_then(|known| Some((known, known.ready()?))) {
+            Some((known, before)) => {
+                self.take(listing, &before, |ready| known.take_beside(ready));
+            }
+            None => self.session.tools.take(listing.specials, || {}),
+        }
         // Whoever keeps the list has to see the new one.
         let changed = |changes: &mut Changes| changes.tools += 1;
         self.session.changes.send_modify(changed);
-        let Some(tool) = listing.tools.iter().find(|tool| tool["name"] == call.tool) else {
+        if !is_listed {
             return Ok(None);
-        };
-        if let Some(decided) = &call.decided {
-            decided.is_about(Definition::of(tool).hash())?;
         }
         Ok(Some(Call {
             patience: clock.left(asked)?,

@@ -48,6 +48,18 @@ struct Lists {
     heard: bool,
 }
 
+impl Lists {
+    fn replace(&mut self, ready: Ready) {
+        let same = self.ready.as_deref() == Some(&ready);
+        if !same {
+            self.ready = Some(Arc::new(ready));
+            self.definitions.clear();
+        }
+        self.at = Some(Instant::now());
+        self.heard = true;
+    }
+}
+
 /// How much the list counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Freshness {
@@ -63,20 +75,9 @@ impl Decided<'_> {
     /// That the tool is by the newest list what was decided about.
     pub(crate) fn still_is(&self, tool: &str) -> Result<(), Failure> {
         match self.listed.definition(tool) {
-            Some(now) => self.is_about(&now),
-            None => Err(Failure::Changed {
-                gone: true,
-                sent: false,
-            }),
-        }
-    }
-
-    /// That the tool that was decided about is of this definition.
-    pub(crate) fn is_about(&self, now: &DefinitionHash) -> Result<(), Failure> {
-        match now == self.definition {
-            true => Ok(()),
-            false => Err(Failure::Changed {
-                gone: false,
+            Some(now) if now == *self.definition => Ok(()),
+            now => Err(Failure::Changed {
+                gone: now.is_none(),
                 sent: false,
             }),
         }
@@ -102,17 +103,17 @@ impl Listed {
     /// last is no change.
     pub(crate) fn take(&self, ready: Ready, covered: Covered) {
         let mut lists = self.lists();
-        let same = lists.ready.as_deref() == Some(&ready);
-        if !same {
-            lists.ready = Some(Arc::new(ready));
-            lists.definitions.clear();
-        }
+        lists.replace(ready);
         lists.failed = None;
-        lists.at = Some(Instant::now());
         lists.covered = covered;
         lists.changed = false;
         lists.missed = false;
-        lists.heard = true;
+    }
+
+    /// Takes a list that was asked for by a call, for a reason of its own: all others
+    /// there are for a new one stay.
+    pub(crate) fn take_beside(&self, ready: Ready) {
+        self.lists().replace(ready);
     }
 
     /// There is no list for these reasons: nobody is to wait for it.

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::misfit;
 use crate::object::object;
+use crate::tools::Specials;
 
 /// The most tools of a list that are looked at, whether they can be used or not.
 const MAX_TOOLS: usize = 10_000;
@@ -25,6 +26,8 @@ pub(crate) struct Listing {
     pub(crate) tools: Vec<Value>,
     pub(crate) warnings: Vec<String>,
     pub(crate) dropped: Dropped,
+    /// How those are called that are called in some special way.
+    pub(crate) specials: Specials,
     /// Whether it came to its end, as far as it is used.
     pub(crate) whole: bool,
     /// How many tools were looked at.
@@ -49,6 +52,7 @@ impl Listing {
             tools: Vec::new(),
             warnings: Vec::new(),
             dropped: Dropped::default(),
+            specials: Specials::default(),
             whole: true,
             seen: 0,
             cut: false,

@@ -2,36 +2,34 @@
 
 mod consult;
 mod line;
+mod made;
 
 pub use consult::Consultant;
 
 use std::fmt;
 use std::sync::Arc;
 
-use callgate_policy::{Because, Decision, Definition, Verdict};
-use line::{Opened, denied, fail, is_harmless, kept, sending};
+use callgate_policy::{Because, Decision, Verdict};
+use line::{Opened, denied, fail, is_harmless, kept};
+use made::{Made, Making};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::broker::Broker;
 use crate::caller::Caller;
-use crate::calls::Call;
 use crate::dry_run::{DryRun, Withheld, WithheldCalls};
 use crate::error::{CallError, code};
 use crate::failure::Failure;
-use crate::judge::{Case, Judge};
-use crate::ledger::{Entry, Ledger, LedgerLine};
+use crate::judge::Judge;
+use crate::ledger::{Ledger, LedgerLine};
 use crate::options::{CallOptions, Place};
 use crate::outcome::Outcome;
 use crate::output::{self, Checked, Mismatch};
-use crate::review::{Findings, Reviews};
+use crate::review::Reviews;
 use crate::ruling::Ruling;
 use crate::setup::{Renew, RunSetup};
 use crate::shape::{Shaped, shape};
 use crate::target::Target;
-
-/// How often one call is decided about, as its tool changes meanwhile.
-const MAX_DECISIONS: usize = 3;
 
 /// One script run: its rules, what was granted in it, and its ledger. Clones
 /// are the same run.
@@ -88,88 +86,37 @@ impl Run {
         arguments: Box<RawValue>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
-        let harmless = is_harmless(&target.hints);
-        let given = Arc::new(String::from(Box::<str>::from(arguments)));
-        let look = self.inner.reviews.begin(&target, &given);
-        let Opened {
-            mut entry,
-            arguments,
-            text,
-        } = self.open(&target, "arguments", given, options.place)?;
-        let Some(server) = self.inner.broker.find(&target.server) else {
-            let message = format!("there is no server `{}`", target.server);
-            return Err(fail(
-                entry,
-                &target,
-                code::CONNECTION_CLOSED,
-                &message,
-                false,
-            ));
-        };
-
-        let reviews = &self.inner.reviews;
-        // A journal has what a call carries in the line before it.
-        let may_overlap = self.inner.dry_run.is_none() && !self.inner.ledger.has_journal();
-        let mut findings = reviews.arguments(&target, &text, look, may_overlap).await;
-        entry.carries(findings.records());
-        let mut decisions = 0;
-        let ruling = loop {
-            let case = Case {
-                target: &target,
-                trusted: server.trusted(),
-                arguments: &arguments,
-                text: &text,
-                place: options.place,
+        let mut given = Arc::new(String::from(Box::<str>::from(arguments)));
+        let mut once_more = true;
+        let made = loop {
+            let made = match self.make(target, given, &options).await? {
+                Making::Made(made) => made,
+                Making::Withheld(answer) => return Ok(answer),
             };
-            let judge = &self.inner.judge;
-            let decision = judge.take(&case, &findings);
-            let dry_run = self.inner.dry_run.as_deref();
-            let ruling = match dry_run.filter(|dry_run| !dry_run.makes(&target, case.trusted)) {
-                Some(dry_run) if decision.verdict != Verdict::Deny => {
-                    return self.withhold(entry, dry_run, &case, &Ruling::by_rules(decision));
-                }
-                // Nobody is asked about a call that is not made.
-                Some(_) => Ruling::by_rules(decision),
-                None => {
-                    if decision.verdict == Verdict::Ask {
-                        self.look_to_the_end(&entry, &text, &mut findings).await;
-                    }
-                    let ledger = &self.inner.ledger;
-                    judge.settle(&case, &findings, decision, ledger).await
-                }
+            let Err((failure @ Failure::Changed { .. }, said)) = &made.result else {
+                break made;
             };
-            if !ruling.allows() {
-                return Err(denied(entry, target, ruling));
+            if failure.was_sent() || !std::mem::take(&mut once_more) {
+                break made;
             }
-            // Whoever was asked may have thought about it for long.
-            let definition = target.definition.as_deref().map(Definition::hash);
-            let decided = definition.map(|definition| server.decided(definition));
-            let still_is = decided.map_or(Ok(()), |decided| decided.still_is(&target.tool));
-            let Err(changed) = still_is else {
-                break ruling;
+            let Some(renewed) = self.renewed(&made.target).await else {
+                break made;
             };
-            decisions += 1;
-            target = match self.renewed(&target).await {
-                Some(renewed) if decisions < MAX_DECISIONS => renewed,
-                _ => {
-                    entry.decided(&ruling);
-                    let message = changed.to_string();
-                    return Err(fail(entry, &target, code::TOOL_CHANGED, &message, true));
-                }
-            };
+            // Its line in the ledger says that it was to be made, and it was not: what is decided
+            // about anew is another call.
+            let outcome = Outcome::protocol_error(code::TOOL_CHANGED, said);
+            made.entry.close(outcome, None);
+            (target, given) = (renewed, made.text);
         };
-        let entry = sending(entry, &target, &ruling).await?;
-
-        let definition = target.definition.as_deref().map(Definition::hash);
-        let call = Call {
-            tool: &target.tool,
-            arguments: &text,
-            caller: self.inner.caller.clone().unwrap_or_else(|| server.caller()),
-            patience: options.patience(server.patience()),
-            decided: definition.map(|definition| server.decided(definition)),
-        };
-        let result = server.call(&call).await;
-        self.look_to_the_end(&entry, &text, &mut findings).await;
+        let Made {
+            target,
+            entry,
+            text,
+            findings,
+            result,
+        } = *made;
+        let reviews = &self.inner.reviews;
+        let harmless = is_harmless(&target.hints);
         let result = match result {
             Ok(result) => result,
             Err((Failure::Timeout(limit), _)) => {
@@ -321,46 +268,6 @@ impl Run {
             Ok(Opened { entry, .. }) => denied(entry, target, ruling),
             Err(error) => error,
         }
-    }
-
-    /// The tool as it is by now.
-    async fn renewed(&self, target: &Target) -> Option<Target> {
-        let renewed = self.inner.renew.as_ref()?(&target.function).await?;
-        (renewed.server == target.server && renewed.tool == target.tool).then_some(renewed)
-    }
-
-    /// Waits for a look that goes on, and notes what it found.
-    async fn look_to_the_end(
-        &self,
-        entry: &Entry,
-        arguments: &Arc<String>,
-        findings: &mut Findings,
-    ) {
-        if self.inner.reviews.complete(arguments, findings).await {
-            entry.carries(findings.records());
-        }
-    }
-
-    /// Answers a call in its tool's place.
-    fn withhold(
-        &self,
-        entry: Entry,
-        dry_run: &DryRun,
-        case: &Case<'_>,
-        ruling: &Ruling,
-    ) -> Result<Box<RawValue>, CallError> {
-        let answer = dry_run.answer(&case.target.function);
-        let decision = ruling.decision.to_string();
-        self.inner
-            .withheld
-            .add(entry.ordinal(), case, &decision, answer.is_some());
-        entry.withheld(ruling, answer.as_deref().map(RawValue::get));
-        answer.ok_or_else(|| CallError::DryRun {
-            server: case.target.server.clone(),
-            tool: case.target.tool.clone(),
-            function: case.target.function.clone(),
-            decision,
-        })
     }
 
     /// The run in a journal: 128 random bits, as 32 hexadecimal digits.

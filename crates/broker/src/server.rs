@@ -130,8 +130,8 @@ impl Server {
 
     /// Calls a tool. A server that is down is waited for as long as the call may
     /// take without a sign of work, and a call that certainly did not reach a
-    /// connection is made on the next one; no other is made twice. If it has to wait for a
-    /// connection, or takes another one, the tool has to be what was decided about.
+    /// connection is made on the next one; no other is made twice. Whichever connection it
+    /// is, the tool has to be what was decided about.
     ///
     /// # Errors
     ///
@@ -142,19 +142,13 @@ impl Server {
         let deadline = soon(patience);
         let mut tried = None;
         loop {
-            let (connection, waited) = match self.connection(tried.as_ref(), deadline).await {
+            let connection = match self.connection(tried.as_ref(), deadline).await {
                 Ok(found) => found,
                 Err(reason) => {
                     let failure = Failure::Lost(LinkError::closed(reason.clone(), false));
                     return Err((failure, reason));
                 }
             };
-            if (waited || tried.is_some())
-                && let Err(changed) = call.still_is()
-            {
-                let said = changed.to_string();
-                return Err((changed, said));
-            }
             match connection.call(call).await {
                 Ok(result) => return Ok(result),
                 Err(Failure::Lost(error))
@@ -269,15 +263,14 @@ impl Server {
         matches!(self.shared.stand.now().state, State::Disabled)
     }
 
-    /// A connection that is up, and another than `tried`, and whether that had to be waited
-    /// for; or why there is none. Only to be called while the server is in use.
+    /// A connection that is up, and another than `tried`; or why there is none. Only to be
+    /// called while the server is in use.
     async fn connection(
         &self,
         tried: Option<&Arc<Connection>>,
         deadline: Instant,
-    ) -> Result<(Arc<Connection>, bool), String> {
+    ) -> Result<Arc<Connection>, String> {
         let mut standing = self.shared.stand.watch();
-        let mut waited = false;
         loop {
             let (reason, wants) = {
                 let standing = standing.borrow_and_update();
@@ -285,7 +278,7 @@ impl Server {
                     State::Up(connection) => {
                         let is_tried = tried.is_some_and(|tried| Arc::ptr_eq(tried, connection));
                         if !is_tried && !connection.is_lost() {
-                            return Ok((Arc::clone(connection), waited));
+                            return Ok(Arc::clone(connection));
                         }
                         // Whoever keeps it up is about to hear of it.
                         let reason = "the server closed the connection before the call";
@@ -308,7 +301,6 @@ impl Server {
             if wants {
                 self.shared.usage.want();
             }
-            waited = true;
             match timeout_at(deadline, standing.changed()).await {
                 Ok(Ok(())) => {}
                 _ => return Err(reason),

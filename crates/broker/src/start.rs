@@ -271,6 +271,8 @@ impl Attempt<'_> {
                  server should log to stderr"
             ));
         }
+        // Nobody makes calls on it yet.
+        connection.session().tools.take(listing.specials, || {});
         let agreed = connection.agreed();
         let version = agreed.as_ref().map(|agreed| &agreed.version);
         Ok(Ready {

@@ -19,7 +19,6 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
-use crate::broker::Ready;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::listed::Covered;
@@ -231,14 +230,7 @@ async fn list(shared: &Shared) {
     let limit = shared.spec.start_timeout;
     let failed = match tokio::time::timeout(limit, connection.list_tools(limit)).await {
         Ok(Ok(listing)) if listing.whole => {
-            let ready = Ready {
-                fresh_for: connection.fresh_for(&listing),
-                ttl: listing.ttl(),
-                tools: listing.tools,
-                warnings: listing.warnings,
-                ..(*before).clone()
-            };
-            shared.listed(ready, covered);
+            connection.take(listing, &before, |ready| shared.listed(ready, covered));
             return;
         }
         Ok(Ok(listing)) => listing.warnings.join("; "),

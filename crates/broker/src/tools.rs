@@ -11,8 +11,12 @@ use crate::listing::Dropped;
 /// The tools of a connection that are called in some special way.
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
-    special: RwLock<FxHashMap<String, Arc<Special>>>,
+    special: RwLock<Specials>,
 }
+
+/// What a whole list says of that, by the tools' names.
+#[derive(Debug, Default)]
+pub(crate) struct Specials(FxHashMap<String, Arc<Special>>);
 
 /// How a tool is called, where that is not as usual.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,16 +27,15 @@ pub(crate) struct Special {
     pub(crate) mirror: Mirror,
 }
 
-impl Tools {
-    /// Learns from a whole list, which takes the place of the one before. Where
-    /// arguments are `mirrored` in headers, a tool that says so in a way that is
-    /// not allowed is taken off the list, as the specification wants it, and `dropped`.
-    pub(crate) fn learn(
-        &self,
+impl Specials {
+    /// Reads a list. Where arguments are `mirrored` in headers, a tool that says so in a
+    /// way that is not allowed is taken off it, as the specification wants it, and
+    /// `dropped`.
+    pub(crate) fn read(
         definitions: &mut Vec<Value>,
         mirrored: bool,
         dropped: &mut Dropped,
-    ) {
+    ) -> Self {
         let mut special = FxHashMap::default();
         definitions.retain(|definition| {
             let name = definition.get("name").and_then(Value::as_str);
@@ -60,13 +63,24 @@ impl Tools {
             }
             true
         });
-        *self.special.write().unwrap_or_else(PoisonError::into_inner) = special;
+        Self(special)
+    }
+}
+
+impl Tools {
+    /// Puts what a list says in the place of what the one before said. `publish` makes the
+    /// list itself known: no call learns how its tool is called before it can see what the
+    /// tool is by the same list.
+    pub(crate) fn take(&self, specials: Specials, publish: impl FnOnce()) {
+        let mut special = self.special.write().unwrap_or_else(PoisonError::into_inner);
+        publish();
+        *special = specials;
     }
 
     /// What is special about a tool.
     pub(crate) fn get(&self, tool: &str) -> Option<Arc<Special>> {
         let special = self.special.read().unwrap_or_else(PoisonError::into_inner);
-        special.get(tool).cloned()
+        special.0.get(tool).cloned()
     }
 }
 
@@ -103,7 +117,7 @@ mod tests {
         };
         let mut over_http = list();
         let mut dropped = Dropped::default();
-        tools.learn(&mut over_http, true, &mut dropped);
+        tools.take(Specials::read(&mut over_http, true, &mut dropped), || {});
         let warnings = dropped.said();
         assert_eq!((over_http.len(), warnings.len()), (4, 1), "{warnings:?}");
         assert!(warnings[0].starts_with(r#"its tool "bad" is dropped: "#));
@@ -116,7 +130,7 @@ mod tests {
         assert_eq!(tools.get("plain"), None);
 
         let mut over_stdio = list();
-        tools.learn(&mut over_stdio, false, &mut dropped);
+        tools.take(Specials::read(&mut over_stdio, false, &mut dropped), || {});
         assert!(dropped.said().is_empty());
         assert_eq!(over_stdio, list());
         assert_eq!(tools.get("good"), None);

@@ -238,6 +238,38 @@ fn listing(description: &str) -> Ready {
     }
 }
 
+/// As when another call has just learnt of a newer list.
+#[tokio::test]
+async fn a_call_that_was_decided_about_by_an_older_list_is_not_sent() {
+    let listed = Listed::new(None);
+    listed.take(listing("deletes"), Covered::default());
+    let definition = Definition::of(&listing("reads").tools[0]);
+    let host = Host::able();
+    let (session, link) = agree(
+        ProtocolVersion::V_2026_07_28,
+        Abilities::default(),
+        &host,
+        |_| Vec::new(),
+    );
+    let mut call = call(&host);
+    call.decided = Some(Decided {
+        definition: definition.hash(),
+        listed: &listed,
+    });
+    let failure = session.call(&call).await.expect_err("no result");
+    assert!(
+        matches!(
+            failure,
+            Failure::Changed {
+                gone: false,
+                sent: false
+            }
+        ),
+        "{failure:?}"
+    );
+    assert!(!link.sent().iter().any(|sent| sent == "tools/call"));
+}
+
 /// What comes of a call that is first answered so, while its tool becomes what it is
 /// `then`, and how often it was sent.
 async fn check_meanwhile(version: ProtocolVersion, first: Value, then: Ready, expected: Expect) {

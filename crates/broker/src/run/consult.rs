@@ -7,8 +7,9 @@ use callgate_policy::Hints;
 use serde_json::value::RawValue;
 
 use super::line::{Opened, denied, kept, sending};
-use super::{Case, Outcome, Run, Target};
+use super::{Outcome, Run, Target};
 use crate::error::CallError;
+use crate::judge::Case;
 use crate::options::Place;
 
 /// Something of the host's own that a script hands data to.

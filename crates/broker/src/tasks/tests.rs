@@ -11,6 +11,7 @@ use super::*;
 use crate::fake::{FakeLink, Host, agree, call, result};
 use crate::listing::Dropped;
 use crate::session::Abilities;
+use crate::tools::Specials;
 
 /// A server that answers each request with the next of these.
 async fn check(version: ProtocolVersion, answers: Vec<Value>, expected: Expect) {
@@ -45,7 +46,8 @@ fn connect(
     let (session, link) = agree(version, abilities, host, server);
     let mut tools = vec![json!({ "name": "t", "execution": { "taskSupport": "required" } })];
     let dropped = &mut Dropped::default();
-    session.tools.learn(&mut tools, false, dropped);
+    let specials = Specials::read(&mut tools, false, dropped);
+    session.tools.take(specials, || {});
     (session, link)
 }
 

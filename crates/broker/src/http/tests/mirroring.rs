@@ -1,10 +1,10 @@
 //! Arguments in headers, from the list to the call.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate_policy::Definition;
+use callgate_policy::{Definition, Rules};
 use expect_test::expect;
 use futures::FutureExt;
 use rmcp::model::ProtocolVersion;
@@ -12,23 +12,31 @@ use serde_json::{Value, json};
 
 use super::server::Server;
 use super::{Client, in_time, result_of};
+use crate::broker::Ready;
 use crate::caller::NoCaller;
 use crate::calls::Call;
 use crate::connection::Connection;
 use crate::handshake::{Opening, shake};
-use crate::listed::{Decided, Listed};
+use crate::listed::{Covered, Decided, Listed};
+use crate::listing::Listing;
+use crate::options::CallOptions;
+use crate::outcome::Outcome;
 use crate::patience::Patience;
 use crate::secrets::Secrets;
 use crate::session::Session;
+use crate::setup::RunSetup;
+use crate::spec::ServerSpec;
+use crate::target::Target;
+use crate::{Answer, Broker, Question, ask_with};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A connection to a server that has these lists, one after the other, and
-/// whose tools want `wanted` in their header `Mcp-Param-Region`.
-async fn connect(lists: Vec<Value>, wanted: &'static str) -> (Server, Connection) {
+/// A server that has these lists, one after the other, and whose tools want `wanted`
+/// in their header `Mcp-Param-Region`.
+async fn serve(lists: Vec<Value>, wanted: &'static str) -> Server {
     let asked = Arc::new(AtomicUsize::new(0));
     let lists = Arc::new(lists);
-    let server = Server::start(move |mut request| {
+    Server::start(move |mut request| {
         let (asked, lists) = (Arc::clone(&asked), Arc::clone(&lists));
         async move {
             let method = request.method();
@@ -71,7 +79,12 @@ async fn connect(lists: Vec<Value>, wanted: &'static str) -> (Server, Connection
         }
         .boxed()
     })
-    .await;
+    .await
+}
+
+/// A connection to such a server.
+async fn connect(lists: Vec<Value>, wanted: &'static str) -> (Server, Connection) {
+    let server = serve(lists, wanted).await;
     let Client { inbox, link } = Client::new(&server);
     let session = Session::new(
         "s".into(),
@@ -86,6 +99,14 @@ async fn connect(lists: Vec<Value>, wanted: &'static str) -> (Server, Connection
     (server, Connection::new(session, None))
 }
 
+/// Has calls made by the list that the server has now.
+async fn take_list(connection: &Connection) -> Listing {
+    let mut listing = in_time(connection.list_tools(LIMIT)).await.expect("a list");
+    let specials = std::mem::take(&mut listing.specials);
+    connection.session().tools.take(specials, || {});
+    listing
+}
+
 async fn call(connection: &Connection) -> String {
     call_as(connection, None, LIMIT).await
 }
@@ -93,6 +114,9 @@ async fn call(connection: &Connection) -> String {
 /// A call that was decided on by this definition and may take so long.
 async fn call_as(connection: &Connection, definition: Option<&Value>, limit: Duration) -> String {
     let listed = Listed::new(None);
+    if let Some(tool) = definition {
+        listed.take(ready(tool), Covered::default());
+    }
     let definition = definition.map(Definition::of);
     let call = Call {
         tool: "t",
@@ -110,6 +134,19 @@ async fn call_as(connection: &Connection, definition: Option<&Value>, limit: Dur
     }
 }
 
+/// A list of one tool.
+fn ready(tool: &Value) -> Ready {
+    Ready {
+        tools: vec![tool.clone()],
+        protocol_version: String::new(),
+        server_info: None,
+        instructions: None,
+        warnings: Vec::new(),
+        fresh_for: None,
+        ttl: None,
+    }
+}
+
 fn tool(name: &str, header: Option<&str>) -> Value {
     let mut region = json!({ "type": "string" });
     if let Some(header) = header {
@@ -122,7 +159,7 @@ fn tool(name: &str, header: Option<&str>) -> Value {
 async fn tools_that_cannot_be_called_as_they_say_are_left_out() {
     let list = json!([tool("bad", Some("a b")), tool("t", Some("Region")), { "name": 1 }]);
     let (server, connection) = connect(vec![list], "us-west1").await;
-    let listing = in_time(connection.list_tools(LIMIT)).await.expect("a list");
+    let listing = take_list(&connection).await;
     let names: Vec<_> = listing.tools.iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, [&json!("t"), &json!(1)]);
     expect![[
@@ -140,7 +177,7 @@ async fn tools_that_cannot_be_called_as_they_say_are_left_out() {
 async fn a_call_refused_for_its_headers_is_made_again_by_the_new_list() {
     let lists = vec![json!([tool("t", None)]), json!([tool("t", Some("Region"))])];
     let (server, connection) = connect(lists, "us-west1").await;
-    in_time(connection.list_tools(LIMIT)).await.expect("a list");
+    take_list(&connection).await;
     let changes = connection.session().watch_changes();
     assert_eq!(
         call(&connection).await,
@@ -154,7 +191,7 @@ async fn a_call_refused_for_its_headers_is_made_again_by_the_new_list() {
 async fn a_server_that_is_never_content_is_asked_twice() {
     let lists = vec![json!([tool("t", Some("Region"))])];
     let (server, connection) = connect(lists, "elsewhere").await;
-    in_time(connection.list_tools(LIMIT)).await.expect("a list");
+    take_list(&connection).await;
     expect!["HeaderMismatch (code -32020)"].assert_eq(&call(&connection).await);
     assert_eq!(server.log(), "tools/call us-west1\ntools/call us-west1\n");
 }
@@ -163,7 +200,7 @@ async fn a_server_that_is_never_content_is_asked_twice() {
 async fn a_tool_that_is_no_longer_there_is_not_called_again() {
     let lists = vec![json!([tool("t", None)]), json!([tool("t", Some(""))])];
     let (server, connection) = connect(lists, "us-west1").await;
-    in_time(connection.list_tools(LIMIT)).await.expect("a list");
+    take_list(&connection).await;
     expect!["HeaderMismatch (code -32020)"].assert_eq(&call(&connection).await);
     assert_eq!(server.log(), "tools/call -\n");
 }
@@ -186,7 +223,7 @@ async fn a_call_is_made_again_only_of_the_tool_that_was_decided_about() {
     ] {
         let lists = vec![json!([before]), json!([now])];
         let (server, connection) = connect(lists, "us-west1").await;
-        in_time(connection.list_tools(LIMIT)).await.expect("a list");
+        take_list(&connection).await;
         let changes = connection.session().watch_changes();
         assert_eq!(
             call_as(&connection, Some(definition), LIMIT).await,
@@ -197,11 +234,68 @@ async fn a_call_is_made_again_only_of_the_tool_that_was_decided_about() {
     }
 }
 
+/// Such a refusal says nothing of whether the tool may be called as it is now.
+#[tokio::test]
+async fn a_run_decides_anew_about_a_tool_that_its_call_found_changed() {
+    let (mut before, mut now) = (tool("t", None), tool("t", Some("Region")));
+    before["description"] = "Before.".into();
+    now["description"] = "Now.".into();
+    let target = |definition: &Value| Target {
+        function: "s_t".to_owned(),
+        server: "s".to_owned(),
+        tool: "t".to_owned(),
+        definition: Some(Arc::new(Definition::of(definition))),
+        ..Target::default()
+    };
+    for (renews, shown, sent) in [
+        (
+            true,
+            ["Before.", "Now."].as_slice(),
+            "tools/call -\ntools/call us-west1\n",
+        ),
+        (false, ["Before."].as_slice(), "tools/call -\n"),
+    ] {
+        let server = serve(vec![json!([before]), json!([now])], "us-west1").await;
+        let broker = in_time(Broker::start(vec![ServerSpec::http("s", server.url())])).await;
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&asked);
+        let asker = ask_with(move |question: Question| {
+            told.lock().expect("no panic").extend(question.description);
+            std::future::ready(Answer::Once)
+        });
+        let mut setup = RunSetup::new(Arc::new(Rules::default()), asker);
+        let renewed = target(&now);
+        setup.renew = renews.then(|| -> crate::setup::Renew {
+            Arc::new(move |_function| std::future::ready(Some(renewed.clone())).boxed())
+        });
+        let run = broker.run_with(setup);
+        let arguments = serde_json::value::to_raw_value(&json!({ "region": "us-west1" }));
+        let called = run.call(
+            target(&before),
+            arguments.expect("it is JSON"),
+            CallOptions::default(),
+        );
+        assert_eq!(in_time(called).await.is_ok(), renews);
+        assert_eq!(asked.lock().expect("no panic").as_slice(), shown);
+        assert_eq!(server.log(), sent);
+        // What was to be made and was not has a line of its own.
+        let refused = Outcome::protocol_error(
+            crate::error::code::TOOL_CHANGED,
+            "the server has changed the tool, which is another than the one that was decided \
+             about; nothing was done; call it again to have it decided anew",
+        );
+        let outcomes: Vec<_> = run.ledger().into_iter().map(|line| line.outcome).collect();
+        let expected = [refused, Outcome::Ok];
+        assert_eq!(outcomes, expected[..shown.len()]);
+        in_time(broker.shutdown()).await;
+    }
+}
+
 #[tokio::test]
 async fn a_list_that_does_not_come_takes_no_longer_than_the_call_may() {
     let lists = vec![json!([tool("t", None)]), Value::Null];
     let (server, connection) = connect(lists, "us-west1").await;
-    in_time(connection.list_tools(LIMIT)).await.expect("a list");
+    take_list(&connection).await;
     let said = call_as(&connection, None, Duration::from_millis(300)).await;
     assert_eq!(said, "no answer within 300 ms");
     assert_eq!(server.log(), "tools/call -\n");
