@@ -89,7 +89,7 @@ pub(crate) enum LinkErrorKind {
     /// The connection has ended: the server's input or output is closed, or its
     /// session is gone.
     Closed,
-    /// The server could not be reached.
+    /// The server could not be reached, or reads nothing.
     Unreachable,
     /// An HTTP status that is no success, with no JSON-RPC answer in its body.
     Status(u16),

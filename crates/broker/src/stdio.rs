@@ -25,7 +25,7 @@ use tokio::task::AbortHandle;
 
 use crate::inbox::Inbox;
 use crate::lines::{Line, Lines};
-use crate::link::{Link, LinkError, Outgoing};
+use crate::link::{Link, LinkError, LinkErrorKind, Outgoing};
 use crate::writer::Writer;
 
 /// For how long no flight has to have read before the task does.
@@ -115,6 +115,19 @@ impl StdioLink {
 
 impl Link for StdioLink {
     fn send<'a>(&'a self, message: Outgoing<'a>) -> BoxFuture<'a, Result<(), LinkError>> {
+        if message.id.is_some()
+            && let Err(unread) = self.writer.has_room(message.text.len())
+        {
+            let error = LinkError {
+                kind: LinkErrorKind::Unreachable,
+                reason: format!(
+                    "the server does not read its input, where {unread} bytes of earlier messages \
+                     wait; wait until it does, or start it anew"
+                ),
+                sent: false,
+            };
+            return Box::pin(std::future::ready(Err(error)));
+        }
         if let Some(id) = message.id {
             // Before it is: the server may take it and end before this goes on.
             self.inbox.sent(id);

@@ -26,6 +26,9 @@ const TOGETHER: Duration = Duration::from_micros(15);
 /// Requests that are written together, and bytes of them.
 const MOST_TOGETHER: usize = 8;
 const MOST_BYTES_TOGETHER: usize = 16 << 10;
+/// Bytes that wait for the server to read them, beyond which it is given no more requests: calls
+/// that are given up leave theirs here.
+const MOST_UNREAD: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 /// The largest buffer that is kept for the next message, in bytes.
 const KEPT_BYTES: usize = 64 << 10;
 
@@ -83,6 +86,16 @@ impl Writer {
     /// Whether the server has stopped reading, for now.
     pub(crate) fn is_congested(&self) -> bool {
         lock(&self.state).answers >= MANY
+    }
+
+    /// Whether a request of so many bytes may wait too; an error says how many wait already.
+    /// Where nothing waits there is room for any length.
+    pub(crate) fn has_room(&self, bytes: usize) -> Result<(), usize> {
+        match lock(&self.state).unread() {
+            0 => Ok(()),
+            unread if unread.saturating_add(bytes) <= MOST_UNREAD => Ok(()),
+            unread => Err(unread),
+        }
     }
 
     /// Takes a message and writes it, or has it written as soon as the server
@@ -157,10 +170,19 @@ impl State {
         if self.pipe.is_none() {
             return Err(Closed);
         }
+        // A server that is always behind would have all that it has read kept, too.
+        if self.written > KEPT_BYTES && self.written > self.unread() {
+            self.waiting.drain(..self.written);
+            self.written = 0;
+        }
         self.waiting.reserve(message.len() + 1);
         self.waiting.extend_from_slice(message.as_bytes());
         self.waiting.push(b'\n');
         Ok(())
+    }
+
+    fn unread(&self) -> usize {
+        self.waiting.len().saturating_sub(self.written)
     }
 
     /// Writes what waits.
@@ -261,6 +283,33 @@ mod tests {
 
         drop(writer);
         assert!(cat.wait().await.expect("it ends").success());
+    }
+
+    #[tokio::test]
+    async fn what_is_not_read_is_bounded() {
+        let mut cat = tokio::process::Command::new("cat")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("cat is there");
+        let writer = Writer::new(cat.stdin.take().expect("it has an input"));
+        assert_eq!(writer.has_room(usize::MAX), Ok(()));
+        // More than the pipes and `cat` have room for together.
+        let long = "x".repeat(8 * MOST_UNREAD);
+        writer.request(&long).expect("it is open");
+        let unread = writer.has_room(1).expect_err("nobody reads yet");
+        assert!(unread > MOST_UNREAD, "{unread}");
+        // What has been read is not kept.
+        let mut out = cat.stdout.take().expect("it has an output");
+        let mut half = vec![0; long.len() / 2 + KEPT_BYTES];
+        out.read_exact(&mut half).await.expect("it comes back");
+        writer.write("end").expect("it is open");
+        let kept = lock(&writer.state).waiting.len();
+        assert!(kept < long.len() / 2, "{kept}");
+        let mut rest = vec![0; long.len() + 1 + "end\n".len() - half.len()];
+        out.read_exact(&mut rest).await.expect("all comes back");
+        assert!(rest.ends_with(b"x\nend\n"));
+        assert_eq!(writer.has_room(usize::MAX), Ok(()));
     }
 
     #[tokio::test]

@@ -67,7 +67,9 @@ pub struct Limits {
     /// Bytes of the returned value's JSON that are kept; over it, half as head and half as tail.
     /// Default 16 KiB.
     pub result_bytes: u64,
-    /// Bytes of one call's input as JSON text. Default 16 MiB. Over it the call throws.
+    /// Bytes of one call's input as JSON text. Default 16 MiB. Over it the call throws, and likewise
+    /// where the inputs of all calls that wait for their turn or their answer would come to more than
+    /// 64 MiB together; one by itself may.
     pub input_bytes: u64,
     /// Bytes of one call's result as JSON text. Default 256 MiB. Over it the call throws
     /// `McpProtocolError`, and likewise where the results that a script has not read yet would come to

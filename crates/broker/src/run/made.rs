@@ -116,6 +116,8 @@ impl Run {
                 }
             };
         };
+        // While it waits for its answer, the text will do.
+        drop(arguments);
         let entry = sending(entry, &target, &ruling).await?;
 
         let definition = target.definition.as_deref().map(Definition::hash);

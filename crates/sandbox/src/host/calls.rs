@@ -18,8 +18,9 @@ use super::hush::Hush;
 use super::{CallHandler, ScriptCall, Undelivered};
 use crate::ERROR_BYTES;
 
-/// Bytes of inputs that may wait for their turn or their answer, beyond which calls are refused.
-const WAITING_BYTES: usize = 256 << 20;
+/// Bytes of inputs that may wait for their turn or their answer, beyond which calls are refused:
+/// the host has each several times until it is answered. Four of the longest inputs by default.
+const WAITING_BYTES: usize = 64 << 20;
 
 /// What a call comes to.
 pub(super) type Outcome = Result<Box<RawValue>, Thrown>;
@@ -121,9 +122,12 @@ impl Calls {
     /// Takes on a call of the worker's.
     pub(super) fn take(&mut self, call: &Call) -> Result<(), Refusal> {
         let bytes = call.input.len();
-        if self.waiting_bytes.saturating_add(bytes) > WAITING_BYTES {
+        // One by itself may be as long as its own limit says.
+        let sum = self.waiting_bytes.saturating_add(bytes);
+        if self.waiting_bytes > 0 && sum > WAITING_BYTES {
             let message = format!(
-                "{}: calls with {WAITING_BYTES} bytes of input are under way; await some first",
+                "{}: with these {bytes} bytes of input, the calls under way would have more than \
+                 {WAITING_BYTES} bytes; await some first",
                 call.tool
             );
             return Err(Refusal::Answer(self.undelivered(
@@ -135,7 +139,8 @@ impl Calls {
         let Ok(input) = RawValue::from_string(call.input.as_str().to_owned()) else {
             return Err(Refusal::Violation("the input of a call is not JSON"));
         };
-        self.waiting_bytes += bytes;
+        // It is without the space around it.
+        self.waiting_bytes += input.get().len();
         let abort = call.cancellable.then(|| {
             let (handle, registration) = AbortHandle::new_pair();
             // Of two calls with one number, which no honest worker makes, one can be cancelled.
@@ -258,5 +263,68 @@ fn host_failed() -> Thrown {
         class: ErrorClass::Protocol,
         message: "the host failed while it answered the call".into(),
         fields: "{}".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers each call at once.
+    struct Null;
+
+    impl CallHandler for Null {
+        fn call(&self, _call: ScriptCall) -> BoxFuture<'static, Outcome> {
+            std::future::ready(Ok(RawValue::NULL.to_owned())).boxed()
+        }
+    }
+
+    /// A call with so many bytes of input.
+    fn call(bytes: usize) -> Call {
+        Call {
+            id: 1,
+            timeout_ms: None,
+            cancellable: false,
+            place: None,
+            tool: "f".into(),
+            input: "1".repeat(bytes).into(),
+        }
+    }
+
+    /// What the script catches in place of the call, if it is not taken.
+    fn refused(calls: &mut Calls, bytes: usize) -> Option<String> {
+        match calls.take(&call(bytes)) {
+            Ok(()) => None,
+            Err(Refusal::Answer(thrown)) => Some(thrown.message.to_string()),
+            Err(Refusal::Violation(what)) => panic!("{what}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_inputs_of_calls_under_way_are_bounded_together() {
+        let mut calls = Calls::new(Arc::new(Null), 1);
+        let quarter = WAITING_BYTES / 4;
+        for _ in 0..4 {
+            assert_eq!(refused(&mut calls, quarter), None);
+        }
+        let expected = "f: with these 1 bytes of input, the calls under way would have more than \
+            67108864 bytes; await some first";
+        assert_eq!(refused(&mut calls, 1).as_deref(), Some(expected));
+        // Those that the handler has count like those that wait for their turn.
+        calls.begin();
+        assert!(refused(&mut calls, 1).is_some());
+        calls.next().await;
+        assert_eq!(refused(&mut calls, quarter), None);
+        assert!(refused(&mut calls, 1).is_some());
+    }
+
+    #[tokio::test]
+    async fn a_call_by_itself_may_have_more() {
+        let mut calls = Calls::new(Arc::new(Null), 1);
+        assert_eq!(refused(&mut calls, WAITING_BYTES + 1), None);
+        assert!(refused(&mut calls, 1).is_some());
+        calls.begin();
+        calls.next().await;
+        assert_eq!(refused(&mut calls, 1), None);
     }
 }
