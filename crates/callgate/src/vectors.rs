@@ -129,6 +129,7 @@ impl Vectors {
             *store = Some(opened);
         }
         let keys = self.keys(catalog).await;
+        store::forget_old(&keys, &mut self.known());
         let missing: Vec<usize> = {
             let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
             let mut seen = std::collections::HashSet::new();

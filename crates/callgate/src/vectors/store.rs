@@ -5,7 +5,7 @@
 //! of all that. Numbers are little-endian. A file that is anything else is not
 //! read, and made anew.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest as _, Sha256};
 
@@ -19,8 +19,8 @@ const HEADER: usize = MAGIC.len() + 8;
 const MAX_FILE: usize = 256 << 20;
 /// The most numbers of a vector.
 const MAX_DIMENSIONS: usize = 16_384;
-/// The most vectors of tools that are kept though the catalog has them no more:
-/// they may come back.
+/// The most vectors of tools that are kept, here and in memory, though the catalog has
+/// them no more: they may come back.
 const MAX_OLD: usize = 20_000;
 
 /// Where vectors of one endpoint and model are kept.
@@ -49,7 +49,7 @@ impl Store {
         (Self { file }, read)
     }
 
-    /// Writes those of `current`, and of the others as many as there may be.
+    /// Writes those that are as long as those of `current`.
     pub(super) fn save(
         &self,
         current: &[Key],
@@ -64,15 +64,8 @@ impl Store {
         ) else {
             return Ok(());
         };
-        let wanted: std::collections::HashSet<&Key> = current.iter().collect();
         let fits = |(_, vector): &(&Key, &Vector)| vector.len() == dimensions;
-        let (mut kept, mut old): (Vec<_>, Vec<_>) = known
-            .iter()
-            .filter(fits)
-            .partition(|(key, _)| wanted.contains(key));
-        old.sort_unstable_by_key(|(key, _)| **key);
-        old.truncate(MAX_OLD);
-        kept.extend(old);
+        let mut kept: Vec<_> = known.iter().filter(fits).collect();
         kept.sort_unstable_by_key(|(key, _)| **key);
         let per_vector = 32 + 4 * dimensions;
         kept.truncate((MAX_FILE - HEADER - 32) / per_vector);
@@ -90,6 +83,23 @@ impl Store {
         bytes.extend_from_slice(&hash);
         folder.write(name, &bytes)
     }
+}
+
+/// Drops those that are not of `current`, but for as many as there may be.
+pub(super) fn forget_old(current: &[Key], known: &mut HashMap<Key, Vector>) {
+    // As it mostly is.
+    if known.len() <= MAX_OLD {
+        return;
+    }
+    let wanted: HashSet<&Key> = current.iter().collect();
+    let old = known.keys().filter(|key| !wanted.contains(key));
+    let mut old: Vec<Key> = old.copied().collect();
+    // The same ones each time, so that those that are left stay.
+    old.sort_unstable();
+    for key in old.iter().skip(MAX_OLD) {
+        known.remove(key);
+    }
+    known.shrink_to(2 * known.len());
 }
 
 /// What a file has; nothing if there is none.
@@ -145,6 +155,8 @@ fn header(body: &[u8]) -> Option<(usize, usize, &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn some() -> HashMap<Key, Vector> {
@@ -167,6 +179,29 @@ mod tests {
         assert_eq!(Store::open(Some(&folder), "b").1, HashMap::new());
         // Nor is there anything else in the folder.
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_old_is_forgotten_but_for_so_many() {
+        let key = |number: usize| {
+            let mut key = [0; 32];
+            key[..8].copy_from_slice(&number.to_be_bytes());
+            Key(key)
+        };
+        let vector = Vector::from([1.0]);
+        let of = |count: usize| -> HashMap<Key, Vector> {
+            (0..count).map(|n| (key(n), Arc::clone(&vector))).collect()
+        };
+        let mut known = of(MAX_OLD + 10);
+        // One among those that stay, one among those that go, and one that is not there yet.
+        let current = [key(0), key(MAX_OLD + 9), key(usize::MAX)];
+        forget_old(&current, &mut known);
+        let mut expected = of(MAX_OLD + 1);
+        expected.insert(key(MAX_OLD + 9), Arc::clone(&vector));
+        assert!(known == expected);
+        // Again, there is nothing to forget.
+        forget_old(&current, &mut known);
+        assert!(known == expected);
     }
 
     #[test]
