@@ -113,7 +113,10 @@ impl Session {
             token = Some(asked_for.map_err(Failure::Lost)?);
         }
         let first = members.len();
-        let parameters = special.map_or_else(Vec::new, |special| special.headers(call.arguments));
+        let parameters = match special {
+            Some(special) => special.headers(call.arguments)?,
+            None => Vec::new(),
+        };
         let mut pages_opened = false;
         for round in 0..=MAX_ROUNDS {
             // After it was learnt how the tool is called, so that this is of no newer list; and

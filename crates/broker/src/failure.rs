@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     /// The tool is another than the one that was decided about, or `gone`: the call was
     /// not sent, or had been `sent` and was not gone on with.
     Changed { gone: bool, sent: bool },
+    /// The arguments cannot be sent as the tool takes them.
+    Unfit(String),
     /// No answer in time, and no sign of work either.
     Timeout(Duration),
     /// The answer is over this limit, in bytes.
@@ -59,7 +61,7 @@ impl fmt::Display for Failure {
                  a page), or raise \"result\" under \"limits\""
             ),
             Self::Malformed(reason) => write!(f, "the answer is malformed: {reason}"),
-            Self::Input(reason) => f.write_str(reason),
+            Self::Unfit(reason) | Self::Input(reason) => f.write_str(reason),
         }
     }
 }
@@ -71,6 +73,7 @@ impl Failure {
         match self {
             Self::Lost(error) => error.sent,
             Self::Changed { sent, .. } => *sent,
+            Self::Unfit(_) => false,
             _ => true,
         }
     }

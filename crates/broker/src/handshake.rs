@@ -322,7 +322,9 @@ impl State<'_> {
             Failure::Timeout(_) => Ok(malformed(method, "there was none".to_owned())),
             Failure::Malformed(reason) | Failure::Input(reason) => Ok(malformed(method, reason)),
             // A handshake calls no tool.
-            changed @ Failure::Changed { .. } => Ok(malformed(method, changed.to_string())),
+            call @ (Failure::Changed { .. } | Failure::Unfit(_)) => {
+                Ok(malformed(method, call.to_string()))
+            }
         }
     }
 }

@@ -130,6 +130,10 @@ impl Run {
                     retryable: harmless,
                 });
             }
+            Err((Failure::Unfit(reason), _)) => {
+                let code = code::INVALID_ARGUMENTS;
+                return Err(fail(entry, &target, code, &reason, false));
+            }
             Err((Failure::Refused(error), _)) => {
                 // A script can read these, too.
                 let said = serde_json::json!([&error.message, &error.data]).to_string();

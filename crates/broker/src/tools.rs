@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
+use crate::failure::Failure;
 use crate::http::Mirror;
 use crate::listing::Dropped;
 
@@ -86,12 +87,16 @@ impl Tools {
 
 impl Special {
     /// The headers that go with these arguments, which are a JSON object.
-    pub(crate) fn headers(&self, arguments: &str) -> Vec<(String, String)> {
+    ///
+    /// # Errors
+    ///
+    /// There are none for them.
+    pub(crate) fn headers(&self, arguments: &str) -> Result<Vec<(String, String)>, Failure> {
         if self.mirror.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let arguments = serde_json::from_str(arguments).unwrap_or_default();
-        self.mirror.headers(&arguments)
+        self.mirror.headers(&arguments).map_err(Failure::Unfit)
     }
 }
 
@@ -121,11 +126,9 @@ mod tests {
         let warnings = dropped.said();
         assert_eq!((over_http.len(), warnings.len()), (4, 1), "{warnings:?}");
         assert!(warnings[0].starts_with(r#"its tool "bad" is dropped: "#));
-        let headers = tools
-            .get("good")
-            .map(|good| good.headers(r#"{"a":"x","b":1}"#));
-        let expected = vec![("Mcp-Param-A".to_owned(), "x".to_owned())];
-        assert_eq!(headers, Some(expected));
+        let good = tools.get("good").expect("it is special");
+        let headers = good.headers(r#"{"a":"x","b":1}"#).expect("they fit");
+        assert_eq!(headers, [("Mcp-Param-A".to_owned(), "x".to_owned())]);
         assert!(tools.get("task").is_some_and(|task| task.as_task));
         assert_eq!(tools.get("plain"), None);
 

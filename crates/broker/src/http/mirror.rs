@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 const ANNOTATION: &str = "x-mcp-header";
 /// The most annotations of one tool: a request has room for so many headers only.
 const MAX_PARAMETERS: usize = 256;
+/// The integers that JavaScript tells apart end here, and those in headers.
+const MAX_SAFE: u128 = (1 << 53) - 1;
 /// Keywords whose values are data: an annotation's name in them is none.
 const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
 /// Keywords whose members are schemas under names of the author's choice.
@@ -57,7 +59,14 @@ impl Mirror {
     /// The headers for these arguments, names and encoded values. An argument
     /// that is absent, null, or not what its schema says has none: the server
     /// has the say on such arguments.
-    pub(crate) fn headers(&self, arguments: &Map<String, Value>) -> Vec<(String, String)> {
+    ///
+    /// # Errors
+    ///
+    /// An argument is an integer that no header may have.
+    pub(crate) fn headers(
+        &self,
+        arguments: &Map<String, Value>,
+    ) -> Result<Vec<(String, String)>, String> {
         let with_value = self.parameters.iter().filter_map(|parameter| {
             let (last, way) = parameter.path.split_last()?;
             let within = way
@@ -66,10 +75,13 @@ impl Mirror {
             let text = match within.get(last)? {
                 Value::String(text) => text.clone(),
                 Value::Bool(truth) => truth.to_string(),
-                Value::Number(number) => decimal(number)?,
+                Value::Number(number) => match integer(number)? {
+                    integer if integer.unsigned_abs() <= MAX_SAFE => integer.to_string(),
+                    _ => return Some(Err(unsafe_integer(parameter))),
+                },
                 Value::Null | Value::Array(_) | Value::Object(_) => return None,
             };
-            Some((parameter.header.clone(), encode(&text)))
+            Some(Ok((parameter.header.clone(), encode(&text))))
         });
         with_value.collect()
     }
@@ -189,15 +201,25 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// An integer in decimal. `42.0` is one, too.
-fn decimal(number: &serde_json::Number) -> Option<String> {
-    if number.is_i64() || number.is_u64() {
-        return Some(number.to_string());
+/// A number that is an integer, as `42.0` is, too.
+fn integer(number: &serde_json::Number) -> Option<i128> {
+    if let Some(integer) = number.as_i64() {
+        return Some(integer.into());
+    }
+    if let Some(integer) = number.as_u64() {
+        return Some(integer.into());
     }
     let float = number.as_f64()?;
-    // Beyond, not every integer has a float of its own.
-    let is_whole = float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0;
-    is_whole.then(|| format!("{}", float as i64))
+    // What is beyond is the largest one there is.
+    (float.fract() == 0.0).then_some(float as i128)
+}
+
+fn unsafe_integer(parameter: &Parameter) -> String {
+    let (name, header) = (parameter.path.join("."), &parameter.header);
+    format!(
+        "the argument `{name}` goes into the header {header}, too, where an integer has to be \
+         from -{MAX_SAFE} to {MAX_SAFE}; give a smaller one"
+    )
 }
 
 #[cfg(test)]
@@ -211,9 +233,11 @@ mod tests {
         let shown = match Mirror::of(&schema) {
             Ok(mirror) => {
                 let arguments = arguments.as_object().expect("arguments are an object");
-                let headers = mirror.headers(arguments).into_iter();
-                let lines = headers.map(|(name, value)| format!("{name}: {value}\n"));
-                lines.collect()
+                let line = |(name, value)| format!("{name}: {value}\n");
+                match mirror.headers(arguments) {
+                    Ok(headers) => headers.into_iter().map(line).collect(),
+                    Err(reason) => format!("refused: {reason}\n"),
+                }
             }
             Err(reason) => format!("excluded: {reason}\n"),
         };
@@ -258,6 +282,43 @@ mod tests {
                 Mcp-Param-Deep: =?base64?w7w=?=
             "#]],
         );
+    }
+
+    #[test]
+    fn integers_have_to_be_safe() {
+        let refused = || {
+            expect![[r#"
+                refused: the argument `a.b` goes into the header Mcp-Param-Id, too, where an integer has to be from -9007199254740991 to 9007199254740991; give a smaller one
+            "#]]
+        };
+        let id = json!({ "type": "integer", "x-mcp-header": "Id" });
+        let schema = one(json!({ "properties": { "b": id } }));
+        let check_one = |id: Value, expected: Expect| {
+            check(schema.clone(), json!({ "a": { "b": id } }), expected);
+        };
+        check_one(
+            json!(9_007_199_254_740_991_u64),
+            expect![[r#"
+                Mcp-Param-Id: 9007199254740991
+            "#]],
+        );
+        check_one(
+            json!(-9_007_199_254_740_991.0),
+            expect![[r#"
+                Mcp-Param-Id: -9007199254740991
+            "#]],
+        );
+        for beyond in [
+            json!(9_007_199_254_740_992_u64),
+            json!(-9_007_199_254_740_992_i64),
+            json!(u64::MAX),
+            json!(i64::MIN),
+            json!(9_007_199_254_740_992.0),
+            json!(1e300),
+            json!(-1e300),
+        ] {
+            check_one(beyond, refused());
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::session::Session;
 use crate::setup::RunSetup;
 use crate::spec::ServerSpec;
 use crate::target::Target;
-use crate::{Answer, Broker, Question, ask_with};
+use crate::{Answer, Broker, CallError, NobodyToAsk, Question, ask_with};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -289,6 +289,38 @@ async fn a_run_decides_anew_about_a_tool_that_its_call_found_changed() {
         assert_eq!(outcomes, expected[..shown.len()]);
         in_time(broker.shutdown()).await;
     }
+}
+
+#[tokio::test]
+async fn an_integer_that_no_header_may_have_is_not_sent() {
+    let id = json!({ "type": "integer", "x-mcp-header": "Id" });
+    let schema = json!({ "type": "object", "properties": { "id": id } });
+    let server = serve(vec![json!([{ "name": "t", "inputSchema": schema }])], "-").await;
+    let broker = in_time(Broker::start(vec![ServerSpec::http("s", server.url())])).await;
+    let rules = Arc::new(Rules::new(["*"], [], []).expect("a pattern"));
+    let run = broker.run(rules, Arc::new(NobodyToAsk));
+    let target = Target {
+        function: "s_t".to_owned(),
+        server: "s".to_owned(),
+        tool: "t".to_owned(),
+        ..Target::default()
+    };
+    let arguments = serde_json::value::to_raw_value(&json!({ "id": 9_007_199_254_740_992_u64 }));
+    let called = run.call(
+        target,
+        arguments.expect("it is JSON"),
+        CallOptions::default(),
+    );
+    let Err(CallError::Protocol {
+        code, retryable, ..
+    }) = in_time(called).await
+    else {
+        panic!("it is refused");
+    };
+    let expected = crate::error::code::INVALID_ARGUMENTS;
+    assert_eq!((code, retryable), (expected, false));
+    assert_eq!(server.log(), "");
+    in_time(broker.shutdown()).await;
 }
 
 #[tokio::test]
