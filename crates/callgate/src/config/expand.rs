@@ -54,13 +54,13 @@ impl Variables<'_> {
         if reference == "workspaceFolder" {
             return Ok(self.folder.to_string_lossy().into_owned());
         }
-        if let Some(input) = reference.strip_prefix("input:") {
+        if reference.starts_with("input:") {
             return Err(Unresolved {
                 kind: ConfigErrorKind::Unsupported,
-                message: format!(
-                    "\"${{input:{input}}}\" asks a person in VS Code, and Callgate asks nobody; \
-                     put the value into an environment variable and write \"${{NAME}}\""
-                ),
+                // What follows may be a value that somebody has put there.
+                message: "\"${input:…}\" asks a person in VS Code, and Callgate asks nobody; put \
+                    the value into an environment variable and write \"${NAME}\""
+                    .to_owned(),
             });
         }
         let name = reference.strip_prefix("env:").unwrap_or(reference);

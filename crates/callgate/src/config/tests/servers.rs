@@ -275,7 +275,7 @@ fn references() {
     check_server(
         r#""command": "git", "args": ["${input:key}"]"#,
         expect![[r#"
-            callgate.json:2:36: "args" in server "git": "${input:key}" asks a person in VS Code, and Callgate asks nobody; put the value into an environment variable and write "${NAME}"
+            callgate.json:2:36: "args" in server "git": "${input:…}" asks a person in VS Code, and Callgate asks nobody; put the value into an environment variable and write "${NAME}"
         "#]],
     );
     check_server(
