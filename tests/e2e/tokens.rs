@@ -331,6 +331,13 @@ async fn the_clients_own_credentials_need_nobody() {
         !bench.path().join("state").exists(),
         "nothing is kept of it"
     );
+    let narrow = guarded.bench(&json!({
+        "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,
+        "clientSecret": "registered-secret"
+    }));
+    expect![[r#"
+        1 callgate: web.write: server `web` wants the scope "write"; write it in "scopes" of the server's "oauth", and see that the authorization server grants it to the client (code -32000)
+    "#]].assert_eq(&shown(&guarded, start(&narrow, "web_write")));
     let wrong = guarded.bench(&json!({
         "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,
         "clientSecret": "not-the-secret"
@@ -338,6 +345,19 @@ async fn the_clients_own_credentials_need_nobody() {
     expect![[r#"
         5 callgate: server `web` did not start: the login at server `web` failed: the authorization server answered 401, "invalid_client"
     "#]].assert_eq(&shown(&guarded, start(&wrong, "web_read")));
+}
+
+/// The server names it when it is asked without a token only.
+#[tokio::test]
+async fn the_next_token_of_a_client_has_the_scope_of_the_last() {
+    let guarded = Guarded::start(&json!({ "firstExpiresIn": 0, "writeScope": "read" }));
+    let bench = guarded.bench(&json!({
+        "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,
+        "clientSecret": "registered-secret"
+    }));
+    assert_eq!(shown(&guarded, start(&bench, "web_write")), "0 {\"a\":1}\n");
+    let seen = guarded.seen().await;
+    assert_eq!(seen["client_credentials"], 2, "{seen:#}");
 }
 
 #[tokio::test]

@@ -248,6 +248,7 @@ impl Inner {
             let named = !wanted.is_empty();
             self.account.error(AuthErrorKind::InsufficientScope {
                 scope: named.then(|| wanted.join(" ")),
+                grant: self.account.settings.grant,
             })
         };
         if self.account.settings.grant == Grant::ClientCredentials {

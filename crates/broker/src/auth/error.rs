@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::settings::Grant;
 use crate::shell::shell_word;
 
 /// Why a server could not be authorized at.
@@ -35,16 +36,29 @@ impl fmt::Display for AuthError {
             AuthErrorKind::LoginRequired { reason } => {
                 write!(f, "{reason}; run `{login}`")
             }
-            AuthErrorKind::InsufficientScope { scope: Some(scope) } => write!(
-                f,
-                "server `{server}` wants the scope {scope:?}; run `{login} --scope {}`",
-                shell_word(scope)
-            ),
-            AuthErrorKind::InsufficientScope { scope: None } => write!(
-                f,
-                "server `{server}` wants a scope that the login does not have and does not name \
-                 it; run `{login} --scope SCOPE`"
-            ),
+            AuthErrorKind::InsufficientScope { scope, grant } => {
+                match scope {
+                    Some(scope) => write!(f, "server `{server}` wants the scope {scope:?}; ")?,
+                    None => write!(
+                        f,
+                        "server `{server}` wants a scope that its token does not have and does \
+                         not name it; "
+                    )?,
+                }
+                match grant {
+                    Grant::AuthorizationCode => {
+                        let scope = scope
+                            .as_ref()
+                            .map_or("SCOPE".into(), |scope| shell_word(scope));
+                        write!(f, "run `{login} --scope {scope}`")
+                    }
+                    Grant::ClientCredentials => write!(
+                        f,
+                        "write it in \"scopes\" of the server's \"oauth\", and see that the \
+                         authorization server grants it to the client"
+                    ),
+                }
+            }
             AuthErrorKind::Discovery { reason } => {
                 write!(
                     f,
@@ -85,11 +99,13 @@ pub enum AuthErrorKind {
         /// Why, as a clause.
         reason: String,
     },
-    /// The server refused the token's scope; a person has to agree to a wider
-    /// one.
+    /// The server refused the token's scope: a person has to agree to a wider
+    /// one, or the configuration has to ask for it.
     InsufficientScope {
         /// The scope that the server names, space-separated.
         scope: Option<String>,
+        /// How the token was had, which says who can have one of a wider scope.
+        grant: Grant,
     },
     /// The metadata of the server or of its authorization server is missing,
     /// unsafe or of no use.

@@ -19,7 +19,7 @@ const CLIENT_NAME: &str = "Callgate";
 /// The longest identifier that a registration may give, in bytes.
 const MAX_CLIENT_ID: usize = 2_048;
 /// A refresh token, where the authorization server makes it depend on a scope.
-const OFFLINE: &str = "offline_access";
+pub(super) const OFFLINE: &str = "offline_access";
 
 /// What to log in for.
 pub(super) struct Wish<'a> {

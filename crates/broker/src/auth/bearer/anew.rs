@@ -1,12 +1,13 @@
 //! Tokens that are no renewed ones: by the client's own credentials, or by a
 //! person's login.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use super::super::challenge::Challenge;
+use super::super::challenge::{Challenge, is_scope};
 use super::super::discovery::{authentication, discover};
 use super::super::error::{AuthError, AuthErrorKind};
-use super::super::login::{Wish, log_in};
+use super::super::login::{OFFLINE, Wish, log_in};
 use super::super::settings::Browser;
 use super::super::store::{Kept, Login, Record};
 use super::super::tokens::{self, Ask, Refused};
@@ -34,11 +35,22 @@ impl Inner {
         let Some(id) = &settings.client_id else {
             return Err(lacking());
         };
-        let record = match &state.login {
-            Some(login) => login.record.clone(),
+        let (record, named) = match &state.login {
+            Some(login) => {
+                // The next one is to be good for what this one was, and for what the server
+                // asks for now.
+                let challenge = challenge.and_then(Challenge::bearer);
+                let asked = challenge.map(|challenge| challenge.scopes());
+                let mut named = login.tokens.scopes.clone();
+                named.extend(asked.into_iter().flatten());
+                (login.record.clone(), named)
+            }
             None => {
                 let found = discover(account, challenge).await?;
-                Record {
+                let mut named = found.manager.select_initial_scopes(&[]).await;
+                // There is nothing to renew such a token by.
+                named.retain(|scope| is_scope(scope) && scope != OFFLINE);
+                let record = Record {
                     server: account.server.clone(),
                     url: account.url.to_string(),
                     client: authentication(&found.metadata, true),
@@ -48,18 +60,18 @@ impl Inner {
                     token_endpoint: found.metadata.token_endpoint,
                     revocation_endpoint: None,
                     kept: Kept::File,
-                }
+                };
+                (record, named)
             }
         };
         let secret = account.client_secret(&record.issuer).await?;
         let secret = secret.ok_or_else(lacking)?;
-        let mut scopes = settings.scopes.clone();
-        if scopes.is_empty() {
-            let challenge = challenge.and_then(Challenge::bearer);
-            scopes = challenge
-                .map(|challenge| challenge.scopes())
-                .unwrap_or_default();
-        }
+        let mut scopes = match settings.scopes.is_empty() {
+            true => named,
+            false => settings.scopes.clone(),
+        };
+        let mut seen = HashSet::new();
+        scopes.retain(|scope| seen.insert(scope.clone()));
         let ask = Ask::ClientCredentials { scopes: &scopes };
         let issued = tokens::request(account.web().await?, &record, Some(&secret), ask).await;
         let tokens = issued.map_err(|refused| match refused {
