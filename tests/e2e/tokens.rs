@@ -182,6 +182,40 @@ async fn a_token_that_is_refused_is_renewed() {
     assert_eq!(seen["refresh_token"], 1, "{seen:#}");
 }
 
+/// Each refresh token is good for one use, so what is stored is of none then.
+#[tokio::test]
+async fn a_renewed_login_that_cannot_be_saved_is_renewed_again() {
+    let here = LoggedIn::with(json!({})).await;
+    // A login is written to a file of this name first.
+    let in_the_way = here
+        .file("json")
+        .with_extension(format!("new-{}", std::process::id()));
+    std::fs::create_dir(&in_the_way).expect("something in the way");
+    let read_with_a_new_token = async || {
+        here.guarded.post("expire").await;
+        let gate = Gate::builder()
+            .worker_binary(binary("callgate-worker"))
+            .spare_workers(0)
+            .server(here.guarded.spec(&here.folder()))
+            .rules(Rules::new(["*"], [], []).expect("a rule"))
+            .build()
+            .await
+            .expect("a gate");
+        let arguments = RawValue::from_string("{\"a\":1}".to_owned()).expect("JSON");
+        let read = gate.call("web_read", arguments).await;
+        assert_eq!(read.expect("a result").get(), "{\"a\":1}");
+        gate.shutdown().await;
+    };
+    read_with_a_new_token().await;
+    read_with_a_new_token().await;
+    std::fs::remove_dir(&in_the_way).expect("nothing in the way");
+    read_with_a_new_token().await;
+    // It is saved now, and another process has nothing to renew.
+    assert_eq!(here.call("web_read"), "0 {\"a\":1}\n");
+    let seen = here.guarded.seen().await;
+    assert_eq!(seen["refresh_token"], 3, "{seen:#}");
+}
+
 /// A token is renewed half a minute before its end, and good until then.
 #[tokio::test]
 async fn a_token_that_cannot_be_renewed_is_used_to_its_end() {

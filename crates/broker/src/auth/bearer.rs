@@ -306,6 +306,7 @@ impl Inner {
             self.adopt(state, None)?;
             return Err(none());
         };
+        account.store.save_again(&stored).await;
         let newer = Some(stored.tokens.access_token.as_str()) != refused;
         if newer && !stored.tokens.is_stale() {
             return self.adopt(state, Some(stored));
@@ -331,16 +332,13 @@ impl Inner {
                 renewed.client_secret = stored.tokens.client_secret.clone();
                 login.tokens = renewed;
                 state.last = Some((login.tokens.access_token.clone(), Instant::now()));
-                if let Err(error) = account.store.save(&login).await {
-                    // This process can go on with it; the next one cannot.
-                    tracing::warn!(server = account.server, %error, "a renewed token is not kept");
-                }
+                account.store.replace(&login, &stored).await;
                 tracing::info!(server = account.server, "renewed a token");
                 self.adopt(state, Some(login))
             }
             Err(Refused::InvalidGrant) => {
                 login.tokens.refresh_token = None;
-                account.store.save(&login).await?;
+                account.store.replace(&login, &stored).await;
                 self.adopt(state, Some(login))?;
                 Err(account.login_required(&format!(
                     "needs a new login: {why}, and the login has ended"

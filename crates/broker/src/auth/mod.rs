@@ -18,6 +18,7 @@ mod redirect;
 mod settings;
 mod store;
 mod tokens;
+mod unsaved;
 
 use std::fmt;
 use std::sync::Arc;

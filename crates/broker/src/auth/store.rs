@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 use super::error::{AuthError, AuthErrorKind};
 use super::settings::{OAuth, TokenPlace};
 use super::tokens::Tokens;
+use super::unsaved;
 use crate::keyring;
 
 /// The service under which tokens stand in the keyring.
@@ -137,8 +138,13 @@ impl Store {
         self.file().exists()
     }
 
-    /// The login, if there is one.
+    /// The newest login that is known, if there is one.
     pub(super) async fn load(&self) -> Result<Option<Login>, AuthError> {
+        let stored = self.stored().await?;
+        Ok(stored.map(|stored| unsaved::newest(&self.path, stored)))
+    }
+
+    async fn stored(&self) -> Result<Option<Login>, AuthError> {
         let path = self.file();
         let read = self.blocking(move || read_document(&path)).await?;
         let Some(Document { record, tokens, .. }) = read else {
@@ -177,8 +183,29 @@ impl Store {
         Ok(login.record.kept)
     }
 
+    /// Keeps a renewed login in place of `before`. With the lock held: nobody
+    /// else's is overwritten. This process can go on with one that cannot be
+    /// saved; others cannot until it is.
+    pub(super) async fn replace(&self, login: &Login, before: &Login) {
+        if let Err(error) = self.save(login).await {
+            tracing::warn!(
+                server = self.server,
+                %error,
+                "a renewed login is not saved; its next renewal tries again"
+            );
+            unsaved::remember(&self.path, login, before);
+        }
+    }
+
+    /// Tries again to save a login if it could not be. With the lock held.
+    pub(super) async fn save_again(&self, login: &Login) {
+        if unsaved::is_unsaved(&self.path, login) {
+            self.replace(login, login).await;
+        }
+    }
+
     /// Keeps a login where it was kept before.
-    pub(super) async fn save(&self, login: &Login) -> Result<(), AuthError> {
+    async fn save(&self, login: &Login) -> Result<(), AuthError> {
         let mut document = Document {
             version: 1,
             record: login.record.clone(),
@@ -195,11 +222,14 @@ impl Store {
         let text =
             serde_json::to_vec_pretty(&document).map_err(|error| self.failed(error.to_string()))?;
         let path = self.file();
-        self.blocking(move || write_whole(&path, &text)).await
+        self.blocking(move || write_whole(&path, &text)).await?;
+        unsaved::forget(&self.path);
+        Ok(())
     }
 
     /// Forgets the login; whether there was one.
     pub(super) async fn remove(&self) -> Result<bool, AuthError> {
+        unsaved::forget(&self.path);
         let path = self.file();
         let read_path = path.clone();
         // A file that cannot be read goes, too.
