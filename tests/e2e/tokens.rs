@@ -10,8 +10,8 @@ use callgate::auth::{self, Grant, LoginRequest, OAuth};
 use callgate::{Gate, Rules, Source};
 use callgate_tests::{Ran, Workbench, binary};
 use expect_test::expect;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::guarded::{Follow, Guarded};
 
@@ -180,6 +180,28 @@ async fn a_token_that_is_refused_is_renewed() {
     .assert_eq(&here.call("web_read"));
     let seen = here.guarded.seen().await;
     assert_eq!(seen["refresh_token"], 1, "{seen:#}");
+}
+
+/// An older version took endpoints from anybody who said that he was the issuer.
+#[tokio::test]
+async fn an_older_login_is_renewed_where_its_issuer_says() {
+    let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
+    let file = here.file("json");
+    let kept = || -> Value {
+        let text = std::fs::read_to_string(&file).expect("the login");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let right = Value::from(format!("{}/token", here.guarded.issuer));
+    let mut older = kept();
+    assert_eq!(older["tokenEndpoint"], right);
+    older["tokenEndpoint"] = format!("{}/impostor", here.guarded.elsewhere).into();
+    let members = older.as_object_mut().expect("an object");
+    assert_eq!(members.remove("published"), Some(Value::Bool(true)));
+    std::fs::write(&file, older.to_string()).expect("the login");
+    assert_eq!(here.call("web_read"), "0 {\"a\":1}\n");
+    let renewed = kept();
+    assert_eq!(renewed["tokenEndpoint"], right);
+    assert_eq!(renewed["published"], true);
 }
 
 /// Each refresh token is good for one use, so what is stored is of none then.

@@ -15,6 +15,7 @@ use url::Url;
 
 use super::account::Account;
 use super::challenge::Challenge;
+use super::discovery::settle;
 use super::error::{AuthError, AuthErrorKind};
 use super::settings::Grant;
 use super::store::Login;
@@ -302,7 +303,7 @@ impl Inner {
             return Err(none());
         }
         let _lock = account.store.lock().await?;
-        let Some(stored) = account.store.load().await? else {
+        let Some(mut stored) = account.store.load().await? else {
             self.adopt(state, None)?;
             return Err(none());
         };
@@ -313,15 +314,16 @@ impl Inner {
         }
         account.hide(&stored);
         self.fits(&stored)?;
-        let Some(refresh_token) = &stored.tokens.refresh_token else {
+        let Some(refresh_token) = stored.tokens.refresh_token.clone() else {
             self.adopt(state, Some(stored.clone()))?;
             return Err(account.login_required(&format!(
                 "needs a new login: {why}, and there is nothing to renew it by"
             )));
         };
+        settle(account, &mut stored.record).await?;
         let secret = account.secret_of(&stored).await?;
         let ask = Ask::Refresh {
-            refresh_token,
+            refresh_token: &refresh_token,
             scopes: &stored.tokens.scopes,
         };
         let answer =

@@ -20,9 +20,10 @@ use url::Url;
 
 use super::account::Account;
 use super::error::{AuthError, AuthErrorKind};
+use super::http::Web;
 use super::issuer::published;
 use super::settings::Grant;
-use super::store::ClientAuthentication;
+use super::store::{ClientAuthentication, Record};
 use super::tokens::covers;
 
 /// An authorization server that a login may use.
@@ -79,10 +80,7 @@ pub(super) async fn discover(
         endpoints.extend(&metadata.registration_endpoint);
     }
     for endpoint in endpoints {
-        let checked = Url::parse(endpoint)
-            .map_err(|error| error.to_string())
-            .and_then(|url| web.check(&url).map_err(|error| error.to_string()));
-        checked.map_err(|reason| unfit(format!("an endpoint cannot be used: {reason}")))?;
+        check(web, endpoint).map_err(unfit)?;
     }
     let resource = resource(&mut manager, &metadata)
         .await
@@ -97,6 +95,40 @@ pub(super) async fn discover(
         issuer,
         resource,
     })
+}
+
+/// Has a login's endpoints be those that its issuer publishes.
+pub(super) async fn settle(account: &Account, record: &mut Record) -> Result<(), AuthError> {
+    if record.published {
+        return Ok(());
+    }
+    let unfit = |reason: String| {
+        account.error(AuthErrorKind::Discovery {
+            reason: account.secrets.message(&reason),
+        })
+    };
+    account.check_issuer(&record.issuer)?;
+    let web = account.web().await?;
+    let metadata = published(web, &record.issuer).await.map_err(unfit)?;
+    check(web, &metadata.token_endpoint).map_err(unfit)?;
+    record.revocation_endpoint = revocation(&metadata);
+    record.token_endpoint = metadata.token_endpoint;
+    record.published = true;
+    Ok(())
+}
+
+/// Refuses an endpoint that no login may go to.
+fn check(web: &Web, endpoint: &str) -> Result<(), String> {
+    let checked = Url::parse(endpoint)
+        .map_err(|error| error.to_string())
+        .and_then(|url| web.check(&url).map_err(|error| error.to_string()));
+    checked.map_err(|reason| format!("an endpoint cannot be used: {reason}"))
+}
+
+/// Where the authorization server takes tokens back, if it does.
+pub(super) fn revocation(metadata: &AuthorizationMetadata) -> Option<String> {
+    let url = metadata.additional_fields.get("revocation_endpoint")?;
+    url.as_str().map(str::to_owned)
 }
 
 /// The challenge that the server answers a request without a token with, if it

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::account::Account;
 use super::challenge::is_scope;
-use super::discovery::{Found, authentication, describe, discover, parameter, says};
+use super::discovery::{Found, authentication, describe, discover, parameter, revocation, says};
 use super::error::{AuthError, AuthErrorKind};
 use super::redirect::{Callback, Redirect};
 use super::settings::OpenUrl;
@@ -85,12 +85,8 @@ pub(super) async fn log_in(
         resource: found.resource,
         issuer: found.issuer,
         token_endpoint: found.metadata.token_endpoint.clone(),
-        revocation_endpoint: found
-            .metadata
-            .additional_fields
-            .get("revocation_endpoint")
-            .and_then(|url| url.as_str())
-            .map(str::to_owned),
+        revocation_endpoint: revocation(&found.metadata),
+        published: true,
         client: client.authentication,
         client_id: client.id,
         kept: Kept::File,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::account::Account;
-use super::discovery::probe;
+use super::discovery::{probe, settle};
 use super::error::{AuthError, AuthErrorKind};
 use super::login::{Wish, log_in};
 use super::settings::{Grant, OpenUrl};
@@ -156,10 +156,13 @@ pub async fn logout(server: &ServerSpec) -> Result<LoggedOut, AuthError> {
 
 async fn revoked(account: &Account, login: &Login) -> bool {
     account.hide(login);
-    let (Ok(web), Ok(secret)) = (account.web().await, account.secret_of(login).await) else {
+    let mut record = login.record.clone();
+    let settled = settle(account, &mut record).await;
+    let secret = account.secret_of(login).await;
+    let (Ok(web), Ok(()), Ok(secret)) = (account.web().await, settled, secret) else {
         return false;
     };
-    tokens::revoke(web, &login.record, &login.tokens, secret.as_deref()).await
+    tokens::revoke(web, &record, &login.tokens, secret.as_deref()).await
 }
 
 fn account(server: &ServerSpec) -> Result<(Account, String), AuthError> {

@@ -50,6 +50,10 @@ pub(super) struct Record {
     pub(super) token_endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) revocation_endpoint: Option<String>,
+    /// Whether the endpoints were read where the issuer publishes them. Those of
+    /// an older login may be the word of somebody else.
+    #[serde(default)]
+    pub(super) published: bool,
     /// How the client shows who it is at the token endpoint.
     pub(super) client: ClientAuthentication,
     pub(super) client_id: String,

@@ -59,6 +59,7 @@ impl Inner {
                     issuer: found.issuer,
                     token_endpoint: found.metadata.token_endpoint,
                     revocation_endpoint: None,
+                    published: true,
                     kept: Kept::File,
                 };
                 (record, named)
