@@ -135,6 +135,27 @@ pub async fn follow(url: &str) -> Result<(), Box<dyn std::error::Error + Send + 
     Ok(())
 }
 
+/// Goes back without having logged in.
+pub async fn decline(
+    url: &str,
+    issuer: &str,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let page = reqwest::Url::parse(url)?;
+    let asked = |name: &str| {
+        let mut pairs = page.query_pairs();
+        let value = pairs.find(|(key, _)| key == name);
+        value.map(|(_, value)| value.into_owned())
+    };
+    let mut back = reqwest::Url::parse(&asked("redirect_uri").ok_or("no way back")?)?;
+    back.query_pairs_mut()
+        .append_pair("error", "access_denied")
+        .append_pair("state", &asked("state").ok_or("no state")?)
+        .append_pair("iss", issuer);
+    let answer = client().get(back).send().await?;
+    assert_eq!(answer.status(), 200);
+    Ok(())
+}
+
 fn client() -> reqwest::Client {
     reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 
-use callgate::auth::{self, Grant, LoginRequest, OAuth};
-use callgate::{Gate, Rules, Source};
+use callgate::auth::{self, LoginRequest};
+use callgate::{Gate, Rules};
 use callgate_tests::{Ran, Workbench, binary};
 use expect_test::expect;
 use serde_json::value::RawValue;
@@ -414,61 +414,4 @@ async fn the_next_token_of_a_client_has_the_scope_of_the_last() {
     assert_eq!(shown(&guarded, start(&bench, "web_write")), "0 {\"a\":1}\n");
     let seen = guarded.seen().await;
     assert_eq!(seen["client_credentials"], 2, "{seen:#}");
-}
-
-#[tokio::test]
-async fn a_host_with_a_browser_logs_in_while_a_call_waits() {
-    let guarded = Guarded::start(&json!({}));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .spare_workers(0)
-        .server(guarded.spec(folder.path()))
-        .rules(Rules::new(["*"], [], []).expect("a rule"))
-        .browser(Arc::new(Follow))
-        .build()
-        .await
-        .expect("a gate");
-    let arguments = || RawValue::from_string("{\"a\":1}".to_owned()).expect("JSON");
-    let read = gate.call("web_read", arguments()).await;
-    assert_eq!(read.expect("a result").get(), "{\"a\":1}");
-    let write = gate.call("web_write", arguments()).await;
-    assert_eq!(write.expect("a result").get(), "{\"a\":1}");
-    let seen = guarded.seen().await;
-    assert_eq!(seen["authorizations"], 2, "{seen:#}");
-    assert_eq!(seen["lastScope"], "read write", "{seen:#}");
-    gate.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_server_that_always_refuses_asks_a_person_a_few_times_at_most() {
-    let guarded = Guarded::start(&json!({ "refuseTokens": true }));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let mut oauth = OAuth {
-        folder: Some(folder.path().to_owned()),
-        place: auth::TokenPlace::File,
-        ..OAuth::default()
-    };
-    let gate = |oauth: &OAuth| {
-        Gate::builder()
-            .worker_binary(binary("callgate-worker"))
-            .spare_workers(0)
-            .server(guarded.spec_with(oauth.clone()))
-            .browser(Arc::new(Follow))
-            .build()
-    };
-    let built = gate(&oauth).await.expect("a gate");
-    assert_eq!(built.unavailable().len(), 1);
-    let seen = guarded.seen().await;
-    let asked = seen["authorizations"].as_u64().expect("a count");
-    assert!(asked <= 3, "{seen:#}");
-    built.shutdown().await;
-
-    oauth.grant = Grant::ClientCredentials;
-    oauth.client_id = Some("registered".to_owned());
-    oauth.issuer = Some(guarded.issuer.clone());
-    oauth.client_secret = Some(Source::text("registered-secret"));
-    let built = gate(&oauth).await.expect("a gate");
-    expect!["server `web` did not start: the login at server `web` failed: the server refuses the token just issued"].assert_eq(&guarded.plain(&built.unavailable()[0].reason));
-    built.shutdown().await;
 }

@@ -71,7 +71,7 @@ fn oauth(scenario: &str, context: &Value) -> OAuth {
             Grant::AuthorizationCode
         },
         place: TokenPlace::File,
-        browser: Some(Browser(Arc::new(Follows))),
+        browser: Some(Browser::new(Arc::new(Follows))),
         ..OAuth::default()
     }
 }

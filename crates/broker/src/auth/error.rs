@@ -59,6 +59,21 @@ impl fmt::Display for AuthError {
                     ),
                 }
             }
+            AuthErrorKind::Declined { scope } => {
+                match scope {
+                    Some(scope) => write!(f, "server `{server}` wants the scope {scope:?}")?,
+                    None => write!(f, "server `{server}` wants a login")?,
+                }
+                write!(
+                    f,
+                    "; its page was shown, no login has come of it, and it is not shown again; \
+                     run `{login}"
+                )?;
+                match scope {
+                    Some(scope) => write!(f, " --scope {}`", shell_word(scope)),
+                    None => f.write_str("`"),
+                }
+            }
             AuthErrorKind::Discovery { reason } => {
                 write!(
                     f,
@@ -106,6 +121,15 @@ pub enum AuthErrorKind {
         scope: Option<String>,
         /// How the token was had, which says who can have one of a wider scope.
         grant: Grant,
+    },
+    /// A person was shown the page of a login, by a [`Browser`](super::Browser),
+    /// and no login has come of it. The page is not shown again by itself: that
+    /// takes a login from elsewhere, such as by [`login`](fn@super::login), or
+    /// another gate.
+    Declined {
+        /// The scope that the login is to have, space-separated, if it is for a
+        /// wider one.
+        scope: Option<String>,
     },
     /// The metadata of the server or of its authorization server is missing,
     /// unsafe or of no use.

@@ -87,6 +87,7 @@ pub(super) async fn log_in(
         token_endpoint: found.metadata.token_endpoint.clone(),
         revocation_endpoint: revocation(&found.metadata),
         published: true,
+        made: tokens::now(),
         client: client.authentication,
         client_id: client.id,
         kept: Kept::File,

@@ -1,9 +1,10 @@
 //! What a host or a configuration says of the login at a server.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 
@@ -123,12 +124,101 @@ pub trait OpenUrl: Send + Sync {
     fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, io::Result<()>>;
 }
 
-/// A shared [`OpenUrl`].
+/// A shared [`OpenUrl`] for logins that calls wait for.
+///
+/// Clones share which logins were asked for in vain. A person who has refused
+/// one is not asked again for that server, until there is another login from
+/// elsewhere, such as by [`login`](fn@super::login).
 #[derive(Clone)]
-pub struct Browser(pub Arc<dyn OpenUrl>);
+pub struct Browser {
+    opener: Arc<dyn OpenUrl>,
+    /// The places of logins whose page was shown and of which nothing came, each
+    /// with when the login that was there then had been made.
+    in_vain: Arc<Mutex<HashMap<PathBuf, Option<u64>>>>,
+}
+
+impl Browser {
+    /// For one gate, or whatever else a person sees as one thing that asks.
+    pub fn new(opener: Arc<dyn OpenUrl>) -> Self {
+        Self {
+            opener,
+            in_vain: Arc::default(),
+        }
+    }
+
+    /// Whether a page was shown for this login, and nothing came of it yet.
+    pub(super) fn has_asked(&self, place: &Path, made: Option<u64>) -> bool {
+        self.in_vain().get(place) == Some(&made)
+    }
+
+    /// Something came of it.
+    pub(super) fn is_answered(&self, place: &Path) {
+        self.in_vain().remove(place);
+    }
+
+    /// For one login, which counts as asked for in vain from when its page is
+    /// shown.
+    pub(super) fn page(&self, place: PathBuf, made: Option<u64>) -> impl OpenUrl {
+        Page {
+            browser: self.clone(),
+            place,
+            made,
+        }
+    }
+
+    fn in_vain(&self) -> MutexGuard<'_, HashMap<PathBuf, Option<u64>>> {
+        let in_vain = self.in_vain.lock();
+        in_vain.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Page {
+    browser: Browser,
+    place: PathBuf,
+    made: Option<u64>,
+}
+
+impl OpenUrl for Page {
+    fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, io::Result<()>> {
+        let place = self.place.clone();
+        self.browser.in_vain().insert(place, self.made);
+        self.browser.opener.open(url)
+    }
+}
 
 impl fmt::Debug for Browser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Browser")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Shown;
+
+    impl OpenUrl for Shown {
+        fn open<'a>(&'a self, _url: &'a str) -> BoxFuture<'a, io::Result<()>> {
+            Box::pin(std::future::ready(Ok(())))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_person_is_asked_once_for_a_login() {
+        let browser = Browser::new(Arc::new(Shown));
+        let (one, other) = (Path::new("/one"), Path::new("/other"));
+        let page = browser.page(one.to_owned(), Some(1));
+        assert!(!browser.has_asked(one, Some(1)));
+        page.open("https://as.example/").await.expect("shown");
+        // A clone, as each link to the server has one.
+        let browser = browser.clone();
+        assert!(browser.has_asked(one, Some(1)));
+        // There is another login since, or there is none any more.
+        assert!(!browser.has_asked(one, Some(2)));
+        assert!(!browser.has_asked(one, None));
+        assert!(!browser.has_asked(other, Some(1)));
+        browser.is_answered(one);
+        assert!(!browser.has_asked(one, Some(1)));
     }
 }

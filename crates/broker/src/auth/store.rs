@@ -54,6 +54,9 @@ pub(super) struct Record {
     /// an older login may be the word of somebody else.
     #[serde(default)]
     pub(super) published: bool,
+    /// When it was made, in seconds since 1970, which renewals leave as it is.
+    #[serde(default)]
+    pub(super) made: u64,
     /// How the client shows who it is at the token endpoint.
     pub(super) client: ClientAuthentication,
     pub(super) client_id: String,

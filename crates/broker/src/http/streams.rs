@@ -285,6 +285,7 @@ fn is_for_good(kind: &LinkErrorKind) -> bool {
         LinkErrorKind::Authorization(error) => matches!(
             error.kind(),
             AuthErrorKind::LoginRequired { .. }
+                | AuthErrorKind::Declined { .. }
                 | AuthErrorKind::InsufficientScope { .. }
                 | AuthErrorKind::Settings { .. }
         ),

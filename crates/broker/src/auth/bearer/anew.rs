@@ -60,6 +60,7 @@ impl Inner {
                     token_endpoint: found.metadata.token_endpoint,
                     revocation_endpoint: None,
                     published: true,
+                    made: tokens::now(),
                     kept: Kept::File,
                 };
                 (record, named)
@@ -83,7 +84,8 @@ impl Inner {
         self.adopt(state, Some(Login { record, tokens }))
     }
 
-    /// Has a token by a person's login.
+    /// Has a token by a person's login. Somebody who does not want one is asked
+    /// once, however many calls come.
     pub(super) async fn by_person(
         &self,
         state: &mut State,
@@ -91,14 +93,23 @@ impl Inner {
         scopes: Vec<String>,
         challenge: Option<&str>,
     ) -> Result<(), AuthError> {
+        let store = &self.account.store;
+        let made = state.login.as_ref().map(|login| login.record.made);
+        if browser.has_asked(&store.file(), made) {
+            return Err(self.account.error(AuthErrorKind::Declined {
+                scope: (!scopes.is_empty()).then(|| scopes.join(" ")),
+            }));
+        }
         let wish = Wish {
             scopes,
             challenge,
             patience: LOGIN_PATIENCE,
         };
-        let mut login = log_in(&self.account, &*browser.0, wish).await?;
-        let _lock = self.account.store.lock().await?;
-        login.record.kept = self.account.store.create(&login).await?;
+        let page = browser.page(store.file(), made);
+        let mut login = log_in(&self.account, &page, wish).await?;
+        let _lock = store.lock().await?;
+        login.record.kept = store.create(&login).await?;
+        browser.is_answered(&store.file());
         state.last = None;
         self.adopt(state, Some(login))
     }
