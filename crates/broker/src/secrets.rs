@@ -1,5 +1,7 @@
 //! What must not appear in a message: the values a server was given to keep.
 
+mod in_url;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
@@ -10,6 +12,7 @@ use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use memchr::memmem;
 use serde_json::Value;
 
+use self::in_url::in_url;
 use crate::shape::cut_message;
 use crate::spec::{Http, Stdio, Transport};
 use crate::spellings::{needle, readings};
@@ -56,6 +59,7 @@ impl Secrets {
     /// are learned when they are.
     pub(crate) fn of(transport: &Transport) -> Self {
         let mut values: Vec<(String, String)> = Vec::new();
+        let mut of_url = Vec::new();
         let parts = match transport {
             Transport::Stdio(Stdio { env, secrets, .. }) => {
                 for (name, value) in env {
@@ -81,18 +85,17 @@ impl Secrets {
                 if let Some((_, query)) = url.split_once('?') {
                     values.push(("URL query".to_owned(), query.to_owned()));
                 }
-                let authority = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
-                let authority = authority.split('/').next().unwrap_or_default();
-                if let Some((user, _host)) = authority.rsplit_once('@') {
-                    values.push(("URL user".to_owned(), user.to_owned()));
-                }
+                of_url = in_url(url);
                 secrets
             }
         };
-        for (name, value) in parts {
+        let parts = parts
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()));
+        for (name, value) in parts.chain(of_url) {
             // One that is a whole value has the name of that.
-            if !values.iter().any(|(_, given)| given == value) {
-                values.push((name.clone(), value.clone()));
+            if !values.iter().any(|(_, given)| *given == value) {
+                values.push((name, value));
             }
         }
         let given = values.into_iter().map(|(name, value)| Secret {
@@ -273,7 +276,11 @@ mod tests {
         secrets.redact_value(&mut value);
         assert_eq!(
             value.to_string(),
-            r#"{"[Authorization]":[1,"[Authorization]",{"a":"k1234567?","b":null}]}"#
+            r#"{"[Authorization]":[1,"[Authorization]",{"a":"[api_key]?","b":null}]}"#
+        );
+        assert_eq!(
+            secrets.redact("bob had pa55word, pa55%77ord"),
+            "bob had [URL password], [URL password]"
         );
     }
 
