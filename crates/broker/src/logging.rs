@@ -89,17 +89,15 @@ pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) -> Option<M
 /// A server's text as people may see it: without secrets, with control
 /// characters escaped, and no longer than this many characters.
 pub(crate) fn fit(text: &str, most: usize, secrets: &Secrets) -> String {
-    // A secret is found in the whole text only; but a text of any length need
-    // not be searched for what is shown of it. A secret that the cut goes
-    // through would be shown in part, so more is searched than shown.
-    let searched = text
-        .get(..text.floor_char_boundary(searched(most).min(text.len())))
-        .unwrap_or_default();
-    let redacted = secrets.redact(searched);
+    // It is cut once its secrets are out of it; but a text of any length need not
+    // be searched for what is shown of it.
+    let searched = searched(most);
+    let redacted = secrets.redact_start(text, searched);
+    let mut is_cut = text.len() > searched;
     let mut shown = String::with_capacity(redacted.len().min(most));
     for (count, character) in redacted.chars().enumerate() {
         if count == most {
-            shown.push('…');
+            is_cut = true;
             break;
         }
         if is_unfit(character) {
@@ -108,10 +106,14 @@ pub(crate) fn fit(text: &str, most: usize, secrets: &Secrets) -> String {
             shown.push(character);
         }
     }
+    if is_cut {
+        shown.push('…');
+    }
     shown
 }
 
-/// How many bytes of a text are searched for secrets if this many characters are shown.
+/// How many bytes of a text are searched for secrets that begin there, if this many
+/// characters are shown.
 pub(crate) const fn searched(most: usize) -> usize {
     most.saturating_mul(4).saturating_add(64 << 10)
 }
@@ -189,5 +191,15 @@ mod tests {
         // The cut would have left a part of it.
         check("is hunter2-hunter2 it", 6, "is [TO…");
         assert!(fit(&"x".repeat(10_000_000), 4_000, &secrets).len() < 4_010);
+    }
+
+    /// A text that is mostly secrets leaves room for what is searched last.
+    #[test]
+    fn no_secret_is_shown_up_to_where_the_search_ends() {
+        let secrets = Secrets::default();
+        let key: String = (0..4_000).map(|n| format!("{n:05}")).collect();
+        secrets.learn("KEY", &key);
+        assert!(!searched(100).is_multiple_of(key.len()));
+        assert_eq!(fit(&key.repeat(5), 100, &secrets), "[KEY][KEY][KEY][KEY]…");
     }
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use self::in_url::in_url;
 use crate::shape::cut_message;
 use crate::spec::{Http, Stdio, Transport};
-use crate::spellings::{needle, readings};
+use crate::spellings::{needle, readings, span};
 
 /// Values shorter than this are left alone: they are settings such as `1` or
 /// `true`, and hiding every `1` would make messages useless.
@@ -154,11 +154,19 @@ impl Secrets {
 
     /// `text` with every secret replaced by its name, whatever escapes it is written with.
     pub(crate) fn redact(&self, text: &str) -> String {
+        self.redact_start(text, text.len())
+    }
+
+    /// The first `most` bytes of `text`, as [`Secrets::redact`] has them, whatever follows. Of a
+    /// secret that begins there and goes on, nothing is left.
+    pub(crate) fn redact_start(&self, text: &str, most: usize) -> String {
+        let end = text.floor_char_boundary(most);
         let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
-        let needles = values.forms.iter().map(|form| form.finder.needle().len());
-        if let Some(longest) = needles.max() {
-            readings(text, longest, |reading| {
+        if let Some(longest) = values.longest() {
+            let searched = text.floor_char_boundary(end.saturating_add(span(longest)));
+            let searched = text.get(..searched).unwrap_or_default();
+            readings(searched, longest, |reading| {
                 for Form { finder, name } in &values.forms {
                     let places = finder.find_iter(reading.bytes()).map(|start| {
                         let end = start + finder.needle().len();
@@ -168,13 +176,20 @@ impl Secrets {
                 }
             });
         }
-        replaced(text, found)
+        found.retain(|(place, _)| place.start < end);
+        replaced(text, end, found)
+    }
+
+    /// In how many bytes of a text a secret may be written.
+    pub(crate) fn span(&self) -> usize {
+        let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
+        values.longest().map_or(0, span)
     }
 }
 
-/// `text` with names in these places. Of places that overlap, all goes, and the longest
+/// `text` up to `end`, with names in these places, which begin before that. Of places that overlap, all goes, and the longest
 /// has its name shown.
-fn replaced(text: &str, mut places: Vec<(Range<usize>, &str)>) -> String {
+fn replaced(text: &str, end: usize, mut places: Vec<(Range<usize>, &str)>) -> String {
     places.sort_by_key(|(place, name)| (place.start, *name));
     let mut merged: Vec<(Range<usize>, usize, &str)> = Vec::new();
     for (place, name) in places {
@@ -195,11 +210,17 @@ fn replaced(text: &str, mut places: Vec<(Range<usize>, &str)>) -> String {
         out.extend(["[", name, "]"]);
         done = place.end;
     }
-    out.push_str(text.get(done..).unwrap_or_default());
+    out.push_str(text.get(done..end).unwrap_or_default());
     out
 }
 
 impl Values {
+    /// How long the longest is of what is looked for.
+    fn longest(&self) -> Option<usize> {
+        let needles = self.forms.iter().map(|form| form.finder.needle().len());
+        needles.max()
+    }
+
     /// Writes down every form in which a server may repeat a value.
     fn spell_out(&mut self) {
         self.forms.clear();
@@ -339,6 +360,26 @@ mod tests {
             secrets.redact("-abcdefghij-abcdefabcdef-xabcdefx-abc%64ef%20-defghijabcdef"),
             "-[other]-[one][one]-[all]-[one]%20-[other][one]"
         );
+    }
+
+    #[test]
+    fn of_a_secret_at_the_cut_nothing_stays() {
+        let secrets = Secrets::default();
+        secrets.learn("token", "hunter2-hunter2");
+        let text = r"é hunter2%2Dhunter\u0032 and more";
+        for (most, expected) in [
+            (0, ""),
+            (1, ""),
+            (3, "é "),
+            (4, "é [token]"),
+            (23, "é [token]"),
+            (text.len() - 9, "é [token]"),
+            (text.len() - 1, "é [token] and mor"),
+            (text.len(), "é [token] and more"),
+            (usize::MAX, "é [token] and more"),
+        ] {
+            assert_eq!(secrets.redact_start(text, most), expected, "{most}");
+        }
     }
 
     #[test]

@@ -19,10 +19,15 @@ pub(crate) fn needle(text: &str) -> Vec<u8> {
     text.bytes().map(without_plus).collect()
 }
 
+/// The most bytes of a text in which a needle of up to `longest` bytes is written.
+pub(crate) fn span(longest: usize) -> usize {
+    longest.saturating_add(1).saturating_mul(LONGEST_ESCAPE)
+}
+
 /// Calls `visit` with each reading of a text: as it is, and with escapes undone. Needles of
 /// up to `longest` bytes are in one of them as a whole, and may be in several.
 pub(crate) fn readings(text: &str, longest: usize, mut visit: impl FnMut(&Reading)) {
-    let again = longest.saturating_add(1).saturating_mul(LONGEST_ESCAPE);
+    let again = span(longest);
     let mut start = 0;
     loop {
         let end = text.floor_char_boundary(again.saturating_add(start + PART));

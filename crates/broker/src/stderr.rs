@@ -31,7 +31,8 @@ impl Log {
         }
         for line in chunk.split_inclusive(|byte| *byte == b'\n') {
             // It is cut once its secrets are out of it: of one that was cut, a part would stay.
-            let room = searched(MAX_LINE).saturating_sub(self.line.len());
+            let most = searched(MAX_LINE).saturating_add(self.secrets.span());
+            let room = most.saturating_sub(self.line.len());
             self.line.extend(line.iter().take(room));
             if line.ends_with(b"\n") {
                 self.end();
