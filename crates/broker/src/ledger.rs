@@ -153,6 +153,14 @@ impl Ledger {
         together.is_some_and(|together| together.settle())
     }
 
+    /// Writes all that has not been written for the journal, as far as its file takes it.
+    pub(crate) fn catch_up(&self) {
+        self.settle();
+        if let Some(journal) = &self.journal {
+            journal.catch_up();
+        }
+    }
+
     /// Every line so far, in the order of the calls.
     pub(crate) fn snapshot(&self) -> Vec<LedgerLine> {
         self.lines().clone()
@@ -215,16 +223,14 @@ impl Entry {
                 record.rule = rule.as_deref();
                 record.line()
             });
-            // Given up from here on, it is over.
-            self.sent = Some(Instant::now());
             let written = written.unwrap_or_default();
-            let written = match &self.ledger.together {
-                Some(together) => together.write(&written).await,
-                None => journal.write(&written),
-            };
-            if let Err(error) = written {
-                self.sent = None;
-                return Err(error);
+            match &self.ledger.together {
+                Some(together) => {
+                    // Given up from here on, it is over, unless it has no such line.
+                    self.sent = Some(Instant::now());
+                    together.write(&written, &mut self.sent).await?;
+                }
+                None => journal.write(&written)?,
             }
             self.change(|line| line.outcome = Outcome::InFlight);
         } else {

@@ -187,10 +187,32 @@ impl Journal {
     pub(crate) fn write_or_wait(&self, line: String) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = state.write_beyond(&line, &self.bounds) {
-            tracing::error!(%error, "a call has no line after it yet");
             if state.waiting.len() < MAX_WAITING {
+                tracing::error!(%error, "a call has no line after it yet");
                 state.waiting.push_back(line);
+            } else {
+                tracing::error!(%error, "a call has no line after it: too many wait already");
             }
+        }
+    }
+
+    /// Tries once more to write the lines that wait: a run is over, and there may be no
+    /// further call that would.
+    pub(crate) fn catch_up(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = state.catch_up(&self.bounds) {
+            let lines = state.waiting.len();
+            tracing::error!(%error, lines, "calls have no line after them yet");
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = state.catch_up(&self.bounds) {
+            let lines = state.waiting.len();
+            tracing::error!(%error, lines, "calls have no line after them, and get none");
         }
     }
 }

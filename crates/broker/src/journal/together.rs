@@ -7,6 +7,7 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use super::{Journal, JournalError};
 
@@ -64,11 +65,16 @@ impl Together {
     }
 
     /// Writes a line about a call that depends on it, with others. When this is ready,
-    /// the kernel has the line; dropped before that, it may get it yet.
-    pub(crate) async fn write(&self, line: &str) -> Result<(), JournalError> {
+    /// the kernel has the line; dropped before that, it may get it yet. Either way, `sent`
+    /// is emptied if the file did not take it: that call is not made.
+    pub(crate) async fn write(
+        &self,
+        line: &str,
+        sent: &mut Option<Instant>,
+    ) -> Result<(), JournalError> {
         if line.len() > LONG {
             self.settle();
-            return self.journal.write(line);
+            return self.journal.write(line).inspect_err(|_| *sent = None);
         }
         let (nth, written) = {
             let mut batch = self.batch();
@@ -79,6 +85,7 @@ impl Together {
             together: self,
             nth,
             written,
+            sent,
         }
         .await
     }
@@ -163,6 +170,7 @@ struct Ticket<'a> {
     together: &'a Together,
     nth: usize,
     written: Arc<OnceLock<Written>>,
+    sent: &'a mut Option<Instant>,
 }
 
 impl Future for Ticket<'_> {
@@ -186,6 +194,12 @@ impl Future for Ticket<'_> {
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         let mut batch = self.together.batch();
+        if let Some(written) = self.written.get() {
+            if self.nth >= written.lines {
+                *self.sent = None;
+            }
+            return;
+        }
         // Whoever gave the call up has another line for it, that says so.
         if Arc::ptr_eq(&batch.written, &self.written)
             && let Some(line) = batch.lines.get_mut(self.nth)

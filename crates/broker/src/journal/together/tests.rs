@@ -4,14 +4,19 @@ use std::fs::{self, File};
 use std::io::{Read as _, pipe};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::pin::pin;
 
+use callgate_policy::{Because, Decision, Verdict};
 use futures::future::{BoxFuture, join_all};
 use futures::poll;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
 use crate::journal::{Event, JournalLine, JournalOptions, JournalReader, Record};
+use crate::ledger::Ledger;
+use crate::ruling::Ruling;
 
 fn line(call: usize) -> String {
     Record::new(Event::Before, "r", call, "2026-06-01T12:00:00.000Z").line()
@@ -45,11 +50,18 @@ fn open_to(end: impl Into<OwnedFd>) -> (TempDir, Arc<Journal>) {
     (folder, journal)
 }
 
+/// Has a journal write to what is there.
+fn write_to(journal: &Journal, path: &Path) {
+    let file = File::options().append(true).open(path).expect("a file");
+    journal.state.lock().expect("no panic").file.replace(file);
+}
+
 /// The lines of these calls, each as far as it goes without being settled.
 async fn begin(together: &Together, calls: std::ops::Range<usize>) -> Vec<Outcome<'_>> {
     let mut begun: Vec<Outcome<'_>> = Vec::new();
     for call in calls {
-        let mut writing: Outcome<'_> = Box::pin(async move { together.write(&line(call)).await });
+        let mut writing: Outcome<'_> =
+            Box::pin(async move { together.write(&line(call), &mut None).await });
         assert!(poll!(&mut writing).is_pending());
         begun.push(writing);
     }
@@ -75,7 +87,7 @@ async fn lines_of_calls_that_wait_are_one_write_and_those_behind_another() {
     // A long line comes behind those that wait.
     together.write_or_wait(line(6));
     let long = format!("{}{}", line(7), "x".repeat(LONG));
-    assert_eq!(together.write(&long).await, Ok(()));
+    assert_eq!(together.write(&long, &mut None).await, Ok(()));
     together.write_or_wait(line(8));
     // Whoever ends it may leave the rest to it.
     drop(together);
@@ -152,11 +164,79 @@ async fn a_file_that_takes_nothing_gets_what_is_over_when_it_does_again() {
         .expect("no panic")
         .file
         .replace(taking.expect("a file"));
-    let next = pin!(together.write("{}\n"));
+    let mut sent = None;
+    let next = pin!(together.write("{}\n", &mut sent));
     let next = poll!(next);
     assert!(next.is_pending() && together.settle());
     let text = fs::read(folder.path().join("ledger")).expect("a file");
     assert_eq!(calls(&text), ["2", "4", "5", "torn"]);
+}
+
+#[tokio::test]
+async fn a_line_that_no_call_follows_is_written_when_there_is_room() {
+    let (folder, journal) = open(u64::MAX, 0);
+    let path = folder.path().join("ledger");
+    let full = Path::new("/dev/full");
+    let written = || calls(&fs::read(&path).expect("a file"));
+    let ledger = Ledger::new(Some(Arc::clone(&journal)), true);
+    write_to(&journal, full);
+    journal.write_or_wait(line(1));
+    // A run ends while there is no room, and another one when there is.
+    ledger.catch_up();
+    assert!(written().is_empty());
+    write_to(&journal, &path);
+    ledger.catch_up();
+    assert_eq!(written(), ["1"]);
+    write_to(&journal, full);
+    journal.write_or_wait(line(2));
+    journal.write_or_wait(line(3));
+    write_to(&journal, &path);
+    // No run ends any more.
+    drop((ledger, journal));
+    assert_eq!(written(), ["1", "2", "3"]);
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_has_a_line_after_it_only_if_it_has_one_before_it() {
+    let (folder, journal) = open(u64::MAX, 0);
+    let path = folder.path().join("ledger");
+    let ledger = Ledger::new(Some(Arc::clone(&journal)), true);
+    let ruling = Ruling::by_rules(Decision {
+        verdict: Verdict::Allow,
+        because: Because::NoRule,
+    });
+    // No room for the line before the call, room for it, and given up before it is written.
+    for file in [Some(Path::new("/dev/full")), Some(&path), None] {
+        let mut entry = ledger.open("s_t", "s", "t", None, 2).expect("an entry");
+        let mut sending = Box::pin(async { entry.sending(&ruling).await });
+        assert!(poll!(&mut sending).is_pending());
+        if let Some(file) = file {
+            write_to(&journal, file);
+            assert!(ledger.settle());
+            write_to(&journal, &path);
+        }
+        drop(sending);
+        drop(entry);
+        ledger.settle();
+    }
+    let text = fs::read_to_string(&path).expect("a file");
+    let events = text.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).expect("it is JSON");
+        format!("{} {}", line["call"], line["event"])
+    });
+    assert_eq!(
+        events.collect::<Vec<_>>(),
+        [
+            r#"1 "notSent""#,
+            r#"2 "before""#,
+            r#"2 "after""#,
+            r#"3 "before""#,
+            r#"3 "after""#
+        ]
+    );
+    let lines = ledger.snapshot();
+    let took: Vec<_> = lines.iter().map(|line| line.took_ms.is_some()).collect();
+    assert_eq!(took, [false, true, true]);
 }
 
 #[tokio::test]
