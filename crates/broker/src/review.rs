@@ -195,9 +195,8 @@ impl Reviews {
     /// What the findings decide, if they do not let the call pass: the
     /// strictest of rules over flows and reviewers.
     pub(crate) fn decide(&self, findings: &Findings) -> Option<Decision> {
-        let of_flows = self.rules.review(&findings.flows).filter(|decision| {
-            decision.verdict == Verdict::Deny || !self.asks(findings).is_empty()
-        });
+        // Not of one that somebody let pass: that is no reason to ask any more.
+        let of_flows = self.rules.review(&self.unpassed(findings));
         match (&findings.reviewed, of_flows) {
             (Some(reviewed), Some(flows)) if flows.verdict == Verdict::Deny => {
                 let denied = reviewed.verdict == Verdict::Deny;
@@ -241,11 +240,18 @@ impl Reviews {
 
     /// The servers whose data somebody has to let pass, by name.
     pub(crate) fn asks(&self, findings: &Findings) -> Vec<String> {
+        let unpassed = self.unpassed(findings).into_iter();
+        let asked = unpassed.filter(|flow| self.is_asked(flow));
+        let servers: BTreeSet<String> = asked.map(|flow| flow.from.server).collect();
+        servers.into_iter().collect()
+    }
+
+    /// The flows without those that are asked about and that somebody let pass.
+    fn unpassed(&self, findings: &Findings) -> Vec<Finding> {
         let passed = lock(&self.passed);
         let flows = findings.flows.iter();
-        let asked = flows.filter(|flow| self.is_asked(flow) && !passed.contains(&pair(flow)));
-        let servers: BTreeSet<&String> = asked.map(|flow| &flow.from.server).collect();
-        servers.into_iter().cloned().collect()
+        let unpassed = flows.filter(|flow| !(passed.contains(&pair(flow)) && self.is_asked(flow)));
+        unpassed.cloned().collect()
     }
 
     fn is_asked(&self, flow: &Finding) -> bool {

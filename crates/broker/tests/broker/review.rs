@@ -164,6 +164,60 @@ async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about(
     assert_eq!(*asked, [vec![], vec!["a".to_owned()]]);
 }
 
+#[tokio::test]
+async fn a_question_names_what_nobody_has_let_pass_yet() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let asker = ask_with({
+        let asked = Arc::clone(&asked);
+        move |question: Question| {
+            let mut asked = asked.lock().expect("no panic");
+            asked.push((question.decision.to_string(), question.about.data));
+            std::future::ready(match asked.len() {
+                1 => Answer::Run,
+                _ => Answer::Nobody,
+            })
+        }
+    });
+    in_time(async {
+        let mut flows = rules(Verdict::Ask);
+        flows.push(FlowRule {
+            from: FlowEnd::parse("c").expect("an end"),
+            to: FlowEnd::parse("b").expect("an end"),
+            min_bytes: None,
+            action: Verdict::Ask,
+        });
+        let (broker, run) = run_with(flows, asker, vec![]).await;
+        let another = "another text of c's";
+        call(&run, "a", "echo", json!({ "note": NOTE })).await;
+        call(&run, "c", "echo", json!({ "note": another })).await;
+        call(&run, "b", "echo", json!({ "text": NOTE })).await;
+        let both = json!({ "text": NOTE, "more": another });
+        call(&run, "b", "echo", both).await;
+        let last = run.ledger().pop().expect("a line");
+        expect![[r#"needs approval by the rule from "c" to "b" in flows: 19 bytes of c.echo (call 2) go to b.echo, and there is nobody to ask"#]]
+            .assert_eq(&last.decision);
+        broker.shutdown().await;
+    })
+    .await;
+    let asked = asked.lock().expect("no panic");
+    let reason = |from: &str, summary: &str| {
+        format!("needs approval by the rule from {from:?} to \"b\" in flows: {summary}")
+    };
+    assert_eq!(
+        *asked,
+        [
+            (
+                reason("a", "24 bytes of a.echo (call 1) go to b.echo"),
+                vec!["a".to_owned()]
+            ),
+            (
+                reason("c", "19 bytes of c.echo (call 2) go to b.echo"),
+                vec!["c".to_owned()]
+            ),
+        ]
+    );
+}
+
 /// What a question of data is about is data: longer answers let it through for the
 /// run, and keep nothing.
 #[tokio::test]
