@@ -96,7 +96,7 @@ pub use options::{CallOptions, Place};
 pub use outcome::Outcome;
 pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;
-pub use run::{Consultant, Run};
+pub use run::{Consultant, Run, Unanswered};
 pub use setup::{LineText, Renew, RunSetup};
 pub use shell::shell_word;
 pub use source::{Origin, Source, SourceError};

@@ -4,7 +4,7 @@ mod consult;
 mod line;
 mod made;
 
-pub use consult::Consultant;
+pub use consult::{Consultant, Unanswered};
 
 use std::fmt;
 use std::sync::Arc;

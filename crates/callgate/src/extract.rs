@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate_broker::{CallError, Caller, Consultant, Place, Run, code};
+use callgate_broker::{CallError, Caller, Consultant, Place, Run, Unanswered, code};
 use callgate_sandbox::{ErrorClass, Thrown};
 use callgate_schema::Schema;
 use serde::Deserialize;
@@ -146,9 +146,10 @@ impl Extractor {
         let schema = self.admit(&asked).await.map_err(Failed::thrown)?;
         let work = async |text: Arc<String>| {
             let extracted = self.extract_seen(&text, &asked, schema).await;
-            extracted.map_err(|failed| {
-                let said = failed.message.clone();
-                (failed, said)
+            extracted.map_err(|failed| Unanswered {
+                said: failed.message.clone(),
+                read: json!([failed.message, failed.problems]),
+                error: failed,
             })
         };
         match self.run.consult(&consultant(), input, place, work).await {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use callgate_policy::Hints;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::line::{Opened, denied, kept, sending};
@@ -23,6 +24,17 @@ pub struct Consultant {
     pub tool: String,
 }
 
+/// Why something of the host's own gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unanswered<E> {
+    /// The host's word for it.
+    pub error: E,
+    /// What the ledger says of it.
+    pub said: String,
+    /// All that a script can read of it: it may quote whoever was asked.
+    pub read: Value,
+}
+
 impl Run {
     /// Hands `input`, a JSON object, to something of the host's own, which
     /// `work` does if it may be done. Without a rule it may: whoever set it up
@@ -30,11 +42,12 @@ impl Run {
     ///
     /// `work` gets the input as rules, reviewers and the ledger saw it, which is not
     /// how `input` is written where that names a key twice or writes a number in
-    /// its own way. It gives the answer, or an error and what the ledger says of it.
+    /// its own way. What it gives, an answer or none, goes past reviewers, and is
+    /// the consultant's data from then on.
     ///
     /// # Errors
     ///
-    /// [`CallError`] where `work` was not begun, or its answer is kept back.
+    /// [`CallError`] where `work` was not begun, or what came of it is kept back.
     pub async fn consult<E, W>(
         &self,
         consultant: &Consultant,
@@ -43,7 +56,7 @@ impl Run {
         work: impl FnOnce(Arc<String>) -> W,
     ) -> Result<Result<Box<RawValue>, E>, CallError>
     where
-        W: Future<Output = Result<Box<RawValue>, (E, String)>>,
+        W: Future<Output = Result<Box<RawValue>, Unanswered<E>>>,
     {
         let target = Target {
             function: consultant.function.clone(),
@@ -83,9 +96,15 @@ impl Run {
         let entry = sending(entry, &target, &ruling).await?;
         let answer = match work(Arc::clone(&text)).await {
             Ok(answer) => answer,
-            Err((error, said)) => {
-                entry.close(Outcome::tool_error(&said), None);
-                return Ok(Err(error));
+            Err(unanswered) => {
+                let read = unanswered.read.to_string();
+                let refused = reviews.result(&target, &text, &findings, &read).await;
+                if let Some(reason) = refused {
+                    return Err(kept(entry, target, reason, &read));
+                }
+                reviews.learn(&target, entry.ordinal(), &read).await;
+                entry.close(Outcome::tool_error(&unanswered.said), None);
+                return Ok(Err(unanswered.error));
             }
         };
         let refused = reviews

@@ -5,6 +5,7 @@ mod authority;
 mod callers;
 mod calls;
 mod changing;
+mod consulting;
 mod counted;
 mod crashing;
 mod decisions;

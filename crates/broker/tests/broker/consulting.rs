@@ -1,0 +1,82 @@
+//! Data that is handed to something of the host's own, and what comes back.
+
+use std::sync::Arc;
+
+use callgate_broker::{
+    Broker, Consultant, NobodyToAsk, ResultReview, Reviewed, Reviewer, RunSetup, Unanswered,
+};
+use expect_test::expect;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde_json::json;
+
+use crate::support::{allow_all, call, in_time, odd, raw};
+
+/// Withholds what has a word in it.
+struct Hides;
+
+impl Reviewer for Hides {
+    fn review_result<'a>(
+        &'a self,
+        _: Reviewed<'a>,
+        result: &'a str,
+    ) -> BoxFuture<'a, ResultReview> {
+        let review = match result.contains("hide") {
+            true => ResultReview::Withhold("not for scripts".to_owned()),
+            false => ResultReview::Allow,
+        };
+        async move { review }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn what_an_error_quotes_is_looked_at_and_remembered() {
+    in_time(async {
+        let broker = Broker::start(vec![odd("flaky")]).await;
+        let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
+        setup.consults = true;
+        setup.reviewers = vec![Arc::new(Hides)];
+        let run = broker.run_with(setup);
+        let model = Consultant {
+            function: "model_extract".to_owned(),
+            server: "model".to_owned(),
+            tool: "extract".to_owned(),
+        };
+        let mut said = String::new();
+        for problem in ["/id: Oberon, Puck and Titania", "/id: hide this from all"] {
+            let input = raw(json!({ "value": "nothing of it" }));
+            let work = async |_| {
+                Err(Unanswered {
+                    error: "the host's word",
+                    said: "it does not fit".to_owned(),
+                    read: json!(["it does not fit", [problem]]),
+                })
+            };
+            said += &format!("{:?}\n", run.consult(&model, &input, None, work).await);
+        }
+        // The one is known as the model's; of the other, the script has nothing.
+        for text in ["Oberon, Puck and Titania", "hide this from all"] {
+            call(&run, "flaky", "echo", json!({ "text": text })).await;
+        }
+        expect![[r#"
+            Ok(Err("the host's word"))
+            Err(Kept { server: "model", tool: "extract", function: "model_extract", reason: "not for scripts" })
+        "#]]
+        .assert_eq(&said);
+        let lines = run.ledger();
+        let outcome = |line: usize| {
+            let outcome = serde_json::to_value(&lines[line].outcome).expect("JSON");
+            outcome["outcome"].as_str().map(str::to_owned)
+        };
+        assert_eq!(outcome(0).as_deref(), Some("toolError"));
+        assert_eq!(outcome(1).as_deref(), Some("kept"));
+        let flow = &lines[2].flows[0];
+        assert_eq!(
+            (&flow["from"], &flow["bytes"]),
+            (&json!("model_extract"), &json!(24))
+        );
+        assert!(lines[3].flows.is_empty());
+        broker.shutdown().await;
+    })
+    .await;
+}
