@@ -2,14 +2,16 @@
 //! good.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::insert;
 
 /// Bytes of a configuration file that is written to.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
+/// How many names are tried for the file that takes its place.
+const MAX_NAMES: usize = 16;
 
 /// Why a rule could not be written into a configuration file. The file is as
 /// it was.
@@ -104,7 +106,7 @@ fn locked(path: &Path) -> std::io::Result<File> {
     loop {
         let file = File::open(path)?;
         match file.lock() {
-            Err(error) if error.kind() != std::io::ErrorKind::Unsupported => return Err(error),
+            Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
             _ => {}
         }
         if same(&file, path)? {
@@ -172,18 +174,7 @@ struct Written {
 impl Written {
     /// One that is like `old` but for what is in it.
     fn beside(path: &Path, bytes: &[u8], old: &Metadata) -> std::io::Result<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let own = format!(".{name}.{}.{count}", std::process::id());
-        let own = path.with_file_name(own);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        // The file may hold secrets: nobody else reads it before it has the
-        // mode it is to have.
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&own)?;
+        let (own, mut file) = create_beside(path, || RandomState::new().hash_one(path))?;
         let written = Self {
             path: own,
             placed: false,
@@ -205,6 +196,36 @@ impl Written {
             drop(folder.sync_all());
         }
         Ok(())
+    }
+}
+
+/// Creates a file next to another, under a name that `random` is a part of: processes that
+/// were killed may have left files of theirs.
+pub(super) fn create_beside(
+    path: &Path,
+    mut random: impl FnMut() -> u64,
+) -> std::io::Result<(PathBuf, File)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    // The file may hold secrets: nobody else reads it before it has the
+    // mode it is to have.
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut tries = 1;
+    loop {
+        let own = path.with_file_name(format!(".{name}.{:016x}", random()));
+        match options.open(&own) {
+            Ok(file) => return Ok((own, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && tries < MAX_NAMES => {
+                tries += 1;
+            }
+            Err(error) => {
+                let own = own.display();
+                let message = format!("{own}, which is to take its place, cannot be made: {error}");
+                return Err(std::io::Error::new(error.kind(), message));
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::config::amend::allow_while;
+use crate::config::amend::{allow_while, create_beside};
 use crate::config::insert::with_rules;
 use crate::config::{AmendError, allow};
 
@@ -307,6 +307,28 @@ fn many_at_once_lose_none() {
     let config = Config::load_with(&path, environment).expect("a configuration");
     assert_eq!(config.permissions.iter().count(), 20);
     assert_eq!(files(folder.path()), ["callgate.json"]);
+}
+
+#[test]
+fn a_file_that_a_killed_process_left_is_in_nobodys_way() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("callgate.json");
+    let (left, free) = (
+        ".callgate.json.0000000000000001",
+        ".callgate.json.0000000000000002",
+    );
+    std::fs::write(folder.path().join(left), "left").expect("file");
+    let mut numbers = 1..;
+    let (made, _file) =
+        create_beside(&path, || numbers.next().expect("a number")).expect("another name");
+    assert_eq!(made, folder.path().join(free));
+    assert_eq!(files(folder.path()), [left, free]);
+    let error = create_beside(&path, || 1).expect_err("there is one already");
+    let root = format!("{}/", folder.path().display());
+    expect![".callgate.json.0000000000000001, which is to take its place, cannot be made: File exists (os error 17)"]
+        .assert_eq(&error.to_string().replace(&root, ""));
+    let text = std::fs::read_to_string(folder.path().join(left));
+    assert_eq!(text.expect("text"), "left");
 }
 
 #[cfg(unix)]
