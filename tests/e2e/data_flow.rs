@@ -185,15 +185,17 @@ fn a_question_about_data_has_no_always() {
     for (rules, prompt, kept) in [
         (
             json!({ "allow": ["*"] }),
-            "allow? [y] this call  [r] data of \"fs\" to memory_create_entities in this run  \
+            "allow? [y] this call  \
+             [r] data of fs_read_text_file to memory_create_entities in this run  \
              [w] show whole  [n] no: ",
             false,
         ),
         (
             json!({ "allow": ["fs_*"] }),
-            "allow? [y] this call  [r] all calls of this tool in this run, also with data of \"fs\"  \
-             [a] always, in callgate.json, but data of \"fs\" in this run alone  [w] show whole  \
-             [n] no: ",
+            "allow? [y] this call  \
+             [r] all calls of this tool in this run, also with data of fs_read_text_file  \
+             [a] always, in callgate.json, but data of fs_read_text_file in this run alone  \
+             [w] show whole  [n] no: ",
             true,
         ),
     ] {

@@ -123,9 +123,9 @@ pub struct About {
     /// The call itself: longer answers than "once" are for later calls of the same
     /// function. Without this, the call may be made, but for what it carries.
     pub call: bool,
-    /// The servers whose data needs leave to go where it would. Any answer that is
-    /// longer than "once" lets data of theirs go to the function for the rest of
-    /// the run, and no longer.
+    /// The functions whose data, that of their tools' results, needs leave to go where it
+    /// would. Any answer that is longer than "once" lets data of theirs go to the function
+    /// that is called for the rest of the run, and no longer.
     pub data: Vec<String>,
 }
 

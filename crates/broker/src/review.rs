@@ -81,8 +81,8 @@ pub(crate) struct Reviews {
     reviewers: Vec<Arc<dyn Reviewer>>,
     /// What the run has learnt; `None` where there is no second server.
     looks: Option<Looks>,
-    /// The flows that somebody let pass for this run: from a server to a
-    /// function.
+    /// The flows that somebody let pass for this run: from a function to a
+    /// function, because labels and rules tell the tools of one server apart.
     passed: Mutex<HashSet<(String, String)>>,
 }
 
@@ -208,7 +208,7 @@ impl Reviews {
     }
 
     /// Lets the flows that somebody was asked about pass from now on. Others of the same
-    /// servers, of which the question said nothing, are asked about when they come.
+    /// functions, of which the question said nothing, are asked about when they come.
     pub(crate) fn pass(&self, findings: &Findings) {
         let asked = findings.flows.iter().filter(|flow| self.is_asked(flow));
         lock(&self.passed).extend(asked.map(pair));
@@ -238,12 +238,12 @@ impl Reviews {
         None
     }
 
-    /// The servers whose data somebody has to let pass, by name.
+    /// The functions whose data somebody has to let pass.
     pub(crate) fn asks(&self, findings: &Findings) -> Vec<String> {
         let unpassed = self.unpassed(findings).into_iter();
         let asked = unpassed.filter(|flow| self.is_asked(flow));
-        let servers: BTreeSet<String> = asked.map(|flow| flow.from.server).collect();
-        servers.into_iter().collect()
+        let functions: BTreeSet<String> = asked.map(|flow| flow.from.function).collect();
+        functions.into_iter().collect()
     }
 
     /// The flows without those that are asked about and that somebody let pass.
@@ -269,7 +269,7 @@ impl fmt::Debug for Reviews {
 }
 
 fn pair(flow: &Finding) -> (String, String) {
-    (flow.from.server.clone(), flow.to.function.clone())
+    (flow.from.function.clone(), flow.to.function.clone())
 }
 
 fn seen<'a>(target: &'a Target, arguments: &'a str, flows: &'a [Finding]) -> Reviewed<'a> {

@@ -63,8 +63,8 @@ pub fn answer_text(question: &Question, answer: Answer) -> String {
     let About { call, data, .. } = &question.about;
     let data = match data.as_slice() {
         [] => None,
-        [server] => Some(format!("data of {server:?}")),
-        servers => Some(format!("data of {} servers", servers.len())),
+        [function] => Some(format!("data of {function}")),
+        functions => Some(format!("data of {} tools", functions.len())),
     };
     let text = match (answer, call, data) {
         (Answer::Run, false, Some(data)) => format!("{data} to {} in this run", question.function),

@@ -161,7 +161,31 @@ async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about(
     })
     .await;
     let asked = asked.lock().expect("no panic");
-    assert_eq!(*asked, [vec![], vec!["a".to_owned()]]);
+    assert_eq!(*asked, [vec![], vec!["a_echo".to_owned()]]);
+}
+
+#[tokio::test]
+async fn an_answer_for_the_run_is_for_data_of_one_tool() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let asker = ask_with({
+        let asked = Arc::clone(&asked);
+        move |question: Question| {
+            asked.lock().expect("no panic").extend(question.about.data);
+            std::future::ready(Answer::Run)
+        }
+    });
+    in_time(async {
+        let (broker, run) = run_with(rules(Verdict::Ask), asker, vec![]).await;
+        let another = "another text of a's";
+        call(&run, "a", "echo", json!({ "note": NOTE })).await;
+        call(&run, "a", "rejects", json!({ "message": another })).await;
+        for text in [NOTE, another, NOTE, another] {
+            call(&run, "b", "echo", json!({ "text": text })).await;
+        }
+        broker.shutdown().await;
+    })
+    .await;
+    assert_eq!(*asked.lock().expect("no panic"), ["a_echo", "a_rejects"]);
 }
 
 #[tokio::test]
@@ -208,11 +232,11 @@ async fn a_question_names_what_nobody_has_let_pass_yet() {
         [
             (
                 reason("a", "24 bytes of a.echo (call 1) go to b.echo"),
-                vec!["a".to_owned()]
+                vec!["a_echo".to_owned()]
             ),
             (
                 reason("c", "19 bytes of c.echo (call 2) go to b.echo"),
-                vec!["c".to_owned()]
+                vec!["c_echo".to_owned()]
             ),
         ]
     );
@@ -260,12 +284,12 @@ async fn a_question_offers_what_its_answers_do() {
     .await;
     let about = about.lock().expect("no panic").join("\n");
     expect![[r#"
-        About { call: false, data: ["a"] } [Once, Run, Deny]
+        About { call: false, data: ["a_echo"] } [Once, Run, Deny]
         a_echo "ok" allowed by rule "*" in permissions.allow []
         b_echo "ok" allowed for this run when asked ["a_echo → b_echo 24"]
         b_echo "ok" allowed by rule "*" in permissions.allow ["a_echo → b_echo 24"]
         About { call: true, data: [] } [Once, Run, Session, Always, Deny]
-        About { call: true, data: ["a"] } [Once, Run, Session, Always, Deny]
+        About { call: true, data: ["a_echo"] } [Once, Run, Session, Always, Deny]
         a_echo "ok" allowed for this session when asked []
         b_echo "ok" allowed for this session when asked ["a_echo → b_echo 24"]
         b_echo "ok" allowed by the grant for this session ["a_echo → b_echo 24"]
