@@ -375,15 +375,6 @@ fn authorization_servers_that_cannot_be_trusted() {
     );
 }
 
-/// Whoever names an issuer does not speak for it: its own metadata says where the code goes.
-#[test]
-fn metadata_is_read_where_the_issuer_publishes_it() {
-    check(
-        json!({ "resource": { "authorization_server": "ELSEWHERE/.well-known/impostor" } }),
-        expect![[r#"ISSUER ["read"]"#]],
-    );
-}
-
 /// A login takes what a renewal takes, and says what it does not take.
 #[test]
 fn answers_with_tokens_that_differ() {

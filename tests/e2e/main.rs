@@ -21,6 +21,7 @@ mod guarded;
 mod hosts;
 mod http;
 mod inspector;
+mod issuers;
 mod keyring;
 mod kills;
 mod ledgers;

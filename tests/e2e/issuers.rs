@@ -1,0 +1,139 @@
+//! Servers that name one authorization server and mean another: what a login sends,
+//! and to whom.
+
+use std::sync::Arc;
+
+use callgate::auth::{self, AuthErrorKind, Grant, LoginRequest, OAuth, TokenPlace};
+use callgate::{Gate, Source};
+use callgate_tests::binary;
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::guarded::{Follow, Guarded};
+
+/// What both origins of the authorization server were asked, by kind.
+async fn asked(guarded: &Guarded) -> Value {
+    let mut seen = guarded.seen().await;
+    let seen = seen.as_object_mut().expect("counts");
+    seen.remove("lastScope");
+    json!(seen.keys().collect::<Vec<_>>())
+}
+
+/// Logs in, and is refused because of what was found; no person was shown a page, no
+/// client was registered and no token asked for, at either origin.
+#[track_caller]
+fn refused(quirks: Value, expected: Expect) {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let (reason, asked) = runtime.block_on(async {
+        let guarded = Guarded::start(&quirks);
+        let folder = TempDir::new().expect("a folder");
+        let server = guarded.spec(folder.path());
+        let login = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
+        let error = login.expect_err("no login");
+        let AuthErrorKind::Discovery { reason } = error.kind() else {
+            panic!("{error:?}");
+        };
+        let kept = std::fs::read_dir(folder.path()).expect("the folder");
+        assert_eq!(kept.count(), 0, "nothing is kept of it");
+        (guarded.plain(reason), asked(&guarded).await)
+    });
+    expected.assert_eq(&reason);
+    assert_eq!(asked, json!(["metadata", "without a token"]));
+}
+
+/// What is found at the issuer that the server names says that it is another's.
+#[test]
+fn an_issuer_that_says_to_be_another_is_refused() {
+    refused(
+        json!({ "resource": { "authorization_server": "ELSEWHERE" } }),
+        expect![[r#"the issuer is "ISSUER", and it should be "ELSEWHERE/""#]],
+    );
+}
+
+/// A document of no known place says whose it is, and that one says that it is another.
+#[test]
+fn an_issuer_that_names_another_at_its_own_places_is_refused() {
+    refused(
+        json!({
+            "resource": { "authorization_server": "ELSEWHERE/.well-known/impostor" },
+            "metadata": { "issuer": "ELSEWHERE" },
+        }),
+        expect![[r#"what the issuer "ISSUER" publishes of itself names another one"#]],
+    );
+}
+
+/// Whoever names an issuer does not speak for it: its own metadata says where the code
+/// goes.
+#[tokio::test]
+async fn metadata_is_read_where_the_issuer_publishes_it() {
+    let guarded = Guarded::start(&json!({
+        "resource": { "authorization_server": "ELSEWHERE/.well-known/impostor" },
+    }));
+    let folder = TempDir::new().expect("a folder");
+    let server = guarded.spec(folder.path());
+    let login = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
+    assert_eq!(login.expect("a login").issuer, guarded.issuer);
+    // What would have counted the code and the verifier was not asked.
+    assert_eq!(
+        asked(&guarded).await,
+        json!([
+            "authorization_code",
+            "authorizations",
+            "metadata",
+            "registrations",
+            "without a token"
+        ])
+    );
+}
+
+/// A server that names another authorization server than the configured one, which is
+/// what it says to be: the client's secret is not even looked up.
+#[tokio::test]
+async fn a_clients_secret_goes_to_no_other_issuer() {
+    let guarded = Guarded::start(&json!({
+        "resource": { "authorization_server": "ELSEWHERE" },
+        "metadata": { "issuer": "ELSEWHERE" },
+    }));
+    let folder = TempDir::new().expect("a folder");
+    let looked_up = folder.path().join("looked-up");
+    let command = format!("touch {}; echo registered-secret", looked_up.display());
+    let person = OAuth {
+        client_id: Some("registered".to_owned()),
+        client_secret: Some(Source::command(["sh", "-c", &command])),
+        issuer: Some(guarded.issuer.clone()),
+        place: TokenPlace::File,
+        folder: Some(folder.path().join("tokens")),
+        ..OAuth::default()
+    };
+    let itself = OAuth {
+        grant: Grant::ClientCredentials,
+        ..person.clone()
+    };
+
+    let server = guarded.spec_with(person);
+    let login = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
+    let error = login.expect_err("no login");
+    let AuthErrorKind::Settings { reason } = error.kind() else {
+        panic!("{error:?}");
+    };
+    expect![[r#"its authorization server is "ELSEWHERE", and the "issuer" is "ISSUER""#]]
+        .assert_eq(&guarded.plain(reason));
+
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .spare_workers(0)
+        .server(guarded.spec_with(itself))
+        .build()
+        .await
+        .expect("a gate");
+    expect![[r#"server `web` did not start: the "oauth" of server `web` cannot be used: its authorization server is "ELSEWHERE", and the "issuer" is "ISSUER""#]]
+        .assert_eq(&guarded.plain(&gate.unavailable()[0].reason));
+    gate.shutdown().await;
+
+    assert!(!looked_up.exists());
+    assert_eq!(
+        asked(&guarded).await,
+        json!(["metadata", "without a token"])
+    );
+}
