@@ -32,6 +32,7 @@ mod logins;
 mod lookups;
 mod meaning;
 mod mistakes;
+mod nearest;
 mod odd_servers;
 mod other_sdks;
 mod picking;

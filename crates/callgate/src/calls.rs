@@ -135,7 +135,7 @@ impl CallHandler for Calls {
             return begin.call(target, input, options).boxed();
         }
         let (at_start, live) = (Arc::clone(&self.catalog), Arc::clone(&self.live));
-        let unknown = Arc::clone(&self.unknown);
+        let (scope, unknown) = (self.scope.clone(), Arc::clone(&self.unknown));
         async move {
             // Its server may just have said that there are other tools.
             let (now, found) = live.target(&function).await;
@@ -154,7 +154,7 @@ impl CallHandler for Calls {
             }
             let told = unknown.fetch_add(1, Ordering::Relaxed);
             let near = (told < SUGGESTIONS)
-                .then(|| now.suggest(&function))
+                .then(|| scope.nearest(&now, &function))
                 .flatten();
             let message = unknown_tool_message(&function, near);
             Err(thrown(&function, unknown_tool(message)))

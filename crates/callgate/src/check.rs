@@ -279,9 +279,6 @@ fn excluded(name: &str, catalog: &Catalog, scope: &Scope) -> Option<String> {
 /// TypeScript compares spellings, and does not know that a server's name is
 /// left out easily.
 fn suggested(name: &str, catalog: &Catalog, scope: &Scope) -> Option<String> {
-    let near = catalog.suggest(name)?;
-    if scope.excludes(catalog, near) {
-        return None;
-    }
+    let near = scope.nearest(catalog, name)?;
     Some(format!("cannot find name `{name}`; did you mean `{near}`?"))
 }

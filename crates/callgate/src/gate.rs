@@ -225,9 +225,9 @@ impl Gate {
         self.live.fresh().await
     }
 
-    /// Why a name in a script that is no tool looks as if it should be one;
-    /// `None` if it does not.
-    pub(crate) fn why_unknown(&self, name: &str) -> Option<String> {
+    /// Why a name in a script that is no tool looks as if it should be one that the
+    /// script may use; `None` if it does not.
+    pub(crate) fn why_unknown(&self, name: &str, scope: &Scope) -> Option<String> {
         if let Some(server) = self.unavailable_server_of(name) {
             return Some(format!("{name} is not available: {}", server.reason));
         }
@@ -246,7 +246,7 @@ impl Gate {
             };
             return Some(format!("{name} is no tool, and there are none: {why}"));
         }
-        let near = catalog.suggest(name)?;
+        let near = scope.nearest(&catalog, name)?;
         Some(calls::unknown_tool_message(name, Some(near)))
     }
 

@@ -228,8 +228,7 @@ async fn made(answer: impl FnOnce() -> Value + Send + 'static) -> Result<Box<Raw
 fn details(catalog: &Catalog, names: &[String], scope: &Scope, told: &AtomicU64) -> Value {
     let near = |name: &str| {
         let tell = told.fetch_add(1, Ordering::Relaxed) < SUGGESTIONS;
-        let near = tell.then(|| catalog.suggest(name)).flatten();
-        near.filter(|near| !scope.excludes(catalog, near))
+        tell.then(|| scope.nearest(catalog, name)).flatten()
     };
     let mut seen = HashSet::new();
     let (mut tools, mut unknown) = (Vec::new(), Vec::new());

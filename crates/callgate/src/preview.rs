@@ -16,6 +16,7 @@ use crate::extract;
 use crate::gate::{Gate, prepare};
 use crate::lookup::Lookup;
 use crate::report::{self, RunReport, Status};
+use crate::scope::Scope;
 
 /// The tools a script names and the decisions they would meet.
 ///
@@ -149,7 +150,7 @@ impl Gate {
             Err(error) => return Err(Box::new(report::rejected(&request, &error))),
         };
         let catalog = self.fresh_catalog().await;
-        let mut preview = of(&prepared, self, &catalog);
+        let mut preview = of(&prepared, self, &catalog, &request.scope);
         preview.script = Arc::clone(&request.name);
         // What tools that are not there would have declared, nobody knows.
         if preview.missing.is_empty() {
@@ -163,7 +164,7 @@ impl Gate {
 /// through the whole catalog each time, and a text can hold many names.
 const LOOKED_UP: usize = 100;
 
-fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog) -> Preview {
+fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, scope: &Scope) -> Preview {
     let mut preview = Preview {
         tools: Vec::new(),
         missing: Vec::new(),
@@ -202,7 +203,7 @@ fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog) -> Preview {
             });
         } else {
             looked_up += 1;
-            let like = (looked_up <= LOOKED_UP).then(|| gate.why_unknown(name));
+            let like = (looked_up <= LOOKED_UP).then(|| gate.why_unknown(name, scope));
             let is_ours = || name == extract::NAME || Lookup::named(name).is_some();
             let called = || {
                 (missing || mention.called && !is_ours()).then(|| unknown_tool_message(name, None))

@@ -42,6 +42,12 @@ impl Scope {
                 .is_some_and(|tool| !self.has(&tool.definition.server))
     }
 
+    /// The function most like a name that is none, unless its tool is out of it.
+    pub(crate) fn nearest<'c>(&self, catalog: &'c Catalog, name: &str) -> Option<&'c str> {
+        let near = catalog.suggest(name);
+        near.filter(|near| !self.excludes(catalog, near))
+    }
+
     /// Why a tool that is out of it is not called.
     pub(crate) fn why_not(&self, function: &str, server: &str) -> String {
         let servers = self.0.as_deref().unwrap_or_default();

@@ -212,7 +212,7 @@ fn threw(
     let error = RunError {
         hint: undefined.and_then(|name| match callgate_script::instead_of(name) {
             Some(instead) => Some(instead.to_owned()),
-            None => gate.why_unknown(name),
+            None => gate.why_unknown(name, &request.scope),
         }),
         position: position(&request.source, exception.line, exception.column),
         name: Some(exception.name).filter(|name| !name.is_empty()),
