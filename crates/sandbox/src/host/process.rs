@@ -283,3 +283,100 @@ fn cpu_clock(child: &Child) -> Option<libc::clockid_t> {
     // not another's.
     (unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) } == 0).then_some(clock)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::path::Path;
+
+    use super::*;
+
+    /// A program in place of a worker, and what buries it.
+    fn worker(mut program: Command) -> Worker {
+        let (dead, graveyard) = mpsc::channel::<Dead>();
+        std::thread::spawn(move || graveyard.into_iter().for_each(Dead::bury));
+        let child = program.stderr(Stdio::piped()).spawn().expect("it starts");
+        let settings = Settings {
+            heap_bytes: 0,
+            jit: false,
+        };
+        Worker {
+            settings,
+            socket: None,
+            cpu_clock: cpu_clock(&child),
+            child: Some(child),
+            dead,
+        }
+    }
+
+    fn pid(worker: &Worker) -> u32 {
+        worker.child.as_ref().expect("it was not ended").id()
+    }
+
+    async fn in_time<T>(what: impl Future<Output = T>) -> T {
+        let limit = Duration::from_secs(20);
+        tokio::time::timeout(limit, what).await.expect("it hangs")
+    }
+
+    /// Waits until there is no such process, not even one that nobody has waited for.
+    async fn reaped(pid: u32) {
+        let process = format!("/proc/{pid}");
+        in_time(async {
+            while Path::new(&process).exists() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+
+    /// It is in the group of this test: that which would be its own is none.
+    fn outside() -> Worker {
+        let mut program = Command::new("tail");
+        program.args(["-f", "/dev/null"]);
+        worker(program)
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_left_its_group_is_killed_and_waited_for() {
+        let left = outside();
+        let pid = pid(&left);
+        let death = in_time(left.end()).await;
+        let signal = death.status.and_then(|status| status.signal());
+        assert_eq!(signal, Some(libc::SIGKILL));
+        // Which is the host's own doing, and none of the worker's.
+        assert_eq!(death.signal(), None);
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_nobody_wants_any_more_is_too() {
+        let left = outside();
+        let pid = pid(&left);
+        drop(left);
+        reaped(pid).await;
+    }
+
+    #[tokio::test]
+    async fn what_is_in_the_group_of_a_worker_is_killed_with_it() {
+        let mut program = Command::new("sh");
+        program.args(["-c", "tail -f /dev/null & echo $! >&2; wait"]);
+        program.process_group(0);
+        let mut worker = worker(program);
+        let stderr = worker.child.as_mut().and_then(|child| child.stderr.take());
+        let mut line = String::new();
+        BufReader::new(stderr.expect("it is piped"))
+            .read_line(&mut line)
+            .expect("a line");
+        let death = in_time(worker.end()).await;
+        let signal = death.status.and_then(|status| status.signal());
+        assert_eq!(signal, Some(libc::SIGKILL));
+        // Nobody here can wait for it: whoever does may take their time.
+        let stat = format!("/proc/{}/stat", line.trim());
+        in_time(async {
+            while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
