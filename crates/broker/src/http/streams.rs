@@ -292,3 +292,40 @@ fn is_for_good(kind: &LinkErrorKind) -> bool {
         LinkErrorKind::Unreachable => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::AuthError;
+
+    #[test]
+    fn what_a_person_has_to_mend_is_not_tried_again() {
+        let authorization = |kind| {
+            let server = "s".to_owned();
+            LinkErrorKind::Authorization(AuthError { server, kind })
+        };
+        let reason = || "why".to_owned();
+        for kind in [
+            LinkErrorKind::Status(404),
+            LinkErrorKind::Status(405),
+            LinkErrorKind::Closed,
+            LinkErrorKind::Unauthorized,
+            authorization(AuthErrorKind::LoginRequired { reason: reason() }),
+            authorization(AuthErrorKind::InsufficientScope { scope: None }),
+            authorization(AuthErrorKind::Settings { reason: reason() }),
+        ] {
+            assert!(is_for_good(&kind), "{kind:?}");
+        }
+        for kind in [
+            LinkErrorKind::Status(429),
+            LinkErrorKind::Status(503),
+            LinkErrorKind::Unreachable,
+            authorization(AuthErrorKind::Discovery { reason: reason() }),
+            authorization(AuthErrorKind::Exchange { reason: reason() }),
+            authorization(AuthErrorKind::Renewal { reason: reason() }),
+            authorization(AuthErrorKind::Store { reason: reason() }),
+        ] {
+            assert!(!is_for_good(&kind), "{kind:?}");
+        }
+    }
+}

@@ -3,9 +3,14 @@
 use expect_test::{Expect, expect};
 use futures::FutureExt;
 use rmcp::model::ProtocolVersion;
+use serde_json::{Value, json};
 
-use super::Client;
 use super::server::{Request, Server};
+use super::{Client, in_time, keep, result_of};
+use crate::failure::Failure;
+use crate::fake::{self, Host};
+use crate::source::Source;
+use crate::spec::{ServerSpec, Transport};
 
 /// What becomes of a request that a server answers so.
 async fn check<F, A>(answer: F, expected: Expect)
@@ -233,6 +238,54 @@ async fn ids_of_sessions() {
             "{id:?}"
         );
     }
+}
+
+/// A command gave the header's value, its scheme with it; what the server repeats is the
+/// token alone.
+#[tokio::test]
+async fn a_looked_up_token_that_a_server_repeats_is_not_shown() {
+    let server = Server::start(|mut request| {
+        async move {
+            let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+            let given = request.header("authorization").to_owned();
+            let result = match request.method().as_str() {
+                "server/discover" => json!({
+                    "resultType": "complete",
+                    "supportedVersions": ["2026-07-28"],
+                    "capabilities": { "tools": {} },
+                }),
+                "tools/list" => json!({ "resultType": "complete", "tools": [] }),
+                _ => {
+                    let token = given.strip_prefix("Bearer ").expect("its scheme");
+                    let said = format!("no luck with {token}, that is: {given}");
+                    let error = json!({ "code": 1, "message": said, "data": [token] });
+                    let id = &message["id"];
+                    let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+                    return request.json(&answer.to_string()).await;
+                }
+            };
+            result_of(&mut request, "", result).await;
+        }
+        .boxed()
+    })
+    .await;
+    let mut spec = ServerSpec::http("s", server.url());
+    if let Transport::Http(http) = &mut spec.transport {
+        let value = Source::command(["echo", "Bearer hunter2-hunter2"]);
+        http.headers_from.insert("Authorization".to_owned(), value);
+    }
+    let (kept, _changes) = keep(spec).await;
+    let connection = kept.shared.stand.connection().expect("it is up");
+    let call = fake::call(&Host::able());
+    let Err(Failure::Refused(error)) = in_time(connection.call(&call)).await else {
+        panic!("it is refused");
+    };
+    assert_eq!(
+        error.message,
+        "no luck with [Authorization], that is: [Authorization]"
+    );
+    assert_eq!(error.data, Some(json!(["[Authorization]"])));
+    in_time(kept.shut_down()).await;
 }
 
 #[tokio::test]

@@ -1,11 +1,18 @@
 //! Revisions with sessions.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use expect_test::expect;
 use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::HeaderValue;
 use rmcp::model::ProtocolVersion;
+use tokio::sync::Notify;
 
 use super::server::{Request, Server};
 use super::{Client, in_time};
+use crate::auth::{AuthError, AuthErrorKind, Authorize, NoAuthorization, Refusal};
 use crate::link::Outgoing;
 
 const EVENTS: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
@@ -39,7 +46,11 @@ async fn begins(request: &mut Request) -> bool {
 
 /// A client in a session.
 async fn in_session(server: &Server) -> Client {
-    let client = Client::new(server);
+    in_session_with(server, Arc::new(NoAuthorization)).await
+}
+
+async fn in_session_with(server: &Server, authorize: Arc<dyn Authorize>) -> Client {
+    let client = Client::with(&server.url(), authorize);
     assert_eq!(client.request("initialize").await, "{}");
     client.link.agreed(&ProtocolVersion::V_2025_11_25);
     let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
@@ -296,4 +307,67 @@ async fn the_end_of_a_session_ends_all_that_is_in_flight() {
     expect![[r#"Lost(LinkError { kind: Closed, reason: "the server has ended the session", sent: true })"#]].assert_eq(&waits);
     expect![[r#"Lost(LinkError { kind: Closed, reason: "the server has ended the session", sent: false })"#]].assert_eq(&later);
     assert!(client.inbox.open(None, false).is_err(), "it is lost");
+}
+
+/// Whose authorization server does not answer the third time: for the session's own
+/// stream, as the handshake takes two requests.
+#[derive(Debug, Default)]
+struct Ailing(AtomicUsize);
+
+impl Authorize for Ailing {
+    fn bearer(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+        let answer = match self.0.fetch_add(1, Ordering::Relaxed) {
+            2 => Err(AuthError {
+                server: "s".to_owned(),
+                kind: AuthErrorKind::Renewal {
+                    reason: "the authorization server answered 503".to_owned(),
+                },
+            }),
+            _ => Ok(Some(HeaderValue::from_static("Bearer token"))),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn challenged<'a>(&'a self, _refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+}
+
+#[tokio::test]
+async fn the_sessions_own_stream_is_opened_once_its_authorization_is_well() {
+    let opened = Arc::new(Notify::new());
+    let server = Server::start({
+        let opened = Arc::clone(&opened);
+        move |mut request| {
+            let opened = Arc::clone(&opened);
+            async move {
+                if begins(&mut request).await {
+                    return;
+                }
+                if request.method() == "GET" {
+                    assert_eq!(request.header("authorization"), "Bearer token");
+                    request.events().await;
+                    opened.notify_one();
+                    return request.gone().await;
+                }
+                request.json(r#"{"jsonrpc":"2.0","id":2,"result":2}"#).await;
+            }
+            .boxed()
+        }
+    })
+    .await;
+    let client = in_session_with(&server, Arc::new(Ailing::default())).await;
+    // The request that comes first is not held up.
+    assert_eq!(client.request("tools/list").await, "2");
+    in_time(opened.notified()).await;
+    in_time(client.link.close()).await;
+    expect![[r#"
+        initialize - -
+        notifications/initialized s-1 2025-11-25
+        begun
+        tools/list s-1 2025-11-25
+        GET s-1 2025-11-25
+        DELETE s-1 2025-11-25
+    "#]]
+    .assert_eq(&server.log());
 }
