@@ -5,15 +5,19 @@
 //! inside twice, and what is inside that four times. A few such levels are
 //! nothing; thirty are hours. So does it read `async<T>(a)`, as an arrow function
 //! and then as a call, and `infer U extends V`, with the constraint and then
-//! without. This counts the levels of all three with a lexer that only knows
-//! where strings, comments, templates and regular expressions end. It guesses
-//! where only a parser can know, such as whether a `/` after a `}` divides, so
-//! the time limit on parsing stands behind it.
+//! without. This counts the levels of all three, and what stands in them as often
+//! as it is read, with a lexer that only knows where strings, comments, templates
+//! and regular expressions end. It guesses where only a parser can know, such as
+//! whether a `/` after a `}` divides, so the time limit on parsing stands behind it.
 
 /// How many of these may stand inside each other. Each level doubles the time.
 const MAX_NESTED: usize = 10;
 
-/// Where too many of these stand inside each other.
+/// How many bytes the parser may read, each as often as it reads it: ten levels around
+/// a long text would take it minutes.
+const MAX_READ: usize = 1 << 20;
+
+/// Where too many of these stand inside each other, or too much in them.
 pub(crate) struct TooMany {
     /// In bytes of the code.
     pub(crate) at: usize,
@@ -29,23 +33,28 @@ pub(crate) fn too_many(code: &str) -> Option<TooMany> {
         at: 0,
         before: Before::Operator,
     };
-    let mut levels = vec![Level::default()];
+    let mut levels = Levels::default();
+    let (mut read, mut read_to) = (0_usize, 0);
     while let Some(byte) = lexer.next_significant() {
         let start = lexer.at;
+        read += (start - read_to) << levels.nested;
+        read_to = start;
+        if read > MAX_READ {
+            let message = TOO_MUCH;
+            return Some(TooMany { at: start, message });
+        }
         lexer.at += 1;
         match byte {
             b'(' | b'[' | b'{' => {
-                levels.push(Level::default());
+                levels.open(false);
                 lexer.before = Before::Operator;
             }
-            b'}' if levels.last().is_some_and(|level| level.in_template) => {
-                levels.pop();
+            b'}' if levels.innermost.in_template => {
+                levels.close();
                 lexer.template(&mut levels);
             }
             b')' | b']' | b'}' => {
-                if levels.len() > 1 {
-                    levels.pop();
-                }
+                levels.close();
                 lexer.before = if byte == b']' {
                     Before::Value
                 } else {
@@ -53,30 +62,27 @@ pub(crate) fn too_many(code: &str) -> Option<TooMany> {
                 };
             }
             b',' | b';' => {
-                if let Some(level) = levels.last_mut() {
+                levels.change(|level| {
                     level.angle = false;
                     // A comma may stand between the types of these.
                     if byte == b';' {
                         level.generic_async = false;
                         level.constraints = 0;
                     }
-                }
+                });
                 lexer.before = Before::Operator;
             }
             b'"' | b'\'' => lexer.string(byte),
             b'`' => lexer.template(&mut levels),
             b'/' if lexer.before == Before::Operator => lexer.regular_expression(),
             b'<' if lexer.before != Before::Value && lexer.name_follows() => {
-                let mut message = ASSERTIONS;
-                if let Some(level) = levels.last_mut() {
-                    if lexer.before == Before::Async {
-                        level.generic_async = true;
-                        message = ASYNC;
-                    } else {
-                        level.angle = true;
-                    }
-                }
-                if nested(&levels) > MAX_NESTED {
+                let is_async = lexer.before == Before::Async;
+                let message = if is_async { ASYNC } else { ASSERTIONS };
+                levels.change(|level| match is_async {
+                    true => level.generic_async = true,
+                    false => level.angle = true,
+                });
+                if levels.nested > MAX_NESTED {
                     return Some(TooMany { at: start, message });
                 }
                 lexer.before = Before::Operator;
@@ -85,10 +91,8 @@ pub(crate) fn too_many(code: &str) -> Option<TooMany> {
                 lexer.at = start;
                 lexer.word();
                 if lexer.is_constrained_infer(start) {
-                    if let Some(level) = levels.last_mut() {
-                        level.constraints += 1;
-                    }
-                    if nested(&levels) > MAX_NESTED {
+                    levels.change(|level| level.constraints += 1);
+                    if levels.nested > MAX_NESTED {
                         let message = CONSTRAINTS;
                         return Some(TooMany { at: start, message });
                     }
@@ -107,12 +111,41 @@ const ASYNC: &str = "generic async functions stand too deep inside each other; w
 const CONSTRAINTS: &str = "there are too many \"infer U extends V\" inside each other; write the \
     types one after the other, with \";\" between them";
 
-/// How many of what takes the parser twice the time are open.
-fn nested(levels: &[Level]) -> usize {
-    let of = |level: &Level| {
-        usize::from(level.angle) + usize::from(level.generic_async) + level.constraints
-    };
-    levels.iter().map(of).sum()
+const TOO_MUCH: &str = "too much code stands inside nested type assertions, generic async \
+    functions or \"infer U extends V\"; move it out of them";
+
+/// The brackets that are open, and the text around them all.
+#[derive(Default)]
+struct Levels {
+    outer: Vec<Level>,
+    innermost: Level,
+    /// How many of what takes the parser twice the time are open.
+    nested: usize,
+}
+
+impl Levels {
+    fn open(&mut self, in_template: bool) {
+        let level = Level {
+            in_template,
+            ..Level::default()
+        };
+        self.outer
+            .push(std::mem::replace(&mut self.innermost, level));
+    }
+
+    fn close(&mut self) {
+        if let Some(level) = self.outer.pop() {
+            self.nested -= self.innermost.doubles();
+            self.innermost = level;
+        }
+    }
+
+    /// Changes the innermost.
+    fn change(&mut self, change: impl FnOnce(&mut Level)) {
+        self.nested -= self.innermost.doubles();
+        change(&mut self.innermost);
+        self.nested += self.innermost.doubles();
+    }
 }
 
 /// What an open bracket holds so far.
@@ -127,6 +160,13 @@ struct Level {
     constraints: usize,
     /// Whether it is the `${` of a template.
     in_template: bool,
+}
+
+impl Level {
+    /// How often it doubles the time.
+    fn doubles(&self) -> usize {
+        usize::from(self.angle) + usize::from(self.generic_async) + self.constraints
+    }
 }
 
 /// What stands before a place.
@@ -296,7 +336,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The rest of a template, up to its end or to a `${`.
-    fn template(&mut self, levels: &mut Vec<Level>) {
+    fn template(&mut self, levels: &mut Levels) {
         while let Some(byte) = self.peek(0) {
             self.at += 1;
             match byte {
@@ -304,10 +344,7 @@ impl<'a> Lexer<'a> {
                 b'`' => break,
                 b'$' if self.peek(0) == Some(b'{') => {
                     self.at += 1;
-                    levels.push(Level {
-                        in_template: true,
-                        ..Level::default()
-                    });
+                    levels.open(true);
                     self.before = Before::Operator;
                     return;
                 }

@@ -251,6 +251,47 @@ fn nested_constraints() {
     assert!(prepare(&format!("{many}return 1")).is_ok());
 }
 
+/// Each level has the parser read twice what is in it: ten levels are let pass around
+/// little, and fewer around more.
+#[test]
+fn what_doubles_the_time_to_parse_at_its_bounds() {
+    let assertions = ("f(", "<T>[", "]", ")", "type assertions stand too deep");
+    let functions = (
+        "f(",
+        "async<T>(a=",
+        ")",
+        ")",
+        "generic async functions stand",
+    );
+    let constraints = (
+        "type A = ",
+        "(infer U extends ",
+        " ? b : c)",
+        ";\nreturn 1",
+        "too many \"infer U extends V\"",
+    );
+    for (before, open, close, after, too_deep) in [assertions, functions, constraints] {
+        let around = |levels: usize, bytes: usize| {
+            let (open, close) = (open.repeat(levels), close.repeat(levels));
+            let inner = format!("[{}1]", "1,".repeat(bytes / 2));
+            format!("{before}{open}{inner}{close}{after}")
+        };
+        let passes = |levels, bytes| {
+            if let Err(error) = prepare(&around(levels, bytes)) {
+                panic!("{levels} {open:?} around {bytes} bytes: {error}");
+            }
+        };
+        passes(10, 700);
+        too_complex(&around(11, 0), too_deep);
+        too_complex(&around(10, 1_100), "too much code stands inside nested");
+        passes(4, 45_000);
+        too_complex(&around(4, 66_000), "too much code stands inside nested");
+    }
+    // What stands beside them is read once.
+    let beside = "f(async<T>(a=async<T>(a=1)));\n";
+    assert!(prepare(&beside.repeat(6_000)).is_ok());
+}
+
 fn tokens() -> impl Strategy<Value = String> {
     let token = prop::sample::select(vec![
         "a",
