@@ -6,7 +6,7 @@ use callgate_broker::Broker;
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::support::{call, in_time, odd, odd_with_env, one};
+use crate::support::{call, in_time, odd, odd_with_env, one, program, states};
 
 #[tokio::test]
 async fn a_server_sees_its_own_environment_only() {
@@ -80,6 +80,53 @@ async fn dropping_the_broker_ends_the_whole_group() {
     let (broker, pids) = lingering().await;
     drop(broker);
     both_gone(pids).await;
+}
+
+/// A child that it leaves would hold its output open, and go on for nobody.
+#[tokio::test]
+async fn a_server_that_ends_takes_its_group_along() {
+    let (broker, pids) = lingering().await;
+    let server = libc::pid_t::try_from(pids[0]).expect("a process id");
+    // SAFETY: kill takes two numbers; the process is one that this test started.
+    assert_eq!(unsafe { libc::kill(server, libc::SIGKILL) }, 0);
+    both_gone(pids).await;
+    in_time(broker.shutdown()).await;
+}
+
+/// What left the group is no longer the server's, and holds its streams open: the
+/// server's end is heard of all the same.
+#[tokio::test]
+async fn a_server_ends_whatever_left_its_group() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pid = folder.path().join("pid");
+    // The server is started more than once, and leaves one behind, which does not end when
+    // nobody reads.
+    let script = format!(
+        "[ -s {0} ] || setsid sh -c 'echo $$ > {0}; \
+         exec 3>&1 4>&2 >/dev/null 2>&1; exec tail -f /dev/null' & \
+         while [ ! -s {0} ]; do :; done; echo no database >&2; exit 3",
+        pid.display()
+    );
+    let broker = in_time(Broker::start(vec![program(
+        "leaves",
+        "sh",
+        &["-c", &script],
+    )]))
+    .await;
+    expect![[r#"
+        server `leaves` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:
+          no database
+    "#]]
+    .assert_eq(&states(&broker));
+    in_time(broker.shutdown()).await;
+    let left = std::fs::read_to_string(&pid).expect("it was started");
+    let left: u64 = left.trim().parse().expect("a process id");
+    assert!(is_alive(left), "it is nobody's to end");
+    let kill = std::process::Command::new("kill")
+        .args(["-9", &left.to_string()])
+        .status();
+    assert!(kill.expect("kill").success());
+    both_gone([left, left]).await;
 }
 
 #[test]
