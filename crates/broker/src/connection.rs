@@ -87,7 +87,15 @@ impl Connection {
         }
         let Patience { idle, most } = call.patience;
         match called {
-            Err(Failure::Lost(error)) => Err(Failure::Lost(self.with_last_words(error).await)),
+            Err(Failure::Lost(error)) => {
+                let told = self.with_last_words(error.clone()).await;
+                if error.kind == LinkErrorKind::Closed && !error.sent {
+                    // It takes no more requests, and may go on for long: whoever keeps it up
+                    // has to hear of that, by when what it has said is read.
+                    self.session.inbox.lost(error);
+                }
+                Err(Failure::Lost(told))
+            }
             Err(Failure::Headers(error)) => Err(Failure::Refused(error)),
             // Of the whole, not of what was left of it.
             Err(Failure::Timeout(limit)) if limit != idle => Err(Failure::Timeout(most)),
@@ -281,16 +289,16 @@ impl Connection {
 
     /// How it ended, without secrets.
     pub(crate) async fn epitaph(&self) -> String {
+        let lost = match &*self.session.watch_lost().borrow() {
+            Some(error) => self.secrets.redact(&error.to_string()),
+            None => "the server closed the connection".to_owned(),
+        };
         let Some(process) = &self.process else {
-            let lost = self.session.watch_lost().borrow().clone();
-            return match lost {
-                Some(error) => self.secrets.redact(&error.to_string()),
-                None => "the server closed the connection".to_owned(),
-            };
+            return lost;
         };
         let mut words = match process.ended(LAST_WORDS).await {
             Some(status) => format!("the server ended with {status}"),
-            None => "the server closed its standard output".to_owned(),
+            None => lost,
         };
         let stderr = self.stderr();
         if !stderr.is_empty() {
@@ -340,7 +348,7 @@ impl Connection {
         };
         let mut words = match process.ended(LAST_WORDS).await {
             Some(status) => format!("the server ended with {status} {when}"),
-            None => format!("the server closed its standard output {when}"),
+            None => format!("{} {when}", error.reason),
         };
         let stderr = self.stderr();
         if !stderr.is_empty() {

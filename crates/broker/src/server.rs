@@ -1,6 +1,6 @@
 //! One server of a broker, whatever becomes of its connection.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use callgate_policy::DefinitionHash;
@@ -140,7 +140,7 @@ impl Server {
         let _used = self.shared.usage.begin();
         let patience = call.patience.idle.min(call.patience.most);
         let deadline = soon(patience);
-        let mut tried = None;
+        let mut tried: Option<Weak<Connection>> = None;
         loop {
             let connection = match self.connection(tried.as_ref(), deadline).await {
                 Ok(found) => found,
@@ -154,7 +154,8 @@ impl Server {
                 Err(Failure::Lost(error))
                     if error.kind == LinkErrorKind::Closed && !error.sent && tried.is_none() =>
                 {
-                    tried = Some(connection);
+                    // Not held: its process is to end before there is another.
+                    tried = Some(Arc::downgrade(&connection));
                 }
                 Err(failure) => {
                     let mut said = connection.describe(&failure);
@@ -267,7 +268,7 @@ impl Server {
     /// called while the server is in use.
     async fn connection(
         &self,
-        tried: Option<&Arc<Connection>>,
+        tried: Option<&Weak<Connection>>,
         deadline: Instant,
     ) -> Result<Arc<Connection>, String> {
         let mut standing = self.shared.stand.watch();
@@ -276,7 +277,8 @@ impl Server {
                 let standing = standing.borrow_and_update();
                 match &standing.state {
                     State::Up(connection) => {
-                        let is_tried = tried.is_some_and(|tried| Arc::ptr_eq(tried, connection));
+                        let is_tried =
+                            tried.is_some_and(|tried| tried.as_ptr() == Arc::as_ptr(connection));
                         if !is_tried && !connection.is_lost() {
                             return Ok(Arc::clone(connection));
                         }

@@ -224,3 +224,78 @@ async fn read_until_taken_over(link: &Weak<StdioLink>) -> bool {
         () = stepped_back.notified() => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use tokio::process::{Child, Command};
+
+    use super::*;
+    use crate::failure::Failure;
+    use crate::flight::Flight;
+
+    const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#;
+
+    /// A link to a shell that does this.
+    fn link(script: &str) -> (Child, Arc<Inbox>, Arc<StdioLink>) {
+        let mut child = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("a shell is there");
+        let stdin = child.stdin.take().expect("it has an input");
+        let stdout = child.stdout.take().expect("it has an output");
+        let inbox = Inbox::new("s".into(), 1_000);
+        let link = StdioLink::new(stdin, stdout, Arc::clone(&inbox));
+        (child, inbox, link)
+    }
+
+    fn outgoing(id: u64) -> Outgoing<'static> {
+        Outgoing {
+            text: REQUEST,
+            method: "tools/call",
+            id: Some(id),
+            name: None,
+            parameters: &[],
+        }
+    }
+
+    /// The server takes a request and ends, and whoever reads hears of that before whoever
+    /// sent it goes on: it must not count as one that never left.
+    #[tokio::test]
+    async fn a_request_counts_as_sent_before_its_server_can_have_taken_it() {
+        let (mut child, inbox, link) = link("read -r request");
+        let id = inbox.open(None, false).expect("it is not lost");
+        let sending = link.send(outgoing(id));
+        let read = poll_fn(|cx| {
+            link.read(id, cx);
+            inbox.poll(id, cx)
+        });
+        let Err(Failure::Lost(error)) = read.await else {
+            panic!("there is no answer");
+        };
+        let closed = LinkError::closed("the server closed its standard output", true);
+        assert_eq!(error, closed);
+        assert_eq!(sending.await, Ok(()));
+        assert!(child.wait().await.expect("it ends").success());
+    }
+
+    /// What cannot be written no server has, so that it may be sent to the next one.
+    #[tokio::test]
+    async fn a_request_that_cannot_be_written_was_not_sent() {
+        let (mut child, inbox, link) = link("true");
+        let link: Arc<dyn Link> = link;
+        let flight = Flight::open(&inbox, &link, None, "tools/call");
+        let mut flight = flight.expect("it is not lost");
+        assert!(child.wait().await.expect("it ends").success());
+        let sent = flight.send(outgoing(flight.id())).await;
+        let Err(Failure::Lost(error)) = sent else {
+            panic!("it is not sent");
+        };
+        let closed = LinkError::closed("the server closed its standard input", false);
+        assert_eq!(error, closed);
+    }
+}

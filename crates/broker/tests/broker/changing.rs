@@ -6,8 +6,10 @@ use callgate_broker::{
     Answer, Broker, CallOptions, NobodyToAsk, Question, Run, RunSetup, Status, Target, ask_with,
 };
 use callgate_policy::{Definition, Rules};
-use serde_json::json;
+use expect_test::expect;
+use serde_json::{Value, json};
 
+use crate::counted::Counted;
 use crate::support::{allow_all, call, in_time, odd, one, raw, show, target};
 
 /// The names of a server's tools that are not its own.
@@ -220,4 +222,65 @@ async fn a_dropped_broker_starts_nothing_again() {
         }
     })
     .await;
+}
+
+/// The first of its processes takes no more requests once it has told of its tools, and
+/// stays. What could not be sent to it is sent to the next, if the tool is the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_could_not_be_sent_is_made_on_the_next_connection() {
+    let initialized = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": { "tools": {} },
+        "serverInfo": { "name": "first", "version": "1" },
+    });
+    let tool = |name: &str, description: Value| {
+        let mut tool = json!({ "name": name, "inputSchema": { "type": "object" } });
+        if !description.is_null() {
+            tool["description"] = description;
+        }
+        tool
+    };
+    let (same, other) = (tool("pid", Value::Null), tool("listed", json!("another")));
+    let listed = json!({ "tools": [same, other] });
+    let answer = |id: u32, result: &Value| {
+        let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        format!("echo '{answer}';")
+    };
+    let first = format!(
+        "if mkdir first 2>/dev/null; then \
+           echo $$ > first/pid; \
+           read -r initialize; {} read -r initialized; \
+           read -r list; exec 0<&-; {} exec 3>&1 >/dev/null; exec tail -f /dev/null; \
+         fi;",
+        answer(1, &initialized),
+        answer(2, &listed),
+    );
+    for decided in [&same, &other] {
+        let mut counted = Counted::new("changes", &first);
+        counted.spec.era = "2025-11-25".parse().expect("a revision");
+        let (broker, run, name) = one(counted.spec.clone()).await;
+        let pid = std::fs::read_to_string(counted.file("first/pid")).expect("it was started");
+        let target = Target {
+            definition: Some(Arc::new(Definition::of(decided))),
+            ..target(&name, decided["name"].as_str().expect("a name"))
+        };
+        let called = run.call(target, raw(json!({})), CallOptions::default());
+        let said = show(in_time(called).await);
+        if decided == &same {
+            let next: u32 = said.trim_matches('"').parse().expect("a process id");
+            assert_ne!(next.to_string(), pid.trim());
+        } else {
+            expect![[r#"Protocol { server: "changes", tool: "listed", code: -32056, message: "the server has changed the tool, which is another than the one that was decided about; nothing was done; call it again to have it decided anew", data: None, retryable: true }"#]].assert_eq(&said);
+        }
+        assert_eq!(counted.starts(), 2);
+        let stat = format!("/proc/{}/stat", pid.trim());
+        in_time(async {
+            // One that nobody has waited for yet is a zombie.
+            while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        in_time(broker.shutdown()).await;
+    }
 }
