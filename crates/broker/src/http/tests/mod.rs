@@ -1,6 +1,7 @@
 //! The link against servers that do as the revisions say, and others.
 
 mod asking;
+mod broken;
 mod ended;
 mod hostile;
 mod lists;
