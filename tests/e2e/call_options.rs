@@ -1,6 +1,6 @@
 //! What a script says of one call: a signal that cancels it, and a time.
 
-use callgate_tests::{Workbench, odd};
+use callgate_tests::{Workbench, binary, odd};
 use serde_json::{Value, json};
 
 fn report(server: Value, script: &str) -> Value {
@@ -60,6 +60,36 @@ fn a_timeout_shortens_the_servers_limit_and_does_not_lift_it() {
         ]),
         "{report:#}"
     );
+}
+
+#[test]
+fn a_timeout_covers_the_wait_for_a_server() {
+    let script = "[ -e never ] && { cat > /dev/null; exit; }; exec \"$0\" \"$@\"";
+    let bench = Workbench::new(json!({ "odd": {
+        "command": "sh",
+        "args": ["-c", script, binary("callgate-odd-server"), "hang-on-call"],
+        "cwd": ".",
+        "connect": "lazy",
+    } }));
+    // From now on its tools are known, and it does not get ready.
+    assert_eq!(bench.callgate(&["tools"]).code, 0);
+    bench.write("never", "");
+    let report = bench.report(
+        "const late = await odd_hang({}, { timeoutMs: 300 }).catch((error) => error);
+         return [late.name, late.message, late.server, late.retryable];",
+        &["--check=off"],
+    );
+    assert_eq!(
+        report["value"]["json"],
+        json!([
+            "McpTimeoutError",
+            "odd_hang gave no answer within 300 ms",
+            "odd",
+            true
+        ]),
+        "{report:#}"
+    );
+    assert_eq!(report["calls"], json!([]), "{report:#}");
 }
 
 #[test]

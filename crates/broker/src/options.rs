@@ -12,6 +12,8 @@ pub struct CallOptions {
     /// call ends as
     /// [`CallError::Timeout`](crate::CallError::Timeout).
     pub timeout: Option<Duration>,
+    /// How much of `timeout` is over before the call: its server had to be connected to.
+    pub waited: Duration,
     /// Where the script calls, for whoever is asked. Default: not known. It
     /// comes from the script's worker: a hint for a person and nothing more.
     pub place: Option<Place>,
@@ -36,9 +38,22 @@ impl CallOptions {
         Patience {
             idle: configured.idle,
             most: self
-                .timeout
-                .map_or(configured.most, |asked| asked.min(configured.most)),
+                .left()
+                .map_or(configured.most, |left| left.min(configured.most)),
         }
+    }
+
+    /// A limit that a call came up against, as whoever set it knows it.
+    pub(crate) fn whole(&self, limit: Duration) -> Duration {
+        match self.timeout {
+            Some(asked) if self.left() == Some(limit) => asked,
+            _ => limit,
+        }
+    }
+
+    fn left(&self) -> Option<Duration> {
+        let left = |asked: Duration| asked.saturating_sub(self.waited);
+        self.timeout.map(left)
     }
 }
 
@@ -63,5 +78,29 @@ mod tests {
         assert_eq!(limits(Some(0)), (50, 0));
         assert_eq!(limits(Some(99)), (50, 99));
         assert_eq!(limits(Some(101)), (50, 100));
+    }
+
+    #[test]
+    fn what_is_over_before_the_call_counts() {
+        let check = |timeout: Option<u64>, waited: u64, most: u64, whole: u64| {
+            let options = CallOptions {
+                timeout: timeout.map(Duration::from_millis),
+                waited: Duration::from_millis(waited),
+                ..CallOptions::default()
+            };
+            let limit = options
+                .patience(Patience::exactly(Duration::from_millis(100)))
+                .most;
+            let said = (limit.as_millis(), options.whole(limit).as_millis());
+            assert_eq!(
+                said,
+                (u128::from(most), u128::from(whole)),
+                "{timeout:?} {waited}"
+            );
+        };
+        check(Some(80), 30, 50, 80);
+        check(Some(80), 90, 0, 80);
+        check(Some(200), 30, 100, 100);
+        check(None, 30, 100, 100);
     }
 }

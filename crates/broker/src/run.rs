@@ -120,6 +120,7 @@ impl Run {
         let result = match result {
             Ok(result) => result,
             Err((Failure::Timeout(limit), _)) => {
+                let limit = options.whole(limit);
                 let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
                 entry.close(Outcome::TimedOut { limit_ms }, None);
                 let (server, tool) = (target.server, target.tool);

@@ -137,6 +137,7 @@ impl Server {
     ///
     /// The failure, and one clause about it without secrets.
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Box<RawValue>, (Failure, String)> {
+        let began = Instant::now();
         let _used = self.shared.usage.begin();
         let patience = call.patience.idle.min(call.patience.most);
         let deadline = soon(patience);
@@ -149,8 +150,20 @@ impl Server {
                     return Err((failure, reason));
                 }
             };
-            match connection.call(call).await {
+            // What it took to have a connection is time of the call.
+            let Patience { idle, most } = call.patience;
+            let left = most.saturating_sub(began.elapsed());
+            let timed = Call {
+                patience: Patience { idle, most: left },
+                ..call.clone()
+            };
+            match connection.call(&timed).await {
                 Ok(result) => return Ok(result),
+                Err(Failure::Timeout(limit)) if limit == left => {
+                    let failure = Failure::Timeout(most);
+                    let said = connection.describe(&failure);
+                    return Err((failure, said));
+                }
                 Err(Failure::Lost(error))
                     if error.kind == LinkErrorKind::Closed && !error.sent && tried.is_none() =>
                 {

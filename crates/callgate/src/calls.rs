@@ -106,6 +106,7 @@ impl CallHandler for Calls {
     fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
         let options = CallOptions {
             timeout: call.timeout,
+            waited: Duration::ZERO,
             place: call.place.and_then(|place| self.place(place)),
             whole: false,
         };
@@ -138,7 +139,9 @@ impl CallHandler for Calls {
         let (scope, unknown) = (self.scope.clone(), Arc::clone(&self.unknown));
         async move {
             // Its server may just have said that there are other tools.
-            let (now, found) = live.target(&function).await;
+            let mut options = options;
+            let found = live.target_in_time(&function, &mut options).await;
+            let (now, found) = found.map_err(|late| thrown(&function, late))?;
             if let Some(target) = found {
                 return begin.call(target, input, options).await;
             }

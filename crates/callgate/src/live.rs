@@ -8,10 +8,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use callgate_broker::{Broker, Phase, Ready, ServerState, Status, Target};
+use callgate_broker::{Broker, CallError, CallOptions, Phase, Ready, ServerState, Status, Target};
 use callgate_catalog::search::SearchIndex;
 use callgate_catalog::{Catalog, ToolDefinition};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
 
 use crate::cache::Cache;
 use crate::calls;
@@ -108,7 +109,7 @@ impl Live {
     pub(crate) async fn settled(&self) -> Arc<Catalog> {
         if !self.broker.is_settled() {
             // What does not come in time comes later.
-            let _late = tokio::time::timeout(PATIENCE, self.broker.settled()).await;
+            let _late = timeout(PATIENCE, self.broker.settled()).await;
             self.shared.update(&self.broker).await;
         }
         self.catalog()
@@ -131,6 +132,34 @@ impl Live {
             }
             target => (catalog, target),
         }
+    }
+
+    /// [`Live::target`] for a call, whose time goes with it.
+    ///
+    /// # Errors
+    ///
+    /// The time is over: there is no call.
+    pub(crate) async fn target_in_time(
+        &self,
+        function: &str,
+        options: &mut CallOptions,
+    ) -> Result<(Arc<Catalog>, Option<Target>), CallError> {
+        let began = Instant::now();
+        let target = self.target(function);
+        let found = match options.timeout {
+            None => target.await,
+            Some(limit) => timeout(limit, target).await.map_err(|_late| {
+                let target = calls::target(&self.catalog(), function).unwrap_or_default();
+                CallError::Timeout {
+                    server: target.server,
+                    tool: target.tool,
+                    limit,
+                    retryable: true,
+                }
+            })?,
+        };
+        options.waited = began.elapsed();
+        Ok(found)
     }
 
     /// Whether a call has to wait for its server to be connected to.

@@ -2,10 +2,10 @@
 //! or tried again after they did not start.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callgate_broker::{
-    Broker, CallOptions, Connect, NobodyToAsk, Phase, Ready, Remembered, Run, Status,
+    Broker, CallError, CallOptions, Connect, NobodyToAsk, Phase, Ready, Remembered, Run, Status,
 };
 use callgate_policy::Definition;
 use futures::future::join_all;
@@ -119,6 +119,30 @@ async fn a_call_in_flight_keeps_a_server_from_going_idle() {
         "{first} {second}"
     );
     assert_eq!(counted.starts(), 1);
+    broker.shutdown().await;
+}
+
+/// It starts for a second, and never answers the call.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_takes_to_start_is_time_of_the_call() {
+    let mut counted = Counted::new("hang-on-call", "sleep 1;");
+    counted.spec.connect = Connect::Lazy;
+    let counted = counted.remembered().await;
+    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let run = run(&broker);
+    let options = CallOptions {
+        timeout: Some(Duration::from_secs(4)),
+        ..CallOptions::default()
+    };
+    let began = Instant::now();
+    let called = run.call(target(&counted.spec.name, "hang"), raw(json!({})), options);
+    let late = in_time(called).await.expect_err("it hangs");
+    let took = began.elapsed();
+    assert!(
+        matches!(late, CallError::Timeout { limit, .. } if limit == Duration::from_secs(4)),
+        "{late:?}"
+    );
+    assert!(took < Duration::from_millis(4_900), "{took:?}");
     broker.shutdown().await;
 }
 

@@ -108,7 +108,8 @@ pub struct Called {
     /// The result, or the error as a script would have caught it; for a name
     /// that is no tool, [`CallError::Protocol`].
     pub result: Result<Box<RawValue>, CallError>,
-    /// The ledger's line; `None` for a name that is no tool.
+    /// The ledger's line; `None` for a name that is no tool, and where the time was over
+    /// before its server was connected to.
     pub line: Option<LedgerLine>,
     /// What was not called, in a dry run.
     pub withheld: Option<Withheld>,
@@ -131,25 +132,33 @@ impl Gate {
     /// Calls one tool without a script, through the same rules and ledger.
     pub async fn call_with(&self, request: CallRequest) -> Called {
         self.fresh_catalog().await;
-        let (_, target) = self.live.target(&request.function).await;
-        let Some(target) = target else {
-            let message = self.unknown_tool_message(&request.function);
-            return Called {
-                result: Err(calls::unknown_tool(message)),
-                line: None,
-                withheld: None,
-            };
+        let mut options = CallOptions {
+            timeout: request.timeout,
+            whole: request.whole,
+            ..CallOptions::default()
+        };
+        let none = |error| Called {
+            result: Err(error),
+            line: None,
+            withheld: None,
+        };
+        let target = match self
+            .live
+            .target_in_time(&request.function, &mut options)
+            .await
+        {
+            Ok((_, Some(target))) => target,
+            Ok((_, None)) => {
+                let message = self.unknown_tool_message(&request.function);
+                return none(calls::unknown_tool(message));
+            }
+            Err(late) => return none(late),
         };
         let mut setup = self.setup(request.rules.as_ref(), request.asker.as_ref());
         setup.grants = request.grants;
         setup.dry_run = request.dry_run;
         setup.caller = request.caller.map(|caller| with_roots(&self.roots, caller));
         let run = self.broker.run_with(setup);
-        let options = CallOptions {
-            timeout: request.timeout,
-            whole: request.whole,
-            ..CallOptions::default()
-        };
         let result = run.call(target, mended(request.arguments), options).await;
         Called {
             result,
