@@ -11,18 +11,21 @@ mod older;
 pub(crate) use older::{begin, relate, related};
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::time::{Instant, sleep};
 
 use crate::calls::Call;
 use crate::failure::Failure;
+use crate::http::is_for_good;
 use crate::inbox::Token;
 use crate::misfit;
 use crate::object::{Object, object};
-use crate::patience::{Clock, Patience};
+use crate::patience::{Clock, Patience, soon};
 use crate::session::{Request, Session};
 
 /// How often a server is asked at most, and at least, whatever it suggests.
@@ -30,6 +33,10 @@ const SHORTEST_POLL: Duration = Duration::from_millis(20);
 const LONGEST_POLL: Duration = Duration::from_secs(5 * 60);
 /// How often, when it suggests nothing.
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
+/// The pause before a poll is made again that did not get there, or whose answer did not
+/// get back; it doubles up to the longest.
+const POLL_AGAIN: Duration = Duration::from_millis(100);
+const POLL_AGAIN_AT_MOST: Duration = Duration::from_secs(10);
 /// The longest id of a task, in bytes.
 const MAX_ID_BYTES: usize = 4_096;
 
@@ -88,6 +95,8 @@ struct Followed<'a> {
     /// What each request about it has in its `params`.
     members: String,
     patience: Patience,
+    /// Whether it is known to have ended, or not to be there.
+    over: AtomicBool,
 }
 
 /// Follows the task to its end, and returns what the call would have. `token` is
@@ -126,6 +135,7 @@ pub(crate) async fn follow(
         id: &task.task_id,
         members: members(&task.task_id),
         patience: clock.rest(&session.asked),
+        over: AtomicBool::new(false),
     };
     let polling = pin!(async {
         match session.is_stateless() {
@@ -138,7 +148,7 @@ pub(crate) async fn follow(
     let result = Clock::start(whole, &session.asked)
         .limit(polling, || None, &session.asked)
         .await;
-    guard.cancel = matches!(result, Err(Failure::Timeout(_) | Failure::Input(_)));
+    guard.cancel = result.is_err() && !followed.over.load(Ordering::Relaxed);
     drop(guard);
     result
 }
@@ -152,6 +162,34 @@ impl<'a> Followed<'a> {
             who: Some(self.call.who()),
             ..Request::new(method, &self.members)
         }
+    }
+
+    /// Asks how it is, or for the result that it has. Nothing is done by that, so it is
+    /// done again where it fails on the way, for as long as the server may be silent.
+    async fn ask(&self, method: &str, patience: Patience) -> Result<Box<RawValue>, Failure> {
+        let until = soon(self.patience.idle);
+        let mut pause = POLL_AGAIN;
+        loop {
+            match self.session.request(self.request(method), patience).await {
+                Err(Failure::Lost(error))
+                    if !is_for_good(&error.kind) && Instant::now() + pause < until =>
+                {
+                    tracing::debug!(server = %self.session.server, %error, "a poll failed");
+                }
+                Err(refused @ Failure::Refused(_)) => {
+                    self.is_over();
+                    return Err(refused);
+                }
+                answer => return answer,
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(POLL_AGAIN_AT_MOST);
+        }
+    }
+
+    /// There is nothing to cancel.
+    fn is_over(&self) {
+        self.over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -177,7 +215,7 @@ fn strange_status() -> Failure {
     Failure::Malformed("its task has a status that clients do not know".to_owned())
 }
 
-/// Cancels the task if nobody has waited for its end.
+/// Cancels the task if it goes on and nobody waits for it.
 struct Guard<'a> {
     session: &'a Session,
     id: &'a str,

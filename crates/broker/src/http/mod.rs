@@ -18,3 +18,4 @@ mod tests;
 pub(crate) use self::endpoint::Endpoint;
 pub(crate) use self::link::HttpLink;
 pub(crate) use self::mirror::Mirror;
+pub(crate) use self::streams::is_for_good;

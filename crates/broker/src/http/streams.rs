@@ -275,10 +275,13 @@ impl Shared {
     }
 }
 
-/// Whether a stream that was refused so will be refused again.
-fn is_for_good(kind: &LinkErrorKind) -> bool {
+/// Whether what was refused so will be refused again.
+pub(crate) fn is_for_good(kind: &LinkErrorKind) -> bool {
     match kind {
-        LinkErrorKind::Status(status) => matches!(status, 400..=499) && *status != 429,
+        // Those others say "later": a time-out, a conflict, too early, too many.
+        LinkErrorKind::Status(status) => {
+            matches!(status, 300..=499) && !matches!(status, 408 | 409 | 425 | 429)
+        }
         LinkErrorKind::Closed | LinkErrorKind::Unauthorized => true,
         // Until a person does something; an authorization server or a keyring that
         // fails may be well again.

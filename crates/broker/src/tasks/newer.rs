@@ -27,8 +27,7 @@ pub(super) async fn poll(
     let mut answered = HashSet::new();
     loop {
         sleep(pause).await;
-        let answer = session.request(followed.request("tasks/get"), patience);
-        let answer = answer.await?;
+        let answer = followed.ask("tasks/get", patience).await?;
         if let Kind::InputRequired = session.kind(&answer)? {
             return Err(Failure::Malformed(
                 "its task's resultType is none of such a request".to_owned(),
@@ -36,6 +35,9 @@ pub(super) async fn poll(
         }
         let task: Task<'_> = object(answer.get()).map_err(|e| malformed(&e))?;
         pause = super::pause(&task);
+        if matches!(task.status.as_str(), "completed" | "failed" | "cancelled") {
+            followed.is_over();
+        }
         match task.status.as_str() {
             "completed" => {
                 let missing = || Failure::Malformed("its task ended without a result".to_owned());

@@ -152,8 +152,8 @@ pub(super) async fn poll(
         match status {
             Status::Working => {}
             Status::Ended => {
-                let request = followed.request("tasks/result");
-                return followed.session.request(request, followed.patience).await;
+                followed.is_over();
+                return followed.ask("tasks/result", followed.patience).await;
             }
             Status::WantsInput => return result_with_input(followed, token, pause).await,
         }
@@ -201,14 +201,19 @@ async fn result_with_input(
     };
     tokio::select! {
         biased;
-        result = session.fly(&mut flight, &request, patience, last_sign) => result,
+        result = session.fly(&mut flight, &request, patience, last_sign) => {
+            if let Err(Failure::Refused(_)) = &result {
+                // That is what the call has come to.
+                followed.is_over();
+            }
+            result
+        }
         never = polls => match never {},
     }
 }
 
 async fn get(followed: &Followed<'_>, patience: Patience) -> Result<(Status, Duration), Failure> {
-    let request = followed.request("tasks/get");
-    let answer = followed.session.request(request, patience).await?;
+    let answer = followed.ask("tasks/get", patience).await?;
     let task = object(answer.get()).map_err(|error| malformed(&error))?;
     Ok((Status::of(&task)?, pause(&task)))
 }

@@ -291,10 +291,19 @@ async fn the_newer_form_brings_its_result() {
     .await;
     check(
         version(),
-        vec![created, with("completed", "x", json!(1))],
+        vec![created.clone(), with("completed", "x", json!(1))],
         expect![[r#"
             the answer is malformed: its task ended without a result
             tools/call, tasks/get"#]],
+    )
+    .await;
+    // What goes on without anybody who waits for it is cancelled.
+    check(
+        version(),
+        vec![created, with("lost", "x", json!(1))],
+        expect![[r#"
+            the answer is malformed: its task has a status that clients do not know
+            tools/call, tasks/get, tasks/cancel"#]],
     )
     .await;
 }
