@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use rmcp::model::ProtocolVersion;
 use serde_json::value::RawValue;
@@ -25,6 +26,10 @@ use crate::pages::Pages;
 use crate::patience::{Clock, Patience};
 use crate::secrets::Secrets;
 use crate::tools::Tools;
+
+/// How long a server has to take the level of its log messages before the call whose
+/// caller hears them is sent all the same.
+const LOGS_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A connection. It ends with [`Session::close`], or with the link.
 #[derive(Debug)]
@@ -291,9 +296,10 @@ impl Session {
         }
     }
 
-    /// Asks a server of an older revision for the log messages that a caller hears.
-    /// It is never asked for fewer, since others may hear them.
-    pub(crate) async fn want_logs(&self, least: Option<LogLevel>, patience: Patience) {
+    /// Asks a server of an older revision for the log messages that a caller hears, and
+    /// waits a little for it to take that, no longer than for `most`. It is never asked for
+    /// fewer, since others may hear them.
+    pub(crate) async fn want_logs(&self, least: Option<LogLevel>, most: Duration) {
         let logs = self.agreed().is_some_and(|agreed| agreed.abilities.logging);
         let Some(level) = least.filter(|_| logs && !self.is_stateless()) else {
             return;
@@ -302,6 +308,7 @@ impl Session {
             return;
         }
         let members = format!(r#""level":"{}""#, level.as_str());
+        let patience = Patience::exactly(LOGS_PATIENCE.min(most));
         // One that does not do it logs what it did.
         let asked = self.request(Request::new("logging/setLevel", &members), patience);
         let _unheard = asked.await;

@@ -375,3 +375,50 @@ async fn a_call_goes_on_only_with_the_tool_that_was_decided_about() {
     )
     .await;
 }
+
+/// A caller that hears all log messages.
+#[derive(Debug)]
+struct Hears;
+
+impl Caller for Hears {
+    fn offers(&self) -> crate::Offers {
+        crate::Offers::default()
+    }
+
+    fn logs(&self) -> Option<crate::LogLevel> {
+        Some(crate::LogLevel::Debug)
+    }
+}
+
+/// The time for that is none of the call's.
+#[tokio::test]
+async fn a_server_that_does_not_say_that_it_logs_is_called_all_the_same() {
+    let logging = Abilities {
+        logging: true,
+        ..Abilities::default()
+    };
+    let server = |message: &Value| match message["method"].as_str() {
+        Some("tools/call") => vec![result(message, json!({ "content": [] }))],
+        _ => Vec::new(),
+    };
+    let version = ProtocolVersion::V_2025_11_25;
+    let host = Host::able();
+    let (session, link) = agree(version, logging, &host, server);
+    let mut call = call(&host);
+    call.caller = Arc::new(Hears);
+    call.patience = Patience::exactly(Duration::from_millis(100));
+    for _ in 0..2 {
+        let called = session.call(&call).await.expect("it is answered");
+        assert_eq!(called.get(), r#"{"content":[]}"#);
+    }
+    // It is asked once, and not waited for any more.
+    assert_eq!(
+        link.sent(),
+        [
+            "logging/setLevel",
+            "notifications/cancelled",
+            "tools/call",
+            "tools/call"
+        ]
+    );
+}
