@@ -155,7 +155,7 @@ impl Shared {
                 .retry()
                 .unwrap_or(RESUME_PAUSE * 2_u32.pow(fruitless - 1));
             sleep(pause.max(SHORTEST_PAUSE)).await;
-            match self.open(Some(last_id)).await {
+            match self.open(Some(last_id), true).await {
                 Ok(stream) => {
                     response = Some(stream);
                     refused = None;
@@ -178,21 +178,32 @@ impl Shared {
         let (first, last) = LISTEN_PAUSES;
         // How many streams in a row ended at once, without a message.
         let mut fruitless: u32 = 0;
+        let mut was_open = false;
         loop {
             let (messages, since) = (events.messages(), Instant::now());
-            match self.open(events.last_id()).await {
+            match self.open(events.last_id(), was_open).await {
                 Ok(mut stream) => {
+                    was_open = true;
                     self.settle();
                     let until = Until::End;
                     self.read_events(&mut stream, &mut events, until).await;
                 }
                 Err(error) => {
                     self.settle();
-                    // A server that has no such stream says so with a status.
-                    if is_for_good(&error.kind) {
+                    let is_over = match was_open {
+                        // A server that has no such stream says so with a status.
+                        false => is_for_good(&error.kind),
+                        // It may not have noticed yet that its last one has ended, or want a
+                        // login that somebody has yet to make.
+                        true => matches!(
+                            error.kind,
+                            LinkErrorKind::Closed | LinkErrorKind::Status(405)
+                        ),
+                    };
+                    tracing::debug!(server = %self.server, %error, is_over, "no stream");
+                    if is_over {
                         return;
                     }
-                    tracing::debug!(server = %self.server, %error, "no stream");
                 }
             }
             let was_worth_it = events.messages() > messages || since.elapsed() > first;
@@ -210,8 +221,13 @@ impl Shared {
         }
     }
 
-    /// Opens a stream by GET: the session's own, or one that broke off.
-    async fn open(&self, last_id: Option<&HeaderValue>) -> Result<Response, LinkError> {
+    /// Opens a stream by GET: the session's own, or one that broke off. `was_open` says
+    /// whether the server has had it.
+    async fn open(
+        &self,
+        last_id: Option<&HeaderValue>,
+        was_open: bool,
+    ) -> Result<Response, LinkError> {
         let mut headers = self.headers();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(id) = last_id {
@@ -223,9 +239,7 @@ impl Shared {
             .await?;
         // A server without such streams may answer 404 as well as 405; of one
         // that has had this stream, 404 says that the session is gone.
-        if last_id.is_some()
-            && let Some(error) = self.session_ended(&response)
-        {
+        if was_open && let Some(error) = self.session_ended(&response) {
             return Err(error);
         }
         if response.status() == StatusCode::OK && Content::of(&response) == Content::Events {

@@ -209,6 +209,54 @@ async fn a_stream_that_is_not_taken_up_again_tells_of_both() {
     lost("503 Service Unavailable", expect![[r#"4 Lost(LinkError { kind: Status(503), reason: "the server ended its answer before it was whole; it was not taken up again: it answers with HTTP status 503 Service Unavailable", sent: true })"#]]).await;
 }
 
+/// A server may not have noticed that the last one has ended, and it may want a login.
+#[tokio::test]
+async fn a_stream_that_has_ended_is_opened_again_until_the_session_is_gone() {
+    const TIMES: [&str; 6] = [
+        "409 Conflict",
+        "a stream that ends",
+        "409 Conflict",
+        "403 Forbidden",
+        "a stream that ends",
+        "404 Not Found",
+    ];
+    let times = std::sync::Mutex::new(TIMES.into_iter());
+    let server = Server::start(move |mut request| {
+        let is_get = request.method() == "GET";
+        let time = is_get.then(|| times.lock().expect("no panic").next());
+        async move {
+            if begins(&mut request).await {
+                return;
+            }
+            match time {
+                None => request.json(r#"{"jsonrpc":"2.0","id":2,"result":2}"#).await,
+                Some(None) => request.answer("405 Method Not Allowed", "", "").await,
+                Some(Some("a stream that ends")) => {
+                    request.events().await;
+                    let message = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
+                    request
+                        .write(format!("retry: 1\ndata: {message}\n\n"))
+                        .await;
+                }
+                Some(Some(status)) => request.answer(status, "", "").await,
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let client = in_session(&server).await;
+    assert_eq!(client.request("tools/list").await, "2");
+    let mut lost = client.inbox.watch_lost();
+    let lost = in_time(lost.wait_for(Option::is_some)).await;
+    let lost = lost.expect("the client is there").clone();
+    assert_eq!(
+        lost.expect("it is lost").reason,
+        "the server has ended the session"
+    );
+    let asked = server.log().matches("GET").count();
+    assert_eq!(asked, TIMES.len(), "{}", server.log());
+}
+
 #[tokio::test]
 async fn a_request_that_is_given_up_is_said_to_be() {
     let (says, heard) = tokio::sync::oneshot::channel();
