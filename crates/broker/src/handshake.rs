@@ -252,7 +252,7 @@ impl State<'_> {
 
     /// Ends the handshake unless there is another request to wait for.
     fn refused(&mut self, problem: StartErrorKind) -> Result<(), Disagreement> {
-        if self.may_fall_back || self.discovering.is_some() || self.initializing.is_some() {
+        if self.may_go_on() {
             self.refusal.get_or_insert(problem);
             return Ok(());
         }
@@ -263,6 +263,11 @@ impl State<'_> {
             (_, last) => last,
         };
         Err(Disagreement::Start(problem))
+    }
+
+    /// Whether there is another request to send, or to wait for.
+    fn may_go_on(&self) -> bool {
+        self.may_fall_back || self.discovering.is_some() || self.initializing.is_some()
     }
 
     fn fall_back(&mut self) {
@@ -311,7 +316,7 @@ impl State<'_> {
         match failure {
             Failure::Refused(error) | Failure::Headers(error) => Ok(refused(method, error)),
             // An older HTTP server refuses what it does not know by its status.
-            Failure::Lost(error) if self.may_fall_back && error.is_status() => {
+            Failure::Lost(error) if self.may_go_on() && error.is_status() => {
                 Ok(malformed(method, error.reason))
             }
             Failure::Lost(error) => Err(Disagreement::Lost(error)),

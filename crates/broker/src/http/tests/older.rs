@@ -1,14 +1,21 @@
 //! Revision 2025-06-18, and how a server that speaks nothing newer is found out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use futures::FutureExt;
+use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::server::{Request, Server};
-use super::{call, in_time, keep, result_of};
+use super::{Client, call, in_time, keep, result_of};
+use crate::caller::NoCaller;
 use crate::fake::Host;
+use crate::handshake::{Opening, shake};
+use crate::secrets::Secrets;
+use crate::session::Session;
 use crate::spec::ServerSpec;
 
 /// As the revision has it: nothing but `initialize` without a session.
@@ -164,4 +171,46 @@ async fn a_list_over_the_limit_says_what_to_raise() {
         ),
     });
     expect!["server `s` did not start: its answer to tools/list is malformed: it is over the limit of 10000 bytes; raise `limits.result`"].assert_eq(&said.await);
+}
+
+/// It refuses what it does not know when `initialize` has been sent already.
+#[tokio::test]
+async fn a_server_that_is_slow_to_refuse_what_it_does_not_know_is_agreed_with() {
+    let (asked, refused) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let server = Server::start(move |mut request| {
+        let (asked, refused) = (Arc::clone(&asked), Arc::clone(&refused));
+        async move {
+            match request.method().as_str() {
+                "server/discover" => {
+                    asked.notified().await;
+                    request.answer("404 Not Found", "", "").await;
+                    // Its client has seen it.
+                    request.gone().await;
+                    refused.notify_one();
+                }
+                "initialize" => {
+                    asked.notify_one();
+                    refused.notified().await;
+                    let result = json!({
+                        "protocolVersion": "2025-11-25",
+                        "capabilities": { "tools": {} },
+                        "serverInfo": { "name": "s", "version": "1" },
+                    });
+                    result_of(&mut request, "", result).await;
+                }
+                _ => request.answer("202 Accepted", "", "").await,
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let Client { inbox, link } = Client::new(&server);
+    let caller = Arc::new(NoCaller);
+    let session = Session::new("s".into(), inbox, link, caller, Secrets::default());
+    let patience = Duration::from_millis(1);
+    in_time(shake(&session, &Opening::Both, patience))
+        .await
+        .expect("they agree");
+    let agreed = session.agreed().map(|agreed| agreed.version.clone());
+    assert_eq!(agreed, Some(ProtocolVersion::V_2025_11_25));
 }
