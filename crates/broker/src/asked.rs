@@ -16,6 +16,7 @@ use crate::caller::{Caller, Offers};
 use crate::envelope;
 use crate::incoming::Stream;
 use crate::input::{self, Ask, Asks};
+use crate::object::MAX_VALUE_BYTES;
 use crate::session::Session;
 use crate::tasks;
 
@@ -91,6 +92,12 @@ impl Asked {
         let Some(asks) = Asks::of(method) else {
             return reply(Err(not_found("Method not found")));
         };
+        let bytes = params.map_or(0, |params| params.get().len());
+        if bytes > MAX_VALUE_BYTES {
+            let message =
+                format!("its params have {bytes} bytes, and {MAX_VALUE_BYTES} are the most");
+            return reply(Err(invalid(message)));
+        }
         let params = match params.map(|params| serde_json::from_str::<Value>(params.get())) {
             None => json!({}),
             Some(Ok(params)) => params,

@@ -18,7 +18,7 @@ use crate::input::{Ask, Asks};
 use crate::link::LinkError;
 use crate::listed::Decided;
 use crate::misfit;
-use crate::object::object;
+use crate::object::{MAX_VALUE_BYTES, object};
 use crate::pages;
 use crate::patience::{Clock, Patience};
 use crate::session::{Request, Session};
@@ -64,8 +64,8 @@ impl Call<'_> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct InputRequired<'a> {
-    #[serde(default)]
-    input_requests: Option<serde_json::Map<String, Value>>,
+    #[serde(borrow, default)]
+    input_requests: Option<&'a RawValue>,
     /// A JSON string, sent back as it came.
     #[serde(borrow, default)]
     request_state: Option<&'a RawValue>,
@@ -241,8 +241,8 @@ impl Session {
             let reason = "it wants input and does not say which".to_owned();
             return Err(Failure::Malformed(reason));
         }
-        if let Some(requests) = &wanted.input_requests {
-            let responses = self.inputs(call, requests).await?;
+        if let Some(requests) = wanted.input_requests {
+            let responses = self.inputs(call, &read_requests(requests)?).await?;
             members.push_str(r#","inputResponses":"#);
             members.push_str(&responses);
         }
@@ -307,6 +307,20 @@ impl Session {
             )),
         }
     }
+}
+
+/// What a result asks for, by the server's own names.
+pub(crate) fn read_requests(
+    requests: &RawValue,
+) -> Result<serde_json::Map<String, Value>, Failure> {
+    let bytes = requests.get().len();
+    if bytes > MAX_VALUE_BYTES {
+        return Err(Failure::Input(format!(
+            "the tool asks for things in {bytes} bytes, and {MAX_VALUE_BYTES} are the most"
+        )));
+    }
+    serde_json::from_str(requests.get())
+        .map_err(|error| Failure::Malformed(misfit::describe(&error)))
 }
 
 /// What a call is answered with.

@@ -23,9 +23,8 @@ use crate::tools::Specials;
 /// message.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
-/// Bounds on what a server may list, beside the tools.
+/// The most pages of a list, beside the bounds on what they have.
 const MAX_PAGES: usize = 1_000;
-const MAX_LIST_BYTES: usize = 64 << 20;
 
 /// A server that is up.
 #[derive(Debug)]
@@ -178,7 +177,6 @@ impl Connection {
         let mut listing = Listing::new();
         let mut cursor = None;
         let mut seen = HashSet::new();
-        let mut bytes = 0;
         for _ in 0..MAX_PAGES {
             let page = match self.page(cursor.take(), limit).await {
                 Ok(page) => page,
@@ -209,8 +207,7 @@ impl Connection {
                     return Ok(listing);
                 }
             };
-            bytes += page.get().len();
-            let goes_on = next.is_some() && (listing.is_full() || bytes >= MAX_LIST_BYTES);
+            let goes_on = next.is_some() && listing.is_full();
             if listing.cut || goes_on {
                 let used = listing.seen;
                 listing.warnings.push(format!(

@@ -9,11 +9,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::misfit;
-use crate::object::object;
+use crate::object::{MAX_VALUE_BYTES, object};
 use crate::tools::Specials;
 
 /// The most tools of a list that are looked at, whether they can be used or not.
 const MAX_TOOLS: usize = 10_000;
+/// The most bytes of its pages, beyond which no tools are looked at either.
+const MAX_BYTES: usize = 16 << 20;
+/// The most bytes of JSON by which a list goes on.
+const MAX_CURSOR_BYTES: usize = 64 << 10;
 /// Of how many tools that are left off it is said why.
 const SAID: usize = 5;
 /// The shortest and the longest time for which a list is taken to hold.
@@ -32,6 +36,8 @@ pub(crate) struct Listing {
     pub(crate) whole: bool,
     /// How many tools were looked at.
     pub(crate) seen: usize,
+    /// How many bytes its pages have so far.
+    bytes: usize,
     /// Whether a page has more than are looked at.
     pub(crate) cut: bool,
     /// How long it holds: of its pages the least, as they say it.
@@ -55,6 +61,7 @@ impl Listing {
             specials: Specials::default(),
             whole: true,
             seen: 0,
+            bytes: 0,
             cut: false,
             ttl: None,
         }
@@ -69,7 +76,7 @@ impl Listing {
 
     /// Whether no more tools are looked at.
     pub(crate) fn is_full(&self) -> bool {
-        self.seen >= MAX_TOOLS
+        self.seen >= MAX_TOOLS || self.bytes >= MAX_BYTES
     }
 
     /// Takes a page's tools and returns the cursor of the next one.
@@ -79,19 +86,33 @@ impl Listing {
         struct Page<'a> {
             #[serde(borrow)]
             tools: First<'a>,
-            #[serde(default)]
-            next_cursor: Value,
-            #[serde(default)]
-            ttl_ms: Value,
+            #[serde(borrow, default)]
+            next_cursor: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            ttl_ms: Option<&'a RawValue>,
         }
+        let page_bytes = page.get().len();
         let page: Page<'_> = object(page.get()).map_err(|error| misfit::describe(&error))?;
         self.cut = page.tools.more;
+        let mut room = MAX_BYTES.saturating_sub(self.bytes);
         for tool in page.tools.first {
-            if self.is_full() {
+            let bytes = tool.get().len();
+            if self.seen >= MAX_TOOLS || bytes > room {
                 self.cut = true;
                 break;
             }
+            room -= bytes;
             self.seen += 1;
+            if bytes > MAX_VALUE_BYTES {
+                let number = self.seen;
+                self.dropped.add(|| {
+                    format!(
+                        "its tool {number} is dropped: it has {bytes} bytes, and \
+                         {MAX_VALUE_BYTES} are the most"
+                    )
+                });
+                continue;
+            }
             match object(tool.get()) {
                 Ok(tool) => self.tools.push(tool),
                 Err(error) => {
@@ -103,15 +124,22 @@ impl Listing {
                 }
             }
         }
-        if let Some(ttl) = page.ttl_ms.as_u64().map(Duration::from_millis) {
+        self.bytes = self.bytes.saturating_add(page_bytes);
+        let ttl = page.ttl_ms.and_then(|ttl| ttl.get().parse().ok());
+        if let Some(ttl) = ttl.map(Duration::from_millis) {
             self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl)));
         }
-        match page.next_cursor {
-            Value::Null => Ok(None),
+        let Some(cursor) = page.next_cursor else {
+            return Ok(None);
+        };
+        if cursor.get().len() > MAX_CURSOR_BYTES {
+            return Err(format!("nextCursor is over {MAX_CURSOR_BYTES} bytes"));
+        }
+        match serde_json::from_str::<String>(cursor.get()) {
             // Some servers write their absent cursor so.
-            Value::String(cursor) if cursor.is_empty() => Ok(None),
-            Value::String(cursor) => Ok(Some(cursor)),
-            _ => Err("nextCursor is no string".to_owned()),
+            Ok(cursor) if cursor.is_empty() => Ok(None),
+            Ok(cursor) => Ok(Some(cursor)),
+            Err(_) => Err("nextCursor is no string".to_owned()),
         }
     }
 }
@@ -196,6 +224,40 @@ mod tests {
         assert_eq!((listing.is_full(), listing.cut), (true, false));
         page_of(&mut listing, r#"{"name":"t"}"#, 1);
         assert_eq!((listing.tools.len(), listing.cut), (9_999, true));
+    }
+
+    #[test]
+    fn a_list_and_a_tool_are_as_long_as_they_may_be() {
+        // As values these would take fifty times as much.
+        let long = |bytes: usize| {
+            format!(
+                r#"{{"name":"t","annotations":[{}0]}}"#,
+                "0,".repeat(bytes / 2)
+            )
+        };
+        let mut listing = Listing::new();
+        page_of(&mut listing, &long(MAX_VALUE_BYTES), 1);
+        page_of(&mut listing, &long(MAX_VALUE_BYTES / 2), 1);
+        assert_eq!((listing.tools.len(), listing.cut), (1, false));
+        let bytes = long(MAX_VALUE_BYTES).len();
+        assert_eq!(
+            listing.dropped.said(),
+            [format!(
+                "its tool 1 is dropped: it has {bytes} bytes, and 1048576 are the most"
+            )]
+        );
+
+        let half = format!(r#"{{"description":"{}"}}"#, "x".repeat((1 << 19) - 18));
+        assert_eq!(half.len(), 1 << 19);
+        let mut listing = Listing::new();
+        page_of(&mut listing, &half, 33);
+        assert_eq!((listing.tools.len(), listing.cut), (32, true));
+        // What pages have besides counts, too.
+        let mut listing = Listing::new();
+        page_of(&mut listing, &half, 31);
+        assert!(!listing.is_full());
+        page_of(&mut listing, &format!("0{}", " ".repeat(1 << 19)), 1);
+        assert!(listing.is_full());
     }
 
     #[test]

@@ -6,9 +6,10 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::caller::LogLevel;
-use crate::object::object;
+use crate::object::{MAX_VALUE_BYTES, object};
 use crate::secrets::Secrets;
 
 /// The longest message, in characters.
@@ -43,19 +44,25 @@ pub(crate) struct Message {
 /// Logs a `notifications/message`, and gives it for others to hear.
 pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) -> Option<Message> {
     #[derive(Deserialize)]
-    struct Params {
+    struct Params<'a> {
         #[serde(default)]
         level: String,
         #[serde(default)]
         logger: Option<String>,
-        #[serde(default)]
-        data: Value,
+        #[serde(borrow, default)]
+        data: Option<&'a RawValue>,
     }
-    let Ok(params) = object::<Params>(params) else {
+    let Ok(params) = object::<Params<'_>>(params) else {
         tracing::debug!(server, "a log message that is not understood");
         return None;
     };
-    let text = match &params.data {
+    let data = params.data.map_or("null", RawValue::get);
+    let data = match data.len() > MAX_VALUE_BYTES && !data.starts_with('"') {
+        // It will be cut, so its text will do.
+        true => Value::from(data),
+        false => serde_json::from_str(data).unwrap_or_default(),
+    };
+    let text = match &data {
         Value::String(text) => fit(text, MAX_MESSAGE, secrets),
         other => fit(&other.to_string(), MAX_MESSAGE, secrets),
     };
@@ -74,7 +81,7 @@ pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) -> Option<M
         LogLevel::Warning => log!(warn),
         _ => log!(error),
     }
-    let data = match params.data {
+    let data = match data {
         Value::String(_) => Value::String(text),
         // One that was cut is JSON no more.
         _ => serde_json::from_str(&text).unwrap_or(Value::String(text)),
@@ -172,6 +179,9 @@ mod tests {
         let long = long.expect("a message").data;
         let text = long.as_str().expect("it was cut");
         assert_eq!(text.chars().count(), MAX_MESSAGE + 1);
+        let many = json!({ "data": vec![0; MAX_VALUE_BYTES] }).to_string();
+        let many = message("s", &many, &secrets).expect("a message").data;
+        assert_eq!(many, format!("[{}0…", "0,".repeat(MAX_MESSAGE / 2 - 1)));
     }
 
     #[test]

@@ -6,20 +6,23 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::object::object;
+use crate::object::{MAX_VALUE_BYTES, object};
 
 /// The code that stands for one that is missing or no number.
 const INTERNAL_ERROR: i32 = -32603;
 
 /// The `error` member of an answer. Nothing in it is checked, and nothing
-/// redacted.
+/// redacted. Data that are too long are left off.
 pub(crate) fn error_data(error: &RawValue) -> ErrorData {
     #[derive(Deserialize, Default)]
     #[serde(default)]
-    struct Lenient {
-        code: Value,
-        message: Value,
-        data: Value,
+    struct Lenient<'a> {
+        #[serde(borrow)]
+        code: Option<&'a RawValue>,
+        #[serde(borrow)]
+        message: Option<&'a RawValue>,
+        #[serde(borrow)]
+        data: Option<&'a RawValue>,
     }
     let Lenient {
         code,
@@ -27,13 +30,13 @@ pub(crate) fn error_data(error: &RawValue) -> ErrorData {
         data,
     } = object(error.get()).unwrap_or_default();
     let code = code
-        .as_i64()
-        .and_then(|code| i32::try_from(code).ok())
+        .and_then(|code| code.get().parse().ok())
         .unwrap_or(INTERNAL_ERROR);
-    let message = match message {
-        Value::String(message) => message,
-        _ => "the server gave an error without a message".to_owned(),
-    };
-    let data = (!data.is_null()).then_some(data);
+    let message = message
+        .and_then(|message| serde_json::from_str(message.get()).ok())
+        .unwrap_or_else(|| "the server gave an error without a message".to_owned());
+    let data: Option<Value> = data
+        .filter(|data| data.get().len() <= MAX_VALUE_BYTES)
+        .and_then(|data| serde_json::from_str(data.get()).ok());
     ErrorData::new(rmcp::model::ErrorCode(code), message, data)
 }

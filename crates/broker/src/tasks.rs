@@ -54,8 +54,8 @@ struct Task<'a> {
     poll_interval: Option<f64>,
     #[serde(default)]
     poll_interval_ms: Option<f64>,
-    #[serde(default)]
-    input_requests: Option<serde_json::Map<String, Value>>,
+    #[serde(borrow, default)]
+    input_requests: Option<&'a RawValue>,
     #[serde(borrow, default)]
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]

@@ -48,6 +48,22 @@ fn wants(requests: Value, state: Value) -> Value {
 }
 
 #[tokio::test]
+async fn what_is_wanted_at_too_great_length_is_not_read() {
+    let host = Host::able();
+    let params = json!({ "x": "x".repeat(1 << 20) });
+    let requests = json!({ "k": { "method": "roots/list", "params": params } });
+    let sent = check(
+        &host,
+        vec![wants(requests, json!("s"))],
+        expect![[
+            r#"Input("the tool asks for things in 1048623 bytes, and 1048576 are the most")"#
+        ]],
+    )
+    .await;
+    assert_eq!(sent, ["tools/call"]);
+}
+
+#[tokio::test]
 async fn input_is_given_and_the_state_sent_back_as_it_came() {
     let host = Arc::new(Host {
         offers: Host::able().offers,

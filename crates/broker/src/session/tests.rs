@@ -242,6 +242,24 @@ async fn who_is_asked_knows_for_which_call() {
 }
 
 #[tokio::test]
+async fn what_is_asked_for_at_too_great_length_is_refused() {
+    let host = Host::able();
+    let (session, link) = agree(OLDER, Abilities::default(), &host, |_| Vec::new());
+    let params = json!({ "message": "x".repeat(1 << 20) });
+    let bytes = params.to_string().len();
+    let ask =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params });
+    session.inbox.deliver(ask.to_string().as_bytes());
+    let message = format!("its params have {bytes} bytes, and 1048576 are the most");
+    let error = json!({ "code": -32602, "message": message });
+    assert_eq!(
+        link.last(),
+        json!({ "jsonrpc": "2.0", "id": 1, "error": error })
+    );
+    assert!(host.heard().is_empty());
+}
+
+#[tokio::test]
 async fn what_a_request_says_of_the_client() {
     let answer = |message: &Value| vec![result(message, json!({}))];
     let host = Host::able();

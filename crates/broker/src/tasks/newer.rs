@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tokio::time::sleep;
 
 use super::{Followed, MAX_ID_BYTES, Task, malformed, pause, strange_status};
-use crate::calls::Kind;
+use crate::calls::{Kind, read_requests};
 use crate::failure::Failure;
 use crate::object::object;
 use crate::refusal::error_data;
@@ -49,7 +49,8 @@ pub(super) async fn poll(
                 return Err(Failure::Refused(ErrorData::internal_error(message, None)));
             }
             "input_required" => {
-                let mut requests = task.input_requests.unwrap_or_default();
+                let asked = task.input_requests.map(read_requests);
+                let mut requests = asked.transpose()?.unwrap_or_default();
                 requests.retain(|key, _| !answered.contains(key));
                 if requests.is_empty() {
                     continue;
