@@ -147,7 +147,10 @@ impl Attempt<'_> {
         let session = self.session(inbox, Arc::new(link));
         let shaken = shake(&session, &opening, DISCOVER_PATIENCE_HTTP);
         let problem = match tokio::time::timeout_at(self.deadline, shaken).await {
-            Ok(Ok(())) => return Ok(Connection::new(session, None)),
+            Ok(Ok(())) => {
+                session.ask_for_logs();
+                return Ok(Connection::new(session, None));
+            }
             Ok(Err(Disagreement::Start(kind))) => kind,
             Ok(Err(Disagreement::Lost(error))) => out_of_reach(http, error),
             Err(_) => self.timed_out("waiting for its handshake"),

@@ -5,6 +5,7 @@ mod broken;
 mod ended;
 mod hostile;
 mod lists;
+mod logs;
 mod mirroring;
 mod older;
 mod server;
