@@ -259,8 +259,14 @@ impl Connection {
         match listing.ttl() {
             _ if agreed.version.has_initialize() => None,
             Some(ttl) => Some(ttl),
-            None => (!agreed.abilities.tools_changes).then_some(USUALLY_FRESH),
+            None => (!self.is_told()).then_some(USUALLY_FRESH),
         }
+    }
+
+    /// Whether the server has agreed to tell of changes, and is listened to.
+    fn is_told(&self) -> bool {
+        let acknowledged = self.session.changes.borrow().acknowledged;
+        acknowledged.is_some_and(|id| self.session.inbox.is_listening(id))
     }
 
     /// Whether it is known to be gone.

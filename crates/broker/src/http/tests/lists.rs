@@ -22,19 +22,45 @@ async fn discovered(request: &mut Request, tells: bool) {
     result_of(request, "", result).await;
 }
 
+/// What a server does about changes of its list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tells {
+    /// It does not say that it tells.
+    Not,
+    /// It says so, and does not agree to it when it is listened to.
+    Silently,
+    /// It says so, and knows no such request.
+    Refuses,
+    Does,
+}
+
+/// The beginning of what a server says that agrees to tell of changes.
+fn acknowledged(id: &Value) -> String {
+    let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
+    event(
+        "notifications/subscriptions/acknowledged",
+        json!({ "_meta": meta, "notifications": { "toolsListChanged": true } }),
+    )
+}
+
+fn event(method: &str, params: Value) -> String {
+    let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+    format!("data: {message}\n\n")
+}
+
 /// Whether a list whose pages have each of these `ttlMs` is asked for anew when it is
 /// as old as it `holds`, and not when it is half as old; without that, whether it is
 /// not asked for anew at all.
-async fn check_pages(ttls: &[Value], tells: bool, holds: Option<Duration>) {
+async fn check_pages(ttls: &[Value], tells: Tells, holds: Option<Duration>) {
     let lists = Arc::new(AtomicUsize::new(0));
     let (counted, said) = (Arc::clone(&lists), ttls.to_vec());
     let server = Server::start(move |mut request| {
         let (lists, ttls) = (Arc::clone(&counted), said.clone());
         async move {
+            let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
             match request.method().as_str() {
-                "server/discover" => discovered(&mut request, tells).await,
+                "server/discover" => discovered(&mut request, tells != Tells::Not).await,
                 "tools/list" => {
-                    let message: Value = serde_json::from_str(&request.body).expect("JSON");
                     let cursor = message["params"]["cursor"].as_str();
                     let page: usize = cursor.map_or(0, |page| page.parse().expect("ours"));
                     if page == 0 {
@@ -49,9 +75,17 @@ async fn check_pages(ttls: &[Value], tells: bool, holds: Option<Duration>) {
                     }
                     result_of(&mut request, "", result).await;
                 }
-                // One that never acknowledges it.
+                _ if tells == Tells::Refuses => {
+                    let error = json!({ "code": -32601, "message": "Method not found" });
+                    let id = &message["id"];
+                    let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+                    request.json(&answer.to_string()).await;
+                }
                 _ => {
                     request.events().await;
+                    if tells == Tells::Does {
+                        request.write(acknowledged(&message["id"])).await;
+                    }
                     request.gone().await;
                 }
             }
@@ -60,40 +94,50 @@ async fn check_pages(ttls: &[Value], tells: bool, holds: Option<Duration>) {
     })
     .await;
     let (kept, mut changes) = keep(ServerSpec::http("s", server.url())).await;
+    // That it agrees is a reason for a new list, too.
+    let told = u64::from(tells == Tells::Does);
+    let is_told = || {
+        let connection = kept.shared.stand.connection().expect("it is up");
+        kept.is_settled() && kept.shared.reasons(&connection).told == told
+    };
+    in_time(changes.wait_for(|_| is_told()))
+        .await
+        .expect("it is kept");
     let ready = kept.shared.listed.ready().expect("it has a list");
     // What is kept on disk holds for as long, where the server says for how long.
     assert!(
         ready.ttl.is_none() || ready.ttl == holds,
-        "{ttls:?} {tells}"
+        "{ttls:?} {tells:?}"
     );
     let lists = || lists.load(Ordering::SeqCst);
+    let before = lists();
     let grow_older = |by| kept.shared.listed.grow_older(by);
     let half = holds.unwrap_or(Duration::from_secs(60)) / 2;
     grow_older(half);
     kept.refresh_if_stale();
-    assert!(kept.is_settled(), "{ttls:?} {tells}: too early");
+    assert!(kept.is_settled(), "{ttls:?} {tells:?}: too early");
     grow_older(half);
     kept.refresh_if_stale();
-    assert_eq!(kept.is_settled(), holds.is_none(), "{ttls:?} {tells}");
+    assert_eq!(kept.is_settled(), holds.is_none(), "{ttls:?} {tells:?}");
     in_time(changes.wait_for(|_| kept.is_settled()))
         .await
         .expect("it is kept");
-    let expected = if holds.is_some() { 2 } else { 1 };
-    assert_eq!(lists(), expected, "{ttls:?} {tells}");
+    let expected = before + usize::from(holds.is_some());
+    assert_eq!(lists(), expected, "{ttls:?} {tells:?}");
     // The new one is fresh.
     kept.refresh_if_stale();
-    assert!(kept.is_settled(), "{ttls:?} {tells}: once more");
+    assert!(kept.is_settled(), "{ttls:?} {tells:?}: once more");
     in_time(kept.shut_down()).await;
 }
 
-async fn check(ttl: Value, tells: bool, holds: Option<Duration>) {
+async fn check(ttl: Value, tells: Tells, holds: Option<Duration>) {
     check_pages(&[ttl], tells, holds).await;
 }
 
 #[tokio::test]
 async fn a_list_is_asked_for_anew_when_it_no_longer_holds() {
     let seconds = |seconds| Some(Duration::from_secs(seconds));
-    for tells in [false, true] {
+    for tells in [Tells::Not, Tells::Silently] {
         check(json!(20_000), tells, seconds(20)).await;
         // The least.
         check(json!(1), tells, seconds(5)).await;
@@ -107,7 +151,7 @@ async fn a_list_is_asked_for_anew_when_it_no_longer_holds() {
 #[tokio::test]
 async fn of_several_pages_the_one_that_holds_for_the_least_time_counts() {
     let seconds = |seconds| Some(Duration::from_secs(seconds));
-    for tells in [false, true] {
+    for tells in [Tells::Not, Tells::Silently] {
         for ttls in [
             [json!(60_000), json!(20_000), json!(40_000)],
             [json!(20_000), json!(60_000), Value::Null],
@@ -119,15 +163,17 @@ async fn of_several_pages_the_one_that_holds_for_the_least_time_counts() {
         check_pages(&[json!(u64::MAX), json!(7_000)], tells, seconds(7)).await;
     }
     // One page that holds for no time is as if none said for how long.
-    check_pages(&[json!(20_000), json!(0)], false, seconds(60)).await;
-    check_pages(&[json!(0), json!(20_000)], true, None).await;
+    check_pages(&[json!(20_000), json!(0)], Tells::Not, seconds(60)).await;
+    check_pages(&[json!(0), json!(20_000)], Tells::Does, None).await;
 }
 
 #[tokio::test]
 async fn a_list_that_does_not_say_for_how_long_holds_for_a_minute_or_until_told() {
     for ttl in [json!(0), Value::Null, json!(-1), json!("soon")] {
-        check(ttl.clone(), false, Some(Duration::from_secs(60))).await;
-        check(ttl, true, None).await;
+        for tells in [Tells::Not, Tells::Silently, Tells::Refuses] {
+            check(ttl.clone(), tells, Some(Duration::from_secs(60))).await;
+        }
+        check(ttl, Tells::Does, None).await;
     }
 }
 
@@ -149,19 +195,8 @@ async fn tell(mut request: Request, mut step: watch::Receiver<u32>, listens: Arc
                 .note(message["params"]["notifications"].to_string());
             let first = listens.fetch_add(1, Ordering::SeqCst) == 0;
             let meta = json!({ "io.modelcontextprotocol/subscriptionId": message["id"] });
-            let event = |method: &str, params: Value| {
-                let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-                format!("data: {message}\n\n")
-            };
-            let wanted = json!({ "toolsListChanged": true });
-            let acknowledged = json!({ "_meta": meta, "notifications": wanted });
             request.events().await;
-            request
-                .write(event(
-                    "notifications/subscriptions/acknowledged",
-                    acknowledged,
-                ))
-                .await;
+            request.write(acknowledged(&message["id"])).await;
             let at = if first { 1 } else { 3 };
             // An error means that the test is over.
             if step.wait_for(|step| *step >= at).await.is_err() {
