@@ -207,6 +207,9 @@ impl Connection {
                     return Ok(listing);
                 }
             };
+            // Servers of older revisions write it where there is none; since 2026-07-28 it is
+            // a cursor like any other.
+            let next = next.filter(|cursor| !cursor.is_empty() || self.session.is_stateless());
             let goes_on = next.is_some() && listing.is_full();
             if listing.cut || goes_on {
                 let used = listing.seen;
@@ -385,6 +388,29 @@ mod tests {
         match connection.list_tools(Duration::from_secs(20)).await {
             Ok(listing) => format!("{} tools", listing.tools.len()),
             Err(failure) => failure.to_string(),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_empty_cursor_is_one_since_2026_07_28() {
+        for (version, expected) in [
+            (ProtocolVersion::V_2025_11_25, vec!["first"]),
+            (ProtocolVersion::V_2026_07_28, vec!["first", "second"]),
+        ] {
+            let server = |message: &Value| {
+                let page = match message["params"]["cursor"].as_str() {
+                    Some(_) => json!({ "tools": [{ "name": "second" }] }),
+                    None => json!({ "tools": [{ "name": "first" }], "nextCursor": "" }),
+                };
+                vec![result(message, page)]
+            };
+            let (session, _link) = agree(version, Abilities::default(), &Host::able(), server);
+            let connection = Connection::new(session, None);
+            let listing = connection.list_tools(Duration::from_secs(20)).await;
+            let tools = listing.expect("a list").tools;
+            let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str()).collect();
+            let expected: Vec<_> = expected.into_iter().map(Some).collect();
+            assert_eq!(names, expected);
         }
     }
 

@@ -136,8 +136,6 @@ impl Listing {
             return Err(format!("nextCursor is over {MAX_CURSOR_BYTES} bytes"));
         }
         match serde_json::from_str::<String>(cursor.get()) {
-            // Some servers write their absent cursor so.
-            Ok(cursor) if cursor.is_empty() => Ok(None),
             Ok(cursor) => Ok(Some(cursor)),
             Err(_) => Err("nextCursor is no string".to_owned()),
         }
