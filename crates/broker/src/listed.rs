@@ -33,8 +33,9 @@ pub(crate) struct Covered {
 #[derive(Debug)]
 struct Lists {
     ready: Option<Arc<Ready>>,
-    /// What its tools are that were called, by their names.
-    definitions: HashMap<String, DefinitionHash>,
+    /// What its tools are that were called, by their names: of one name there may be
+    /// several, of which not all can be used.
+    definitions: HashMap<String, Vec<DefinitionHash>>,
     /// Why it did not start, as long as it never has.
     failed: Option<StartError>,
     /// When the list came; `None` for longer ago than this system has run.
@@ -74,10 +75,10 @@ pub(crate) struct Freshness {
 impl Decided<'_> {
     /// That the tool is by the newest list what was decided about.
     pub(crate) fn still_is(&self, tool: &str) -> Result<(), Failure> {
-        match self.listed.definition(tool) {
-            Some(now) if now == *self.definition => Ok(()),
-            now => Err(Failure::Changed {
-                gone: now.is_none(),
+        match self.listed.is(tool, self.definition) {
+            Some(true) => Ok(()),
+            is => Err(Failure::Changed {
+                gone: is.is_none(),
                 sent: false,
             }),
         }
@@ -149,17 +150,23 @@ impl Listed {
         self.lists().ready.clone()
     }
 
-    /// What the tool of this name is.
-    pub(crate) fn definition(&self, tool: &str) -> Option<DefinitionHash> {
+    /// Whether a tool of this name has this definition; `None` if no tool has the name.
+    pub(crate) fn is(&self, tool: &str, definition: &DefinitionHash) -> Option<bool> {
         let mut lists = self.lists();
         if let Some(known) = lists.definitions.get(tool) {
-            return Some(*known);
+            return Some(known.contains(definition));
         }
         let ready = lists.ready.as_deref()?;
-        let listed = ready.tools.iter().find(|listed| listed["name"] == tool)?;
-        let hash = *Definition::of(listed).hash();
-        lists.definitions.insert(tool.to_owned(), hash);
-        Some(hash)
+        let listed = ready.tools.iter().filter(|listed| listed["name"] == tool);
+        let known: Vec<_> = listed
+            .map(|listed| *Definition::of(listed).hash())
+            .collect();
+        if known.is_empty() {
+            return None;
+        }
+        let is = known.contains(definition);
+        lists.definitions.insert(tool.to_owned(), known);
+        Some(is)
     }
 
     /// Why it did not start, as long as it never has.
@@ -199,5 +206,37 @@ impl Listed {
 
     fn lists(&self) -> MutexGuard<'_, Lists> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_tool_is_what_any_entry_of_its_name_says() {
+        let odd = json!({ "name": "t", "inputSchema": 7 });
+        let good = json!({ "name": "t", "inputSchema": { "type": "object" } });
+        let listed = Listed::new(None);
+        let is = |name: &str, tool: &Value| listed.is(name, Definition::of(tool).hash());
+        assert_eq!(is("t", &good), None);
+        let ready = Ready {
+            tools: vec![odd.clone(), good.clone()],
+            protocol_version: String::new(),
+            server_info: None,
+            instructions: None,
+            warnings: Vec::new(),
+            fresh_for: None,
+            ttl: None,
+        };
+        listed.take(ready, Covered::default());
+        for _ in 0..2 {
+            assert_eq!(is("t", &odd), Some(true));
+            assert_eq!(is("t", &good), Some(true));
+            assert_eq!(is("t", &json!({ "name": "t" })), Some(false));
+            assert_eq!(is("u", &good), None);
+        }
     }
 }
