@@ -313,7 +313,7 @@ pub(crate) fn is_for_good(kind: &LinkErrorKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::AuthError;
+    use crate::auth::{AuthError, Grant};
 
     #[test]
     fn what_a_person_has_to_mend_is_not_tried_again() {
@@ -328,7 +328,11 @@ mod tests {
             LinkErrorKind::Closed,
             LinkErrorKind::Unauthorized,
             authorization(AuthErrorKind::LoginRequired { reason: reason() }),
-            authorization(AuthErrorKind::InsufficientScope { scope: None }),
+            authorization(AuthErrorKind::Declined { scope: None }),
+            authorization(AuthErrorKind::InsufficientScope {
+                scope: None,
+                grant: Grant::AuthorizationCode,
+            }),
             authorization(AuthErrorKind::Settings { reason: reason() }),
         ] {
             assert!(is_for_good(&kind), "{kind:?}");
