@@ -319,7 +319,7 @@ async fn an_integer_that_no_header_may_have_is_not_sent() {
     };
     let expected = crate::error::code::INVALID_ARGUMENTS;
     assert_eq!((code, retryable), (expected, false));
-    assert_eq!(server.log(), "");
+    assert_eq!(server.log(), "\n");
     in_time(broker.shutdown()).await;
 }
 
