@@ -1,5 +1,6 @@
 //! What a run's results had in them: fingerprints, and how they come to be.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use super::filters::{Filters, Others, Said};
@@ -45,6 +46,9 @@ pub(super) struct Index {
     /// Where in the text each fingerprint is, for one place in so many. Made when
     /// a piece is first found that is probably a copy.
     grams: Option<Prints>,
+    /// The next place, plus one, with the fingerprint of a place and of the same source:
+    /// kept ones are [`SAMPLE`] apart at the least.
+    again: Vec<u32>,
     /// What several sources have, as far as `grams` is made.
     shared: Shared,
     /// Which results have a number.
@@ -74,6 +78,7 @@ impl Index {
             key: Key::new(),
             filters: Filters::default(),
             grams: None,
+            again: Vec::new(),
             shared: Shared::default(),
             numbers: Prints::default(),
             gaps: BTreeMap::new(),
@@ -153,6 +158,16 @@ impl Index {
     pub(super) fn places(&self, gram: u64) -> impl Iterator<Item = usize> {
         let places = self.grams.iter().flat_map(move |grams| grams.find(gram));
         places.map(|place| place as usize)
+    }
+
+    /// Where else this place's source has its fingerprint, if the place is one of
+    /// [`Self::places`].
+    pub(super) fn again(&self, place: usize) -> impl Iterator<Item = usize> {
+        let next = |place: usize| {
+            let next = self.again.get(place / SAMPLE).copied();
+            next.filter(|next| *next > 0).map(|next| next as usize - 1)
+        };
+        std::iter::successors(next(place), move |place| next(*place))
     }
 
     /// How many bytes of `text` are the same, but for case, as those at this
@@ -238,12 +253,18 @@ impl Index {
             return;
         };
         let (results, begins) = (&self.results, &self.begins);
+        let again = &mut self.again;
+        again.resize(self.text.len() / SAMPLE + 1, 0);
         let first = begins.partition_point(|(begin, _)| *begin < from);
         for (place, (begin, result)) in begins.iter().enumerate().skip(first) {
             let end = begins.get(place + 1).map_or(self.text.len(), |next| next.0);
+            let had = Cell::new(None);
             let same = |held: u32| {
-                let held = held as usize;
-                held >= *begin || same_source(results, *result, result_at(begins, held))
+                let place = held as usize;
+                let same =
+                    place >= *begin || same_source(results, *result, result_at(begins, place));
+                had.set(Some(held).filter(|_| same));
+                same
             };
             let mut at = *begin;
             for piece in pieces(self.text.get(*begin..end).unwrap_or_default()) {
@@ -254,9 +275,18 @@ impl Index {
                     else {
                         continue;
                     };
-                    if !prints.insert(self.key.window(bytes), place, same)
-                        && let Some((source, _)) = results.get(usize::from(*result))
-                    {
+                    had.set(None);
+                    let inserted = prints.insert(self.key.window(bytes), place, same);
+                    if let Some(had) = had.get() {
+                        let [had, here] = [had, place].map(|place| place as usize / SAMPLE);
+                        let next = again.get(had).copied().unwrap_or(0);
+                        for (at, next) in [(here, next), (had, place + 1)] {
+                            if let Some(again) = again.get_mut(at) {
+                                *again = next;
+                            }
+                        }
+                    }
+                    if !inserted && let Some((source, _)) = results.get(usize::from(*result)) {
                         self.gaps.insert(*source, Gap::Crowded);
                     }
                 }

@@ -1,13 +1,14 @@
 //! The look at one call's arguments.
 
 use memchr::{memchr, memmem};
+use rustc_hash::FxHashMap;
 
 use super::encoded::{MAX_SHIFTED, decode, may_have_text, texts};
 use super::filters::Others;
 use super::finding::{Copied, Encoding, MAX_PIECE, Side};
 use super::flows::known as in_normal_form;
 use super::grams::{Filter, GRAM};
-use super::index::{Index, SAMPLE};
+use super::index::{Index, MIN_PIECE, SAMPLE};
 use super::kinds::bits;
 use super::normal::{append, is_normal, plus_is_space, without_plus};
 use super::numbers::{number, numbers};
@@ -16,7 +17,7 @@ use super::probe::{BLOCK, known};
 
 mod pieces;
 
-use pieces::{NEAR, Reached};
+use pieces::NEAR;
 
 /// Arguments longer than this, in bytes of normal form, are looked at in wider
 /// steps.
@@ -29,7 +30,7 @@ pub(super) const MIN_PIECE_IN_LONG: usize = 24;
 /// ones count as unknown.
 const MAX_KNOWN_CHECKS: usize = 64;
 
-/// The most places of results that one look goes to, besides one for each byte: many sources
+/// The most places of results that one look goes to, besides one for each four bytes: many sources
 /// that say the same, and arguments that repeat it, would make it slow.
 const MIN_STEPS: usize = 1 << 16;
 
@@ -73,8 +74,9 @@ pub(super) struct Scan<'a> {
     results: usize,
     /// Where the arguments go.
     to: &'a Side,
-    /// The filter of what others said.
+    /// The filter of what others said, and whether those are more than one source.
     others: Others,
+    several: bool,
     /// Texts that are no server's secret: the script, in normal form and lower
     /// case, and the target's definition as it is.
     script: &'a [u8],
@@ -82,8 +84,8 @@ pub(super) struct Scan<'a> {
     /// The definition like the script, once it is needed.
     defined: Option<Vec<u8>>,
     known_checks: usize,
-    /// The last piece of each source in the text that is looked at.
-    reached: Vec<Reached>,
+    /// Where the last piece of each source ends in the text that is looked at.
+    reached: FxHashMap<u16, usize>,
     /// How many places of results were looked at, and how many may be.
     steps: usize,
     most_steps: usize,
@@ -98,7 +100,10 @@ impl<'a> Scan<'a> {
         script: &'a [u8],
         definition: &'a str,
     ) -> Self {
+        let others = index.sources.iter();
+        let others = others.filter(|source| source.server != to.server);
         Self {
+            several: others.count() > 1,
             others: index.others(&to.server),
             index,
             results,
@@ -107,7 +112,7 @@ impl<'a> Scan<'a> {
             definition,
             defined: None,
             known_checks: 0,
-            reached: Vec::new(),
+            reached: FxHashMap::default(),
             steps: 0,
             most_steps: MIN_STEPS,
             hits: Vec::new(),
@@ -126,7 +131,7 @@ impl<'a> Scan<'a> {
             decoded,
             decoded_normal,
         } = rooms;
-        self.most_steps = MIN_STEPS + json.len();
+        self.most_steps = MIN_STEPS + json.len() / 4;
         normal.clear();
         let as_it_is = is_normal(json);
         if !as_it_is {
@@ -212,13 +217,14 @@ impl<'a> Scan<'a> {
                 }
                 let run = self.run(text, suspect);
                 let piece_end = if run.len() >= SAMPLE {
-                    self.piece(text, suspect, run.clone(), encoding)
+                    self.piece(text, run.clone(), encoding)
                 } else {
                     None
                 };
                 if let Some(end) = piece_end {
-                    // The next piece may begin within this one, not be in it.
-                    next = next.max((end + 1).saturating_sub(GRAM));
+                    // The next piece may begin within this one; but what is in it, or the most
+                    // of it, is only another's if several have it.
+                    next = next.max((end + 1).saturating_sub(MIN_PIECE));
                 } else if run.len() >= NEAR {
                     next = next.max(run.end);
                 }

@@ -1,6 +1,7 @@
 //! Pieces of sources: whose they are, and how far they reach.
 
 use std::cell::Cell;
+use std::iter;
 use std::ops::Range;
 
 use super::super::finding::{Encoding, is_data};
@@ -15,10 +16,11 @@ pub(super) const NEAR: usize = 4 * SAMPLE;
 /// A wide step through a long piece, in which all bytes but a few are looked at.
 const WIDE: usize = 4 * SAMPLE;
 
-/// A piece of a source.
-pub(super) struct Reached {
+/// A place of a text whose fingerprint a source has at a place of its own.
+struct Known {
     source: u16,
-    piece: Range<usize>,
+    at: usize,
+    place: usize,
 }
 
 impl Scan<'_> {
@@ -46,17 +48,15 @@ impl Scan<'_> {
         self.index.shares() && gram().is_some_and(|gram| self.index.is_shared(gram))
     }
 
-    /// The pieces around a suspect, which a place of `run` is in, that are not known yet: of
-    /// each source where several have the same, else of one; where the last of them ends.
+    /// The pieces that a place of `run` is in and that are not known yet, of each source that
+    /// has one; where the last of them ends.
     pub(super) fn piece(
         &mut self,
         text: &[u8],
-        suspect: usize,
         run: Range<usize>,
         encoding: Encoding,
     ) -> Option<usize> {
         self.index.ready();
-        let all = self.is_shared(text, suspect);
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for at in run {
             let gram = self.index.key.gram(text, at)?;
@@ -65,12 +65,13 @@ impl Scan<'_> {
                 if !self.was_there(self.index.result_at(place)) {
                     continue;
                 }
-                let of_target = self.is_target(self.index.origin_at(place).0);
+                let source = self.index.origin_at(place).0;
+                let of_target = self.is_target(source);
                 let places = if of_target { &mut own } else { &mut others };
-                places.push((at, place));
+                places.push(Known { source, at, place });
             }
-            if !all {
-                let last = self.pieces_at(text, &own, &others, encoding);
+            if !self.several {
+                let last = self.pieces_at(text, &own, &mut others, encoding);
                 if last.is_some() {
                     return last;
                 }
@@ -78,32 +79,50 @@ impl Scan<'_> {
                 others.clear();
             }
         }
-        self.pieces_at(text, &own, &others, encoding)
+        self.pieces_at(text, &own, &mut others, encoding)
     }
 
     /// The pieces of sources that have what is at a place of the text at a place of theirs.
     fn pieces_at(
         &mut self,
         text: &[u8],
-        own: &[(usize, usize)],
-        others: &[(usize, usize)],
+        own: &[Known],
+        others: &mut [Known],
         encoding: Encoding,
     ) -> Option<usize> {
         let mut last = None;
-        // The target's own first: what others said later is among it then.
-        for (at, place) in own {
-            let reached = self.reach(text, *at, *place);
-            last = last.max(reached.map(|piece| piece.end));
+        others.sort_by_key(|known| known.source);
+        for Known { source, at, place } in own {
+            if let Some(piece) = self.reach(text, *at, *place) {
+                self.reached.insert(*source, piece.end);
+                last = last.max(Some(piece.end));
+            }
         }
-        for (at, place) in others {
-            let Some(range) = self.reach(text, *at, *place) else {
+        for places in others.chunk_by(|one, other| one.source == other.source) {
+            let mut longest: Option<(Range<usize>, usize)> = None;
+            let mut found = None;
+            for Known { at, place, .. } in places {
+                let Some(piece) = self.reach(text, *at, *place) else {
+                    continue;
+                };
+                found = self.beyond_own(text, *at, piece.clone(), *place);
+                let is_longer = |(longest, _): &(Range<usize>, usize)| longest.len() < piece.len();
+                if found.is_some() || longest.as_ref().is_none_or(is_longer) {
+                    longest = Some((piece, *place));
+                }
+                if found.is_some() {
+                    break;
+                }
+            }
+            let Some((piece, place)) = longest else {
                 continue;
             };
-            last = last.max(Some(range.end));
-            let piece = text.get(range.clone()).unwrap_or_default();
-            if is_data(piece) && !self.is_own(text, &range, *place) && !self.is_known(piece) {
-                let (source, ordinal) = self.index.origin_at(*place);
-                self.record(source, ordinal, piece, encoding);
+            let (source, ordinal) = self.index.origin_at(place);
+            self.reached.insert(source, piece.end);
+            last = last.max(Some(piece.end));
+            let found = found.and_then(|found| text.get(found)).unwrap_or_default();
+            if is_data(found) && !self.is_known(found) {
+                self.record(source, ordinal, found, encoding);
             }
         }
         last
@@ -113,103 +132,132 @@ impl Scan<'_> {
     /// piece, or one that was reached before.
     fn reach(&mut self, text: &[u8], at: usize, place: usize) -> Option<Range<usize>> {
         let source = self.index.origin_at(place).0;
-        let mut reached = self.reached.iter();
-        let before = reached.position(|reached| reached.source == source);
-        let end = before
-            .and_then(|nth| self.reached.get(nth))
-            .map(|reached| reached.piece.end);
+        let before = self.reached.get(&source);
         // The next piece of a source may begin within the last one, not be in it.
-        let floor = end.map_or(0, |end| (end + 1).saturating_sub(GRAM));
+        let floor = before.map_or(0, |end| (end + 1).saturating_sub(GRAM));
         if at < floor || self.steps >= self.most_steps {
             return None;
         }
         let (piece, steps) = self.extent(text, at, floor, place);
         self.steps += steps;
-        if piece.len() < MIN_PIECE {
-            return None;
+        (piece.len() >= MIN_PIECE).then_some(piece)
+    }
+
+    /// A piece around `at` of the source that has this place, which the target did not say
+    /// itself before: `piece`, or one that the source has elsewhere.
+    fn beyond_own(
+        &mut self,
+        text: &[u8],
+        at: usize,
+        piece: Range<usize>,
+        place: usize,
+    ) -> Option<Range<usize>> {
+        if !self.is_own(text, &piece, place) {
+            return Some(piece);
         }
-        let now = Reached {
-            source,
-            piece: piece.clone(),
-        };
-        match before.and_then(|nth| self.reached.get_mut(nth)) {
-            Some(reached) => *reached = now,
-            None => self.reached.push(now),
+        let mut next = Some(place);
+        while let Some(place) = next.filter(|_| self.steps < self.most_steps) {
+            let stretch = self.stretch(text, at, 0, place);
+            self.steps += 1 + stretch.len() / GRAM;
+            let is_more = stretch.start < piece.start || stretch.end > piece.end;
+            let was_there = self.was_there(self.index.result_at(place));
+            if is_more && was_there && !self.is_own(text, &stretch, place) {
+                return Some(stretch);
+            }
+            next = self.index.again(place).next();
         }
-        Some(piece)
+        None
     }
 
     /// Whether the target said a piece itself, before the source that has it at this place
     /// did.
-    fn is_own(&self, text: &[u8], piece: &Range<usize>, place: usize) -> bool {
-        let covers = |reached: &&Reached| {
-            reached.piece.start <= piece.start && piece.end <= reached.piece.end
-        };
-        let mut own = self.reached.iter().filter(covers);
-        own.any(|own| {
-            // One place in so many is known.
-            let mut places = (piece.start..piece.start + SAMPLE).filter_map(|at| {
-                let gram = self.index.key.gram(text, at)?;
-                let mut places = self.index.places(gram);
-                places.find(|place| self.index.origin_at(*place).0 == own.source)
-            });
-            self.is_target(own.source) && places.any(|own| own < place)
-        })
+    fn is_own(&mut self, text: &[u8], piece: &Range<usize>, place: usize) -> bool {
+        let mut steps = self.steps;
+        // One place in so many is known.
+        let is_own = (piece.start..piece.start + SAMPLE).any(|at| {
+            let Some(gram) = self.index.key.gram(text, at) else {
+                return false;
+            };
+            let before = text.get(piece.start..at).unwrap_or_default();
+            let rest = text.get(at..piece.end).unwrap_or_default();
+            let places = self.index.places(gram);
+            let own = places.filter(|place| self.is_target(self.index.origin_at(*place).0));
+            let mut own = own.flat_map(|place| iter::once(place).chain(self.index.again(place)));
+            own.any(|own| {
+                let common = self.index.common(own, rest);
+                steps += 1 + common / GRAM;
+                own < place
+                    && steps < self.most_steps
+                    && common == rest.len()
+                    && self.index.common_before(own, before) == before.len()
+            })
+        });
+        self.steps = steps;
+        is_own
     }
 
-    /// How far a piece of the source that has this place reaches around `at`, and how many
-    /// places were looked at for that.
+    /// What is the same around `at` and around this place, from `floor` on.
+    fn stretch(&self, text: &[u8], at: usize, floor: usize, place: usize) -> Range<usize> {
+        let before = text.get(floor..at).unwrap_or_default();
+        let rest = text.get(at..).unwrap_or_default();
+        at - self.index.common_before(place, before)..at + self.index.common(place, rest)
+    }
+
+    /// How far a piece of the source that has this place, or the like, reaches around `at`,
+    /// and how many places were looked at for that. Nowhere if that is no piece.
     fn extent(&self, text: &[u8], at: usize, floor: usize, place: usize) -> (Range<usize>, usize) {
         let source = self.index.origin_at(place).0;
-        let is_near = |at: usize| {
-            let gram = self.index.key.gram(text, at);
-            gram.is_some_and(|gram| self.filter().has(gram))
-        };
         let steps = Cell::new(0);
+        let step = || steps.set(steps.get() + 1);
+        // The first place of this fingerprint need not be where the piece is from.
+        let mut places = iter::once(place).chain(self.index.again(place));
+        let stretch = places.find_map(|place| {
+            step();
+            let stretch = self.stretch(text, at, floor, place);
+            let is_piece =
+                stretch.len() >= MIN_PIECE && self.was_there(self.index.result_at(place));
+            let given_up = steps.get() >= self.most_steps;
+            (is_piece || given_up).then_some(stretch)
+        });
+        let Some(stretch) = stretch.filter(|_| steps.get() < self.most_steps) else {
+            return (at..at, steps.get());
+        };
         let from_source = |at: usize| {
+            let gram = self.index.key.gram(text, at)?;
             // The filter is nearer at hand, and mostly says no.
-            let gram = self.index.key.gram(text, at).filter(|_| is_near(at))?;
-            let places = self.index.places(gram);
-            let mut places = places.inspect(|_| steps.set(steps.get() + 1));
+            if !self.filter().has(gram) {
+                return None;
+            }
+            let mut places = self.index.places(gram).inspect(|_| step());
             places.find(|place| self.index.origin_at(*place).0 == source)
         };
         // As far as the source goes on the same way. Where it does not, it may
         // have what follows elsewhere: in a wide step, in which whatever lies
         // between is not looked at, or in that of the fingerprints.
-        let (mut last, mut last_place) = (at, place);
-        let end = loop {
-            let rest = text.get(last..).unwrap_or_default();
-            let common = self.index.common(last_place, rest);
-            let end = last + common;
-            let further = common.saturating_sub(GRAM);
+        let (mut last, mut end) = (at, stretch.end);
+        while steps.get() < self.most_steps {
+            let further = (end - last).saturating_sub(GRAM);
             last += further - further % SAMPLE;
             let step = |step| Some((last + step, from_source(last + step)?));
-            match step(WIDE).or_else(|| step(SAMPLE)) {
-                Some(next) if steps.get() < self.most_steps => (last, last_place) = next,
-                _ => break end,
-            }
-        };
-        let (mut first, mut first_place) = (at, place);
+            let Some((next, place)) = step(WIDE).or_else(|| step(SAMPLE)) else {
+                break;
+            };
+            last = next;
+            end = last
+                + self
+                    .index
+                    .common(place, text.get(last..).unwrap_or_default());
+        }
+        let further = at - stretch.start;
+        let mut first = at - (further - further % SAMPLE);
+        let mut start = stretch.start;
         while first >= floor + SAMPLE
             && let Some(place) = from_source(first - SAMPLE)
         {
-            (first, first_place) = (first - SAMPLE, place);
+            first -= SAMPLE;
+            let before = text.get(floor..first).unwrap_or_default();
+            start = first - self.index.common_before(place, before);
         }
-        let before = text.get(floor..first).unwrap_or_default();
-        let start = first - self.index.common_before(first_place, before);
-        if end >= start + MIN_PIECE {
-            return (start..end, steps.get());
-        }
-        // Where the source has the beginning of the piece more than once, only one
-        // such place is known. Then place by place.
-        let mut near = last + 1;
-        while near < last + SAMPLE && is_near(near) {
-            near += 1;
-        }
-        let lowest = floor.max((first + 1).saturating_sub(SAMPLE));
-        while first > lowest && is_near(first - 1) {
-            first -= 1;
-        }
-        (first..near - 1 + GRAM, steps.get())
+        (start..end, steps.get())
     }
 }
