@@ -89,9 +89,9 @@ impl Connection {
             Err(Failure::Lost(error)) => {
                 let told = self.with_last_words(error.clone()).await;
                 if error.kind == LinkErrorKind::Closed && !error.sent {
-                    // It takes no more requests, and may go on for long: whoever keeps it up
-                    // has to hear of that, by when what it has said is read.
-                    self.session.inbox.lost(error);
+                    // It takes no more requests, and may go on for long: with what it still works
+                    // on, and then whoever keeps it up has to hear of that.
+                    self.session.inbox.shut(error);
                 }
                 Err(Failure::Lost(told))
             }
@@ -272,9 +272,9 @@ impl Connection {
         acknowledged.is_some_and(|id| self.session.inbox.is_listening(id))
     }
 
-    /// Whether it is known to be gone.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.session.watch_lost().borrow().is_some()
+    /// Whether it takes calls, as far as is known.
+    pub(crate) fn takes_calls(&self) -> bool {
+        self.session.inbox.is_open()
     }
 
     /// How often its list of tools has changed, or may have, by what the server said.

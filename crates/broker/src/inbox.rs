@@ -5,6 +5,7 @@
 //! into types and printed again costs more than its call, and one malformed
 //! member of it would take the rest along.
 
+mod end;
 mod whose;
 
 pub(crate) use whose::{Token, Who};
@@ -51,7 +52,10 @@ pub(crate) struct Inbox {
 struct Flights {
     waiting: FxHashMap<u64, Slot>,
     last_id: u64,
-    lost: Option<LinkError>,
+    /// Why no more are opened, where that is so.
+    shut: Option<LinkError>,
+    /// Whether those that waited then have ended, too.
+    gone: bool,
 }
 
 #[derive(Debug, Default)]
@@ -162,36 +166,16 @@ impl Inbox {
         };
         match id {
             Some(id) => self.failed(id, Failure::TooLarge(self.max_message_bytes)),
-            None => self.fail_all(|_| Failure::TooLarge(self.max_message_bytes)),
+            None => {
+                self.fail_all(|_| Failure::TooLarge(self.max_message_bytes));
+                self.end_if_due();
+            }
         }
     }
 
     /// Ends one flight without an answer.
     pub(crate) fn failed(&self, id: u64, failure: Failure) {
         self.complete(id, Err(failure));
-    }
-
-    /// The connection is gone: every flight ends, and no new one starts.
-    pub(crate) fn lost(&self, error: LinkError) {
-        {
-            let mut flights = self.flights();
-            if flights.lost.is_some() {
-                return;
-            }
-            flights.lost = Some(error.clone());
-        }
-        self.fail_all(|slot| {
-            Failure::Lost(LinkError {
-                sent: slot.sent,
-                ..error.clone()
-            })
-        });
-        self.lost.send_replace(Some(error));
-    }
-
-    /// Whether, and why, the connection is gone; changes once.
-    pub(crate) fn watch_lost(&self) -> watch::Receiver<Option<LinkError>> {
-        self.lost.subscribe()
     }
 
     /// The limit that an overlong message is over, in bytes.
@@ -208,7 +192,7 @@ impl Inbox {
     /// connection has had. One that `listens` is a subscription.
     pub(crate) fn open(&self, who: Option<Who>, listens: bool) -> Result<u64, LinkError> {
         let mut flights = self.flights();
-        if let Some(error) = &flights.lost {
+        if let Some(error) = &flights.shut {
             return Err(LinkError {
                 sent: false,
                 ..error.clone()
@@ -282,6 +266,7 @@ impl Inbox {
     /// Forgets a flight; true if its answer had not come.
     pub(crate) fn forget(&self, id: u64) -> bool {
         let slot = self.flights().waiting.remove(&id);
+        self.end_if_due();
         slot.is_some_and(|slot| slot.answer.is_none())
     }
 
@@ -360,17 +345,7 @@ impl Inbox {
         if let Some(waker) = waker {
             waker.wake();
         }
-    }
-
-    fn fail_all(&self, failure: impl Fn(&Slot) -> Failure) {
-        let mut wakers = Vec::new();
-        for slot in self.flights().waiting.values_mut() {
-            if slot.answer.is_none() {
-                slot.answer = Some(Err(failure(slot)));
-                wakers.extend(slot.waker.take());
-            }
-        }
-        wakers.into_iter().for_each(Waker::wake);
+        self.end_if_due();
     }
 
     fn incoming(&self) -> Option<Arc<dyn Incoming>> {

@@ -1,6 +1,6 @@
 //! One server of a broker, whatever becomes of its connection.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_policy::DefinitionHash;
@@ -141,9 +141,9 @@ impl Server {
         let _used = self.shared.usage.begin();
         let patience = call.patience.idle.min(call.patience.most);
         let deadline = soon(patience);
-        let mut tried: Option<Weak<Connection>> = None;
+        let mut tried = false;
         loop {
-            let connection = match self.connection(tried.as_ref(), deadline).await {
+            let connection = match self.connection(deadline).await {
                 Ok(found) => found,
                 Err(reason) => {
                     let failure = Failure::Lost(LinkError::closed(reason.clone(), false));
@@ -165,10 +165,11 @@ impl Server {
                     return Err((failure, said));
                 }
                 Err(Failure::Lost(error))
-                    if error.kind == LinkErrorKind::Closed && !error.sent && tried.is_none() =>
+                    if error.kind == LinkErrorKind::Closed && !error.sent && !tried =>
                 {
-                    // Not held: its process is to end before there is another.
-                    tried = Some(Arc::downgrade(&connection));
+                    // That connection takes no more calls now. It is not held: its process is to end
+                    // before there is another.
+                    tried = true;
                 }
                 Err(failure) => {
                     let mut said = connection.describe(&failure);
@@ -197,7 +198,7 @@ impl Server {
     pub(crate) async fn connect(&self) -> Result<(), String> {
         let _used = self.shared.usage.begin();
         let deadline = soon(self.shared.spec.start_timeout);
-        self.connection(None, deadline).await.map(drop)
+        self.connection(deadline).await.map(drop)
     }
 
     /// Takes a server into use, and connects to it at once, unless it is
@@ -277,26 +278,21 @@ impl Server {
         matches!(self.shared.stand.now().state, State::Disabled)
     }
 
-    /// A connection that is up, and another than `tried`; or why there is none. Only to be
-    /// called while the server is in use.
-    async fn connection(
-        &self,
-        tried: Option<&Weak<Connection>>,
-        deadline: Instant,
-    ) -> Result<Arc<Connection>, String> {
+    /// A connection that is up and takes calls, or why there is none. Only to be called
+    /// while the server is in use.
+    async fn connection(&self, deadline: Instant) -> Result<Arc<Connection>, String> {
         let mut standing = self.shared.stand.watch();
         loop {
             let (reason, wants) = {
                 let standing = standing.borrow_and_update();
                 match &standing.state {
                     State::Up(connection) => {
-                        let is_tried =
-                            tried.is_some_and(|tried| tried.as_ptr() == Arc::as_ptr(connection));
-                        if !is_tried && !connection.is_lost() {
+                        if connection.takes_calls() {
                             return Ok(Arc::clone(connection));
                         }
-                        // Whoever keeps it up is about to hear of it.
-                        let reason = "the server closed the connection before the call";
+                        // Whoever keeps it up hears of it when what it works on has ended.
+                        let reason = "the server takes no more calls on its connection, and there is \
+                            another when those that it has are over";
                         (reason.to_owned(), false)
                     }
                     State::Idle | State::Starting => {

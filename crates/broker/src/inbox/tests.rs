@@ -189,3 +189,57 @@ fn a_loss_ends_every_flight_and_says_what_had_left() {
         LinkError::closed("gone", false)
     );
 }
+
+#[test]
+fn a_connection_that_is_shut_lasts_until_nothing_sent_waits() {
+    let inbox = Inbox::new("s".into(), 100);
+    let open = |listens: bool, sent: bool| {
+        let id = inbox.open(None, listens).expect("it is open");
+        if sent {
+            inbox.sent(id);
+        }
+        id
+    };
+    let (first, second) = (open(false, true), open(false, true));
+    let (unsent, listening) = (open(false, false), open(true, true));
+    let shut = |sent| LinkError::closed("it takes no more", sent);
+    inbox.shut(shut(false));
+    assert!(!inbox.is_open());
+    assert_eq!(inbox.open(None, false), Err(shut(false)));
+    let lost = inbox.watch_lost();
+    inbox.deliver(br#"{"id":1,"result":1}"#);
+    assert_eq!(*lost.borrow(), None);
+    assert!(inbox.waits(second) && inbox.waits(unsent) && inbox.waits(listening));
+    assert!(inbox.forget(second));
+    assert_eq!(*lost.borrow(), Some(shut(false)));
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(matches!(inbox.poll(first, &mut cx), Poll::Ready(Ok(_))));
+    for (id, sent) in [(unsent, false), (listening, true)] {
+        match inbox.poll(id, &mut cx) {
+            Poll::Ready(Err(Failure::Lost(error))) => assert_eq!(error, shut(sent)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// It may end before it has answered what it has, or have nothing to answer.
+#[test]
+fn a_connection_that_is_shut_can_be_lost_at_any_time() {
+    let inbox = Inbox::new("s".into(), 100);
+    let id = inbox.open(None, false).expect("it is open");
+    inbox.sent(id);
+    inbox.shut(LinkError::closed("it takes no more", false));
+    inbox.lost(LinkError::closed("gone", true));
+    let gone = LinkError::closed("gone", true);
+    assert_eq!(*inbox.watch_lost().borrow(), Some(gone.clone()));
+    let mut cx = Context::from_waker(Waker::noop());
+    match inbox.poll(id, &mut cx) {
+        Poll::Ready(Err(Failure::Lost(error))) => assert_eq!(error, gone),
+        other => panic!("{other:?}"),
+    }
+
+    let idle = Inbox::new("s".into(), 100);
+    let shut = LinkError::closed("it takes no more", false);
+    idle.shut(shut.clone());
+    assert_eq!(*idle.watch_lost().borrow(), Some(shut));
+}
