@@ -85,7 +85,11 @@ impl Session {
                 sent: true,
                 ..error
             }),
-            Failure::Changed { gone, .. } => Failure::Changed { gone, sent: taken },
+            Failure::Changed { gone, spent, .. } => Failure::Changed {
+                gone,
+                sent: taken,
+                spent,
+            },
             Failure::Refused(error) if !taken && error.code.0 == HEADER_MISMATCH => {
                 Failure::Headers(error)
             }

@@ -96,6 +96,11 @@ impl Connection {
                 Err(Failure::Lost(told))
             }
             Err(Failure::Headers(error)) => Err(Failure::Refused(error)),
+            Err(Failure::Changed { gone, sent, .. }) => Err(Failure::Changed {
+                gone,
+                sent,
+                spent: clock.spent(&self.session.asked),
+            }),
             // Of the whole, not of what was left of it.
             Err(Failure::Timeout(limit)) if limit != idle => Err(Failure::Timeout(most)),
             called => called,
@@ -367,63 +372,4 @@ impl Connection {
 }
 
 #[cfg(test)]
-mod tests {
-    use rmcp::model::ProtocolVersion;
-    use serde_json::json;
-
-    use super::*;
-    use crate::fake::{Host, agree, result};
-    use crate::session::Abilities;
-
-    /// Lists the tools of a server of 2026-07-28 whose list is of this type.
-    async fn listed(kind: Value) -> String {
-        let server = move |message: &Value| {
-            let mut page = json!({ "tools": [{ "name": "t" }] });
-            page["resultType"] = kind.clone();
-            vec![result(message, page)]
-        };
-        let version = ProtocolVersion::V_2026_07_28;
-        let (session, _link) = agree(version, Abilities::default(), &Host::able(), server);
-        let connection = Connection::new(session, None);
-        match connection.list_tools(Duration::from_secs(20)).await {
-            Ok(listing) => format!("{} tools", listing.tools.len()),
-            Err(failure) => failure.to_string(),
-        }
-    }
-
-    #[tokio::test]
-    async fn an_empty_cursor_is_one_since_2026_07_28() {
-        for (version, expected) in [
-            (ProtocolVersion::V_2025_11_25, vec!["first"]),
-            (ProtocolVersion::V_2026_07_28, vec!["first", "second"]),
-        ] {
-            let server = |message: &Value| {
-                let page = match message["params"]["cursor"].as_str() {
-                    Some(_) => json!({ "tools": [{ "name": "second" }] }),
-                    None => json!({ "tools": [{ "name": "first" }], "nextCursor": "" }),
-                };
-                vec![result(message, page)]
-            };
-            let (session, _link) = agree(version, Abilities::default(), &Host::able(), server);
-            let connection = Connection::new(session, None);
-            let listing = connection.list_tools(Duration::from_secs(20)).await;
-            let tools = listing.expect("a list").tools;
-            let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str()).collect();
-            let expected: Vec<_> = expected.into_iter().map(Some).collect();
-            assert_eq!(names, expected);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_list_of_another_type_is_none() {
-        assert_eq!(listed(json!("complete")).await, "1 tools");
-        // As servers of older revisions have it.
-        assert_eq!(listed(Value::Null).await, "1 tools");
-        for kind in ["input_required", "task"] {
-            let expected = "the answer is malformed: its resultType is none of such a request";
-            assert_eq!(listed(json!(kind)).await, expected);
-        }
-        let expected = "the answer is malformed: its resultType is none that clients know";
-        assert_eq!(listed(json!("partial")).await, expected);
-    }
-}
+mod tests;

@@ -18,8 +18,13 @@ pub(crate) enum Failure {
     /// It did not get there, or its answer not back.
     Lost(LinkError),
     /// The tool is another than the one that was decided about, or `gone`: the call was
-    /// not sent, or had been `sent` and was not gone on with.
-    Changed { gone: bool, sent: bool },
+    /// not sent, or had been `sent` and was not gone on with. So much of its time is
+    /// `spent`.
+    Changed {
+        gone: bool,
+        sent: bool,
+        spent: Duration,
+    },
     /// The arguments cannot be sent as the tool takes them.
     Unfit(String),
     /// No answer in time, and no sign of work either.
@@ -40,7 +45,7 @@ impl fmt::Display for Failure {
                 write!(f, "{} (code {})", error.message, error.code.0)
             }
             Self::Lost(error) => error.fmt(f),
-            Self::Changed { gone, sent } => {
+            Self::Changed { gone, sent, .. } => {
                 f.write_str(match gone {
                     true => "its server no longer lists the tool; ",
                     false => {

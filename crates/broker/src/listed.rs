@@ -80,6 +80,8 @@ impl Decided<'_> {
             is => Err(Failure::Changed {
                 gone: is.is_none(),
                 sent: false,
+                // Whoever has the call's clock says.
+                spent: Duration::ZERO,
             }),
         }
     }

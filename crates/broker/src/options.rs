@@ -32,28 +32,58 @@ pub struct Place {
     pub column: u32,
 }
 
+/// The time of one call, however often it is decided about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallTime {
+    /// What it may take, by the server's configuration and by what is said of the call.
+    patience: Patience,
+    /// The longest it may take, as whoever set that knows it.
+    limit: Duration,
+    /// What earlier decisions about it took, and what became of them.
+    spent: Duration,
+}
+
 impl CallOptions {
-    /// How long the call may take at a server with this patience.
-    pub(crate) fn patience(&self, configured: Patience) -> Patience {
-        Patience {
-            idle: configured.idle,
-            most: self
-                .left()
-                .map_or(configured.most, |left| left.min(configured.most)),
-        }
-    }
-
-    /// A limit that a call came up against, as whoever set it knows it.
-    pub(crate) fn whole(&self, limit: Duration) -> Duration {
-        match self.timeout {
-            Some(asked) if self.left() == Some(limit) => asked,
-            _ => limit,
-        }
-    }
-
-    fn left(&self) -> Option<Duration> {
+    /// The time of the call at a server with this patience.
+    pub(crate) fn time(&self, configured: Patience) -> CallTime {
         let left = |asked: Duration| asked.saturating_sub(self.waited);
-        self.timeout.map(left)
+        let (most, limit) = match self.timeout {
+            Some(asked) if left(asked) <= configured.most => (left(asked), asked),
+            _ => (configured.most, configured.most),
+        };
+        CallTime {
+            patience: Patience { most, ..configured },
+            limit,
+            spent: Duration::ZERO,
+        }
+    }
+}
+
+impl CallTime {
+    /// How long the call may still take.
+    pub(crate) fn left(&self) -> Patience {
+        Patience {
+            idle: self.patience.idle,
+            most: self.patience.most.saturating_sub(self.spent),
+        }
+    }
+
+    /// The longest the call may take in all.
+    pub(crate) fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// A limit that the call came up against in what was left, as whoever set it knows it.
+    pub(crate) fn whole(&self, limit: Duration) -> Duration {
+        match limit == self.left().most {
+            true => self.limit,
+            false => limit,
+        }
+    }
+
+    /// So much more of it is over.
+    pub(crate) fn spend(&mut self, time: Duration) {
+        self.spent = self.spent.saturating_add(time);
     }
 }
 
@@ -68,10 +98,11 @@ mod tests {
                 timeout: timeout.map(Duration::from_millis),
                 ..CallOptions::default()
             };
-            let Patience { idle, most } = options.patience(Patience {
+            let time = options.time(Patience {
                 idle: Duration::from_millis(50),
                 most: Duration::from_millis(100),
             });
+            let Patience { idle, most } = time.left();
             (idle.as_millis(), most.as_millis())
         };
         assert_eq!(limits(None), (50, 100));
@@ -88,10 +119,9 @@ mod tests {
                 waited: Duration::from_millis(waited),
                 ..CallOptions::default()
             };
-            let limit = options
-                .patience(Patience::exactly(Duration::from_millis(100)))
-                .most;
-            let said = (limit.as_millis(), options.whole(limit).as_millis());
+            let time = options.time(Patience::exactly(Duration::from_millis(100)));
+            let limit = time.left().most;
+            let said = (limit.as_millis(), time.whole(limit).as_millis());
             assert_eq!(
                 said,
                 (u128::from(most), u128::from(whole)),
@@ -102,5 +132,33 @@ mod tests {
         check(Some(80), 90, 0, 80);
         check(Some(200), 30, 100, 100);
         check(None, 30, 100, 100);
+    }
+
+    #[test]
+    fn a_call_that_is_decided_about_anew_has_what_is_left_of_its_time() {
+        let check = |timeout: Option<u64>, left: [u64; 3], whole: u64| {
+            let millis = Duration::from_millis;
+            let options = CallOptions {
+                timeout: timeout.map(millis),
+                waited: millis(10),
+                ..CallOptions::default()
+            };
+            let idle = millis(7);
+            let mut time = options.time(Patience {
+                idle,
+                most: millis(100),
+            });
+            for left in left {
+                let most = millis(left);
+                assert_eq!(time.left(), Patience { idle, most }, "{timeout:?}");
+                assert_eq!(time.whole(most), millis(whole));
+                assert_eq!(time.whole(idle), idle);
+                time.spend(millis(60));
+            }
+            assert_eq!(time.limit(), millis(whole));
+        };
+        check(Some(80), [70, 10, 0], 80);
+        check(Some(200), [100, 40, 0], 100);
+        check(None, [100, 40, 0], 100);
     }
 }

@@ -49,12 +49,16 @@ impl Clock {
 
     /// What is left of the patience, for a wait that is one of several.
     pub(crate) fn rest(&self, asked: &Asked) -> Patience {
-        let gone = self.started.elapsed();
-        let gone = gone.saturating_sub(asked.time().saturating_sub(self.asked_before));
         Patience {
             idle: self.patience.idle,
-            most: self.patience.most.saturating_sub(gone),
+            most: self.patience.most.saturating_sub(self.spent(asked)),
         }
+    }
+
+    /// How much of the patience is over.
+    pub(crate) fn spent(&self, asked: &Asked) -> Duration {
+        let others = asked.time().saturating_sub(self.asked_before);
+        self.started.elapsed().saturating_sub(others)
     }
 
     /// What is left of the patience, before something new is begun: with nothing

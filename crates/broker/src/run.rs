@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use callgate_policy::{Because, Decision, Verdict};
-use line::{Opened, denied, fail, is_harmless, kept};
+use line::{Opened, denied, fail, is_harmless, kept, late};
 use made::{Made, Making};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -87,49 +87,46 @@ impl Run {
         options: CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
         let mut given = Arc::new(String::from(Box::<str>::from(arguments)));
-        let mut once_more = true;
+        let mut time = None;
         let made = loop {
-            let made = match self.make(target, given, &options).await? {
-                Making::Made(made) => made,
+            let is_first = time.is_none();
+            let mut made = match self.make(target, given, &options, time).await? {
+                Making::Made(made) => *made,
                 Making::Withheld(answer) => return Ok(answer),
             };
-            let Err((failure @ Failure::Changed { .. }, said)) = &made.result else {
+            let Err((failure @ Failure::Changed { spent, .. }, said)) = &made.result else {
                 break made;
             };
-            if failure.was_sent() || !std::mem::take(&mut once_more) {
+            if failure.was_sent() || !is_first {
                 break made;
             }
-            let Some(renewed) = self.renewed(&made.target).await else {
-                break made;
+            made.time.spend(*spent);
+            let renewed = match self.renewed(&made.target, &mut made.time).await {
+                Ok(Some(renewed)) => renewed,
+                Ok(None) => break made,
+                // Nothing was done.
+                Err(limit) => return Err(late(made.entry, made.target, limit, true)),
             };
             // Its line in the ledger says that it was to be made, and it was not: what is decided
             // about anew is another call.
             let outcome = Outcome::protocol_error(code::TOOL_CHANGED, said);
             made.entry.close(outcome, None);
-            (target, given) = (renewed, made.text);
+            (target, given, time) = (renewed, made.text, Some(made.time));
         };
         let Made {
             target,
             entry,
             text,
             findings,
+            time,
             result,
-        } = *made;
+        } = made;
         let reviews = &self.inner.reviews;
         let harmless = is_harmless(&target.hints);
         let result = match result {
             Ok(result) => result,
             Err((Failure::Timeout(limit), _)) => {
-                let limit = options.whole(limit);
-                let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-                entry.close(Outcome::TimedOut { limit_ms }, None);
-                let (server, tool) = (target.server, target.tool);
-                return Err(CallError::Timeout {
-                    server,
-                    tool,
-                    limit,
-                    retryable: harmless,
-                });
+                return Err(late(entry, target, time.whole(limit), harmless));
             }
             Err((Failure::Unfit(reason), _)) => {
                 let code = code::INVALID_ARGUMENTS;

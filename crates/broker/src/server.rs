@@ -152,7 +152,8 @@ impl Server {
             };
             // What it took to have a connection is time of the call.
             let Patience { idle, most } = call.patience;
-            let left = most.saturating_sub(began.elapsed());
+            let before = began.elapsed();
+            let left = most.saturating_sub(before);
             let timed = Call {
                 patience: Patience { idle, most: left },
                 ..call.clone()
@@ -171,7 +172,10 @@ impl Server {
                     // before there is another.
                     tried = true;
                 }
-                Err(failure) => {
+                Err(mut failure) => {
+                    if let Failure::Changed { spent, .. } = &mut failure {
+                        *spent = spent.saturating_add(before);
+                    }
                     let mut said = connection.describe(&failure);
                     if matches!(failure, Failure::Lost(_)) && self.is_disabled() {
                         said = format!("{DISABLED} during the call");

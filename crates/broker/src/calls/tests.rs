@@ -278,7 +278,8 @@ async fn a_call_that_was_decided_about_by_an_older_list_is_not_sent() {
             failure,
             Failure::Changed {
                 gone: false,
-                sent: false
+                sent: false,
+                ..
             }
         ),
         "{failure:?}"

@@ -2,6 +2,7 @@
 //! same for servers and for what is the host's own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_policy::Hints;
 use serde_json::Value;
@@ -116,6 +117,18 @@ pub(super) fn fail(
 ) -> CallError {
     entry.close(Outcome::protocol_error(code, message), None);
     protocol(target, code, message.to_owned(), retryable)
+}
+
+/// Closes the line of a call whose time is over.
+pub(super) fn late(entry: Entry, target: Target, limit: Duration, retryable: bool) -> CallError {
+    let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    entry.close(Outcome::TimedOut { limit_ms }, None);
+    CallError::Timeout {
+        server: target.server,
+        tool: target.tool,
+        limit,
+        retryable,
+    }
 }
 
 /// Whether it does no harm to make the call again, by the tool's own word: it is for the

@@ -1,19 +1,21 @@
 //! A call up to its server's answer: decided about, written down, sent.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_policy::{Definition, Verdict};
 use serde_json::value::RawValue;
+use tokio::time::{Instant, timeout};
 
 use super::Run;
-use super::line::{Opened, denied, fail, sending};
+use super::line::{Opened, denied, fail, late, sending};
 use crate::calls::Call;
 use crate::dry_run::DryRun;
 use crate::error::{CallError, code};
 use crate::failure::Failure;
 use crate::judge::Case;
 use crate::ledger::Entry;
-use crate::options::CallOptions;
+use crate::options::{CallOptions, CallTime};
 use crate::review::Findings;
 use crate::ruling::Ruling;
 use crate::target::Target;
@@ -34,17 +36,20 @@ pub(super) struct Made {
     pub(super) entry: Entry,
     pub(super) text: Arc<String>,
     pub(super) findings: Findings,
+    /// As it was before it was handed on.
+    pub(super) time: CallTime,
     /// A failure comes with one clause about it.
     pub(super) result: Result<Box<RawValue>, (Failure, String)>,
 }
 
 impl Run {
-    /// Makes a call, if it may be made.
+    /// Makes a call, if it may be made: in what is left of its `time`, if it was made before.
     pub(super) async fn make(
         &self,
         mut target: Target,
         given: Arc<String>,
         options: &CallOptions,
+        time: Option<CallTime>,
     ) -> Result<Making, CallError> {
         let look = self.inner.reviews.begin(&target, &given);
         let Opened {
@@ -63,6 +68,7 @@ impl Run {
             ));
         };
 
+        let mut time = time.unwrap_or_else(|| options.time(server.patience()));
         let reviews = &self.inner.reviews;
         // A journal has what a call carries in the line before it.
         let may_overlap = self.inner.dry_run.is_none() && !self.inner.ledger.has_journal();
@@ -107,9 +113,13 @@ impl Run {
                 break ruling;
             };
             decisions += 1;
-            target = match self.renewed(&target).await {
-                Some(renewed) if decisions < MAX_DECISIONS => renewed,
-                _ => {
+            target = match self.renewed(&target, &mut time).await {
+                Ok(Some(renewed)) if decisions < MAX_DECISIONS => renewed,
+                Err(limit) => {
+                    entry.decided(&ruling);
+                    return Err(late(entry, target, limit, true));
+                }
+                Ok(_) => {
                     entry.decided(&ruling);
                     let message = changed.to_string();
                     return Err(fail(entry, &target, code::TOOL_CHANGED, &message, true));
@@ -125,7 +135,7 @@ impl Run {
             tool: &target.tool,
             arguments: &text,
             caller: self.inner.caller.clone().unwrap_or_else(|| server.caller()),
-            patience: options.patience(server.patience()),
+            patience: time.left(),
             decided: definition.map(|definition| server.decided(definition)),
         };
         let result = server.call(&call).await;
@@ -135,14 +145,32 @@ impl Run {
             entry,
             text,
             findings,
+            time,
             result,
         })))
     }
 
-    /// The tool as it is by now.
-    pub(super) async fn renewed(&self, target: &Target) -> Option<Target> {
-        let renewed = self.inner.renew.as_ref()?(&target.function).await?;
-        (renewed.server == target.server && renewed.tool == target.tool).then_some(renewed)
+    /// The tool as it is by now, looked up in the call's time.
+    ///
+    /// # Errors
+    ///
+    /// That is over: how long it was.
+    pub(super) async fn renewed(
+        &self,
+        target: &Target,
+        time: &mut CallTime,
+    ) -> Result<Option<Target>, Duration> {
+        let Some(renew) = &self.inner.renew else {
+            return Ok(None);
+        };
+        let began = Instant::now();
+        let renewed = timeout(time.left().most, renew(&target.function)).await;
+        time.spend(began.elapsed());
+        match renewed {
+            Ok(renewed) if !time.left().most.is_zero() => Ok(renewed
+                .filter(|renewed| renewed.server == target.server && renewed.tool == target.tool)),
+            _ => Err(time.limit()),
+        }
     }
 
     /// Waits for a look that goes on, and notes what it found.

@@ -291,6 +291,42 @@ async fn a_run_decides_anew_about_a_tool_that_its_call_found_changed() {
     }
 }
 
+/// What it takes to look its tool up anew is time of the call.
+#[tokio::test]
+async fn a_tool_that_is_not_found_anew_in_time_ends_its_call() {
+    let (before, now) = (tool("t", None), tool("t", Some("Region")));
+    let server = serve(vec![json!([before]), json!([now])], "us-west1").await;
+    let broker = in_time(Broker::start(vec![ServerSpec::http("s", server.url())])).await;
+    let rules = Rules::new(["*"], [], []).expect("a pattern");
+    let mut setup = RunSetup::new(Arc::new(rules), Arc::new(NobodyToAsk));
+    setup.renew = Some(Arc::new(|_function| std::future::pending().boxed()));
+    let run = broker.run_with(setup);
+    let target = Target {
+        function: "s_t".to_owned(),
+        server: "s".to_owned(),
+        tool: "t".to_owned(),
+        definition: Some(Arc::new(Definition::of(&before))),
+        ..Target::default()
+    };
+    let arguments = serde_json::value::to_raw_value(&json!({ "region": "us-west1" }));
+    let options = CallOptions {
+        timeout: Some(Duration::from_millis(500)),
+        ..CallOptions::default()
+    };
+    let called = run.call(target, arguments.expect("it is JSON"), options);
+    let Err(CallError::Timeout {
+        limit, retryable, ..
+    }) = in_time(called).await
+    else {
+        panic!("its time is over");
+    };
+    assert_eq!((limit, retryable), (Duration::from_millis(500), true));
+    assert_eq!(server.log(), "tools/call -\n");
+    let outcomes: Vec<_> = run.ledger().into_iter().map(|line| line.outcome).collect();
+    assert_eq!(outcomes, [Outcome::TimedOut { limit_ms: 500 }]);
+    in_time(broker.shutdown()).await;
+}
+
 #[tokio::test]
 async fn an_integer_that_no_header_may_have_is_not_sent() {
     let id = json!({ "type": "integer", "x-mcp-header": "Id" });
