@@ -1,12 +1,15 @@
 //! One server that is up: requests to it, and what became of them.
 
+mod anew;
+
 use std::collections::HashSet;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anew::Lesson;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::sync::Mutex;
 
 use crate::broker::Ready;
 use crate::calls::Call;
@@ -16,7 +19,7 @@ use crate::listing::Listing;
 use crate::patience::{Clock, Patience};
 use crate::process::Process;
 use crate::secrets::Secrets;
-use crate::session::{Agreed, Changes, Request, Session};
+use crate::session::{Agreed, Request, Session};
 use crate::tools::Specials;
 
 /// How long a lost connection's process has to say how it ended, for the
@@ -32,6 +35,8 @@ pub(crate) struct Connection {
     session: Arc<Session>,
     process: Option<Process>,
     secrets: Secrets,
+    /// Held by whoever asks for a list because a call was refused.
+    lesson: Mutex<Option<Lesson>>,
 }
 
 /// How long a list is taken to hold which says nothing of it or that it holds for no
@@ -46,6 +51,7 @@ impl Connection {
             secrets: session.secrets.clone(),
             session,
             process,
+            lesson: Mutex::default(),
         }
     }
 
@@ -134,48 +140,6 @@ impl Connection {
     /// Whether arguments may have to be sent as headers, too.
     fn mirrors(&self) -> bool {
         self.process.is_none() && self.session.is_stateless()
-    }
-
-    /// Learns anew how the tool of a call is to be called, in what is left of its time:
-    /// the call to be made, if there is still such a tool. It is held to what was decided
-    /// about like any other, by the list that this takes.
-    ///
-    /// # Errors
-    ///
-    /// The time is over.
-    async fn learn_anew<'a>(
-        &self,
-        call: &Call<'a>,
-        clock: &Clock,
-    ) -> Result<Option<Call<'a>>, Failure> {
-        let asked = &self.session.asked;
-        let rest = clock.left(asked)?;
-        let listing = pin!(self.list_tools(rest.idle));
-        let listed = Clock::start(rest, asked).limit(listing, || None, asked);
-        let listing = match listed.await {
-            Ok(listing) if listing.whole => listing,
-            Err(late @ Failure::Timeout(_)) => return Err(late),
-            // There is no list to go by.
-            Ok(_) | Err(_) => return Ok(None),
-        };
-        let is_listed = listing.tools.iter().any(|tool| tool["name"] == call.tool);
-        let known = call.decided.map(|decided| decided.listed);
-        match known.and_then(|known| Some((known, known.ready()?))) {
-            Some((known, before)) => {
-                self.take(listing, &before, |ready| known.take_beside(ready));
-            }
-            None => self.session.tools.take(listing.specials, || {}),
-        }
-        // Whoever keeps the list has to see the new one.
-        let changed = |changes: &mut Changes| changes.tools += 1;
-        self.session.changes.send_modify(changed);
-        if !is_listed {
-            return Ok(None);
-        }
-        Ok(Some(Call {
-            patience: clock.left(asked)?,
-            ..call.clone()
-        }))
     }
 
     async fn list_pages(&self, limit: Duration) -> Result<Listing, Failure> {

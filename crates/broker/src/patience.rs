@@ -47,6 +47,11 @@ impl Clock {
         }
     }
 
+    /// When it was.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
     /// What is left of the patience, for a wait that is one of several.
     pub(crate) fn rest(&self, asked: &Asked) -> Patience {
         Patience {

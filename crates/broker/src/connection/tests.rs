@@ -1,6 +1,7 @@
 //! Lists and calls of a server that is a function.
 
 use callgate_policy::Definition;
+use futures::future::join_all;
 use rmcp::model::ProtocolVersion;
 use serde_json::json;
 use tokio::time::Instant;
@@ -115,4 +116,83 @@ async fn a_call_whose_tool_has_changed_says_what_it_took() {
         panic!("{called:?}");
     };
     assert!(!spent.is_zero() && spent <= began.elapsed(), "{spent:?}");
+}
+
+/// Makes this many calls that are refused together, and one more, of a server that answers
+/// so when it is asked for its list; and all that come after with a result, unless it is
+/// `stubborn`. What the calls and the one more are told, and how often the list was asked
+/// for by then.
+async fn refused_together(list: Result<Value, Value>, stubborn: bool) -> [(String, usize); 2] {
+    const CALLS: usize = 8;
+    let (mut calls, mut refusals) = (0, Vec::new());
+    let server = move |message: &Value| {
+        if message["method"] != "tools/call" {
+            return vec![match &list {
+                Ok(list) => result(message, list.clone()),
+                Err(error) => json!({ "jsonrpc": "2.0", "id": message["id"], "error": error }),
+            }];
+        }
+        calls += 1;
+        if calls > CALLS && !stubborn {
+            let done = json!({ "resultType": "complete", "content": [] });
+            return vec![result(message, done)];
+        }
+        refusals.push(mismatch(message));
+        match calls < CALLS {
+            true => Vec::new(),
+            false => std::mem::take(&mut refusals),
+        }
+    };
+    let (version, host) = (ProtocolVersion::V_2026_07_28, Host::able());
+    let (session, link) = agree(version, Abilities::default(), &host, server);
+    let changes = session.watch_changes();
+    let connection = Connection::new(session, None);
+    let tool = json!({ "name": "t" });
+    let listed = Listed::new(None);
+    listed.take(ready(&tool), Covered::default());
+    let definition = Definition::of(&tool);
+    let call = Call {
+        decided: Some(Decided {
+            definition: definition.hash(),
+            listed: &listed,
+        }),
+        ..call(&host)
+    };
+    let shown = |called: Result<Box<RawValue>, Failure>| match called {
+        Ok(result) => result.to_string(),
+        Err(failure) => failure.to_string(),
+    };
+    let lists = || {
+        let sent = link.sent();
+        sent.iter().filter(|sent| *sent == "tools/list").count()
+    };
+    let called = join_all((0..CALLS).map(|_| connection.call(&call))).await;
+    let mut said: Vec<_> = called.into_iter().map(shown).collect();
+    said.dedup();
+    let together = (said.join("; "), lists());
+    assert!(changes.borrow().tools <= 1);
+    let after = shown(connection.call(&call).await);
+    [together, (after, lists())]
+}
+
+#[tokio::test]
+async fn calls_that_are_refused_together_have_one_list() {
+    let list = |tools: Value| Ok(json!({ "resultType": "complete", "tools": tools }));
+    let refused = "HeaderMismatch (code -32020)";
+    let done = r#"{"resultType":"complete","content":[]}"#;
+    let tools = json!([{ "name": "t" }]);
+    let error = json!({ "code": -32603, "message": "no" });
+    for (list, stubborn, [together, after], lists) in [
+        (list(tools.clone()), false, [done, done], 1),
+        // The list is asked for anew, for a call that was begun after it.
+        (list(tools), true, [refused, refused], 2),
+        (Err(error), false, [refused, done], 1),
+    ] {
+        let expected = [(together.to_owned(), 1), (after.to_owned(), lists)];
+        assert_eq!(refused_together(list, stubborn).await, expected);
+    }
+    let gone = refused_together(list(json!([])), true).await;
+    let gone_now = "its server no longer lists the tool; nothing was done";
+    let expected = [(refused.to_owned(), 1), (gone_now.to_owned(), 1)];
+    assert_eq!(gone, expected);
 }
