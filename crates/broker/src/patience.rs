@@ -151,7 +151,7 @@ struct Signs {
 }
 
 /// Some time later; a time that no clock shows is very late.
-fn later(from: Instant, by: Duration) -> Instant {
+pub(crate) fn later(from: Instant, by: Duration) -> Instant {
     const VERY_LATE: Duration = Duration::from_secs(86_400 * 365);
     from.checked_add(by).unwrap_or_else(|| from + VERY_LATE)
 }

@@ -14,6 +14,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rmcp::model::ErrorCode;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -170,20 +171,37 @@ impl<'a> Followed<'a> {
         let until = soon(self.patience.idle);
         let mut pause = POLL_AGAIN;
         loop {
-            match self.session.request(self.request(method), patience).await {
-                Err(Failure::Lost(error))
-                    if !is_for_good(&error.kind) && Instant::now() + pause < until =>
-                {
-                    tracing::debug!(server = %self.session.server, %error, "a poll failed");
-                }
-                Err(refused @ Failure::Refused(_)) => {
-                    self.is_over();
-                    return Err(refused);
-                }
-                answer => return answer,
+            let failure = match self.session.request(self.request(method), patience).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            // That there is no such task. One that is refused otherwise may go on.
+            if matches!(&failure, Failure::Refused(error) if error.code == ErrorCode::INVALID_PARAMS)
+            {
+                self.is_over();
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(POLL_AGAIN_AT_MOST);
+            self.again(failure, &mut pause, until).await?;
+        }
+    }
+
+    /// Waits before something is asked again, if it failed on the way and would be asked
+    /// before then.
+    async fn again(
+        &self,
+        failure: Failure,
+        pause: &mut Duration,
+        until: Instant,
+    ) -> Result<(), Failure> {
+        match failure {
+            Failure::Lost(error)
+                if !is_for_good(&error.kind) && Instant::now() + *pause < until =>
+            {
+                tracing::debug!(server = %self.session.server, %error, "a poll failed");
+                sleep(*pause).await;
+                *pause = (*pause * 2).min(POLL_AGAIN_AT_MOST);
+                Ok(())
+            }
+            failure => Err(failure),
         }
     }
 

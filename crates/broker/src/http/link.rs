@@ -18,7 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::body::{self, BodyError, Content};
 use super::endpoint::Endpoint;
 use super::mirror;
-use super::streams::Listening;
+use super::streams::{Listening, is_for_good};
 use crate::failure::Failure;
 use crate::inbox::Inbox;
 use crate::link::{Link, LinkError, LinkErrorKind, Outgoing};
@@ -312,13 +312,15 @@ impl Shared {
         }
         let status = response.status();
         if !status.is_success() {
+            let lost = no_success(&response);
             if status != StatusCode::UNAUTHORIZED
+                && !says_later(method, &lost.kind)
                 && let Some(error) = body::rpc_error(&mut response).await
             {
                 self.inbox.failed(id, Failure::Refused(error));
                 return Ok(());
             }
-            return Err(no_success(&response));
+            return Err(lost);
         }
         if method == "initialize"
             && let Err(reason) = self.begin_session(&response)
@@ -401,6 +403,17 @@ impl Shared {
 
     fn streams(&self) -> MutexGuard<'_, FxHashMap<u64, AbortHandle>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a status says of a task no more than that it is to be asked for later, whatever
+/// error comes with it. With 500 the error may be what the task has come to.
+fn says_later(method: &str, kind: &LinkErrorKind) -> bool {
+    let internal = LinkErrorKind::Status(StatusCode::INTERNAL_SERVER_ERROR.as_u16());
+    match method {
+        "tasks/get" => !is_for_good(kind),
+        "tasks/result" => !is_for_good(kind) && *kind != internal,
+        _ => false,
     }
 }
 

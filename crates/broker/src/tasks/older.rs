@@ -15,12 +15,14 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-use super::{Followed, MAX_ID_BYTES, Task, cancel, created, malformed, pause, strange_status};
+use super::{
+    Followed, MAX_ID_BYTES, POLL_AGAIN, Task, cancel, created, malformed, pause, strange_status,
+};
 use crate::failure::Failure;
 use crate::inbox::Token;
 use crate::link::LinkError;
 use crate::object::{Object, object};
-use crate::patience::{Clock, Patience};
+use crate::patience::{Clock, Patience, later};
 use crate::session::{Request, Session};
 
 /// The member of `_meta` by which a message says to which task it belongs.
@@ -176,15 +178,32 @@ async fn result_with_input(
         progress: true,
         ..followed.request("tasks/result")
     };
-    let mut flight = session.open(&request)?;
-    let id = flight.id();
     // While it wants to be left alone it need not show that it works.
     let polled = Mutex::new(Instant::now() + first);
-    let last_sign = || {
+    let heard = || {
         let polled = *polled.lock().unwrap_or_else(PoisonError::into_inner);
-        let progressed = session.inbox.progressed_at(id);
         let of_the_task = session.inbox.progressed_at(token.id());
-        Some(polled).max(progressed).max(of_the_task)
+        of_the_task.map_or(polled, |progressed| progressed.max(polled))
+    };
+    let fetched = async {
+        let mut pause = POLL_AGAIN;
+        loop {
+            let mut flight = session.open(&request)?;
+            let id = flight.id();
+            let last_sign = || session.inbox.progressed_at(id).max(Some(heard()));
+            let answer = session.fly(&mut flight, &request, patience, last_sign);
+            let failure = match answer.await {
+                Ok(result) => return Ok(result),
+                Err(failure) => failure,
+            };
+            if let Failure::Refused(_) = &failure {
+                // That is what the call has come to.
+                followed.is_over();
+            }
+            // A request so long is cut off by what is in between; the task goes on.
+            let until = later(heard(), patience.idle);
+            followed.again(failure, &mut pause, until).await?;
+        }
     };
     let polls = async {
         let mut pause = first;
@@ -201,13 +220,7 @@ async fn result_with_input(
     };
     tokio::select! {
         biased;
-        result = session.fly(&mut flight, &request, patience, last_sign) => {
-            if let Err(Failure::Refused(_)) = &result {
-                // That is what the call has come to.
-                followed.is_over();
-            }
-            result
-        }
+        result = fetched => result,
         never = polls => match never {},
     }
 }

@@ -8,6 +8,7 @@ mod lists;
 mod logs;
 mod mirroring;
 mod older;
+mod polls;
 mod server;
 mod sessions;
 mod stateless;

@@ -17,7 +17,12 @@ use crate::spec::ServerSpec;
 
 /// A server of 2025-11-25 whose tools are tasks, which it names after them, and of
 /// which the first thing it says is this. It does what is not for tasks, too.
-async fn with_tasks(mut request: Request, status: &str, all: Arc<Barrier>, answers: Answers) {
+pub(super) async fn with_tasks(
+    mut request: Request,
+    status: &str,
+    all: Arc<Barrier>,
+    answers: Answers,
+) {
     let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
     match request.method().as_str() {
         "initialize" => {
@@ -61,7 +66,7 @@ async fn with_tasks(mut request: Request, status: &str, all: Arc<Barrier>, answe
     }
 }
 
-fn task(id: &Value, status: &str) -> Value {
+pub(super) fn task(id: &Value, status: &str) -> Value {
     json!({
         "taskId": id,
         "status": status,
@@ -72,7 +77,7 @@ fn task(id: &Value, status: &str) -> Value {
     })
 }
 
-fn spec(server: &Server, revision: &str) -> ServerSpec {
+pub(super) fn spec(server: &Server, revision: &str) -> ServerSpec {
     let mut spec = ServerSpec::http("s", server.url());
     spec.era = revision.parse().expect("a revision");
     spec.caller = Named::new("gate");
@@ -320,67 +325,4 @@ async fn requests_about_a_task_name_it_in_their_headers_and_nobody_is_asked_twic
     "#]]
     .assert_eq(&server.log());
     in_time(kept.shut_down()).await;
-}
-
-/// How a call ends whose polls are answered with these statuses, one after the other, and
-/// what the server has heard of its task.
-async fn polled(statuses: &'static [&'static str]) -> (String, String) {
-    let polls = Arc::new(AtomicUsize::new(0));
-    let cancelled = Arc::new(Notify::new());
-    let tells_cancelled = Arc::clone(&cancelled);
-    let server = Server::start(move |mut request| {
-        let (polls, cancelled) = (Arc::clone(&polls), Arc::clone(&tells_cancelled));
-        async move {
-            let method = request.method();
-            let mut result = task(&json!("one"), "completed");
-            result["result"] = json!({ "content": [] });
-            if method.starts_with("tasks/") {
-                request.log.note(method.as_str());
-            }
-            match method.as_str() {
-                "server/discover" => {
-                    result = json!({
-                        "supportedVersions": ["2026-07-28"],
-                        "capabilities": { "tools": {} },
-                    });
-                }
-                "tools/list" => {
-                    let tool = json!({ "name": "one", "inputSchema": { "type": "object" } });
-                    result = json!({ "tools": [tool] });
-                }
-                "tools/call" => result["resultType"] = "task".into(),
-                "tasks/get" => {
-                    let poll = polls.fetch_add(1, Ordering::Relaxed);
-                    if let Some(status) = statuses.get(poll) {
-                        return request.answer(status, "", "").await;
-                    }
-                }
-                _ => {}
-            }
-            result_of(&mut request, "", result).await;
-            if method == "tasks/cancel" {
-                cancelled.notify_one();
-            }
-        }
-        .boxed()
-    })
-    .await;
-    let (kept, _changes) = keep(spec(&server, "2026-07-28")).await;
-    let said = call(&kept, "one", Named::new("ann")).await;
-    if !said.starts_with('{') {
-        in_time(cancelled.notified()).await;
-    }
-    in_time(kept.shut_down()).await;
-    (said, server.log())
-}
-
-#[tokio::test]
-async fn a_poll_that_fails_for_now_is_made_again() {
-    let passing = &["503 Service Unavailable", "429 Too Many Requests"];
-    let (said, log) = polled(passing).await;
-    assert_eq!(said, r#"{"content":[]}"#);
-    assert_eq!(log, "tasks/get\ntasks/get\ntasks/get\n");
-    let (said, log) = polled(&["400 Bad Request"]).await;
-    assert_eq!(said, "it answers with HTTP status 400 Bad Request");
-    assert_eq!(log, "tasks/get\ntasks/cancel\n");
 }

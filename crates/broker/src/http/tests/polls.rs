@@ -1,0 +1,154 @@
+//! Polls of tasks that fail on the wire, and what becomes of the tasks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::FutureExt;
+use serde_json::json;
+use tokio::sync::{Barrier, Notify};
+
+use super::asking::{Answers, Named};
+use super::server::Server;
+use super::tasks::{spec, task, with_tasks};
+use super::{call, in_time, keep, result_of};
+
+/// A status, and what comes with it.
+type Said = (&'static str, &'static str);
+
+/// How a call ends whose polls are answered so at first, one after the other, and what the
+/// server has heard of its task, which the call `cancels`.
+async fn polled(first: &'static [Said], cancels: bool) -> (String, String) {
+    let polls = Arc::new(AtomicUsize::new(0));
+    let cancelled = Arc::new(Notify::new());
+    let tells_cancelled = Arc::clone(&cancelled);
+    let server = Server::start(move |mut request| {
+        let (polls, cancelled) = (Arc::clone(&polls), Arc::clone(&tells_cancelled));
+        async move {
+            let method = request.method();
+            let mut result = task(&json!("one"), "completed");
+            result["result"] = json!({ "content": [] });
+            if method.starts_with("tasks/") {
+                request.log.note(method.as_str());
+            }
+            match method.as_str() {
+                "server/discover" => {
+                    result = json!({
+                        "supportedVersions": ["2026-07-28"],
+                        "capabilities": { "tools": {} },
+                    });
+                }
+                "tools/list" => {
+                    let tool = json!({ "name": "one", "inputSchema": { "type": "object" } });
+                    result = json!({ "tools": [tool] });
+                }
+                "tools/call" => result["resultType"] = "task".into(),
+                "tasks/get" => {
+                    let poll = polls.fetch_add(1, Ordering::Relaxed);
+                    if let Some((status, body)) = first.get(poll) {
+                        return request.answer(status, "", body).await;
+                    }
+                }
+                _ => {}
+            }
+            result_of(&mut request, "", result).await;
+            if method == "tasks/cancel" {
+                cancelled.notify_one();
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let (kept, _changes) = keep(spec(&server, "2026-07-28")).await;
+    let said = call(&kept, "one", Named::new("ann")).await;
+    if cancels {
+        in_time(cancelled.notified()).await;
+    }
+    in_time(kept.shut_down()).await;
+    (said, server.log())
+}
+
+const BUSY: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"busy"}}"#;
+const UNKNOWN: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no task"}}"#;
+
+#[tokio::test]
+async fn a_poll_that_fails_for_now_is_made_again() {
+    let passing: &[&[Said]] = &[
+        &[
+            ("503 Service Unavailable", ""),
+            ("429 Too Many Requests", ""),
+        ],
+        // Whatever error comes with it.
+        &[
+            ("503 Service Unavailable", BUSY),
+            ("429 Too Many Requests", BUSY),
+        ],
+        &[
+            ("500 Internal Server Error", BUSY),
+            ("409 Conflict", UNKNOWN),
+        ],
+    ];
+    for first in passing {
+        let (said, log) = polled(first, false).await;
+        assert_eq!(said, r#"{"content":[]}"#);
+        assert_eq!(log, "tasks/get\ntasks/get\ntasks/get\n");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_may_go_on_is_cancelled_when_its_poll_is_refused() {
+    let (said, log) = polled(&[("400 Bad Request", "")], true).await;
+    assert_eq!(said, "it answers with HTTP status 400 Bad Request");
+    assert_eq!(log, "tasks/get\ntasks/cancel\n");
+    let (said, log) = polled(&[("400 Bad Request", BUSY)], true).await;
+    assert_eq!(said, "busy (code -32000)");
+    assert_eq!(log, "tasks/get\ntasks/cancel\n");
+    let (said, log) = polled(&[("400 Bad Request", UNKNOWN)], false).await;
+    assert_eq!(said, "no task (code -32602)");
+    assert_eq!(log, "tasks/get\n");
+}
+
+/// How a call ends whose task wants input, where the first answers to the request for its
+/// result are these.
+async fn fetched(first: &'static [Said]) -> (String, String) {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let server = Server::start(move |mut request| {
+        let requests = Arc::clone(&requests);
+        async move {
+            let method = request.method();
+            if matches!(method.as_str(), "tasks/result" | "tasks/cancel") {
+                request.log.note(method.as_str());
+            }
+            if method == "tasks/result" {
+                let number = requests.fetch_add(1, Ordering::Relaxed);
+                return match first.get(number) {
+                    Some((status, body)) => request.answer(status, "", body).await,
+                    None => result_of(&mut request, "", json!({ "content": [] })).await,
+                };
+            }
+            let all = Arc::new(Barrier::new(1));
+            with_tasks(request, "input_required", all, Answers::default()).await;
+        }
+        .boxed()
+    })
+    .await;
+    let (kept, _changes) = keep(spec(&server, "2025-11-25")).await;
+    let said = call(&kept, "one", Named::new("ann")).await;
+    in_time(kept.shut_down()).await;
+    (said, server.log())
+}
+
+/// It is a long request, which a proxy cuts off in its own time.
+#[tokio::test]
+async fn the_result_of_a_task_that_wants_input_is_asked_for_until_it_is_there() {
+    let (said, log) = fetched(&[
+        ("504 Gateway Timeout", ""),
+        ("503 Service Unavailable", BUSY),
+    ])
+    .await;
+    assert_eq!(said, r#"{"content":[]}"#);
+    assert_eq!(log, "tasks/result\ntasks/result\ntasks/result\n");
+    // What the call has come to, by a server that has a status for each error.
+    let (said, log) = fetched(&[("500 Internal Server Error", BUSY)]).await;
+    assert_eq!(said, "busy (code -32000)");
+    assert_eq!(log, "tasks/result\n");
+}
