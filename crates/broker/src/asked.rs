@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use rmcp::model::{ErrorCode, ErrorData};
 use rustc_hash::FxHashMap;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -16,12 +17,14 @@ use crate::caller::{Caller, Offers};
 use crate::envelope;
 use crate::incoming::Stream;
 use crate::input::{self, Ask, Asks};
-use crate::object::MAX_VALUE_BYTES;
 use crate::session::Session;
 use crate::tasks;
 
 /// How many requests of one server are worked on at a time. More are refused.
 const MANY: usize = 16;
+/// How much one server has others asked with at a time, in its requests and in results
+/// that want input, in bytes as it wrote them. More is refused.
+const MAX_ASKED_BYTES: usize = 4 << 20;
 
 /// The requests of a server that are being worked on.
 pub(crate) struct Asked {
@@ -29,6 +32,8 @@ pub(crate) struct Asked {
     /// Whom requests go to that belong to no call.
     caller: Arc<dyn Caller>,
     running: Mutex<Running>,
+    /// What is left of [`MAX_ASKED_BYTES`].
+    room: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +55,7 @@ impl Asked {
             session,
             caller,
             running: Mutex::default(),
+            room: Arc::new(Semaphore::new(MAX_ASKED_BYTES)),
         }
     }
 
@@ -92,16 +98,13 @@ impl Asked {
         let Some(asks) = Asks::of(method) else {
             return reply(Err(not_found("Method not found")));
         };
-        let bytes = params.map_or(0, |params| params.get().len());
-        if bytes > MAX_VALUE_BYTES {
-            let message =
-                format!("its params have {bytes} bytes, and {MAX_VALUE_BYTES} are the most");
-            return reply(Err(invalid(message)));
-        }
-        let params = match params.map(|params| serde_json::from_str::<Value>(params.get())) {
-            None => json!({}),
-            Some(Ok(params)) => params,
-            Some(Err(error)) => return reply(Err(invalid(error.to_string()))),
+        let room = match self.room_for(params.map_or(0, |params| params.get().len())) {
+            Ok(room) => room,
+            Err(full) => return reply(Err(full)),
+        };
+        let params = match asks.read(params) {
+            Ok(params) => params,
+            Err(unfit) => return reply(Err(unfit)),
         };
         let (caller, tool) = session.inbox.caller(task.as_deref(), stream);
         let caller = caller.unwrap_or_else(|| Arc::clone(&self.caller));
@@ -134,6 +137,7 @@ impl Asked {
         let asking = Asking::start(&session);
         drop(session);
         let task = tokio::spawn(async move {
+            let _room = room;
             let ask = Ask {
                 asks,
                 server: &server,
@@ -153,6 +157,16 @@ impl Asked {
         if let Some(slot) = self.running().tasks.get_mut(&key) {
             *slot = Some(task.abort_handle());
         }
+    }
+
+    /// Room for what the server asks for with so many bytes, until they are dropped.
+    pub(crate) fn room_for(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ErrorData> {
+        let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.room).try_acquire_many_owned(permits);
+        room.map_err(|_| {
+            let message = format!("it asks with more than {MAX_ASKED_BYTES} bytes at a time");
+            ErrorData::new(ErrorCode(-32000), message, None)
+        })
     }
 
     /// The server no longer wants an answer to its request.
@@ -259,8 +273,4 @@ fn both(one: Offers, other: Offers) -> Offers {
 
 fn not_found(message: &'static str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
-}
-
-fn invalid(message: String) -> ErrorData {
-    ErrorData::invalid_params(message, None)
 }

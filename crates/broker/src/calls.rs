@@ -1,12 +1,14 @@
 //! `tools/call`, and the rounds it may take: a result that wants input is
 //! answered and the call made again, and a task is polled to its end.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use memchr::memmem;
 use rmcp::model::ErrorData;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -18,7 +20,7 @@ use crate::input::{Ask, Asks};
 use crate::link::LinkError;
 use crate::listed::Decided;
 use crate::misfit;
-use crate::object::{MAX_VALUE_BYTES, object};
+use crate::object::{MAX_VALUE_BYTES, Object, object};
 use crate::pages;
 use crate::patience::{Clock, Patience};
 use crate::session::{Request, Session};
@@ -29,6 +31,8 @@ use crate::tasks;
 const MAX_ROUNDS: u32 = 10;
 /// How much one result may ask for.
 const MAX_INPUTS: usize = 16;
+/// How much one result may name. That of a task names what has been answered, too.
+const MAX_REQUESTS: usize = 1_024;
 /// The longest state that is sent back, in bytes of JSON.
 const MAX_STATE_BYTES: usize = 1 << 20;
 /// The server's error for headers that are not what its list asks for.
@@ -174,7 +178,7 @@ impl Session {
     pub(crate) async fn inputs(
         &self,
         call: &Call<'_>,
-        requests: &serde_json::Map<String, Value>,
+        requests: &Requests<'_>,
     ) -> Result<String, Failure> {
         if requests.len() > MAX_INPUTS {
             let many = requests.len();
@@ -183,33 +187,45 @@ impl Session {
             )));
         }
         let offers = call.caller.offers();
-        let none = Value::Object(serde_json::Map::new());
         let cannot = |method: &str, error: ErrorData| {
             Failure::Input(format!(
                 "the tool asks for {method}, which it cannot have: {}",
                 error.message
             ))
         };
-        let mut responses = serde_json::Map::new();
-        let mut asked = Vec::new();
+        let bytes = |(key, request): &(String, Requested<'_>)| {
+            key.len() + request.params.map_or(0, |params| params.get().len())
+        };
+        let room = self.asked.room_for(requests.iter().map(bytes).sum());
+        // For as long as there are values of it.
+        let _room = room.map_err(|full| {
+            let message = full.message;
+            Failure::Input(format!("{message}; make fewer such calls at a time"))
+        })?;
+        let mut read = Vec::with_capacity(requests.len());
         for (key, request) in requests {
-            let method = request.get("method").and_then(Value::as_str);
-            let method = method.unwrap_or_default();
+            let method = request.method.as_str();
             let Some(asks) = Asks::of(method) else {
                 return Err(Failure::Input(
                     "the tool asks for something that clients do not know".to_owned(),
                 ));
             };
+            let params = asks.read(request.params);
+            read.push((key, method, asks, params.map_err(|e| cannot(method, e))?));
+        }
+        let mut responses = serde_json::Map::new();
+        let mut asked = Vec::new();
+        for (key, method, asks, params) in &read {
             let ask = Ask {
-                asks,
+                asks: *asks,
                 server: &self.server,
                 tool: Some(call.tool),
                 key: Some(key),
-                params: request.get("params").unwrap_or(&none),
+                params,
             };
             match asks.declined(offers, ask.params) {
                 Some(Ok(declined)) => {
-                    responses.insert(key.clone(), declined);
+                    responses.insert((*key).clone(), declined);
                 }
                 Some(Err(error)) => return Err(cannot(method, error)),
                 None => asked.push((key, method, ask)),
@@ -225,7 +241,7 @@ impl Session {
                 let answered = ask
                     .answered(answer)
                     .map_err(|error| cannot(method, error))?;
-                responses.insert(key.clone(), answered);
+                responses.insert((*key).clone(), answered);
             }
         }
         Ok(Value::Object(responses).to_string())
@@ -313,17 +329,53 @@ impl Session {
     }
 }
 
-/// What a result asks for, by the server's own names.
-pub(crate) fn read_requests(
-    requests: &RawValue,
-) -> Result<serde_json::Map<String, Value>, Failure> {
+/// What a result asks for, by the server's own names and in its order.
+pub(crate) type Requests<'a> = Vec<(String, Requested<'a>)>;
+
+/// One thing that a result asks for; what it is asked with is not read yet.
+#[derive(Deserialize)]
+pub(crate) struct Requested<'a> {
+    #[serde(default)]
+    method: String,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+}
+
+/// Reads what a result asks for.
+pub(crate) fn read_requests(requests: &RawValue) -> Result<Requests<'_>, Failure> {
+    struct Named;
+    impl<'de> Visitor<'de> for Named {
+        type Value = Requests<'de>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "an object of up to {MAX_REQUESTS} members")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+            let mut requests = Requests::new();
+            let mut many = 0;
+            while let Some((name, Object(request))) = members.next_entry::<String, _>()? {
+                many += 1;
+                if many > MAX_REQUESTS {
+                    return Err(A::Error::invalid_length(many, &self));
+                }
+                // Of those of one name, the last holds.
+                match requests.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, known)) => *known = request,
+                    None => requests.push((name, request)),
+                }
+            }
+            Ok(requests)
+        }
+    }
     let bytes = requests.get().len();
     if bytes > MAX_VALUE_BYTES {
         return Err(Failure::Input(format!(
             "the tool asks for things in {bytes} bytes, and {MAX_VALUE_BYTES} are the most"
         )));
     }
-    serde_json::from_str(requests.get())
+    serde_json::Deserializer::from_str(requests.get())
+        .deserialize_map(Named)
         .map_err(|error| Failure::Malformed(misfit::describe(&error)))
 }
 

@@ -4,13 +4,19 @@
 use std::sync::Arc;
 
 use rmcp::model::{ErrorCode, ErrorData};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::address;
 use crate::caller::{Caller, Elicit, ListRoots, Offers, Refusal, Sample, Wanted};
 use crate::form;
+use crate::misfit;
+use crate::object::MAX_VALUE_BYTES;
 use crate::pages::{Pages, Shown};
+
+/// The longest `params` of what a person or the host is asked, in bytes.
+const MAX_SMALL_BYTES: usize = 64 << 10;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +35,27 @@ impl Asks {
             "roots/list" => Self::Roots,
             _ => return None,
         })
+    }
+
+    /// What it is asked with, an empty object where that is left off.
+    pub(crate) fn read(self, params: Option<&RawValue>) -> Result<Value, ErrorData> {
+        let Some(params) = params else {
+            return Ok(json!({}));
+        };
+        let most = match self {
+            // It brings a whole conversation, with pictures.
+            Self::Sampling => MAX_VALUE_BYTES,
+            Self::Elicitation | Self::Roots => MAX_SMALL_BYTES,
+        };
+        let bytes = params.get().len();
+        let fault = match bytes > most {
+            true => format!("its params have {bytes} bytes, and {most} are the most"),
+            false => match serde_json::from_str(params.get()) {
+                Ok(params) => return Ok(params),
+                Err(error) => misfit::describe(&error),
+            },
+        };
+        Err(ErrorData::invalid_params(fault, None))
     }
 
     /// How it is declined without asking anybody, if it is not offered or is nothing

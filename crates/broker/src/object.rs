@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 /// The longest text of a server's that is read into values of any shape, in bytes: as
-/// values it may take fifty times as much.
+/// values it may take ninety times as much.
 pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
 
 /// What is read from an object, and from nothing else.

@@ -126,6 +126,12 @@ async fn what_cannot_be_given() {
         expect![[r#"Input("the tool asks for 17 things at once, and 16 are the most")"#]],
     )
     .await;
+    let long = json!({ "message": "x".repeat(64 << 10) });
+    check(
+        wants(json!({ "a": { "method": "elicitation/create", "params": long } }), json!("")),
+        expect![[r#"Input("the tool asks for elicitation/create, which it cannot have: its params have 65550 bytes, and 65536 are the most")"#]],
+    )
+    .await;
     check(
         wants(json!({ "a": { "method": "tools/call" } }), json!("")),
         expect![[r#"Input("the tool asks for something that clients do not know")"#]],

@@ -245,18 +245,81 @@ async fn who_is_asked_knows_for_which_call() {
 async fn what_is_asked_for_at_too_great_length_is_refused() {
     let host = Host::able();
     let (session, link) = agree(OLDER, Abilities::default(), &host, |_| Vec::new());
-    let params = json!({ "message": "x".repeat(1 << 20) });
-    let bytes = params.to_string().len();
-    let ask =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params });
-    session.inbox.deliver(ask.to_string().as_bytes());
-    let message = format!("its params have {bytes} bytes, and 1048576 are the most");
-    let error = json!({ "code": -32602, "message": message });
+    for (method, most) in [
+        ("elicitation/create", 64 << 10),
+        ("sampling/createMessage", 1 << 20),
+    ] {
+        let params = json!({ "message": "x".repeat(most) });
+        let bytes = params.to_string().len();
+        let ask = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        session.inbox.deliver(ask.to_string().as_bytes());
+        let message = format!("its params have {bytes} bytes, and {most} are the most");
+        let error = json!({ "code": -32602, "message": message });
+        assert_eq!(
+            link.last(),
+            json!({ "jsonrpc": "2.0", "id": 1, "error": error })
+        );
+        assert!(host.heard().is_empty());
+    }
+}
+
+/// Has a server ask a model five times with a million bytes.
+fn ask_at_length(session: &Session) {
+    for id in 1..=5 {
+        let params = json!({ "messages": [], "x": "x".repeat(1_000_000) });
+        let method = "sampling/createMessage";
+        let ask = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        session.inbox.deliver(ask.to_string().as_bytes());
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_for_together_at_too_great_length_is_refused() {
+    let host = Host::able();
+    let (session, link) = agree(OLDER, Abilities::default(), &host, |_| Vec::new());
+    let refused = r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32000,"message":"it asks with more than 4194304 bytes at a time"}}"#;
+    for rounds in 1..=2 {
+        ask_at_length(&session);
+        assert_eq!(link.last().to_string(), refused);
+        // What is answered is not held any more.
+        while session.asked.is_asking() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(host.heard().len(), 4 * rounds);
+    }
+}
+
+/// A result's requests are held together with those that are made for themselves.
+#[tokio::test]
+async fn what_results_ask_for_together_at_too_great_length_is_refused() {
+    let silent = Host {
+        silent: true,
+        offers: Host::able().offers,
+        ..Host::default()
+    };
+    let host = Arc::new(silent);
+    let params = json!({ "messages": [], "x": "x".repeat(1_000_000) });
+    let requests = json!({ "k": { "method": "sampling/createMessage", "params": params } });
+    let server = move |message: &Value| {
+        let wants = json!({ "resultType": "input_required", "inputRequests": requests });
+        vec![result(message, wants)]
+    };
+    let (session, _link) = agree(NEWEST, Abilities::default(), &host, server);
+    let call = call(&host);
+    let mut calls: Vec<_> = (0..4).map(|_| Box::pin(session.call(&call))).collect();
+    for call in &mut calls {
+        assert!(futures::poll!(call).is_pending());
+    }
+    let failure = session.call(&call).await.expect_err("there is no room");
     assert_eq!(
-        link.last(),
-        json!({ "jsonrpc": "2.0", "id": 1, "error": error })
+        failure.to_string(),
+        "it asks with more than 4194304 bytes at a time; make fewer such calls at a time"
     );
-    assert!(host.heard().is_empty());
+    // Nobody waits for the answer any more.
+    calls.pop();
+    let mut next = Box::pin(session.call(&call));
+    assert!(futures::poll!(&mut next).is_pending());
+    assert_eq!(host.heard().len(), 5);
 }
 
 #[tokio::test]

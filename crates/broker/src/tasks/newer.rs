@@ -51,7 +51,7 @@ pub(super) async fn poll(
             "input_required" => {
                 let asked = task.input_requests.map(read_requests);
                 let mut requests = asked.transpose()?.unwrap_or_default();
-                requests.retain(|key, _| !answered.contains(key));
+                requests.retain(|(key, _)| !answered.contains(key));
                 if requests.is_empty() {
                     continue;
                 }

@@ -8,6 +8,7 @@ use rmcp::model::ProtocolVersion;
 use serde_json::json;
 
 use super::*;
+use crate::calls::read_requests;
 use crate::fake::{FakeLink, Host, agree, call, result};
 use crate::listing::Dropped;
 use crate::session::Abilities;
@@ -401,6 +402,25 @@ async fn a_call_that_is_given_up_at_once_is_not_made() {
     // What was begun for it runs meanwhile.
     tokio::task::yield_now().await;
     assert_eq!(link.sent(), [""; 0]);
+}
+
+#[test]
+fn what_a_task_names_is_bounded() {
+    let named = |many: u32| {
+        let root = |n: u32| (n.to_string(), json!({ "method": "roots/list" }));
+        let requests: serde_json::Map<String, Value> = (0..many).map(root).collect();
+        let requests = serde_json::value::to_raw_value(&requests).expect("it is JSON");
+        match read_requests(&requests) {
+            Ok(requests) => requests.len().to_string(),
+            Err(failure) => failure.to_string(),
+        }
+    };
+    assert_eq!(named(1_024), "1024");
+    assert_eq!(
+        named(1_025),
+        "the answer is malformed: invalid length 1025, expected an object of up to 1024 members \
+         at line 1 column 30666"
+    );
 }
 
 #[test]
