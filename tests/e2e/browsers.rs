@@ -1,6 +1,7 @@
 //! Logins that a call waits for, by a host that has a browser.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -39,19 +40,46 @@ async fn a_host_with_a_browser_logs_in_while_a_call_waits() {
     gate.shutdown().await;
 }
 
-/// Logs in once, and goes back from every later page without.
-struct Reluctant {
+/// What a person does with a page.
+#[derive(Clone, Copy)]
+enum Does {
+    LogIn,
+    /// Goes back from it without.
+    Decline,
+    /// Has no browser to see it in.
+    CannotSee,
+}
+
+/// Does one thing after the other, and the last one with every later page.
+struct Person {
+    does: Vec<Does>,
     pages: AtomicUsize,
     issuer: String,
 }
 
-impl OpenUrl for Reluctant {
+impl Person {
+    fn who(does: impl Into<Vec<Does>>, guarded: &Guarded) -> Arc<Self> {
+        Arc::new(Self {
+            does: does.into(),
+            pages: AtomicUsize::new(0),
+            issuer: guarded.issuer.clone(),
+        })
+    }
+
+    fn pages(&self) -> usize {
+        self.pages.load(Ordering::SeqCst)
+    }
+}
+
+impl OpenUrl for Person {
     fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, io::Result<()>> {
-        let is_first = self.pages.fetch_add(1, Ordering::SeqCst) == 0;
+        let page = self.pages.fetch_add(1, Ordering::SeqCst);
+        let does = self.does[page.min(self.does.len() - 1)];
         async move {
-            let gone = match is_first {
-                true => follow(url).await,
-                false => decline(url, &self.issuer).await,
+            let gone = match does {
+                Does::LogIn => follow(url).await,
+                Does::Decline => decline(url, &self.issuer).await,
+                Does::CannotSee => Err("there is no browser".into()),
             };
             gone.map_err(io::Error::other)
         }
@@ -59,44 +87,74 @@ impl OpenUrl for Reluctant {
     }
 }
 
+/// A gate to the server, whose logins this person makes.
+async fn gate_of(guarded: &Guarded, folder: &Path, person: &Arc<Person>) -> Gate {
+    Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .spare_workers(0)
+        .server(guarded.spec(folder))
+        .rules(Rules::new(["*"], [], []).expect("a rule"))
+        .browser(Arc::clone(person) as Arc<dyn OpenUrl>)
+        .build()
+        .await
+        .expect("a gate")
+}
+
+/// What a call of a tool gives, or why it fails.
+async fn said(gate: &Gate, tool: &str) -> String {
+    let arguments = RawValue::from_string("{\"a\":1}".to_owned()).expect("JSON");
+    match gate.call(tool, arguments).await {
+        Ok(result) => result.get().to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
 #[tokio::test]
 async fn a_person_who_refuses_is_not_asked_again() {
     let guarded = Guarded::start(&json!({}));
     let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Arc::new(Reluctant {
-        pages: AtomicUsize::new(0),
-        issuer: guarded.issuer.clone(),
-    });
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .spare_workers(0)
-        .server(guarded.spec(folder.path()))
-        .rules(Rules::new(["*"], [], []).expect("a rule"))
-        .browser(Arc::clone(&person) as Arc<dyn OpenUrl>)
-        .build()
-        .await
-        .expect("a gate");
-    let write = async || {
-        let arguments = RawValue::from_string("{\"a\":1}".to_owned()).expect("JSON");
-        match gate.call("web_write", arguments).await {
-            Ok(result) => result.get().to_owned(),
-            Err(error) => error.to_string(),
-        }
-    };
+    let person = Person::who([Does::LogIn, Does::Decline], &guarded);
+    let gate = gate_of(&guarded, folder.path(), &person).await;
+    let write = || said(&gate, "web_write");
     expect![[r#"web.write: the login at server `web` failed: the authorization server refused it with "access_denied" (code -32000)"#]].assert_eq(&write().await);
-    let pages = || person.pages.load(Ordering::SeqCst);
-    assert_eq!(pages(), 2);
+    assert_eq!(person.pages(), 2);
     for _ in 0..2 {
         expect![[r#"web.write: server `web` wants the scope "read write"; its page was shown, no login has come of it, and it is not shown again; run `callgate auth login web --scope 'read write'` (code -32000)"#]].assert_eq(&write().await);
     }
-    assert_eq!(pages(), 2);
+    assert_eq!(person.pages(), 2);
     // Until somebody logs in of their own will.
     let mut request = LoginRequest::new(Arc::new(Follow));
     request.scopes = vec!["write".to_owned()];
     let server = guarded.spec(folder.path());
     auth::login(&server, request).await.expect("a login");
     assert_eq!(write().await, "{\"a\":1}");
-    assert_eq!(pages(), 2);
+    assert_eq!(person.pages(), 2);
+    gate.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_person_who_refuses_a_scope_is_asked_for_a_login() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn, Does::Decline, Does::LogIn], &guarded);
+    let gate = gate_of(&guarded, folder.path(), &person).await;
+    expect![[r#"web.write: the login at server `web` failed: the authorization server refused it with "access_denied" (code -32000)"#]].assert_eq(&said(&gate, "web_write").await);
+    guarded.post("expire").await;
+    guarded.post("forget").await;
+    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+    assert_eq!(person.pages(), 3);
+    gate.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_page_that_nobody_was_shown_is_shown_again() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn, Does::CannotSee, Does::LogIn], &guarded);
+    let gate = gate_of(&guarded, folder.path(), &person).await;
+    expect!["web.write: the login at server `web` failed: its page cannot be shown: there is no browser (code -32000)"].assert_eq(&said(&gate, "web_write").await);
+    assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
+    assert_eq!(person.pages(), 3);
     gate.shutdown().await;
 }
 

@@ -17,10 +17,10 @@ use super::account::Account;
 use super::challenge::Challenge;
 use super::discovery::settle;
 use super::error::{AuthError, AuthErrorKind};
-use super::settings::Grant;
+use super::settings::{Browser, Grant};
 use super::store::Login;
 use super::tokens::{self, Ask, Refused, covers};
-use super::{Authorize, Refusal};
+use super::{Authorize, Refusal, Waits};
 
 /// How soon a token that still lasts is tried to be renewed again.
 const RENEW_AGAIN: Duration = Duration::from_secs(5);
@@ -97,16 +97,17 @@ impl Authorize for Bearer {
     fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
         let sent = refusal.sent.cloned();
         let header = refusal.www_authenticate.map(str::to_owned);
+        let waits = refusal.waits;
         match refusal.status {
             401 => self
-                .lasting(|inner| async move { inner.refused(sent, header).await })
+                .lasting(move |inner| async move { inner.refused(sent, header, waits).await })
                 .boxed(),
             403 => {
                 let challenge = header.as_deref().and_then(Challenge::bearer);
                 match challenge {
                     Some(challenge) if challenge.error.as_deref() == Some("insufficient_scope") => {
-                        self.lasting(|inner| async move {
-                            inner.too_narrow(sent, header, &challenge).await
+                        self.lasting(move |inner| async move {
+                            inner.too_narrow(sent, header, &challenge, waits).await
                         })
                         .boxed()
                     }
@@ -185,6 +186,7 @@ impl Inner {
         &self,
         sent: Option<HeaderValue>,
         header: Option<String>,
+        waits: Waits,
     ) -> Result<bool, AuthError> {
         let mut state = self.state.lock().await;
         if self.has_changed(sent.as_ref()) {
@@ -220,7 +222,7 @@ impl Inner {
             self.renew(&mut state, access.as_deref(), "it refuses the token")
                 .await
         };
-        match (renewed, &self.account.settings.browser) {
+        match (renewed, self.asks(waits)) {
             (Ok(()), _) => Ok(true),
             (Err(error), Some(browser))
                 if matches!(error.kind, AuthErrorKind::LoginRequired { .. }) =>
@@ -239,6 +241,7 @@ impl Inner {
         sent: Option<HeaderValue>,
         header: Option<String>,
         challenge: &Challenge,
+        waits: Waits,
     ) -> Result<bool, AuthError> {
         let mut state = self.state.lock().await;
         if self.has_changed(sent.as_ref()) {
@@ -270,7 +273,7 @@ impl Inner {
             .flat_map(|login| login.tokens.scopes.iter().cloned())
             .collect();
         let has_all = wanted.iter().all(|scope| granted.contains(scope));
-        match &self.account.settings.browser {
+        match self.asks(waits) {
             // What was granted and is refused all the same is not granted by
             // asking for it again.
             Some(browser) if !wanted.is_empty() && !has_all => {
@@ -282,6 +285,12 @@ impl Inner {
             }
             _ => Err(narrow()),
         }
+    }
+
+    /// Who asks a person now, if anybody does.
+    fn asks(&self, waits: Waits) -> Option<&Browser> {
+        let browser = self.account.settings.browser.as_ref();
+        browser.filter(|_| waits == Waits::Someone)
     }
 
     /// Has another token than `refused`, from another process or by renewing,

@@ -123,9 +123,9 @@ pub enum AuthErrorKind {
         grant: Grant,
     },
     /// A person was shown the page of a login, by a [`Browser`](super::Browser),
-    /// and no login has come of it. The page is not shown again by itself: that
-    /// takes a login from elsewhere, such as by [`login`](fn@super::login), or
-    /// another gate.
+    /// and has refused it, not come back, or not come back yet. The page of what was
+    /// refused is not shown again by itself: that takes another login, such as by
+    /// [`login`](fn@super::login), or another gate.
     Declined {
         /// The scope that the login is to have, space-separated, if it is for a
         /// wider one.

@@ -32,12 +32,34 @@ pub(super) struct Wish<'a> {
     pub(super) patience: Duration,
 }
 
+/// Why no login came of it.
+pub(super) enum NoLogin {
+    /// A person does not want it, or the authorization server does not let them.
+    Refused(AuthError),
+    /// Something failed, which says nothing of another time.
+    Failed(AuthError),
+}
+
+impl From<AuthError> for NoLogin {
+    fn from(error: AuthError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<NoLogin> for AuthError {
+    fn from(none: NoLogin) -> Self {
+        match none {
+            NoLogin::Refused(error) | NoLogin::Failed(error) => error,
+        }
+    }
+}
+
 /// Has a person log in and gives what came of it, not kept yet.
 pub(super) async fn log_in(
     account: &Account,
     browser: &dyn OpenUrl,
     wish: Wish<'_>,
-) -> Result<Login, AuthError> {
+) -> Result<Login, NoLogin> {
     let mut found = discover(account, wish.challenge).await?;
     let redirect = Redirect::listen(account.settings.redirect_port).await;
     let redirect = redirect.map_err(|error| {
@@ -62,13 +84,13 @@ pub(super) async fn log_in(
     let callback = tokio::select! {
         callback = redirect.callback(&state) => callback,
         error = opened => {
-            return Err(account.exchange(format!("its page cannot be shown: {error}")));
+            let reason = format!("its page cannot be shown: {error}");
+            return Err(NoLogin::Failed(account.exchange(reason)));
         }
         () = tokio::time::sleep(wish.patience) => {
-            return Err(account.exchange(format!(
-                "nobody came back from the browser within {} s",
-                wish.patience.as_secs()
-            )));
+            let seconds = wish.patience.as_secs();
+            let reason = format!("nobody came back from the browser within {seconds} s");
+            return Err(NoLogin::Refused(account.exchange(reason)));
         }
     };
     drop(redirect);
@@ -220,7 +242,7 @@ async fn scopes(
 
 /// The code, from the right issuer. An error from another issuer than the
 /// expected one says nothing either (RFC 9207, section 2.4).
-fn checked(account: &Account, found: &Found, callback: Callback) -> Result<String, AuthError> {
+fn checked(account: &Account, found: &Found, callback: Callback) -> Result<String, NoLogin> {
     let issuer = callback.issuer.as_deref();
     let announced = says(
         &found.metadata,
@@ -228,18 +250,25 @@ fn checked(account: &Account, found: &Found, callback: Callback) -> Result<Strin
     );
     match issuer {
         Some(issuer) if issuer != found.issuer => {
-            return Err(account.exchange("the browser came back from another issuer"));
+            let error = account.exchange("the browser came back from another issuer");
+            return Err(NoLogin::Failed(error));
         }
         None if announced => {
-            return Err(account.exchange("the browser came back without the issuer's name"));
+            let error = account.exchange("the browser came back without the issuer's name");
+            return Err(NoLogin::Failed(error));
         }
         _ => {}
     }
     match callback.outcome {
         Ok(code) => Ok(code),
-        Err(error) => Err(account.exchange(format!(
-            "the authorization server refused it with {}",
-            code(&error)
-        ))),
+        Err(said) => {
+            let reason = format!("the authorization server refused it with {}", code(&said));
+            let error = account.exchange(reason);
+            // RFC 6749, section 4.1.2.1: these say that it is not well.
+            Err(match said.as_str() {
+                "server_error" | "temporarily_unavailable" => NoLogin::Failed(error),
+                _ => NoLogin::Refused(error),
+            })
+        }
     }
 }

@@ -81,6 +81,15 @@ pub(crate) fn authorize(server: &str, http: &Http, secrets: &Secrets) -> Arc<dyn
     }
 }
 
+/// Who waits for what comes of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// A call does, or a start: a person may be asked for a login.
+    Someone,
+    /// Nobody does: no page may come up for it.
+    Nobody,
+}
+
 /// How a server refused a request.
 ///
 /// The `Debug` form does not show what was sent.
@@ -93,6 +102,8 @@ pub struct Refusal<'a> {
     /// The `Authorization` that the request had: several requests may be
     /// refused for one token, and it is renewed once.
     pub sent: Option<&'a HeaderValue>,
+    /// Who waits for the request.
+    pub waits: Waits,
 }
 
 impl fmt::Debug for Refusal<'_> {
@@ -100,6 +111,7 @@ impl fmt::Debug for Refusal<'_> {
         f.debug_struct("Refusal")
             .field("status", &self.status)
             .field("www_authenticate", &self.www_authenticate)
+            .field("waits", &self.waits)
             .finish_non_exhaustive()
     }
 }

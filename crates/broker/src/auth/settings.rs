@@ -1,6 +1,6 @@
 //! What a host or a configuration says of the login at a server.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 
+use super::error::AuthErrorKind;
 use crate::source::Source;
+
+/// How many wider scopes a person may refuse at one login. A server that names
+/// another one each time does not have more pages shown than that.
+const MAX_IN_VAIN: usize = 8;
 
 /// How to log in at an HTTP server.
 ///
@@ -127,14 +132,13 @@ pub trait OpenUrl: Send + Sync {
 /// A shared [`OpenUrl`] for logins that calls wait for.
 ///
 /// Clones share which logins were asked for in vain. A person who has refused
-/// one is not asked again for that server, until there is another login from
-/// elsewhere, such as by [`login`](fn@super::login).
+/// one is not asked again for the same scopes of that server, until there is
+/// another login, such as by [`login`](fn@super::login).
 #[derive(Clone)]
 pub struct Browser {
     opener: Arc<dyn OpenUrl>,
-    /// The places of logins whose page was shown and of which nothing came, each
-    /// with when the login that was there then had been made.
-    in_vain: Arc<Mutex<HashMap<PathBuf, Option<u64>>>>,
+    /// What people are being asked for or were in vain, by the login's place.
+    asked: Arc<Mutex<HashMap<PathBuf, Asked>>>,
 }
 
 impl Browser {
@@ -142,47 +146,99 @@ impl Browser {
     pub fn new(opener: Arc<dyn OpenUrl>) -> Self {
         Self {
             opener,
-            in_vain: Arc::default(),
+            asked: Arc::default(),
         }
     }
 
-    /// Whether a page was shown for this login, and nothing came of it yet.
-    pub(super) fn has_asked(&self, place: &Path, made: Option<u64>) -> bool {
-        self.in_vain().get(place) == Some(&made)
-    }
-
-    /// Something came of it.
-    pub(super) fn is_answered(&self, place: &Path) {
-        self.in_vain().remove(place);
-    }
-
-    /// For one login, which counts as asked for in vain from when its page is
-    /// shown.
-    pub(super) fn page(&self, place: PathBuf, made: Option<u64>) -> impl OpenUrl {
-        Page {
+    /// Takes it on to ask a person for these scopes, empty for a login with those
+    /// that the server names.
+    ///
+    /// # Errors
+    ///
+    /// Why that is not to be done: they were asked for before, in vain.
+    pub(super) fn ask(
+        &self,
+        place: PathBuf,
+        made: Option<u64>,
+        scopes: &[String],
+    ) -> Result<Asking, AuthErrorKind> {
+        let wish: BTreeSet<String> = scopes.iter().cloned().collect();
+        let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
+        let mut all = self.asked();
+        let asked = all.entry(place.clone()).or_default();
+        if asked.made != made {
+            *asked = Asked::default();
+            asked.made = made;
+        }
+        if asked.wishes.contains(&wish) {
+            return Err(AuthErrorKind::Declined { scope });
+        }
+        if scope.is_some() && asked.wishes.len() >= MAX_IN_VAIN {
+            let grant = Grant::AuthorizationCode;
+            return Err(AuthErrorKind::InsufficientScope { scope, grant });
+        }
+        asked.wishes.insert(wish.clone());
+        drop(all);
+        Ok(Asking {
             browser: self.clone(),
             place,
             made,
-        }
+            wish,
+            is_in_vain: false,
+        })
     }
 
-    fn in_vain(&self) -> MutexGuard<'_, HashMap<PathBuf, Option<u64>>> {
-        let in_vain = self.in_vain.lock();
-        in_vain.unwrap_or_else(PoisonError::into_inner)
+    /// There is another login.
+    pub(super) fn is_answered(&self, place: &Path) {
+        self.asked().remove(place);
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<PathBuf, Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Page {
+/// What a person was asked for at one server.
+#[derive(Default)]
+struct Asked {
+    /// When the login that was there then had been made.
+    made: Option<u64>,
+    wishes: HashSet<BTreeSet<String>>,
+}
+
+/// A person is being asked for a login. Nobody else asks for the same meanwhile;
+/// once this is dropped, it may be asked for again, unless it was in vain.
+pub(super) struct Asking {
     browser: Browser,
     place: PathBuf,
     made: Option<u64>,
+    wish: BTreeSet<String>,
+    is_in_vain: bool,
 }
 
-impl OpenUrl for Page {
-    fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, io::Result<()>> {
-        let place = self.place.clone();
-        self.browser.in_vain().insert(place, self.made);
-        self.browser.opener.open(url)
+impl Asking {
+    /// Who shows the page.
+    pub(super) fn opener(&self) -> &dyn OpenUrl {
+        &*self.browser.opener
+    }
+
+    /// A person has refused it.
+    pub(super) fn was_in_vain(mut self) {
+        self.is_in_vain = true;
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if self.is_in_vain {
+            return;
+        }
+        let mut all = self.browser.asked();
+        if let Some(asked) = all.get_mut(&self.place)
+            && asked.made == self.made
+        {
+            asked.wishes.remove(&self.wish);
+        }
     }
 }
 
@@ -204,21 +260,85 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_person_is_asked_once_for_a_login() {
-        let browser = Browser::new(Arc::new(Shown));
-        let (one, other) = (Path::new("/one"), Path::new("/other"));
-        let page = browser.page(one.to_owned(), Some(1));
-        assert!(!browser.has_asked(one, Some(1)));
-        page.open("https://as.example/").await.expect("shown");
+    fn browser() -> Browser {
+        Browser::new(Arc::new(Shown))
+    }
+
+    /// Why a person is not asked; nothing if one would be.
+    fn refused(browser: &Browser, place: &str, made: Option<u64>, scope: &str) -> String {
+        let scopes: Vec<String> = scope.split_whitespace().map(str::to_owned).collect();
+        match browser.ask(PathBuf::from(place), made, &scopes) {
+            Ok(_asking) => String::new(),
+            Err(kind) => format!("{kind:?}"),
+        }
+    }
+
+    fn refuse(browser: &Browser, made: Option<u64>, scope: &str) {
+        let scopes: Vec<String> = scope.split_whitespace().map(str::to_owned).collect();
+        let asking = browser.ask(PathBuf::from("/one"), made, &scopes);
+        asking.expect("a person to ask").was_in_vain();
+    }
+
+    #[test]
+    fn a_person_is_asked_once_for_a_login() {
+        let browser = browser();
+        refuse(&browser, Some(1), "");
         // A clone, as each link to the server has one.
         let browser = browser.clone();
-        assert!(browser.has_asked(one, Some(1)));
-        // There is another login since, or there is none any more.
-        assert!(!browser.has_asked(one, Some(2)));
-        assert!(!browser.has_asked(one, None));
-        assert!(!browser.has_asked(other, Some(1)));
-        browser.is_answered(one);
-        assert!(!browser.has_asked(one, Some(1)));
+        assert_eq!(
+            refused(&browser, "/one", Some(1), ""),
+            "Declined { scope: None }"
+        );
+        assert_eq!(refused(&browser, "/other", Some(1), ""), "");
+        browser.is_answered(Path::new("/one"));
+        assert_eq!(refused(&browser, "/one", Some(1), ""), "");
+    }
+
+    #[test]
+    fn another_login_is_asked_for_anew() {
+        for made in [Some(2), None] {
+            let browser = browser();
+            refuse(&browser, Some(1), "");
+            assert_eq!(refused(&browser, "/one", made, ""), "");
+        }
+    }
+
+    #[test]
+    fn what_was_refused_is_refused_for_its_scopes_alone() {
+        let browser = browser();
+        refuse(&browser, Some(1), "a b");
+        assert_eq!(
+            refused(&browser, "/one", Some(1), "b a"),
+            r#"Declined { scope: Some("b a") }"#
+        );
+        for scope in ["", "a", "a c"] {
+            assert_eq!(refused(&browser, "/one", Some(1), scope), "", "{scope}");
+        }
+    }
+
+    #[test]
+    fn what_failed_is_asked_for_again() {
+        let browser = browser();
+        let place = || PathBuf::from("/one");
+        let asking = browser.ask(place(), None, &[]).expect("a person to ask");
+        assert_eq!(
+            refused(&browser, "/one", None, ""),
+            "Declined { scope: None }"
+        );
+        drop(asking);
+        assert_eq!(refused(&browser, "/one", None, ""), "");
+    }
+
+    #[test]
+    fn a_server_that_names_another_scope_each_time_is_not_followed_for_ever() {
+        let browser = browser();
+        for number in 0..MAX_IN_VAIN {
+            refuse(&browser, Some(1), &format!("scope-{number}"));
+        }
+        assert_eq!(
+            refused(&browser, "/one", Some(1), "more"),
+            r#"InsufficientScope { scope: Some("more"), grant: AuthorizationCode }"#
+        );
+        assert_eq!(refused(&browser, "/one", Some(1), ""), "");
     }
 }

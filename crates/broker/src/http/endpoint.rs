@@ -10,7 +10,7 @@ use http::header::{AUTHORIZATION, LOCATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::{Client, Response, Url};
 
-use crate::auth::{AuthError, Authorize, Refusal, is_loopback};
+use crate::auth::{AuthError, Authorize, Refusal, Waits, is_loopback};
 use crate::error::StartErrorKind;
 use crate::link::{LinkError, LinkErrorKind};
 use crate::secrets::Secrets;
@@ -96,6 +96,7 @@ impl Endpoint {
         method: Method,
         headers: HeaderMap,
         body: Bytes,
+        waits: Waits,
     ) -> Result<Response, LinkError> {
         let mut all = self.headers.clone();
         all.extend(headers);
@@ -120,6 +121,7 @@ impl Endpoint {
                 status: response.status().as_u16(),
                 www_authenticate: Some(asked.as_str()).filter(|asked| !asked.is_empty()),
                 sent: all.get(AUTHORIZATION),
+                waits,
             };
             let again = self.authorize.challenged(refusal).await;
             if !again.map_err(unauthorized)? {

@@ -19,6 +19,8 @@ use super::body::{self, BodyError, Content};
 use super::endpoint::Endpoint;
 use super::mirror;
 use super::streams::{Listening, is_for_good};
+use super::streams::Listening;
+use crate::auth::Waits;
 use crate::failure::Failure;
 use crate::inbox::Inbox;
 use crate::link::{Link, LinkError, LinkErrorKind, Outgoing};
@@ -98,6 +100,11 @@ impl Link for HttpLink {
             }
             let headers = self.shared.headers_of(&message);
             let body = Bytes::copy_from_slice(message.text.as_bytes());
+            // Since 2026-07-28 the session's own stream is asked for by a request.
+            let waits = match message.method {
+                "subscriptions/listen" => Waits::Nobody,
+                _ => Waits::Someone,
+            };
             if let Some(id) = message.id {
                 // From here on the server may have it, long before it says a word.
                 self.shared.inbox.sent(id);
@@ -105,7 +112,7 @@ impl Link for HttpLink {
             let response = self
                 .shared
                 .endpoint
-                .exchange(Method::POST, headers, body)
+                .exchange(Method::POST, headers, body, waits)
                 .await?;
             match message.id {
                 Some(id) => self.shared.answered(id, message.method, response).await,
@@ -176,10 +183,10 @@ impl Link for HttpLink {
             };
             let mut headers = self.shared.headers();
             headers.insert(SESSION, session);
-            let deleted = self
-                .shared
-                .endpoint
-                .exchange(Method::DELETE, headers, Bytes::new());
+            let deleted =
+                self.shared
+                    .endpoint
+                    .exchange(Method::DELETE, headers, Bytes::new(), Waits::Nobody);
             // Servers may refuse it; the session ends in its own time then.
             match tokio::time::timeout(CLOSE_PATIENCE, deleted).await {
                 Ok(Ok(_)) => {}
@@ -283,7 +290,13 @@ impl Shared {
         };
         let headers = self.headers_of(&outgoing);
         let body = Bytes::copy_from_slice(message.as_bytes());
-        let response = self.endpoint.exchange(Method::POST, headers, body).await?;
+        // An answer to the server's own request, which has no method, is part of a call.
+        let waits = match method {
+            "" => Waits::Someone,
+            _ => Waits::Nobody,
+        };
+        let exchanged = self.endpoint.exchange(Method::POST, headers, body, waits);
+        let response = exchanged.await?;
         self.accepted(response).await
     }
 

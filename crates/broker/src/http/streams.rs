@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::body::Content;
 use super::events::{Event, Events};
 use super::link::{Era, Shared, no_success};
-use crate::auth::AuthErrorKind;
+use crate::auth::{AuthErrorKind, Waits};
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
 
@@ -155,7 +155,7 @@ impl Shared {
                 .retry()
                 .unwrap_or(RESUME_PAUSE * 2_u32.pow(fruitless - 1));
             sleep(pause.max(SHORTEST_PAUSE)).await;
-            match self.open(Some(last_id), true).await {
+            match self.open(Some(last_id), true, Waits::Someone).await {
                 Ok(stream) => {
                     response = Some(stream);
                     refused = None;
@@ -181,7 +181,7 @@ impl Shared {
         let mut was_open = false;
         loop {
             let (messages, since) = (events.messages(), Instant::now());
-            match self.open(events.last_id(), was_open).await {
+            match self.open(events.last_id(), was_open, Waits::Nobody).await {
                 Ok(mut stream) => {
                     was_open = true;
                     self.settle();
@@ -227,6 +227,7 @@ impl Shared {
         &self,
         last_id: Option<&HeaderValue>,
         was_open: bool,
+        waits: Waits,
     ) -> Result<Response, LinkError> {
         let mut headers = self.headers();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -235,7 +236,7 @@ impl Shared {
         }
         let response = self
             .endpoint
-            .exchange(Method::GET, headers, Bytes::new())
+            .exchange(Method::GET, headers, Bytes::new(), waits)
             .await?;
         // A server without such streams may answer 404 as well as 405; of one
         // that has had this stream, 404 says that the session is gone.

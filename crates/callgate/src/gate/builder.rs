@@ -215,9 +215,9 @@ impl GateBuilder {
 
     /// Who shows a person the page of a login that a call waits for. Default:
     /// nobody, and such a call fails and says which login to make. The login
-    /// has five minutes, within the time limit of the call. A page of which no
-    /// login came is not shown again for that server by the same gate, unless
-    /// there was a login from elsewhere since; calls fail with
+    /// has five minutes, within the time limit of the call. A page that a person
+    /// has refused is not shown again for the same scopes of that server by the
+    /// same gate, unless there was another login since; calls fail with
     /// [`AuthErrorKind::Declined`](crate::auth::AuthErrorKind::Declined).
     pub fn browser(mut self, browser: Arc<dyn OpenUrl>) -> Self {
         self.browser = Some(Browser::new(browser));

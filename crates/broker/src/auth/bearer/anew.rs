@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::super::challenge::{Challenge, is_scope};
 use super::super::discovery::{authentication, discover};
 use super::super::error::{AuthError, AuthErrorKind};
-use super::super::login::{OFFLINE, Wish, log_in};
+use super::super::login::{NoLogin, OFFLINE, Wish, log_in};
 use super::super::settings::Browser;
 use super::super::store::{Kept, Login, Record};
 use super::super::tokens::{self, Ask, Refused};
@@ -85,7 +85,7 @@ impl Inner {
     }
 
     /// Has a token by a person's login. Somebody who does not want one is asked
-    /// once, however many calls come.
+    /// once for these scopes, however many calls come.
     pub(super) async fn by_person(
         &self,
         state: &mut State,
@@ -95,18 +95,21 @@ impl Inner {
     ) -> Result<(), AuthError> {
         let store = &self.account.store;
         let made = state.login.as_ref().map(|login| login.record.made);
-        if browser.has_asked(&store.file(), made) {
-            return Err(self.account.error(AuthErrorKind::Declined {
-                scope: (!scopes.is_empty()).then(|| scopes.join(" ")),
-            }));
-        }
+        let asking = browser.ask(store.file(), made, &scopes);
+        let asking = asking.map_err(|kind| self.account.error(kind))?;
         let wish = Wish {
             scopes,
             challenge,
             patience: LOGIN_PATIENCE,
         };
-        let page = browser.page(store.file(), made);
-        let mut login = log_in(&self.account, &page, wish).await?;
+        let mut login = match log_in(&self.account, asking.opener(), wish).await {
+            Ok(login) => login,
+            Err(NoLogin::Refused(error)) => {
+                asking.was_in_vain();
+                return Err(error);
+            }
+            Err(NoLogin::Failed(error)) => return Err(error),
+        };
         let _lock = store.lock().await?;
         login.record.kept = store.create(&login).await?;
         browser.is_answered(&store.file());

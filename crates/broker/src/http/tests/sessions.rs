@@ -15,11 +15,11 @@ use super::{Client, in_time};
 use crate::auth::{AuthError, AuthErrorKind, Authorize, NoAuthorization, Refusal};
 use crate::link::Outgoing;
 
-const EVENTS: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+pub(super) const EVENTS: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
 
 /// Notes a request with its session, and answers `initialize`; true if that is
 /// all there is to do.
-async fn begins(request: &mut Request) -> bool {
+pub(super) async fn begins(request: &mut Request) -> bool {
     let method = request.method();
     let session = request.header("mcp-session-id").to_owned();
     let version = request.header("mcp-protocol-version").to_owned();
@@ -49,7 +49,7 @@ async fn in_session(server: &Server) -> Client {
     in_session_with(server, Arc::new(NoAuthorization)).await
 }
 
-async fn in_session_with(server: &Server, authorize: Arc<dyn Authorize>) -> Client {
+pub(super) async fn in_session_with(server: &Server, authorize: Arc<dyn Authorize>) -> Client {
     let client = Client::with(&server.url(), authorize);
     assert_eq!(client.request("initialize").await, "{}");
     client.link.agreed(&ProtocolVersion::V_2025_11_25);
