@@ -11,8 +11,8 @@ use callgate_tests::binary;
 use expect_test::expect;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::guarded::{Follow, Guarded, decline, follow};
 
@@ -155,6 +155,39 @@ async fn a_page_that_nobody_was_shown_is_shown_again() {
     expect!["web.write: the login at server `web` failed: its page cannot be shown: there is no browser (code -32000)"].assert_eq(&said(&gate, "web_write").await);
     assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
     assert_eq!(person.pages(), 3);
+    gate.shutdown().await;
+}
+
+/// The clock says so before the server does.
+#[tokio::test]
+async fn a_login_that_has_ended_asks_for_another_one() {
+    let guarded = Guarded::start(&json!({ "noRefresh": true }));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let server = guarded.spec(folder.path());
+    let made = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
+    let file = made.expect("a login").file;
+    let text = std::fs::read_to_string(&file).expect("the login");
+    let mut login: Value = serde_json::from_str(&text).expect("JSON");
+    assert!(login["made"].is_u64() && login["tokens"]["expiresAt"].is_u64());
+    login["made"] = 1_000.into();
+    login["tokens"]["expiresAt"] = 4_600.into();
+    std::fs::write(&file, login.to_string()).expect("the login");
+
+    let person = Person::who([Does::LogIn], &guarded);
+    let gate = gate_of(&guarded, folder.path(), &person).await;
+    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+    assert_eq!(person.pages(), 1);
+    gate.shutdown().await;
+}
+
+#[tokio::test]
+async fn tokens_that_end_at_once_ask_a_person_once() {
+    let guarded = Guarded::start(&json!({ "firstExpiresIn": 0, "noRefresh": true }));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn], &guarded);
+    let gate = gate_of(&guarded, folder.path(), &person).await;
+    expect!["server `web` did not start: server `web` needs a new login: the token has ended, and there is nothing to renew it by; run `callgate auth login web`"].assert_eq(&gate.unavailable()[0].reason);
+    assert_eq!(person.pages(), 1);
     gate.shutdown().await;
 }
 

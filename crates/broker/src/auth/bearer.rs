@@ -81,7 +81,7 @@ impl Bearer {
 }
 
 impl Authorize for Bearer {
-    fn bearer(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn bearer(&self, waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         let ready = self.inner.ready.read();
         let ready = match &*ready.unwrap_or_else(PoisonError::into_inner) {
             Ready::None => Some(None),
@@ -90,7 +90,7 @@ impl Authorize for Bearer {
         };
         match ready {
             Some(ready) => std::future::ready(Ok(ready)).boxed(),
-            None => self.lasting(Inner::fresh).boxed(),
+            None => self.lasting(move |inner| inner.fresh(waits)).boxed(),
         }
     }
 
@@ -149,25 +149,37 @@ impl Bearer {
 
 impl Inner {
     /// The header for the next request.
-    async fn fresh(self: Arc<Self>) -> Result<Option<HeaderValue>, AuthError> {
+    async fn fresh(self: Arc<Self>, waits: Waits) -> Result<Option<HeaderValue>, AuthError> {
         let mut state = self.state.lock().await;
+        if let Err(error) = self.refresh(&mut state).await {
+            // A person is not asked for one login after the other of this kind.
+            if state.login.as_ref().is_some_and(anew::has_never_lasted) {
+                return Err(error);
+            }
+            self.or_by_person(&mut state, error, waits, None).await?;
+        }
+        Ok(self.header())
+    }
+
+    /// Sees to it that there is no token that has ended.
+    async fn refresh(&self, state: &mut State) -> Result<(), AuthError> {
         if matches!(*self.ready(), Ready::Unknown) {
             let login = match self.account.settings.grant {
                 Grant::AuthorizationCode => self.account.store.load().await?,
                 Grant::ClientCredentials => None,
             };
-            self.adopt(&mut state, login)?;
+            self.adopt(state, login)?;
         }
         let tokens = state.login.as_ref().map(|login| &login.tokens);
         let Some(tokens) = tokens.filter(|tokens| tokens.is_stale()) else {
-            return Ok(self.header());
+            return Ok(());
         };
         let tried = state.not_renewed.map(|at| at.elapsed() < RENEW_AGAIN);
         if tried == Some(true) && !tokens.has_ended() {
-            return Ok(self.header());
+            return Ok(());
         }
         let access = tokens.access_token.clone();
-        let renewed = self.renew(&mut state, Some(&access), "the token has ended");
+        let renewed = self.renew(state, Some(&access), "the token has ended");
         if let Err(error) = renewed.await {
             // It is renewed early, so it may be good for a while yet.
             let lasts =
@@ -178,7 +190,7 @@ impl Inner {
             tracing::warn!(server = self.account.server, %error, "a token is used to its end");
             state.not_renewed = Some(Instant::now());
         }
-        Ok(self.header())
+        Ok(())
     }
 
     /// After a 401.
@@ -222,16 +234,25 @@ impl Inner {
             self.renew(&mut state, access.as_deref(), "it refuses the token")
                 .await
         };
-        match (renewed, self.asks(waits)) {
-            (Ok(()), _) => Ok(true),
-            (Err(error), Some(browser))
-                if matches!(error.kind, AuthErrorKind::LoginRequired { .. }) =>
-            {
-                self.by_person(&mut state, browser, Vec::new(), header)
-                    .await?;
-                Ok(true)
+        if let Err(error) = renewed {
+            self.or_by_person(&mut state, error, waits, header).await?;
+        }
+        Ok(true)
+    }
+
+    /// Has a person log in where that mends the error.
+    async fn or_by_person(
+        &self,
+        state: &mut State,
+        error: AuthError,
+        waits: Waits,
+        challenge: Option<&str>,
+    ) -> Result<(), AuthError> {
+        match self.asks(waits) {
+            Some(browser) if matches!(error.kind, AuthErrorKind::LoginRequired { .. }) => {
+                self.by_person(state, browser, Vec::new(), challenge).await
             }
-            (Err(error), _) => Err(error),
+            _ => Err(error),
         }
     }
 
@@ -289,8 +310,10 @@ impl Inner {
 
     /// Who asks a person now, if anybody does.
     fn asks(&self, waits: Waits) -> Option<&Browser> {
-        let browser = self.account.settings.browser.as_ref();
-        browser.filter(|_| waits == Waits::Someone)
+        let settings = &self.account.settings;
+        let is_persons = settings.grant == Grant::AuthorizationCode;
+        let browser = settings.browser.as_ref();
+        browser.filter(|_| is_persons && waits == Waits::Someone)
     }
 
     /// Has another token than `refused`, from another process or by renewing,

@@ -42,13 +42,14 @@ use crate::spec::Http;
 /// What a link asks about authorization.
 pub trait Authorize: fmt::Debug + Send + Sync {
     /// The `Authorization` value for the next request; `None` if it goes
-    /// without one, or with the one that is configured.
+    /// without one, or with the one that is configured. `waits` says who waits for
+    /// that request.
     ///
     /// # Errors
     ///
     /// [`AuthError`] if there should be one and cannot be: the request must not
     /// be sent.
-    fn bearer(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>>;
+    fn bearer(&self, waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>>;
 
     /// Tells of a 401 or a 403. `Ok(true)` means that the same request should
     /// be sent once more, with what [`Authorize::bearer`] gives then; `Ok(false)`,
@@ -121,7 +122,7 @@ impl fmt::Debug for Refusal<'_> {
 pub struct NoAuthorization;
 
 impl Authorize for NoAuthorization {
-    fn bearer(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         std::future::ready(Ok(None)).boxed()
     }
 
@@ -135,7 +136,7 @@ impl Authorize for NoAuthorization {
 struct Unable(AuthError);
 
 impl Authorize for Unable {
-    fn bearer(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         std::future::ready(Ok(None)).boxed()
     }
 

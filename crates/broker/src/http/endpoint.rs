@@ -102,7 +102,8 @@ impl Endpoint {
         all.extend(headers);
         let mut challenges = 0;
         loop {
-            if let Some(bearer) = self.authorize.bearer().await.map_err(unauthorized)? {
+            let bearer = self.authorize.bearer(waits).await;
+            if let Some(bearer) = bearer.map_err(unauthorized)? {
                 all.insert(AUTHORIZATION, bearer);
             }
             let response = self.follow(&method, &all, &body).await?;

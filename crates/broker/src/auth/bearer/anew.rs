@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::super::challenge::{Challenge, is_scope};
-use super::super::discovery::{authentication, discover};
+use super::super::discovery::{authentication, discover, probe};
 use super::super::error::{AuthError, AuthErrorKind};
 use super::super::login::{NoLogin, OFFLINE, Wish, log_in};
 use super::super::settings::Browser;
@@ -15,6 +15,9 @@ use super::{Inner, State};
 
 /// How long a person has for a login that a call waits for.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
+
+/// A token that ended this soon after its login, in seconds, was of no use ever.
+const LASTING: u64 = 5;
 
 impl Inner {
     /// Has a token by the client's own credentials. It is not kept: it can be
@@ -97,6 +100,14 @@ impl Inner {
         let made = state.login.as_ref().map(|login| login.record.made);
         let asking = browser.ask(store.file(), made, &scopes);
         let asking = asking.map_err(|kind| self.account.error(kind))?;
+        let probed;
+        let challenge = match challenge {
+            Some(challenge) => Some(challenge),
+            None => {
+                probed = probe(&self.account, self.account.url.as_str()).await?;
+                probed.as_deref()
+            }
+        };
         let wish = Wish {
             scopes,
             challenge,
@@ -116,4 +127,10 @@ impl Inner {
         state.last = None;
         self.adopt(state, Some(login))
     }
+}
+
+/// Whether the token of a login, which was not renewed, had ended about when it came.
+pub(super) fn has_never_lasted(login: &Login) -> bool {
+    let ended = login.tokens.expires_at;
+    ended.is_some_and(|ended| ended < login.record.made.saturating_add(LASTING))
 }

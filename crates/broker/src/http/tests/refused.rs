@@ -16,7 +16,7 @@ use crate::auth::{AuthError, Authorize, Refusal, Waits};
 struct Noting(Mutex<Vec<Waits>>);
 
 impl Authorize for Noting {
-    fn bearer(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         std::future::ready(Ok(None)).boxed()
     }
 

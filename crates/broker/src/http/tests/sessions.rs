@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::server::{Request, Server};
 use super::{Client, in_time};
-use crate::auth::{AuthError, AuthErrorKind, Authorize, NoAuthorization, Refusal};
+use crate::auth::{AuthError, AuthErrorKind, Authorize, NoAuthorization, Refusal, Waits};
 use crate::link::Outgoing;
 
 pub(super) const EVENTS: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
@@ -363,7 +363,7 @@ async fn the_end_of_a_session_ends_all_that_is_in_flight() {
 struct Ailing(AtomicUsize);
 
 impl Authorize for Ailing {
-    fn bearer(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         let answer = match self.0.fetch_add(1, Ordering::Relaxed) {
             2 => Err(AuthError {
                 server: "s".to_owned(),

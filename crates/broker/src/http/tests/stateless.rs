@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::server::Server;
 use super::{Client, in_time};
-use crate::auth::{AuthError, Authorize, Refusal};
+use crate::auth::{AuthError, Authorize, Refusal, Waits};
 
 const RESULT: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"a":1.0}}"#;
 
@@ -172,7 +172,7 @@ struct Tokens {
 }
 
 impl Authorize for Tokens {
-    fn bearer(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         let token = format!("Bearer t{}", self.current.load(Ordering::Relaxed));
         std::future::ready(Ok(HeaderValue::from_str(&token).ok())).boxed()
     }
