@@ -72,9 +72,7 @@ impl fmt::Display for Problems<'_> {
         }
         write_denials(f, report)?;
         match &report.dry_run {
-            Some(withheld) if withheld.is_empty() && report.calls.is_empty() => {
-                writeln!(f, "dry run: there was no call to make")?;
-            }
+            Some(withheld) if withheld.is_empty() => write_no_withheld(f, &report.calls)?,
             Some(withheld) => write_dry_run(f, withheld)?,
             None => {}
         }
@@ -261,10 +259,41 @@ fn write_unchecked(f: &mut fmt::Formatter<'_>, calls: &[LedgerLine]) -> fmt::Res
     Ok(())
 }
 
+/// What a dry run did that withheld no call: not all of them need have been made.
+fn write_no_withheld(f: &mut impl fmt::Write, calls: &[LedgerLine]) -> fmt::Result {
+    let count = |is: fn(&LedgerLine) -> bool| calls.iter().filter(|line| is(line)).count();
+    let denied = count(|line| line.outcome == Outcome::Denied);
+    // A call under way has not taken any time that is known.
+    let unsent = count(|line| line.took_ms.is_none() && line.outcome != Outcome::InFlight);
+    let was = |count: usize, what: &str| match count {
+        1 => format!("1 was {what}"),
+        count => format!("{count} were {what}"),
+    };
+    match (denied, unsent.saturating_sub(denied)) {
+        (0, 0) if calls.is_empty() => writeln!(f, "dry run: there was no call to make"),
+        (0, 0) => writeln!(f, "dry run: every call only read, and was made"),
+        (denied, 0) => writeln!(
+            f,
+            "dry run: no call was withheld; {}",
+            was(denied, "denied")
+        ),
+        (0, other) => writeln!(
+            f,
+            "dry run: no call was withheld; {}",
+            was(other, "not sent")
+        ),
+        (denied, other) => writeln!(
+            f,
+            "dry run: no call was withheld; {}, {}",
+            was(denied, "denied"),
+            was(other, "not sent for another reason")
+        ),
+    }
+}
+
 /// What a dry run would have done.
 pub(crate) fn write_dry_run(f: &mut impl fmt::Write, withheld: &[Withheld]) -> fmt::Result {
     match withheld.len() {
-        0 => return writeln!(f, "dry run: every call only read, and was made"),
         1 => writeln!(f, "dry run: 1 call was not made")?,
         count => writeln!(f, "dry run: {count} calls were not made")?,
     }
@@ -326,4 +355,67 @@ fn caret_lead(source_line: &str, column: u32) -> String {
         lead.push(if character == '\t' { '\t' } else { ' ' });
     }
     lead
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(outcome: Outcome, took_ms: Option<u64>) -> LedgerLine {
+        LedgerLine {
+            ordinal: 1,
+            function: "fs_read".to_owned(),
+            server: "fs".to_owned(),
+            tool: "read".to_owned(),
+            decision: String::new(),
+            line: None,
+            at: String::new(),
+            argument_bytes: 2,
+            argument_sha256: None,
+            flows: Vec::new(),
+            result_bytes: None,
+            result_sha256: None,
+            unchecked: None,
+            started_ms: 0,
+            took_ms,
+            outcome,
+        }
+    }
+
+    #[test]
+    fn a_dry_run_that_withheld_nothing_says_what_was_not_made() {
+        let made = || line(Outcome::Ok, Some(1));
+        let under_way = || line(Outcome::InFlight, None);
+        let denied = || line(Outcome::Denied, None);
+        let unfit = || {
+            line(
+                Outcome::ProtocolError {
+                    code: -32602,
+                    message: String::new(),
+                },
+                None,
+            )
+        };
+        for (calls, said) in [
+            (vec![], "there was no call to make"),
+            (
+                vec![made(), under_way()],
+                "every call only read, and was made",
+            ),
+            (vec![made(), denied()], "no call was withheld; 1 was denied"),
+            (
+                vec![denied(), denied()],
+                "no call was withheld; 2 were denied",
+            ),
+            (vec![unfit()], "no call was withheld; 1 was not sent"),
+            (
+                vec![denied(), unfit(), unfit()],
+                "no call was withheld; 1 was denied, 2 were not sent for another reason",
+            ),
+        ] {
+            let mut text = String::new();
+            write_no_withheld(&mut text, &calls).expect("a string takes it");
+            assert_eq!(text, format!("dry run: {said}\n"));
+        }
+    }
 }
