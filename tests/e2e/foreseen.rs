@@ -2,7 +2,7 @@
 
 use callgate_tests::{Workbench, fixture};
 use expect_test::{Expect, expect};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::{check, ticketing};
 
@@ -31,13 +31,35 @@ fn what_may_be_denied_needs_no_flag() {
         &bench,
         &bench.callgate(&flags[..2]),
         expect![[r#"
-            exit code 0
+            exit code 3
             --- stdout
             ticketing_createIssue (line 1): needs approval: no rule matches
             to run it unattended: --allow ticketing_createIssue
             --- stderr
         "#]],
     );
+}
+
+/// Without a terminal, `check` ends as the run does that has nobody to ask.
+#[test]
+fn what_would_be_asked_about_is_denied_without_a_terminal() {
+    let of = |permissions: Value| {
+        let bench = Workbench::with_config(json!({
+            "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+            "permissions": permissions,
+        }));
+        bench.write("script.ts", "await ticketing_createIssue({ title: 'x' })");
+        ["check", "run"].map(|command| bench.callgate(&[command, "script.ts"]).code)
+    };
+    assert_eq!(of(json!({})), [3, 3]);
+    assert_eq!(of(json!({ "ask": ["ticketing_*"] })), [3, 3]);
+    assert_eq!(of(json!({ "allow": ["ticketing_*"] })), [0, 0]);
+    // The arguments decide.
+    let only_x = json!({
+        "tool": "ticketing_createIssue",
+        "arguments": [{ "at": "/title", "equals": "x" }],
+    });
+    assert_eq!(of(json!({ "allow": [only_x] })), [0, 0]);
 }
 
 #[test]
@@ -269,7 +291,7 @@ fn what_a_script_would_call() {
         &bench,
         &bench.callgate(&["check", "script.ts", "--check=off"]),
         expect![[r#"
-            exit code 1
+            exit code 3
             --- stdout
             ticketing_listIssues (line 1): allowed by rule "ticketing_list*" in permissions.allow
             ticketing_createIssue (line 2): needs approval: no rule matches

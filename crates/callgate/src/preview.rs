@@ -52,10 +52,24 @@ impl Preview {
     /// denial, at a name that is no tool, or well.
     #[must_use]
     pub fn status(&self) -> Status {
-        let denied = |tool: &PreviewedTool| tool.verdict == Verdict::Deny;
+        self.status_where(|tool| tool.verdict == Verdict::Deny)
+    }
+
+    /// The same where there is nobody to ask: a tool that would be asked about is
+    /// denied. One for which the arguments decide whether it is counts as let through.
+    #[must_use]
+    pub fn unattended_status(&self) -> Status {
+        self.status_where(|tool| match tool.verdict {
+            Verdict::Allow => false,
+            Verdict::Ask => tool.depends_on.is_none(),
+            Verdict::Deny => true,
+        })
+    }
+
+    fn status_where(&self, is_denied: impl FnMut(&PreviewedTool) -> bool) -> Status {
         if !self.missing.is_empty() {
             Status::MissingServer
-        } else if self.tools.iter().any(denied) {
+        } else if self.tools.iter().any(is_denied) {
             Status::Denied
         } else if !self.unknown.is_empty() {
             Status::Failed
@@ -102,8 +116,9 @@ pub struct PreviewedTool {
     pub definition: String,
     #[serde(skip)]
     identity: Arc<Definition>,
+    /// What the rule does that looks at the arguments, where it is that one's word.
     #[serde(skip)]
-    may_be_denied: bool,
+    depends_on: Option<Effect>,
 }
 
 impl PreviewedTool {
@@ -111,7 +126,7 @@ impl PreviewedTool {
     /// because one that denies looks at the arguments. No leave lifts that.
     #[must_use]
     pub fn lacks_leave(&self) -> bool {
-        self.verdict == Verdict::Ask && !self.may_be_denied
+        self.verdict == Verdict::Ask && self.depends_on != Some(Effect::Deny)
     }
 
     /// Leave for every call of this tool, as long as it stays what it is now:
@@ -196,10 +211,10 @@ fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, scope: &Scope) -> Pre
                 summary: catalog.summary(name).map(str::to_owned),
                 definition: definition.identity.hash().to_string(),
                 identity: Arc::clone(&definition.identity),
-                may_be_denied: matches!(
-                    &decision.because,
-                    Because::Depends(rule) if rule.effect == Effect::Deny
-                ),
+                depends_on: match &decision.because {
+                    Because::Depends(rule) => Some(rule.effect),
+                    _ => None,
+                },
             });
         } else {
             looked_up += 1;

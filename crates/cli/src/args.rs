@@ -25,8 +25,9 @@ Exit codes:
 const CHECK_EXIT_CODES: &str = "\
 Exit codes, as `run` would end if the script called all it names:
   0 well   1 it does not parse, has type errors, or calls a tool that there is not
-  2 usage or configuration error   3 a call is denied
-  5 a server it needs did not start";
+  2 usage or configuration error
+  3 a call is denied, or would be asked about and there is no terminal
+  5 a server it needs did not start   130 interrupted";
 
 const TOP_EXAMPLES: &str = "\
 Examples:

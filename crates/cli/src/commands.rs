@@ -151,8 +151,13 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
         false => Ok(true),
     };
     gate.shutdown().await;
+    // As the asker of a run.
+    let status = match crate::terminal::is_attended() {
+        true => preview.status(),
+        false => preview.unattended_status(),
+    };
     match granted? {
-        true => Ok(preview.status().exit_code()),
+        true => Ok(status.exit_code()),
         false => Ok(session::INTERRUPTED),
     }
 }
