@@ -162,12 +162,12 @@ fn the_declarations_of_one_tool() {
             declare class McpDeniedError extends McpError {
               /** Who decided. */
               readonly because: string;
-              /** The rule that decided, as it is written, if one did. */
-              readonly rule?: unknown;
+              /** The rule that decided, as it is written; null if none did. */
+              readonly rule: unknown;
               /** Where that rule is written. */
-              readonly writtenIn?: string;
+              readonly writtenIn: string | null;
               /** What the person who runs the script can do about it. */
-              readonly advice?: string;
+              readonly advice: string | null;
             }
             /** A dry run did not make the call. */
             declare class McpDryRunError extends McpError {

@@ -376,12 +376,17 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
         CallError::Denied { server, ruling, .. } => (
             ErrorClass::Denied,
             shown,
-            text(&denied(function, &server, &ruling)),
+            text(&denied(
+                function,
+                &server,
+                ruling.to_string(),
+                Some(&ruling),
+            )),
         ),
         CallError::Kept { server, reason, .. } => (
             ErrorClass::Denied,
             shown,
-            text(&json!({ "tool": function, "server": server, "because": reason })),
+            text(&denied(function, &server, reason, None)),
         ),
         CallError::DryRun {
             server, decision, ..
@@ -431,14 +436,14 @@ fn text(fields: &impl Serialize) -> String {
 }
 
 /// What a script gets to know of a denial: the rule as it is written, and where.
-fn denied(function: &str, server: &str, ruling: &Ruling) -> Value {
-    let rule = ruling.rule();
+fn denied(function: &str, server: &str, because: String, ruling: Option<&Ruling>) -> Value {
+    let rule = ruling.and_then(Ruling::rule);
     json!({
         "tool": function,
         "server": server,
-        "because": ruling.to_string(),
+        "because": because,
         "rule": rule.map(|rule| rule.to_json()),
         "writtenIn": rule.map(|rule| rule.written_in.as_ref()),
-        "advice": ruling.advice(function),
+        "advice": ruling.and_then(|ruling| ruling.advice(function)),
     })
 }
