@@ -117,6 +117,31 @@ fn a_denied_flow_reaches_no_server_in_any_form() {
 }
 
 #[test]
+fn a_denial_tells_the_script_which_rule_over_flows_it_was() {
+    let told = "try { await note(text); } catch (error) {
+      return [error.name, error.rule, error.writtenIn, error.advice];
+    }";
+    let advice = "allow it under flows";
+    for (action, advice) in [("deny", Value::Null), ("ask", json!(advice))] {
+        let report = Setting::new(json!({}), flows(action)).report(told);
+        let rule = json!({ "from": "fs", "to": "memory", "action": action });
+        assert_eq!(
+            report["value"]["json"],
+            json!(["McpDeniedError", rule, "flows", advice]),
+            "{report:#}"
+        );
+    }
+    // A label is no rule.
+    let labelled = Setting::new(json!({ "labels": ["private"] }), json!({}));
+    let report = labelled.report(told);
+    assert_eq!(
+        report["value"]["json"],
+        json!(["McpDeniedError", null, null, advice]),
+        "{report:#}"
+    );
+}
+
+#[test]
 fn an_allowed_flow_is_recorded() {
     let setting = Setting::new(json!({}), json!({}));
     let report = setting.report("await note(text);");

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use callgate_policy::flow::FlowWhy;
 use callgate_policy::{Because, Decision, Leave, Rule, Verdict};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::ask::Answer;
 use crate::shell::shell_word;
@@ -44,7 +46,7 @@ impl Ruling {
         }
     }
 
-    /// The rule that decided, or that said to ask; `None` where no rule
+    /// The rule over calls that decided, or that said to ask; `None` where none
     /// matched.
     pub fn rule(&self) -> Option<&Rule> {
         match &self.decision.because {
@@ -53,6 +55,21 @@ impl Ruling {
             | Because::Spent(Leave::Rule(rule))
             | Because::Expired(Leave::Rule(rule)) => Some(rule),
             _ => None,
+        }
+    }
+
+    /// The rule that decided, or that said to ask, as it stands in the configuration, and
+    /// where: over calls, or over data between servers. `None` where no rule matched.
+    pub fn written_rule(&self) -> Option<(Value, &str)> {
+        match &self.decision.because {
+            Because::Flow(reason) => match &reason.why {
+                FlowWhy::Rule(rule) => Some((rule.to_json(), "flows")),
+                _ => None,
+            },
+            _ => {
+                let rule = self.rule()?;
+                Some((rule.to_json(), rule.written_in.as_ref()))
+            }
         }
     }
 

@@ -437,13 +437,13 @@ fn text(fields: &impl Serialize) -> String {
 
 /// What a script gets to know of a denial: the rule as it is written, and where.
 fn denied(function: &str, server: &str, because: String, ruling: Option<&Ruling>) -> Value {
-    let rule = ruling.and_then(Ruling::rule);
+    let (rule, written_in) = ruling.and_then(Ruling::written_rule).unzip();
     json!({
         "tool": function,
         "server": server,
         "because": because,
-        "rule": rule.map(|rule| rule.to_json()),
-        "writtenIn": rule.map(|rule| rule.written_in.as_ref()),
+        "rule": rule,
+        "writtenIn": written_in,
         "advice": ruling.and_then(|ruling| ruling.advice(function)),
     })
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::finding::{Finding, FlowRecord, Side};
 use crate::decision::{Because, Decision, Verdict};
@@ -156,6 +157,12 @@ pub struct FlowRule {
 }
 
 impl FlowRule {
+    /// The rule as it stands in `flows` of a configuration file.
+    pub fn to_json(&self) -> Value {
+        // There is nothing in it that could not be written.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
     fn is_enough(&self, bytes: Option<usize>) -> bool {
         match (self.min_bytes, bytes) {
             (None, _) => true,
@@ -260,6 +267,7 @@ impl fmt::Display for FlowReason {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
+    use serde_json::json;
 
     use super::*;
     use crate::flow::Flows;
@@ -403,6 +411,21 @@ mod tests {
             rules.label_server("mail", "secret");
             assert_eq!(stops(&rules), [true, true]);
         }
+    }
+
+    #[test]
+    fn a_rule_is_written_as_it_stands_in_a_configuration() {
+        let rule = rule("label:outside", "mail_*", Some(30), Verdict::Ask);
+        let written = json!({
+            "from": "label:outside", "to": "mail_*", "minBytes": 30, "action": "ask",
+        });
+        assert_eq!(rule.to_json(), written);
+        let rule = FlowRule {
+            min_bytes: None,
+            ..rule
+        };
+        let written = json!({ "from": "label:outside", "to": "mail_*", "action": "ask" });
+        assert_eq!(rule.to_json(), written);
     }
 
     #[test]
