@@ -62,6 +62,41 @@ fn what_would_be_asked_about_is_denied_without_a_terminal() {
     assert_eq!(of(json!({ "allow": [only_x] })), [0, 0]);
 }
 
+/// Nothing is known of its tools: no rule about them is warned of.
+#[test]
+fn a_server_that_the_configuration_disables_is_named() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": {
+            "ticketing": fixture("callgate-demo-ticketing", &[]),
+            "mem": { "command": "mem", "disabled": true },
+        },
+        "permissions": { "allow": ["ticketing_*", "mem_read*"] },
+        "flows": [{ "from": "ticketing", "to": "mem", "action": "deny" }],
+    }));
+    bench.write("script.ts", "await mem_read_graph({})");
+    check(
+        &bench,
+        &bench.callgate(&["check", "script.ts", "--check=off"]),
+        expect![[r#"
+            exit code 1
+            --- stdout
+            names no tool
+            line 1: mem_read_graph is not available: server "mem" is disabled in the configuration
+            --- stderr
+        "#]],
+    );
+    check(
+        &bench,
+        &bench.callgate(&["call", "mem_read_graph"]),
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            callgate: mem_read_graph is not available: server "mem" is disabled in the configuration; `callgate tools` lists those there are
+        "#]],
+    );
+}
+
 #[test]
 fn tools_are_listed_by_server() {
     let bench = Workbench::new(json!({

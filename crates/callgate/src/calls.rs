@@ -151,8 +151,7 @@ impl CallHandler for Calls {
                 let disabled = live.is_disabled(&target.server);
                 return Err(thrown(&function, gone(target, disabled)));
             }
-            if let Some(server) = live.disabled_server_of(&function) {
-                let message = disabled_message(&function, &server);
+            if let Some(message) = live.disabled_message(&function) {
                 return Err(thrown(&function, unknown_tool(message)));
             }
             let told = unknown.fetch_add(1, Ordering::Relaxed);

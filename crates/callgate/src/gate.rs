@@ -145,10 +145,10 @@ impl Gate {
 
     /// A message for a name that is no tool, with the nearest that is.
     pub fn unknown_tool_message(&self, function: &str) -> String {
-        match self.disabled_server_of(function) {
-            Some(server) => calls::disabled_message(function, &server),
-            None => calls::unknown_tool_message(function, self.catalog().suggest(function)),
-        }
+        let disabled = self.live.disabled_message(function);
+        disabled.unwrap_or_else(|| {
+            calls::unknown_tool_message(function, self.catalog().suggest(function))
+        })
     }
 
     /// What `detail` says of the chosen tools: lines of names, or TypeScript
@@ -231,8 +231,8 @@ impl Gate {
         if let Some(server) = self.unavailable_server_of(name) {
             return Some(format!("{name} is not available: {}", server.reason));
         }
-        if let Some(server) = self.disabled_server_of(name) {
-            return Some(calls::disabled_message(name, &server));
+        if let Some(message) = self.live.disabled_message(name) {
+            return Some(message);
         }
         let catalog = self.catalog();
         // It is one, and the script took it away.
@@ -341,10 +341,7 @@ impl Gate {
             &prepared.checkable,
             catalog,
             &request.scope,
-            |name| {
-                let server = self.disabled_server_of(name)?;
-                Some(calls::disabled_message(name, &server))
-            },
+            |name| self.live.disabled_message(name),
         );
         let checked = tokio::select! {
             checked = checking => checked,

@@ -183,6 +183,20 @@ impl Live {
         found.map(|server| server.name)
     }
 
+    /// Why a name is no tool, where it would belong to a server that is not in use, now or
+    /// by the configuration.
+    pub(crate) fn disabled_message(&self, function: &str) -> Option<String> {
+        let oversight = &self.shared.oversight;
+        match self.disabled_server_of(function) {
+            Some(server) => Some(calls::disabled_message(function, &server)),
+            None => {
+                let server = oversight.left_out_server_of(function)?;
+                let message = calls::disabled_message(function, server);
+                Some(format!("{message} in the configuration"))
+            }
+        }
+    }
+
     /// Brings the catalog up to what the servers list now.
     pub(crate) async fn update(&self) {
         self.shared.update(&self.broker).await;

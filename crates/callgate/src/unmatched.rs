@@ -3,7 +3,7 @@
 //! are others because a list of tools is another.
 //!
 //! What may be about a server whose tools are not known is not counted: it has not
-//! been connected to yet, did not start, or is disabled.
+//! been connected to yet, did not start, or is disabled, also in the configuration.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +24,8 @@ pub(crate) struct Oversight {
     pub(crate) settings: Arc<ToolSettings>,
     /// What the names of each server's tools begin with.
     pub(crate) prefixes: Vec<(String, Option<String>)>,
+    /// The servers that the configuration disables: nothing else is known of them.
+    pub(crate) left_out: Vec<String>,
     /// Whether there is a model that is consulted, as a tool is called.
     pub(crate) consults: bool,
     pub(crate) told: Told,
@@ -79,15 +81,14 @@ impl Oversight {
             warning,
         };
         // What they are about is not told by them one by one.
-        if unknown.is_empty() {
+        if unknown.is_empty() && self.left_out.is_empty() {
             let sides = self.sides(catalog);
             found.extend(self.flows.unmatched(&sides).into_iter().map(plain));
         }
-        let beginnings = unknown.iter().map(|server| self.beginning(&server.name));
+        let beginnings = self.beginnings(unknown.iter().copied());
         let settings = self.settings.unmatched(catalog.functions(), |pattern| {
-            beginnings
-                .clone()
-                .any(|beginning| beginning.is_none_or(|it| pattern.may_match_with(it)))
+            let mut beginnings = beginnings.iter();
+            beginnings.any(|beginning| beginning.is_none_or(|it| pattern.may_match_with(it)))
         });
         found.extend(settings.into_iter().map(plain));
         found
@@ -101,8 +102,7 @@ impl Oversight {
         servers: &[ServerState],
     ) -> Vec<String> {
         let unknown = servers.iter().filter(|server| !is_known(server));
-        let beginnings: Vec<Option<&str>> =
-            unknown.map(|server| self.beginning(&server.name)).collect();
+        let beginnings = self.beginnings(unknown);
         let may_come = |fits: &dyn Fn(&str) -> bool| {
             let mut beginnings = beginnings.iter();
             beginnings.any(|beginning| beginning.is_none_or(fits))
@@ -162,6 +162,11 @@ impl Oversight {
             !unknown.iter().any(|server| {
                 let beginning = self.beginning(&server.name);
                 rule.may_be_about(&server.name, beginning, server.trusted)
+            }) && !self.left_out.iter().any(|server| {
+                let beginning = self.beginning(server);
+                [true, false]
+                    .iter()
+                    .any(|trusted| rule.may_be_about(server, beginning, *trusted))
             })
         });
         let unmatched = unmatched.into_iter().map(|unmatched| Found {
@@ -188,6 +193,30 @@ impl Oversight {
     pub(crate) fn would_own(&self, server: &str, function: &str) -> bool {
         let beginning = self.beginning(server);
         beginning.is_some_and(|beginning| function.starts_with(beginning))
+    }
+
+    /// The server that the configuration disables and to which this name would belong,
+    /// if it belongs to none of the others.
+    pub(crate) fn left_out_server_of(&self, function: &str) -> Option<&str> {
+        let mut servers = self.prefixes.iter().map(|(name, _)| name);
+        let is_left_out = |name: &String| self.left_out.contains(name);
+        if servers.any(|name| !is_left_out(name) && self.would_own(name, function)) {
+            return None;
+        }
+        let mut left_out = self.left_out.iter().map(String::as_str);
+        left_out.find(|name| self.would_own(name, function))
+    }
+
+    /// What the names of the tools begin with that are not known: those of these servers,
+    /// and of those that the configuration disables.
+    fn beginnings<'a>(
+        &'a self,
+        unknown: impl Iterator<Item = &'a ServerState>,
+    ) -> Vec<Option<&'a str>> {
+        let unknown = unknown.map(|server| server.name.as_str());
+        let left_out = self.left_out.iter().map(String::as_str);
+        let all = unknown.chain(left_out);
+        all.map(|server| self.beginning(server)).collect()
     }
 
     /// What the names of a server's tools begin with.

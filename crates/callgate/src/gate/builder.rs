@@ -59,6 +59,8 @@ pub enum BuildError {
 #[must_use]
 pub struct GateBuilder {
     pub(super) servers: Vec<ServerSpec>,
+    /// The servers that the configuration disables, by name.
+    pub(super) left_out: Vec<String>,
     pub(super) rules: Rules,
     pub(super) limits: Limits,
     pub(super) models: ModelsConfig,
@@ -87,6 +89,7 @@ impl Default for GateBuilder {
     fn default() -> Self {
         Self {
             servers: Vec::new(),
+            left_out: Vec::new(),
             rules: Rules::default(),
             limits: Limits::default(),
             models: ModelsConfig::default(),
@@ -123,6 +126,7 @@ impl GateBuilder {
             }
             self.servers.push(server);
         }
+        self.left_out.clone_from(&config.disabled);
         self.rules = config.permissions.clone();
         self.flows = config.flows.clone();
         self.keep = Some(Arc::new(KeepInFile::new(config.path.clone())));
@@ -320,14 +324,16 @@ impl GateBuilder {
         let reading = Reading::default();
         let noted = reading.clone();
         let broker = Broker::start_noting(self.servers, move |state| noted.begin(state)).await;
-        let servers = broker.servers();
-        let prefixes = servers.map(|server| (function_prefix(&server.name), server.name));
+        let servers = broker.servers().map(|server| server.name);
+        let names = servers.chain(self.left_out.iter().cloned());
+        let prefixes = names.map(|name| (function_prefix(&name), name));
         let prefixes = prefixes.map(|(prefix, name)| (name, prefix)).collect();
         let oversight = Arc::new(Oversight {
             rules: Arc::new(self.rules),
             flows: Arc::new(self.flows),
             settings: Arc::clone(&tool_settings),
             prefixes,
+            left_out: self.left_out,
             consults: self.models.small.is_some(),
             told: Told::default(),
         });
