@@ -84,7 +84,7 @@ fn a_login_its_status_and_its_end() {
         lines.collect::<Vec<_>>().join("\n")
     };
     expect![[r#"
-        web: not logged in
+        web: not logged in (set "oauth": false if it needs no login)
         exit code 1"#]]
     .assert_eq(&plain(&run(&bench, &["auth", "status", "web"])));
     expect![[r#"
@@ -129,7 +129,7 @@ fn a_login_its_status_and_its_end() {
         exit code 0"#]]
     .assert_eq(&plain(&run(&bench, &["auth", "logout", "web"])));
     expect![[r#"
-        web: not logged in
+        web: not logged in (set "oauth": false if it needs no login)
         exit code 1"#]]
     .assert_eq(&plain(&run(&bench, &["auth", "status"])));
     let left = files.iter().filter(|file| file.exists());
@@ -202,9 +202,9 @@ fn commands_that_cannot_work() {
     expect![[r#"
         2 callgate: a login needs a person, and there is no terminal; run it in one, or with --no-browser if somebody sees what it prints
         2 callgate: no server is named "no"; there are: web, key, off, git
-        1 callgate: the "oauth" of server `key` cannot be used: its "Authorization" header is configured; remove that first
-        1 callgate: the "oauth" of server `off` cannot be used: it is switched off
-        1 callgate: the "oauth" of server `git` cannot be used: it is a program to start, and takes no login; give it what it needs in "env"
+        1 callgate: server `key` takes no login: its "Authorization" header is configured; remove that first
+        1 callgate: server `off` takes no login: its "oauth" is false in the configuration
+        1 callgate: server `git` takes no login: it is a program to start; give it what it needs in "env"
     "#]].assert_eq(&said);
 }
 

@@ -354,7 +354,10 @@ async fn a_token_goes_nowhere_else() {
         .env("XDG_STATE_HOME", state(&elsewhere))
         .output()
         .expect("start callgate");
-    assert_eq!(String::from_utf8_lossy(&ran.stdout), "web: not logged in\n");
+    assert_eq!(
+        String::from_utf8_lossy(&ran.stdout),
+        "web: not logged in (set \"oauth\": false if it needs no login)\n"
+    );
 }
 
 fn copy(from: &Path, to: &Path) {

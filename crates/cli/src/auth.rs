@@ -181,7 +181,11 @@ async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
             }
             Ok(None) => {
                 code = 1;
-                print::out(&format!("{}: not logged in\n", server.name))?;
+                // Whether it wants a login shows only when it is called.
+                print::out(&format!(
+                    "{}: not logged in (set \"oauth\": false if it needs no login)\n",
+                    server.name
+                ))?;
             }
             Err(error) => {
                 code = 1;

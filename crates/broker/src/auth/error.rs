@@ -92,6 +92,9 @@ impl fmt::Display for AuthError {
                 f,
                 "the tokens of server `{server}` cannot be read or kept: {reason}"
             ),
+            AuthErrorKind::NoLogin { reason } => {
+                write!(f, "server `{server}` takes no login: {reason}")
+            }
             AuthErrorKind::Settings { reason } => {
                 write!(
                     f,
@@ -152,6 +155,12 @@ pub enum AuthErrorKind {
     /// The keyring or the file of tokens failed.
     Store {
         /// Why.
+        reason: String,
+    },
+    /// There is nothing to log in to: the server is none over HTTP, or says by its
+    /// configuration that it takes no login.
+    NoLogin {
+        /// Why, and what to do.
         reason: String,
     },
     /// The configuration cannot work.

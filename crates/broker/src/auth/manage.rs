@@ -169,7 +169,7 @@ fn account(server: &ServerSpec) -> Result<(Account, String), AuthError> {
     let unfit = |reason: &str| {
         Err(AuthError {
             server: server.name.clone(),
-            kind: AuthErrorKind::Settings {
+            kind: AuthErrorKind::NoLogin {
                 reason: reason.to_owned(),
             },
         })
@@ -177,16 +177,14 @@ fn account(server: &ServerSpec) -> Result<(Account, String), AuthError> {
     let http: &Http = match &server.transport {
         Transport::Http(http) => http,
         Transport::Stdio(_) => {
-            return unfit(
-                "it is a program to start, and takes no login; give it what it needs in \"env\"",
-            );
+            return unfit("it is a program to start; give it what it needs in \"env\"");
         }
     };
     if http.has_authorization() {
         return unfit("its \"Authorization\" header is configured; remove that first");
     }
     let Some(settings) = &http.oauth else {
-        return unfit("it is switched off");
+        return unfit("its \"oauth\" is false in the configuration");
     };
     let secrets = Secrets::of(&server.transport);
     let account = Account::new(&server.name, http, settings, &secrets)?;
