@@ -117,6 +117,18 @@ fn a_denied_flow_reaches_no_server_in_any_form() {
 }
 
 #[test]
+fn a_check_tells_which_rules_are_in_the_way() {
+    let setting = Setting::new(json!({}), flows("deny"));
+    let script = setting.script("await note(text);");
+    setting.bench.write("script.ts", &script);
+    let ran = setting.bench.callgate(&["check", "script.ts"]);
+    let told = "data of fs_read_text_file may be denied on its way to memory_create_entities: \
+                the rule from \"fs\" to \"memory\" in flows\n";
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert!(ran.stdout.ends_with(told), "{ran:#?}");
+}
+
+#[test]
 fn a_denial_tells_the_script_which_rule_over_flows_it_was() {
     let told = "try { await note(text); } catch (error) {
       return [error.name, error.rule, error.writtenIn, error.advice];

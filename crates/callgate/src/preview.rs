@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use callgate_catalog::Catalog;
+use callgate_policy::flow::Side;
 use callgate_policy::{Because, Definition, Effect, Grant, Verdict};
 use callgate_script::Prepared;
 use serde::Serialize;
@@ -35,6 +36,9 @@ pub struct Preview {
     /// Names that look like a tool of a configured server but are none, and those
     /// given to `mcp.callTool` that are none.
     pub unknown: Vec<UnknownTool>,
+    /// What rules and labels may have to say of data on its way between the tools it
+    /// names, each in a sentence. Whether there will be any, the text does not tell.
+    pub flows: Vec<String>,
     /// Whether it may call tools that its text does not name.
     pub dynamic: bool,
     /// Whether that is so because it uses the global object as a value, or a
@@ -179,11 +183,15 @@ impl Gate {
 /// through the whole catalog each time, and a text can hold many names.
 const LOOKED_UP: usize = 100;
 
+/// Ways of data that are told of: there may be one between every two tools.
+const FORESEEN_FLOWS: usize = 20;
+
 fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, scope: &Scope) -> Preview {
     let mut preview = Preview {
         tools: Vec::new(),
         missing: Vec::new(),
         unknown: Vec::new(),
+        flows: Vec::new(),
         dynamic: prepared.named.dynamic || prepared.named.global,
         global: prepared.named.global,
         check: None,
@@ -237,5 +245,22 @@ fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, scope: &Scope) -> Pre
             });
         }
     }
+    preview.flows = flows(&preview.tools, gate);
     preview
+}
+
+/// What may become of data on its way between these tools, the first
+/// [`LOOKED_UP`] of them.
+fn flows(tools: &[PreviewedTool], gate: &Gate) -> Vec<String> {
+    let tools = tools.iter().take(LOOKED_UP);
+    let sides: Vec<Side> = tools
+        .map(|tool| Side::new(&tool.function, &tool.server, &tool.tool))
+        .collect();
+    let pairs = sides
+        .iter()
+        .flat_map(|from| sides.iter().map(move |to| (from, to)));
+    pairs
+        .filter_map(|(from, to)| gate.flow_rules().foresee(from, to))
+        .take(FORESEEN_FLOWS)
+        .collect()
 }

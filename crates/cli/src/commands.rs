@@ -180,6 +180,9 @@ fn preview_text(preview: &Preview) -> String {
     if !asking.is_empty() {
         text += &format!("to run it unattended: {}\n", asking.join(" "));
     }
+    for flow in &preview.flows {
+        text += &format!("{flow}\n");
+    }
     if preview.global {
         text.push_str("uses the global object as a value: it may call any tool\n");
     } else if preview.dynamic {

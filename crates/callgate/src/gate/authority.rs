@@ -121,6 +121,11 @@ impl Gate {
         setup
     }
 
+    /// The rules over data between servers.
+    pub(crate) fn flow_rules(&self) -> &callgate_policy::flow::FlowRules {
+        &self.flows
+    }
+
     /// What the rules say of a tool, before anything is known of a call's
     /// arguments; `None` for a name that is no tool.
     pub(crate) fn decision(&self, function: &str) -> Option<Decision> {

@@ -18,6 +18,7 @@ mod encoded;
 mod filters;
 mod finding;
 mod flows;
+mod foresight;
 mod grams;
 mod index;
 mod kinds;

@@ -196,7 +196,7 @@ impl FlowEnd {
         }
     }
 
-    fn matches(&self, side: &Side, labels: &BTreeSet<&str>) -> bool {
+    pub(super) fn matches(&self, side: &Side, labels: &BTreeSet<&str>) -> bool {
         match self {
             Self::Label(label) => labels.contains(label.as_str()),
             Self::Name(pattern) => pattern.matches(&side.server) || pattern.matches(&side.function),
