@@ -204,7 +204,16 @@ pub struct ListRoots<'a> {
     pub key: Option<&'a str>,
 }
 
-impl ListRoots<'_> {
+impl<'a> ListRoots<'a> {
+    /// A request of the host's own, in a server's place.
+    pub fn new(server: &'a str, tool: Option<&'a str>) -> Self {
+        Self {
+            server,
+            tool,
+            key: None,
+        }
+    }
+
     /// The answer to one, as the protocol has it.
     pub fn result(roots: &[Root]) -> Value {
         let root = |root: &Root| match &root.name {

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use callgate_broker::{
-    Caller, Elicit, ListRoots, Log, LogLevel, Offers, Progress, Refusal, Root, Sample, Wanted,
+    Caller, Elicit, ListRoots, Log, LogLevel, Offers, Opened, PageDone, Progress, Refusal, Root,
+    Sample, Wanted,
 };
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// A caller that has these folders besides what another one can do; that one
-/// itself, if there are none, or if it has folders of its own.
+/// A caller that has these folders where it names none itself, besides what it can
+/// do; the caller itself, if there are none.
 pub(crate) fn with_roots(roots: &[Root], caller: Arc<dyn Caller>) -> Arc<dyn Caller> {
-    if roots.is_empty() || caller.offers().roots {
+    if roots.is_empty() {
         return caller;
     }
     Arc::new(WithRoots {
@@ -25,6 +26,18 @@ struct WithRoots {
     caller: Arc<dyn Caller>,
 }
 
+impl WithRoots {
+    /// What a caller that offers folders has answered, unless it names none: one may
+    /// offer them for clients of which there is none yet, or that have none.
+    fn or_ours(&self, answer: Value) -> Value {
+        let named = answer.get("roots").and_then(Value::as_array);
+        match named.is_some_and(Vec::is_empty) {
+            true => ListRoots::result(&self.roots),
+            false => answer,
+        }
+    }
+}
+
 impl Caller for WithRoots {
     fn offers(&self) -> Offers {
         let mut offers = self.caller.offers();
@@ -36,22 +49,47 @@ impl Caller for WithRoots {
         self.caller.elicit(request)
     }
 
+    fn page_opened(&self, server: &str, id: &str) -> Option<PageDone> {
+        self.caller.page_opened(server, id)
+    }
+
+    fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
+        self.caller.back_from(opened)
+    }
+
     fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
         self.caller.sample(request)
     }
 
-    fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
-        Box::pin(std::future::ready(Ok(self.roots.clone())))
+    fn roots<'a>(&'a self, request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
+        Box::pin(async move {
+            let named = match self.caller.offers().roots {
+                true => self.caller.roots(request).await?,
+                false => Vec::new(),
+            };
+            Ok(match named.is_empty() {
+                true => self.roots.clone(),
+                false => named,
+            })
+        })
     }
 
     fn inputs<'a>(&'a self, wanted: Vec<Wanted<'a>>) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
         Box::pin(async move {
-            let is_ours = |one: &Wanted<'_>| matches!(one, Wanted::Roots(_));
+            let offered = self.caller.offers().roots;
+            let is_roots = |one: &Wanted<'_>| matches!(one, Wanted::Roots(_));
+            let is_ours = |one: &Wanted<'_>| !offered && is_roots(one);
             let others = wanted.iter().filter(|one| !is_ours(one)).copied().collect();
             let mut others = self.caller.inputs(others).await.into_iter();
-            let answers = wanted.iter().map(|one| match is_ours(one) {
-                true => Ok(ListRoots::result(&self.roots)),
-                false => others.next().unwrap_or(Err(Refusal::Cancelled)),
+            let answers = wanted.iter().map(|one| {
+                if is_ours(one) {
+                    return Ok(ListRoots::result(&self.roots));
+                }
+                let answer = others.next().unwrap_or(Err(Refusal::Cancelled));
+                match is_roots(one) {
+                    true => answer.map(|answer| self.or_ours(answer)),
+                    false => answer,
+                }
             });
             answers.collect()
         })
@@ -73,3 +111,6 @@ impl Caller for WithRoots {
         self.caller.progress(progress);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Whose folders servers are told.
+
+use futures::FutureExt as _;
+use serde_json::json;
+
+use super::*;
+
+/// A caller that may offer folders, and these are what it names.
+struct Named {
+    offered: bool,
+    roots: Result<Vec<Root>, Refusal>,
+}
+
+impl Caller for Named {
+    fn offers(&self) -> Offers {
+        let mut offers = Offers::default();
+        offers.roots = self.offered;
+        offers
+    }
+
+    fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
+        Box::pin(std::future::ready(self.roots.clone()))
+    }
+
+    fn page_opened(&self, _server: &str, _id: &str) -> Option<PageDone> {
+        Some(Box::new(|| ()))
+    }
+}
+
+fn root(uri: &str) -> Root {
+    Root {
+        uri: uri.to_owned(),
+        name: None,
+    }
+}
+
+/// What a server is told, in both of the ways in which it may ask.
+#[track_caller]
+fn check(offered: bool, roots: Result<&[&str], Refusal>, expected: Result<&str, Refusal>) {
+    let roots = roots.map(|uris| uris.iter().copied().map(root).collect());
+    let caller = with_roots(&[root("file:///ours")], Arc::new(Named { offered, roots }));
+    assert!(caller.offers().roots);
+
+    let request = ListRoots::new("fs", None);
+    let told = caller.roots(request).now_or_never().expect("at once");
+    assert_eq!(told, expected.clone().map(|uri| vec![root(uri)]));
+
+    let question = json!({ "message": "Who?" });
+    let sample = Wanted::Sample(Sample::new("fs", None, &question));
+    let wanted = vec![sample, Wanted::Roots(request), sample];
+    let answers = caller.inputs(wanted).now_or_never().expect("at once");
+    let told = expected.map(|uri| json!({ "roots": [{ "uri": uri }] }));
+    let unsupported = Err(Refusal::Unsupported);
+    assert_eq!(answers, [unsupported.clone(), told, unsupported]);
+}
+
+#[test]
+fn folders_of_a_caller_come_before_those_of_the_configuration() {
+    check(true, Ok(&["file:///theirs"]), Ok("file:///theirs"));
+}
+
+#[test]
+fn those_of_the_configuration_are_told_where_the_caller_names_none() {
+    check(false, Err(Refusal::Unsupported), Ok("file:///ours"));
+    // One that stands for clients of which there is none yet.
+    check(true, Ok(&[]), Ok("file:///ours"));
+}
+
+#[test]
+fn a_caller_that_refuses_is_not_answered_for() {
+    check(true, Err(Refusal::Declined), Err(Refusal::Declined));
+}
+
+#[test]
+fn all_else_is_the_callers() {
+    let named = Named {
+        offered: false,
+        roots: Ok(Vec::new()),
+    };
+    let caller = with_roots(&[root("file:///ours")], Arc::new(named));
+    assert!(caller.page_opened("fs", "page").is_some());
+}
+
+#[test]
+fn a_caller_is_left_as_it_is_where_there_are_none() {
+    let caller = with_roots(
+        &[],
+        Arc::new(Named {
+            offered: false,
+            roots: Ok(Vec::new()),
+        }),
+    );
+    assert_eq!(caller.offers(), Offers::default());
+}
