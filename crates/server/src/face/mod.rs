@@ -299,14 +299,13 @@ impl ServerHandler for Session {
             let asked = (name.to_owned(), given.cloned());
             return self.call(gate, asked, &request, &context).await;
         }
-        if mode == ToolMode::Native {
-            let (shown, _) = self.shown(&gate, &context).await?;
-            if shown.tools.iter().any(|tool| tool.name == name) {
-                let gone = format!("{name} is gone: no server lists it any more");
-                return Ok(said(Err(gone)));
-            }
+        let (shown, _) = self.shown(&gate, &context).await?;
+        if mode == ToolMode::Native && shown.tools.iter().any(|tool| tool.name == name) {
+            let gone = format!("{name} is gone: no server lists it any more");
+            return Ok(said(Err(gone)));
         }
-        Err(ErrorData::invalid_params(unknown(&gate, mode, name), None))
+        let message = unknown(&gate, mode, &shown, name);
+        Err(ErrorData::invalid_params(message, None))
     }
 
     /// The tool whose arguments a request over HTTP has in headers, too: the
@@ -422,9 +421,10 @@ fn result(text: Result<String, String>) -> CallToolResult {
     }
 }
 
-/// The message for a name that is no tool's in this mode.
-fn unknown(gate: &Gate, mode: ToolMode, name: &str) -> String {
-    let own = own::of(mode);
+/// The message for a name that is no tool's in this mode. It names tools of ours that
+/// the client sees, and no others.
+fn unknown(gate: &Gate, mode: ToolMode, shown: &Shown, name: &str) -> String {
+    let own: Vec<&str> = shown.own().collect();
     match nearest(name, own.iter().copied()) {
         Some(near) => format!(
             "no tool is named {}; did you mean {near:?}?",
