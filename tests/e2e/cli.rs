@@ -1,7 +1,7 @@
 //! The command line as a newcomer meets it: exit codes and messages.
 
 use std::io::Read as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use callgate_tests::{Ran, Workbench, fixture, odd};
 use expect_test::{Expect, expect};
@@ -297,4 +297,35 @@ fn a_script_that_cannot_run_is_refused_before_servers_start() {
     bench.write("script.ts", "const = 1");
     assert_eq!(bench.callgate(&["run", "script.ts"]).code, 1);
     assert_eq!(bench.callgate(&["check", "script.ts"]).code, 1);
+}
+
+/// Until all servers have started there is no gate to run anything, and yet what is
+/// given up by then ends in a report.
+#[test]
+fn ctrl_c_while_servers_start() {
+    for command in ["run", "check"] {
+        let begin = "echo > started; exec cat > /dev/null";
+        let slow = json!({ "slow": { "command": "sh", "args": ["-c", begin] } });
+        let bench = Workbench::new(slow);
+        bench.write("script.ts", "return 1");
+        let started = bench.path().join("started");
+        let made = Command::new("mkfifo").arg(&started).status();
+        assert!(made.expect("start mkfifo").success());
+        let child = bench
+            .command(&[command, "script.ts", "--json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("start callgate");
+        // It ends when the server has begun, which then says nothing.
+        assert_eq!(std::fs::read(started).expect("a line"), b"\n");
+        let pid = i32::try_from(child.id()).expect("a process id");
+        // SAFETY: a system call with numbers; the process is ours and not waited for.
+        assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+        let ran = Ran::from(child.wait_with_output().expect("wait for callgate"));
+        assert_eq!(ran.code, 130, "{ran:?}");
+        let report = ran.json();
+        let told = [&report["status"], &report["error"]["message"]];
+        assert_eq!(told, ["cancelled", "the run was cancelled"], "{command}");
+    }
 }

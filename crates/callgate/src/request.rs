@@ -94,6 +94,12 @@ impl RunRequest {
         Some(report::rejected(self, &error))
     }
 
+    /// The report of this request if it is given up before there is a gate to run
+    /// it: a run ends in a report then, too.
+    pub fn cancelled(&self) -> RunReport {
+        report::cancelled(self)
+    }
+
     /// The name that messages and stack traces give the script.
     #[must_use]
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {

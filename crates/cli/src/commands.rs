@@ -66,7 +66,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
         check: args.check.check,
     };
     let Some(gate) = session::connect(config.as_ref(), setting, &progress, &cancel).await? else {
-        return Ok(session::INTERRUPTED);
+        return print_report(&request.cancelled(), args.json);
     };
     session::tell_unmatched_rules(&gate);
     session::tell_unmatched_flags(&gate, dry_run.as_ref());
@@ -125,7 +125,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     };
     let progress = Progress::new();
     let Some(gate) = session::connect(config.as_ref(), setting, &progress, &cancel).await? else {
-        return Ok(session::INTERRUPTED);
+        return print_report(&request.cancelled(), args.json);
     };
     session::tell_problems(&gate);
     let previewed = gate.preview(request.cancel_on(cancel.clone())).await;
