@@ -37,7 +37,7 @@ use crate::models::Models;
 use crate::report::{self, RunReport};
 use crate::scope::Scope;
 use crate::search::Searcher;
-use crate::unmatched::Oversight;
+use crate::unmatched::{self, Oversight};
 use crate::{Limits, RunRequest, Skill, ToolSettings};
 
 /// Connections to MCP servers and the rules over their tools; runs scripts.
@@ -149,6 +149,15 @@ impl Gate {
         disabled.unwrap_or_else(|| {
             calls::unknown_tool_message(function, self.catalog().suggest(function))
         })
+    }
+
+    /// Why no tool has this name, if its server keeps it from models. For people:
+    /// models do not learn that there might be one.
+    pub fn kept_from_models(&self, function: &str) -> Option<String> {
+        let catalog = self.catalog();
+        let mut kept = catalog.not_for_models();
+        kept.any(|kept| kept == function)
+            .then(|| unmatched::not_for_models(function))
     }
 
     /// What `detail` says of the chosen tools: lines of names, or TypeScript

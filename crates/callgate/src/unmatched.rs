@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use callgate_broker::{DryRun, Phase, ServerState, Status};
 use callgate_catalog::Catalog;
 use callgate_policy::flow::{FlowRules, Side};
-use callgate_policy::{Hints, KnownTool, Rules};
+use callgate_policy::{Hints, KnownTool, Rules, Unmatched, Why};
 use jiff::Timestamp;
 
 use crate::gate::hints;
@@ -171,7 +171,7 @@ impl Oversight {
         });
         let unmatched = unmatched.into_iter().map(|unmatched| Found {
             what: unmatched.rule.to_string(),
-            warning: unmatched.to_string(),
+            warning: warning(&unmatched, catalog),
         });
         unmatched.collect()
     }
@@ -226,7 +226,54 @@ impl Oversight {
     }
 }
 
+/// What a person is told of a rule that decides nothing.
+fn warning(unmatched: &Unmatched, catalog: &Catalog) -> String {
+    let rule = &unmatched.rule;
+    let mut left_out = catalog.not_for_models();
+    match left_out.find(|function| rule.pattern.matches(function)) {
+        Some(function) if matches!(unmatched.why, Why::NoTool { .. }) => {
+            format!("{rule} matches no tool; {}", not_for_models(function))
+        }
+        _ => unmatched.to_string(),
+    }
+}
+
+/// Why there is no such tool, for people: models do not learn that there might be one.
+pub(crate) fn not_for_models(function: &str) -> String {
+    format!("{function} cannot be called: its server keeps it from models (_meta.ui.visibility)")
+}
+
 /// Whether the tools of a server are those that there are.
 fn is_known(server: &ServerState) -> bool {
     matches!(server.status, Status::Ready(_)) && server.phase != Phase::Disabled
+}
+
+#[cfg(test)]
+mod tests {
+    use callgate_catalog::ToolDefinition;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_rule_about_a_tool_that_is_not_for_models_says_why_it_matches_none() {
+        let raw = json!({
+            "name": "draw",
+            "inputSchema": { "type": "object" },
+            "_meta": { "ui": { "visibility": ["app"] } },
+        });
+        let definition = ToolDefinition::parse("map", &raw).expect("a tool");
+        let catalog = Catalog::build(vec![definition]);
+        let rules = Rules::new(["map_draw", "map_erase"], [], []).expect("patterns");
+        let unmatched = rules.unmatched([], Timestamp::now());
+        let warnings: Vec<String> = unmatched.iter().map(|it| warning(it, &catalog)).collect();
+        assert_eq!(
+            warnings,
+            [
+                "rule \"map_draw\" in permissions.allow matches no tool; map_draw cannot be \
+                 called: its server keeps it from models (_meta.ui.visibility)",
+                "rule \"map_erase\" in permissions.allow matches no tool",
+            ]
+        );
+    }
 }

@@ -25,6 +25,8 @@ pub struct Catalog {
     names: Names,
     /// Functions that are left out.
     hidden: Vec<String>,
+    /// What tools would be called that are not for models.
+    not_for_models: Vec<String>,
     warnings: Vec<Warning>,
     declarations: OnceLock<Declarations>,
 }
@@ -62,6 +64,9 @@ impl Catalog {
     ) -> Self {
         let mut warnings = Vec::new();
         let definitions = without_duplicates(definitions, &mut warnings);
+        let (not_for_models, definitions): (Vec<_>, Vec<_>) = definitions
+            .into_iter()
+            .partition(|definition| definition.hidden);
         let names = names::assign_after(
             before,
             definitions
@@ -97,6 +102,7 @@ impl Catalog {
             by_function,
             names,
             hidden,
+            not_for_models: functions_of(&not_for_models),
             warnings,
             declarations: OnceLock::new(),
         }
@@ -122,6 +128,12 @@ impl Catalog {
     pub fn functions(&self) -> impl Iterator<Item = &str> + Clone {
         let shown = self.tools.iter().map(|tool| tool.function.as_str());
         shown.chain(self.hidden.iter().map(String::as_str))
+    }
+
+    /// What tools would be called that are not for models, as their servers say: to tell
+    /// the person who names one why there is none.
+    pub fn not_for_models(&self) -> impl Iterator<Item = &str> {
+        self.not_for_models.iter().map(String::as_str)
     }
 
     /// The map between tools and functions.
@@ -243,9 +255,20 @@ fn without_duplicates(
                 tool: definition.name.clone(),
             });
         }
-        first && !definition.hidden
+        first
     });
     definitions
+}
+
+/// The functions of tools that no catalog has: named among themselves, so that the names
+/// of others do not depend on them.
+fn functions_of(definitions: &[Arc<ToolDefinition>]) -> Vec<String> {
+    let pairs = definitions
+        .iter()
+        .map(|tool| (tool.server.as_str(), tool.name.as_str()));
+    let names = names::assign(pairs.clone());
+    let functions = pairs.filter_map(|(server, tool)| names.function(server, tool));
+    functions.map(str::to_owned).collect()
 }
 
 /// How like each other two plain names are. It is 0 where their lengths say that it is

@@ -106,6 +106,13 @@ fn a_tool_that_is_not_for_models_is_hidden() {
             s_plain = "s" "plain"
         "#]],
     );
+    let (catalog, _) = build(&[
+        seen_by("app_only", json!(["app"])),
+        seen_by("both", json!(["model", "app"])),
+        seen_by("odd name", json!("model")),
+    ]);
+    let left_out: Vec<&str> = catalog.not_for_models().collect();
+    assert_eq!(left_out, ["s_app_only", "s_odd_name"]);
 }
 
 #[test]

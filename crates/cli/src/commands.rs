@@ -382,6 +382,10 @@ fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
     if let Some(code) = missing_server(gate, function) {
         return Some(code);
     }
+    if let Some(reason) = gate.kept_from_models(function) {
+        print::error(&reason);
+        return Some(crate::USAGE);
+    }
     let message = gate.unknown_tool_message(function);
     let advice = match gate.disabled_server_of(function) {
         Some(_) => session::TO_USE_A_SERVER,
