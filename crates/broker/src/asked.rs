@@ -11,7 +11,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::caller::{Caller, Offers};
 use crate::envelope;
@@ -25,6 +25,10 @@ const MANY: usize = 16;
 /// How much one server has others asked with at a time, in its requests and in results
 /// that want input, in bytes as it wrote them. More is refused.
 const MAX_ASKED_BYTES: usize = 4 << 20;
+
+/// How long a server has to take in folders that it asked for on its own, counted from
+/// when it asked.
+const TAKING_IN: Duration = Duration::from_millis(50);
 
 /// The requests of a server that are being worked on.
 pub(crate) struct Asked {
@@ -46,6 +50,8 @@ struct Running {
     /// For how long somebody was asked, up to `since`.
     time: Duration,
     last: Option<Instant>,
+    /// When the server last asked for folders on its own.
+    folders: Option<Instant>,
     ended: bool,
 }
 
@@ -107,6 +113,7 @@ impl Asked {
             Err(unfit) => return reply(Err(unfit)),
         };
         let (caller, tool) = session.inbox.caller(task.as_deref(), stream);
+        let is_own = caller.is_none();
         let caller = caller.unwrap_or_else(|| Arc::clone(&self.caller));
         // What was announced is what may be asked for, whoever calls now.
         let offers = both(session.offers(), caller.offers());
@@ -125,6 +132,9 @@ impl Asked {
                 return reply(Err(ErrorData::new(ErrorCode(-32000), message, None)));
             }
             running.tasks.insert(key.clone(), None);
+            if is_own && asks == Asks::Roots {
+                running.folders = Some(Instant::now());
+            }
         }
         let id = id.to_owned();
         let server = Arc::clone(&session.server);
@@ -174,6 +184,17 @@ impl Asked {
         let task = self.running().tasks.remove(id.get());
         if let Some(Some(task)) = task {
             task.abort();
+        }
+    }
+
+    /// Leaves the server time to take in folders that it asked for on its own a moment
+    /// ago, though no more than `most`: it takes calls meanwhile, and would answer them
+    /// as if it had been told of none.
+    pub(crate) async fn settle(&self, most: Duration) {
+        let asked = self.running().folders;
+        let left = asked.map(|asked| TAKING_IN.saturating_sub(asked.elapsed()).min(most));
+        if let Some(left) = left.filter(|left| !left.is_zero()) {
+            sleep(left).await;
         }
     }
 
@@ -274,3 +295,6 @@ fn both(one: Offers, other: Offers) -> Offers {
 fn not_found(message: &'static str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
+
+#[cfg(test)]
+mod tests;

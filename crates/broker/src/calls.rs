@@ -104,6 +104,7 @@ impl Session {
     /// `taken` says whether the server has taken the call, and not refused it.
     async fn rounds(&self, call: &Call<'_>, taken: &mut bool) -> Result<Box<RawValue>, Failure> {
         self.want_logs(call.caller.logs(), call.patience.most).await;
+        self.asked.settle(call.patience.most).await;
         let clock = Clock::start(call.patience, &self.asked);
         let mut members = String::with_capacity(call.arguments.len() + call.tool.len() + 32);
         members.push_str(r#""name":"#);
