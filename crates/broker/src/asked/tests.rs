@@ -1,6 +1,7 @@
 //! When calls wait for what a server asks.
 
 use rmcp::model::ProtocolVersion;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::fake::{Host, agree, call, result};

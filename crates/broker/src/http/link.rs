@@ -19,7 +19,6 @@ use super::body::{self, BodyError, Content};
 use super::endpoint::Endpoint;
 use super::mirror;
 use super::streams::{Listening, is_for_good};
-use super::streams::Listening;
 use crate::auth::Waits;
 use crate::failure::Failure;
 use crate::inbox::Inbox;
