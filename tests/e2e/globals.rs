@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use callgate_tests::{Workbench, repository, typescript_modules};
+use callgate_tests::{Workbench, fixture, repository, typescript_modules};
 use serde_json::{Value, json};
 
 type Names = BTreeSet<String>;
@@ -31,6 +31,26 @@ fn every_global_of_the_sandbox_is_declared() {
     let report = Workbench::empty().report(&script, &["--check=require"]);
     assert_eq!(report["check"]["errors"], json!([]), "{report:#}");
     assert_eq!(report["status"], "completed", "{report:#}");
+}
+
+/// What no rule or advice is there for is null, as it is declared.
+#[test]
+fn a_denial_is_as_it_is_declared() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "deny": ["ticketing_list*"] },
+    }));
+    let script = "try { await ticketing_listIssues(); } catch (error) {
+  if (!(error instanceof McpDeniedError)) throw error;
+  const told: [unknown, string | null, string | null] = [error.rule, error.writtenIn, error.advice];
+  return told;
+}";
+    let report = bench.report(script, &["--check=require"]);
+    assert_eq!(
+        report["value"]["json"],
+        json!(["ticketing_list*", "permissions.deny", null]),
+        "{report:#}"
+    );
 }
 
 #[test]

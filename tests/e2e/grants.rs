@@ -307,26 +307,6 @@ fn granting_needs_a_terminal() {
     }
 }
 
-/// What no rule or advice is there for is null, as it is declared.
-#[test]
-fn a_denial_is_as_it_is_declared() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-        "permissions": { "deny": ["ticketing_list*"] },
-    }));
-    let script = "try { await ticketing_listIssues(); } catch (error) {
-  if (!(error instanceof McpDeniedError)) throw error;
-  const told: [unknown, string | null, string | null] = [error.rule, error.writtenIn, error.advice];
-  return told;
-}";
-    let report = bench.report(script, &["--check=require"]);
-    assert_eq!(
-        report["value"]["json"],
-        json!(["ticketing_list*", "permissions.deny", null]),
-        "{report:#}"
-    );
-}
-
 /// The server answers once ten calls wait together: with nine it would do so
 /// never, and an eleventh would wait for ever.
 #[test]
