@@ -51,7 +51,12 @@ async fn nobody_waits_for_the_sessions_own_stream_nor_for_its_end() {
         assert!(answer.contains("403 Forbidden"), "{answer}");
     }
     in_time(client.link.close()).await;
-    let asked: Vec<String> = server.log().lines().skip(3).map(str::to_owned).collect();
+    // Whether the call that was refused is cancelled before the next one is a matter of time.
+    let log = server.log();
+    let asked = log.lines().skip(3);
+    let asked: Vec<&str> = asked
+        .filter(|line| !line.starts_with("notifications/"))
+        .collect();
     let waits = noting.0.lock().expect("no panic").clone();
     // The second GET takes up the answer to the call.
     assert_eq!(
