@@ -35,14 +35,19 @@ pub(crate) fn too_many(code: &str) -> Option<TooMany> {
     };
     let mut levels = Levels::default();
     let (mut read, mut read_to) = (0_usize, 0);
-    while let Some(byte) = lexer.next_significant() {
-        let start = lexer.at;
+    loop {
+        let next = lexer.next_significant();
+        // The last token may have no end.
+        let start = next.map_or(code.len(), |_| lexer.at);
         read += (start - read_to) << levels.nested;
-        read_to = start;
         if read > MAX_READ {
-            let message = TOO_MUCH;
-            return Some(TooMany { at: start, message });
+            let (at, message) = (read_to, TOO_MUCH);
+            return Some(TooMany { at, message });
         }
+        let Some(byte) = next else {
+            return None;
+        };
+        read_to = start;
         lexer.at += 1;
         match byte {
             b'(' | b'[' | b'{' => {
@@ -101,7 +106,6 @@ pub(crate) fn too_many(code: &str) -> Option<TooMany> {
             _ => lexer.before = Before::Operator,
         }
     }
-    None
 }
 
 const ASSERTIONS: &str =

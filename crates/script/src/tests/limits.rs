@@ -287,6 +287,11 @@ fn what_doubles_the_time_to_parse_at_its_bounds() {
         passes(4, 45_000);
         too_complex(&around(4, 66_000), "too much code stands inside nested");
     }
+    // What has no end is read as often.
+    for open in ["/", "'", "`", "/*"] {
+        let unclosed = format!("f({}{open}{}", "<T>[".repeat(10), "a".repeat(1_100));
+        too_complex(&unclosed, "too much code stands inside nested");
+    }
     // What stands beside them is read once.
     let beside = "f(async<T>(a=async<T>(a=1)));\n";
     assert!(prepare(&beside.repeat(6_000)).is_ok());
