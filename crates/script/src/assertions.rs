@@ -44,9 +44,7 @@ pub(crate) fn too_many(code: &str) -> Option<TooMany> {
             let (at, message) = (read_to, TOO_MUCH);
             return Some(TooMany { at, message });
         }
-        let Some(byte) = next else {
-            return None;
-        };
+        let byte = next?;
         read_to = start;
         lexer.at += 1;
         match byte {
