@@ -11,8 +11,9 @@
 //! neighbours are looked at, and a table that is made when it is first needed
 //! tells whose the piece is and where it was learnt; from there on the two texts
 //! are compared as they are. Behind a piece the look goes on; within it, only where several
-//! sources have the same, and what a server said itself first is its own. What has no escapes is looked at where it is, and
-//! escapes, base64 and numbers are looked for many bytes at a time.
+//! sources have the same, and what a server said itself first is its own. What has no
+//! escapes is looked at where it is, and escapes, base64 and numbers are looked for many
+//! bytes at a time.
 
 mod encoded;
 mod filters;
