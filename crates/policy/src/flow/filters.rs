@@ -28,11 +28,11 @@ enum Whose {
     Everybody,
 }
 
-/// The filter for what goes to a server.
+/// One of the filters.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Others(usize);
+pub(super) struct Place(usize);
 
-impl Others {
+impl Place {
     /// One with nothing in it.
     pub(super) const NOTHING: Self = Self(usize::MAX);
 }
@@ -52,22 +52,30 @@ impl Filters {
         server: &str,
         key: Key,
         said: impl FnOnce() -> Vec<Said<'a>>,
-    ) -> Result<Others, TryReserveError> {
+    ) -> Result<Place, TryReserveError> {
         let is_other = |whose: &Whose| *whose == Whose::Everybody || !whose.includes(server);
         let mut others = self.filters.iter().map(|(whose, _)| is_other(whose));
         let first = others.position(|is_other| is_other);
         if others.any(|is_other| is_other) {
             self.filters = vec![(Whose::Everybody, Filter::empty())];
             self.fill(key, &said(), 0)?;
-            return Ok(Others(0));
+            return Ok(Place(0));
         }
-        Ok(first.map_or(Others::NOTHING, Others))
+        Ok(first.map_or(Place::NOTHING, Place))
+    }
+
+    /// Which filter has all that this server said, and maybe what others did, until the next
+    /// [`Filters::others`] or [`Filters::fill`].
+    pub(super) fn own(&self, server: &str) -> Place {
+        let mut filters = self.filters.iter();
+        let own = filters.position(|(whose, _)| whose.includes(server));
+        own.map_or(Place::NOTHING, Place)
     }
 
     /// The filter itself.
     #[inline]
-    pub(super) fn get(&self, others: Others) -> &Filter {
-        let filter = self.filters.get(others.0);
+    pub(super) fn get(&self, place: Place) -> &Filter {
+        let filter = self.filters.get(place.0);
         filter.map_or(&NOTHING, |(_, filter)| filter)
     }
 
@@ -193,6 +201,26 @@ mod tests {
         assert_eq!(known_to(&mut filters, key, "bob", &said), [ALICE]);
         assert_eq!(known_to(&mut filters, key, "carol", &said), [ALICE, BOB]);
         assert_eq!(known_to(&mut filters, key, "bob", &said), [ALICE, BOB]);
+    }
+
+    #[test]
+    fn what_a_server_said_is_in_its_own_filter_or_in_everybodys() {
+        let key = Key::new();
+        let texts = [ALICE, BOB, CAROL].map(ended);
+        let [alice, bob, carol] = texts.each_ref().map(Vec::as_slice);
+        let said = [("alice", alice), ("bob", bob), ("carol", carol)];
+        let own = |filters: &Filters, server: &str| {
+            let filter = filters.get(filters.own(server));
+            [ALICE, BOB].map(|said| filter.has(key.gram(said.as_bytes(), 0).expect("a piece")))
+        };
+        let mut filters = Filters::default();
+        assert_eq!(own(&filters, "alice"), [false, false]);
+        filters.fill(key, &said[..2], 0).expect("memory");
+        assert_eq!(own(&filters, "alice"), [true, false]);
+        assert_eq!(own(&filters, "bob"), [false, true]);
+        assert_eq!(own(&filters, "carol"), [false, false]);
+        filters.fill(key, &said, 2).expect("memory");
+        assert_eq!(own(&filters, "alice"), [true, true]);
     }
 
     #[test]

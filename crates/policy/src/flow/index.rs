@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use super::filters::{Filters, Others, Said};
+use super::filters::{Filters, Place, Said};
 use super::finding::Side;
 use super::grams::{GRAM, Key, Prints};
 use super::normal::{append, plus_is_space, strings};
@@ -220,13 +220,13 @@ impl Index {
     }
 
     /// The filter of what others than this server said.
-    pub(super) fn others(&mut self, server: &str) -> Others {
+    pub(super) fn others(&mut self, server: &str) -> Place {
         let said = || said(&self.begins, &self.text, &self.results, &self.sources);
         match self.filters.others(server, self.key, said) {
             Ok(others) => others,
             Err(_) => {
                 self.all_full();
-                Others::NOTHING
+                Place::NOTHING
             }
         }
     }

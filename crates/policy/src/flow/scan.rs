@@ -4,7 +4,7 @@ use memchr::{memchr, memmem};
 use rustc_hash::FxHashMap;
 
 use super::encoded::{MAX_SHIFTED, decode, may_have_text, texts};
-use super::filters::Others;
+use super::filters::Place;
 use super::finding::{Copied, Encoding, MAX_PIECE, Side};
 use super::flows::known as in_normal_form;
 use super::grams::{Filter, GRAM};
@@ -75,8 +75,10 @@ pub(super) struct Scan<'a> {
     /// Where the arguments go.
     to: &'a Side,
     /// The filter of what others said, and whether those are more than one source.
-    others: Others,
+    others: Place,
     several: bool,
+    /// One with all that the target said.
+    own: Place,
     /// Texts that are no server's secret: the script, in normal form and lower
     /// case, and the target's definition as it is.
     script: &'a [u8],
@@ -102,9 +104,12 @@ impl<'a> Scan<'a> {
     ) -> Self {
         let others = index.sources.iter();
         let others = others.filter(|source| source.server != to.server);
+        let several = others.count() > 1;
+        let others = index.others(&to.server);
         Self {
-            several: others.count() > 1,
-            others: index.others(&to.server),
+            several,
+            others,
+            own: index.filters.own(&to.server),
             index,
             results,
             to,

@@ -178,6 +178,10 @@ impl Scan<'_> {
             let Some(gram) = self.index.key.gram(text, at) else {
                 return false;
             };
+            // The filter is nearer at hand, and mostly says no.
+            if !self.index.filters.get(self.own).has(gram) {
+                return false;
+            }
             let before = text.get(piece.start..at).unwrap_or_default();
             let rest = text.get(at..piece.end).unwrap_or_default();
             let places = self.index.places(gram);
@@ -224,7 +228,6 @@ impl Scan<'_> {
         };
         let from_source = |at: usize| {
             let gram = self.index.key.gram(text, at)?;
-            // The filter is nearer at hand, and mostly says no.
             if !self.filter().has(gram) {
                 return None;
             }
