@@ -1,6 +1,8 @@
 //! What one call costs on each way to a server: by a bare rmcp client, through
 //! the gate without a script, from a script, and both of these with a ledger on disk. Each
-//! round takes the ways in turn, so that what disturbs the machine disturbs them all.
+//! round takes the ways in turn, so that what disturbs the machine disturbs them all. Beside
+//! the time, what this process needs of the processors: that does not depend on where the
+//! system puts whom, as the time of a call does.
 //!
 //! `cargo xtask bench` builds what this needs and runs it. `CALLGATE_BENCH_ROUNDS`
 //! sets how many rounds (default 21).
@@ -39,8 +41,8 @@ fn main() -> Result<()> {
         Err(_) => 21,
     };
     println!(
-        "{:<50} {:>8} {:>8} {:>7}   × median (95 %)",
-        "one call, µs; × what it is on top of", "min", "median", "× min"
+        "{:<58} {:>8} {:>8} {:>7}   {:<20} {:>8}   × CPU (95 %)",
+        "one call, µs; × what it is on top of", "min", "median", "× min", "× median (95 %)", "CPU"
     );
     tokio::runtime::Runtime::new()?.block_on(async {
         compare("server in Rust", Server::odd("flaky"), rounds).await?;
@@ -129,11 +131,15 @@ impl Ends {
         for round in 0..=rounds {
             for step in 0..WAYS.len() {
                 let way = WAYS[(round + step) % WAYS.len()];
+                let began = processor_time();
                 let turn = self.in_turn(way).await?;
+                let between = processor_time();
                 let once = self.at_once(way).await?;
+                let ended = processor_time();
                 if round > 0 {
-                    in_turn.push(way, turn / IN_TURN);
-                    at_once.push(way, once / (AT_ONCE * BATCHES));
+                    in_turn.push(way, [turn, between - began].map(|all| all / IN_TURN));
+                    let calls = AT_ONCE * BATCHES;
+                    at_once.push(way, [once, ended - between].map(|all| all / calls));
                 }
             }
         }
@@ -205,30 +211,52 @@ impl Ends {
     }
 }
 
-/// The times of one call, by round, for each way.
+/// What one call took, by round, for each way: its time, and the processors' for this
+/// process.
 #[derive(Default)]
-struct Figures([Vec<f64>; WAYS.len()]);
+struct Figures([[Vec<f64>; 2]; WAYS.len()]);
 
 impl Figures {
-    fn push(&mut self, way: Way, time: Duration) {
-        self.0[way as usize].push(time.as_secs_f64() * 1e6);
+    fn push(&mut self, way: Way, took: [Duration; 2]) {
+        for (all, took) in self.0[way as usize].iter_mut().zip(took) {
+            all.push(took.as_secs_f64() * 1e6);
+        }
     }
 
     fn print(&self, name: &str) {
         for way in WAYS {
-            let times = &self.0[way as usize];
-            let baseline = &self.0[way.baseline() as usize];
-            let pairs = times.iter().copied().zip(baseline.iter().copied());
+            let [times, processors] = &self.0[way as usize];
+            let [baseline, processors_before] = &self.0[way.baseline() as usize];
             println!(
-                "{:<50} {:>8.1} {:>8.1} {:>7.2}   {}",
+                "{:<58} {:>8.1} {:>8.1} {:>7.2}   {:<20} {:>8.1}   {}",
                 format!("{name}, {}", way.name()),
                 least(times),
                 median(times.clone()),
                 least(times) / least(baseline),
-                Ratios::of(pairs),
+                ratios(times, baseline).to_string(),
+                median(processors.clone()),
+                ratios(processors, processors_before),
             );
         }
     }
+}
+
+fn ratios(ours: &[f64], baseline: &[f64]) -> Ratios {
+    Ratios::of(ours.iter().copied().zip(baseline.iter().copied()))
+}
+
+/// The time of processors that this process has had, without that of its children.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the clock exists, and the time is written to where it says.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        time.tv_nsec.unsigned_abs() as u32,
+    )
 }
 
 fn least(values: &[f64]) -> f64 {
