@@ -219,15 +219,25 @@ async fn read_until_taken_over(link: &Weak<StdioLink>) -> bool {
             Poll::Ready(true)
         }
     });
-    tokio::select! {
-        goes_on = reading => goes_on,
+    let goes_on = tokio::select! {
+        // First: reading once more would have the task be woken instead of that flight.
+        biased;
         () = stepped_back.notified() => true,
+        goes_on = reading => goes_on,
+    };
+    // It may have read at the same time as the flight, and be the one who is woken.
+    if let Some(link) = link.upgrade() {
+        link.left(TASK);
     }
+    goes_on
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
     use std::process::Stdio;
+    use std::sync::atomic::AtomicBool;
+    use std::task::{Wake, Waker};
 
     use tokio::process::{Child, Command};
 
@@ -260,6 +270,53 @@ mod tests {
             id: Some(id),
             name: None,
             parameters: &[],
+        }
+    }
+
+    /// Notes that it was woken.
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+
+    /// Otherwise what comes wakes nobody until the task reads again.
+    #[tokio::test]
+    async fn the_task_gives_the_reading_up_to_a_flight() {
+        let (_child, inbox, link) = link("exec cat > /dev/null");
+        link.task.get().expect("there is one").abort();
+        let weak = Arc::downgrade(&link);
+        // Which of two things is seen first was a matter of luck.
+        for round in 0..40 {
+            let mut task = pin!(read_until_taken_over(&weak));
+            let mut of_task = Context::from_waker(Waker::noop());
+            assert_eq!(task.as_mut().poll(&mut of_task), Poll::Pending);
+            assert_eq!(link.woken.load(Ordering::Acquire), TASK);
+
+            let id = inbox.open(None, false).expect("it is not lost");
+            let woken = Arc::new(Woken::default());
+            let waker = Waker::from(Arc::clone(&woken));
+            let mut of_flight = Context::from_waker(&waker);
+            assert!(inbox.poll_to_read(id, &mut of_flight).is_pending());
+            link.read(id, &mut of_flight);
+            let at_the_same_time = round % 2 == 1;
+            if at_the_same_time {
+                link.read_for(TASK, &mut of_task);
+            }
+            assert_eq!(task.as_mut().poll(&mut of_task), Poll::Ready(true));
+            let who = link.woken.load(Ordering::Acquire);
+            let reads_again = woken.0.load(Ordering::Acquire);
+            let expected = match at_the_same_time {
+                true => (NOBODY, true),
+                false => (id, false),
+            };
+            assert_eq!((who, reads_again), expected);
+
+            assert!(inbox.forget(id));
+            link.left(id);
         }
     }
 
