@@ -191,12 +191,24 @@ impl Broker {
         self.inner.servers.iter().all(Server::is_settled)
     }
 
-    /// Waits until [`Broker::is_settled`].
-    pub async fn settled(&self) {
-        let mut changes = self.watch();
-        while !self.is_settled() {
-            // The sender lives as long as this broker.
-            let _counted = changes.changed().await;
+    /// Waits until the lists of tools are the newest that are known of: all, or that of
+    /// one server. What has not come in time is not waited for any more, by nobody, until
+    /// its server has answered with a list or an error.
+    pub async fn settle(&self, server: Option<&str>, patience: Duration) {
+        let awaited = || {
+            let servers = self.inner.servers.iter();
+            let named = move |it: &&Server| server.is_none_or(|name| it.name() == name);
+            servers.filter(named).filter(|server| server.is_awaited())
+        };
+        let settled = async {
+            let mut changes = self.watch();
+            while awaited().next().is_some() {
+                // The sender lives as long as this broker.
+                let _counted = changes.changed().await;
+            }
+        };
+        if timeout(patience, settled).await.is_err() {
+            awaited().for_each(Server::is_late_now);
         }
     }
 

@@ -45,6 +45,8 @@ struct Lists {
     changed: bool,
     /// The last attempt at a new list failed.
     missed: bool,
+    /// Somebody waited for a new list as long as one does.
+    late: bool,
     /// The list is of this process's own asking.
     heard: bool,
 }
@@ -98,6 +100,7 @@ impl Listed {
             covered: Covered::default(),
             changed: false,
             missed: false,
+            late: false,
             heard: false,
         }))
     }
@@ -111,6 +114,7 @@ impl Listed {
         lists.covered = covered;
         lists.changed = false;
         lists.missed = false;
+        lists.late = false;
     }
 
     /// Takes a list that was asked for by a call, for a reason of its own: all others
@@ -124,6 +128,17 @@ impl Listed {
         let mut lists = self.lists();
         lists.covered = covered;
         lists.missed = true;
+        lists.late = false;
+    }
+
+    /// Nobody is to wait for the next list any more.
+    pub(crate) fn is_late_now(&self) {
+        self.lists().late = true;
+    }
+
+    /// Whether [`Listed::is_late_now`] since the last list, or the last attempt at one.
+    pub(crate) fn is_late(&self) -> bool {
+        self.lists().late
     }
 
     /// It did not start. What was known of it stays.

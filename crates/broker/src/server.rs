@@ -246,6 +246,16 @@ impl Server {
         self.shared.is_settled()
     }
 
+    /// Whether its list is waited for.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.shared.is_settled() && !self.shared.listed.is_late()
+    }
+
+    /// Its list is not waited for any more until there is one.
+    pub(crate) fn is_late_now(&self) {
+        self.shared.listed.is_late_now();
+    }
+
     /// Asks for its list anew if that is out of date by the server's own word; a
     /// server that is idle is connected to for that.
     pub(crate) fn refresh_if_stale(&self) {

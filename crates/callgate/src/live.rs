@@ -104,12 +104,33 @@ impl Live {
         self.settled().await
     }
 
+    /// [`Live::fresh`] as far as one function goes.
+    pub(crate) async fn fresh_for(&self, function: &str) -> Arc<Catalog> {
+        self.broker.refresh_stale();
+        self.settled_for(function).await
+    }
+
     /// The tools there are, after lists that are known to have changed have been
     /// asked for.
     pub(crate) async fn settled(&self) -> Arc<Catalog> {
+        self.settled_of(None).await
+    }
+
+    /// The same, where only the list of the server counts that has this function now; all of
+    /// them, if none has.
+    async fn settled_for(&self, function: &str) -> Arc<Catalog> {
+        if self.broker.is_settled() {
+            return self.catalog();
+        }
+        let target = calls::target(&self.catalog(), function);
+        let server = target.map(|target| target.server);
+        self.settled_of(server.as_deref()).await
+    }
+
+    async fn settled_of(&self, server: Option<&str>) -> Arc<Catalog> {
         if !self.broker.is_settled() {
             // What does not come in time comes later.
-            let _late = timeout(PATIENCE, self.broker.settled()).await;
+            self.broker.settle(server, PATIENCE).await;
             self.shared.update(&self.broker).await;
         }
         self.catalog()
@@ -119,7 +140,7 @@ impl Live {
     /// to if it can be: one that is idle may have other tools by now. And the
     /// tools there are then.
     pub(crate) async fn target(&self, function: &str) -> (Arc<Catalog>, Option<Target>) {
-        let catalog = self.settled().await;
+        let catalog = self.settled_for(function).await;
         let target = calls::target(&catalog, function);
         match target {
             Some(target) if self.is_resting(&target) => {

@@ -1,12 +1,15 @@
 //! Servers that end and come back, and lists that change.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use callgate_broker::{
     Answer, Broker, CallOptions, NobodyToAsk, Question, Run, RunSetup, Status, Target, ask_with,
 };
 use callgate_policy::{Definition, Rules};
 use expect_test::expect;
+use futures::poll;
 use serde_json::{Value, json};
 
 use crate::counted::Counted;
@@ -26,6 +29,12 @@ fn added(broker: &Broker) -> Vec<String> {
         .filter(|name| !own.contains(name))
         .map(str::to_owned)
         .collect()
+}
+
+/// Waits until all lists are the newest.
+async fn settle(broker: &Broker) {
+    broker.settle(None, Duration::from_secs(30)).await;
+    assert!(broker.is_settled());
 }
 
 async fn changes_of(mode: &str) {
@@ -63,8 +72,38 @@ async fn what_a_server_told_before_its_answer_is_known_with_it() {
     let (broker, run, name) = one(odd("changes")).await;
     call(&run, &name, "add", json!({ "name": "one" })).await;
     assert!(!broker.is_settled());
-    in_time(broker.settled()).await;
+    settle(&broker).await;
     assert_eq!(added(&broker), ["one"]);
+    broker.shutdown().await;
+}
+
+/// Servers that keep their lists to themselves hold nobody up for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_did_not_come_in_time_is_not_waited_for_again() {
+    let (broker, run, name) = one(odd("holds-lists")).await;
+    call(&run, &name, "change", json!({})).await;
+    assert!(!broker.is_settled());
+    // Another one is not waited for.
+    in_time(broker.settle(Some("another"), Duration::MAX)).await;
+    broker.settle(Some(&name), Duration::from_millis(1)).await;
+    in_time(broker.settle(None, Duration::MAX)).await;
+    assert!(!broker.is_settled());
+
+    let mut changes = broker.watch();
+    call(&run, &name, "list", json!({})).await;
+    let listed = async {
+        while !broker.is_settled() {
+            changes.changed().await.expect("the broker is there");
+        }
+    };
+    in_time(listed).await;
+    // The next one is.
+    call(&run, &name, "change", json!({})).await;
+    let mut settled = pin!(broker.settle(None, Duration::MAX));
+    assert!(poll!(settled.as_mut()).is_pending());
+    call(&run, &name, "list", json!({})).await;
+    in_time(settled).await;
+    assert!(broker.is_settled());
     broker.shutdown().await;
 }
 
@@ -72,7 +111,7 @@ async fn what_a_server_told_before_its_answer_is_known_with_it() {
 async fn a_flood_of_changes_costs_a_list_or_two() {
     let (broker, run, name) = one(odd("changes")).await;
     call(&run, &name, "flood", json!({ "count": 10_000 })).await;
-    in_time(broker.settled()).await;
+    settle(&broker).await;
     let listed = call(&run, &name, "listed", json!({})).await;
     let listed: u32 = listed.trim_matches('"').parse().expect("a number");
     assert!((2..=3).contains(&listed), "{listed} lists");
@@ -85,7 +124,7 @@ async fn a_flood_of_changes_costs_a_list_or_two() {
 async fn a_tool_that_changed_while_somebody_was_asked_is_decided_about_anew() {
     let (broker, run, name) = one(odd("changes")).await;
     call(&run, &name, "add", json!({ "name": "one" })).await;
-    in_time(broker.settled()).await;
+    settle(&broker).await;
     let definition = |broker: &Broker| {
         let state = broker.servers().next().expect("a server");
         let Status::Ready(ready) = state.status else {
@@ -115,7 +154,7 @@ async fn a_tool_that_changed_while_somebody_was_asked_is_decided_about_anew() {
             async move {
                 if changes {
                     call(&run, &name, "change", json!({ "name": "one" })).await;
-                    broker.settled().await;
+                    settle(&broker).await;
                 }
                 Answer::Once
             }

@@ -31,13 +31,15 @@ impl Gate {
     }
 
     /// Whether a tool has this generated name, after lists that are out of date
-    /// have been asked for.
+    /// have been asked for, as by [`Gate::refresh`]; but only that of the server is waited for
+    /// that has the name, if one has.
     pub async fn finds_tool(&self, function: &str) -> bool {
-        self.fresh_catalog().await.get(function).is_some()
+        self.live.fresh_for(function).await.get(function).is_some()
     }
 
     /// Asks for lists of tools that are out of date, and waits for them, for two
-    /// seconds at most.
+    /// seconds at most. One that does not come in that time is not waited for again, by
+    /// anybody, until its server has answered.
     pub async fn refresh(&self) {
         let _catalog = self.fresh_catalog().await;
     }
