@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::broker::ServerInfo;
 use crate::misfit;
-use crate::object::object;
+use crate::object::{MAX_VALUE_BYTES, object};
 use crate::session::{Abilities, Agreed};
 
 /// The newest revision's key for who a server is.
@@ -50,7 +50,7 @@ pub(crate) fn discovered(result: &RawValue) -> Result<Discovered, String> {
         #[serde(default)]
         result_type: Option<String>,
     }
-    let wire: Wire = object(result.get()).map_err(|error| misfit::describe(&error))?;
+    let wire: Wire = greeting(result)?;
     if wire.result_type.is_some_and(|kind| kind != "complete") {
         return Err("its resultType is none of such a request".to_owned());
     }
@@ -75,13 +75,24 @@ pub(crate) fn initialized(result: &RawValue) -> Result<Agreed, String> {
         #[serde(default)]
         instructions: Value,
     }
-    let wire: Wire = object(result.get()).map_err(|error| misfit::describe(&error))?;
+    let wire: Wire = greeting(result)?;
     Ok(Agreed {
         version: wire.protocol_version,
         server_info: server_info(Some(&wire.server_info)),
         instructions: text(Some(&wire.instructions)),
         abilities: abilities(&wire.capabilities),
     })
+}
+
+/// Reads a result that is not too long for values of any shape.
+fn greeting<'a, T: Deserialize<'a>>(result: &'a RawValue) -> Result<T, String> {
+    let bytes = result.get().len();
+    if bytes > MAX_VALUE_BYTES {
+        return Err(format!(
+            "it has {bytes} bytes, and {MAX_VALUE_BYTES} are the most"
+        ));
+    }
+    object(result.get()).map_err(|error| misfit::describe(&error))
 }
 
 /// The revisions in the data of an `UnsupportedProtocolVersionError`.
@@ -155,5 +166,17 @@ mod tests {
         assert!(of_type("complete").is_ok());
         assert!(of_type("input_required").is_err());
         assert_eq!(supported(Some(&json!({ "supported": 7 }))), []);
+
+        let long =
+            |text: usize| raw(json!({ "protocolVersion": "2025-11-25", "x": "x".repeat(text) }));
+        let around = long(0).get().len();
+        assert!(initialized(&long(MAX_VALUE_BYTES - around)).is_ok());
+        let fault = initialized(&long(MAX_VALUE_BYTES - around + 1));
+        let expected = "it has 1048577 bytes, and 1048576 are the most";
+        assert_eq!(fault.expect_err("it is too long"), expected);
+        assert_eq!(
+            discovered(&long(MAX_VALUE_BYTES - around + 1)).expect_err("too"),
+            expected
+        );
     }
 }

@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use crate::incoming::{Incoming, Stream};
 use crate::lines::id_of_overlong;
 use crate::link::LinkError;
-use crate::object::object;
+use crate::object::{First, object};
 use crate::refusal::error_data;
 
 /// An answer, or why there is none.
@@ -36,6 +36,8 @@ pub(crate) type Answer = Result<Box<RawValue>, Failure>;
 const MAX_ID_BYTES: usize = 1_024;
 /// How many lines that are no messages are logged.
 const LOGGED_JUNK: u64 = 3;
+/// The most messages of one batch that are read; the others are as if they had not been sent.
+const MAX_BATCH: usize = 1_024;
 
 /// Where a link leaves what arrives.
 #[derive(Debug)]
@@ -127,10 +129,16 @@ impl Inbox {
         }
         // Revision 2025-03-26 has batches.
         if text.trim_ascii_start().starts_with('[')
-            && let Ok(batch) = serde_json::from_str::<Vec<&RawValue>>(text)
-            && batch.iter().any(|message| parse(message.get()).is_some())
+            && let Ok(batch) = serde_json::from_str::<First<&RawValue, MAX_BATCH>>(text)
+            && batch
+                .first
+                .iter()
+                .any(|message| parse(message.get()).is_some())
         {
-            for message in batch {
+            if batch.more {
+                tracing::warn!(server = %self.server, read = MAX_BATCH, "a batch is too long");
+            }
+            for message in batch.first {
                 match parse(message.get()) {
                     Some(frame) => self.take(&frame, stream),
                     None => self.note_junk(message.get().as_bytes()),

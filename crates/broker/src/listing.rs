@@ -1,15 +1,13 @@
 //! What a server lists as its tools, page by page, as far as it is used.
 
-use std::fmt;
 use std::time::Duration;
 
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::misfit;
-use crate::object::{MAX_VALUE_BYTES, object};
+use crate::object::{First, MAX_VALUE_BYTES, object};
 use crate::tools::Specials;
 
 /// The most tools of a list that are looked at, whether they can be used or not.
@@ -85,7 +83,7 @@ impl Listing {
         #[serde(rename_all = "camelCase")]
         struct Page<'a> {
             #[serde(borrow)]
-            tools: First<'a>,
+            tools: First<&'a RawValue, MAX_TOOLS>,
             #[serde(borrow, default)]
             next_cursor: Option<&'a RawValue>,
             #[serde(borrow, default)]
@@ -159,42 +157,6 @@ impl Dropped {
             first.push(format!("{more} more of its tools are dropped"));
         }
         first
-    }
-}
-
-/// The first tools of a page. There is no room for the others: a page may have
-/// millions of elements.
-struct First<'a> {
-    first: Vec<&'a RawValue>,
-    more: bool,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Elements;
-        impl<'de> Visitor<'de> for Elements {
-            type Value = First<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a sequence")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<First<'de>, A::Error> {
-                let mut first = Vec::new();
-                while first.len() < MAX_TOOLS {
-                    match elements.next_element()? {
-                        Some(element) => first.push(element),
-                        None => return Ok(First { first, more: false }),
-                    }
-                }
-                let mut more = false;
-                while elements.next_element::<IgnoredAny>()?.is_some() {
-                    more = true;
-                }
-                Ok(First { first, more })
-            }
-        }
-        deserializer.deserialize_seq(Elements)
     }
 }
 

@@ -1,11 +1,11 @@
-//! Reading the objects that others write. What serde derives for a struct takes an array, too:
-//! of its members, in their order. No server means that.
+//! Reading the objects and arrays that others write, within bounds. What serde derives for a
+//! struct takes an array, too: of its members, in their order. No server means that.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// The longest text of a server's that is read into values of any shape, in bytes: as
 /// values it may take ninety times as much.
@@ -39,6 +39,45 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
     }
 }
 
+/// The first elements of an array, `N` at the most. There is no room for the others: a text
+/// may have millions of them.
+#[derive(Debug)]
+pub(crate) struct First<T, const N: usize> {
+    pub(crate) first: Vec<T>,
+    pub(crate) more: bool,
+}
+
+impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for First<T, N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Elements(PhantomData))
+    }
+}
+
+struct Elements<T, const N: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for Elements<T, N> {
+    type Value = First<T, N>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
+        let mut first = Vec::new();
+        while first.len() < N {
+            match elements.next_element()? {
+                Some(element) => first.push(element),
+                None => return Ok(First { first, more: false }),
+            }
+        }
+        let mut more = false;
+        while elements.next_element::<IgnoredAny>()?.is_some() {
+            more = true;
+        }
+        Ok(First { first, more })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
@@ -61,6 +100,24 @@ mod tests {
         for json in ["[1,true]", "7", "null"] {
             let error = object::<Read<'_>>(json).expect_err(json).to_string();
             assert!(error.contains(", expected an object at line 1"), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_more_elements_than_there_is_room_for() {
+        let read = |json: &str| {
+            let read: First<u8, 2> = serde_json::from_str(json).expect(json);
+            (read.first, read.more)
+        };
+        assert_eq!(read("[]"), (vec![], false));
+        assert_eq!(read("[1,2]"), (vec![1, 2], false));
+        // Nobody looks at what the others are.
+        assert_eq!(read(r#"[1,2,"three",[4]]"#), (vec![1, 2], true));
+        for json in ["[1,2,", "[1,2,three]", "{}", "[300]"] {
+            assert!(
+                serde_json::from_str::<First<u8, 2>>(json).is_err(),
+                "{json}"
+            );
         }
     }
 }

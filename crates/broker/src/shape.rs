@@ -13,10 +13,13 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::inbox::present;
 use crate::misfit;
-use crate::object::{Object, object};
+use crate::object::{First, Object, object};
 
 /// The most of a failed tool's text that its message holds, in bytes.
 const MAX_MESSAGE_BYTES: usize = 16 << 10;
+
+/// The most blocks of a result's content.
+const MAX_BLOCKS: usize = 1 << 16;
 
 /// What a result says.
 #[derive(Debug)]
@@ -48,15 +51,9 @@ pub(crate) fn shape(result: &RawValue, has_output_schema: bool) -> Shaped {
     if result.result_type.as_deref() == Some("input_required") {
         return Shaped::InputRequired;
     }
-    let blocks = match result
-        .content
-        .map(|content| serde_json::from_str::<Vec<Object<Block<'_>>>>(content.get()))
-    {
-        None => Vec::new(),
-        Some(Ok(blocks)) => blocks.into_iter().map(|Object(block)| block).collect(),
-        Some(Err(error)) => {
-            return Shaped::Malformed(format!("its content: {}", misfit::describe(&error)));
-        }
+    let blocks = match result.content.map_or(Ok(Vec::new()), blocks) {
+        Ok(blocks) => blocks,
+        Err(fault) => return Shaped::Malformed(format!("its content: {fault}")),
     };
     if result.is_error == Some(true) {
         return Shaped::Failed {
@@ -101,6 +98,19 @@ struct Block<'a> {
     /// The text as a JSON string.
     #[serde(borrow, default)]
     text: Option<&'a RawValue>,
+}
+
+fn blocks(content: &RawValue) -> Result<Vec<Block<'_>>, String> {
+    let blocks: First<Object<Block<'_>>, MAX_BLOCKS> =
+        serde_json::from_str(content.get()).map_err(|error| misfit::describe(&error))?;
+    if blocks.more {
+        return Err(format!("it has more than {MAX_BLOCKS} blocks"));
+    }
+    Ok(blocks
+        .first
+        .into_iter()
+        .map(|Object(block)| block)
+        .collect())
 }
 
 /// The texts, still as JSON strings, if there is nothing else.
@@ -317,6 +327,20 @@ mod tests {
                 r#"Malformed("its content: invalid type: map, expected a sequence at line 1 column 0")"#
             ]],
         );
+    }
+
+    #[test]
+    fn a_result_has_so_many_blocks_and_no_more() {
+        let shaped = |blocks: usize| {
+            let content = vec!["{}"; blocks].join(",");
+            let result = format!(r#"{{"content":[{content}],"structuredContent":1}}"#);
+            let result: Box<RawValue> = serde_json::from_str(&result).expect("JSON");
+            format!("{:?}", shape(&result, false))
+        };
+        let value = "Value { value: RawValue(1), structured: true }";
+        assert_eq!(shaped(MAX_BLOCKS), value);
+        let malformed = r#"Malformed("its content: it has more than 65536 blocks")"#;
+        assert_eq!(shaped(MAX_BLOCKS + 1), malformed);
     }
 
     #[test]

@@ -168,6 +168,21 @@ fn a_batch_is_taken_apart() {
 }
 
 #[test]
+fn so_many_messages_of_a_batch_are_read() {
+    let ids = |nothing: usize| {
+        let nothing = "7,".repeat(nothing);
+        let batch = format!(r#"[{nothing}{{"id":1,"result":1}},{{"id":2,"result":2}}]"#);
+        let inbox = Inbox::new("s".into(), 100_000);
+        let ids = [(); 2].map(|()| inbox.open(None, false).expect("it is not lost"));
+        inbox.deliver(batch.as_bytes());
+        let mut cx = Context::from_waker(Waker::noop());
+        ids.map(|id| inbox.poll(id, &mut cx).is_ready())
+    };
+    assert_eq!(ids(MAX_BATCH - 2), [true, true]);
+    assert_eq!(ids(MAX_BATCH - 1), [true, false]);
+}
+
+#[test]
 fn a_loss_ends_every_flight_and_says_what_had_left() {
     let inbox = Inbox::new("s".into(), 100);
     let first = inbox.open(None, false).expect("it is not lost");
