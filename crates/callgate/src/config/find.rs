@@ -1,14 +1,21 @@
 //! Where the configuration file is.
 
 #[cfg(unix)]
-use std::collections::BTreeSet;
+use std::fmt::Display;
+#[cfg(unix)]
 use std::fs::Metadata;
+#[cfg(unix)]
+use std::path::Component;
 use std::path::{Path, PathBuf};
 
 use super::error::{ConfigError, ConfigErrorKind};
 
 /// The names looked for in each folder, in this order.
 const NAMES: [&str; 2] = ["callgate.json", ".mcp.json"];
+
+/// How many symbolic links are followed to a file: as many as Linux follows.
+#[cfg(unix)]
+const MAX_LINKS: usize = 40;
 
 /// The configuration file for work in `folder`: `callgate.json`, else
 /// `.mcp.json`, in that folder, else in the nearest folder above that has one
@@ -18,7 +25,8 @@ const NAMES: [&str; 2] = ["callgate.json", ".mcp.json"];
 ///
 /// A [`ConfigError`] if a folder cannot be looked into, and if another user than this
 /// process's and root owns the file, may write it, or may put another one in its place: it
-/// says which programs to start, and above lie folders such as `/tmp`. A file that is there
+/// says which programs to start, and above lie folders such as `/tmp`. So too if it is a link
+/// that leads nowhere, since nobody knows who will put something there. A file that is there
 /// but cannot be read is still the answer, so that its permissions are never
 /// silently replaced by those of a folder above.
 pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
@@ -28,8 +36,8 @@ pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
         for name in NAMES {
             let path = folder.join(name);
             match path.symlink_metadata() {
-                Ok(found) => {
-                    own(&path, &found)?;
+                Ok(_) => {
+                    own(&path)?;
                     return Ok(Some(path));
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -44,44 +52,33 @@ pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
 
 /// Refuses a file that another user may have written, or put there.
 #[cfg(unix)]
-fn own(path: &Path, found: &Metadata) -> Result<(), ConfigError> {
+fn own(path: &Path) -> Result<(), ConfigError> {
     use std::os::unix::fs::MetadataExt as _;
     let refused = |message: String| ConfigError::file(path, ConfigErrorKind::Foreign, message);
-    let unread = |error| ConfigError::file(path, ConfigErrorKind::Read, error);
-    let user = effective_user().map_err(unread)?;
-    let is_ours = |it: &Metadata| it.uid() == user || it.uid() == 0;
-    // What a link leads to, and the link, which says where. A link that leads nowhere
-    // is found out when the file is read.
-    let target = path.metadata().ok();
-    for it in [Some(found), target.as_ref()].into_iter().flatten() {
-        if !is_ours(it) {
-            return Err(refused(format!(
-                "belongs to another user, {STARTS}; {NAME_IT}"
-            )));
+    let unread = |error: &dyn Display| ConfigError::file(path, ConfigErrorKind::Read, error);
+    let user = effective_user().map_err(|error| unread(&error))?;
+    for (place, it) in way(path).map_err(|error| unread(&error))? {
+        let (shown, theirs) = (place.display(), "can put another one in its place");
+        if it.uid() != user && it.uid() != 0 {
+            let whose = match (it.is_symlink(), it.is_dir()) {
+                (true, _) => format!("is behind a link of another user ({shown}), who {theirs}"),
+                (_, true) => format!("is in a folder of another user ({shown}), who {theirs}"),
+                _ => "belongs to another user".to_owned(),
+            };
+            return Err(refused(format!("{whose}, {STARTS}; {NAME_IT}")));
         }
-        if others_may_write(it, user) {
-            return Err(refused(format!(
-                "may be written by other users, {STARTS}; take that away with \"chmod go-w\", or \
-                 {NAME_IT}"
-            )));
+        if !others_may_write(&it, user) {
+            continue;
         }
-    }
-    for folder in folders_to(path) {
-        let link = folder.symlink_metadata().map_err(unread)?;
-        let led_to = folder.metadata().map_err(unread)?;
-        let (shown, theirs) = (folder.display(), "can put another one in its place");
-        if !is_ours(&link) || !is_ours(&led_to) {
-            return Err(refused(format!(
-                "is in a folder of another user ({shown}), who {theirs}, {STARTS}; {NAME_IT}"
-            )));
-        }
-        // Where it is sticky, only an owner can rename or remove what is there.
-        if others_may_write(&led_to, user) && led_to.mode() & 0o1000 == 0 {
-            return Err(refused(format!(
-                "is in a folder that other users may write to ({shown}), who {theirs}, {STARTS}; \
-                 take that away with \"chmod go-w\", or {NAME_IT}"
-            )));
-        }
+        let may = match it.is_dir() {
+            // Only an owner can rename or remove what is there.
+            true if it.mode() & 0o1000 != 0 => continue,
+            true => format!("is in a folder that other users may write to ({shown}), who {theirs}"),
+            false => "may be written by other users".to_owned(),
+        };
+        return Err(refused(format!(
+            "{may}, {STARTS}; take that away with \"chmod go-w\", or {NAME_IT}"
+        )));
     }
     Ok(())
 }
@@ -102,24 +99,62 @@ fn others_may_write(it: &Metadata, user: u32) -> bool {
     !it.is_symlink() && (by_group || it.mode() & 0o002 != 0)
 }
 
-/// The folders in which something can be replaced by which another file is found at this
-/// path: those it names, and those that lead to where the file and its folder are.
+/// Everything that is passed through on the way to what a path names, as the kernel goes it:
+/// the folders, the links in them, where those lead, and the file. Whoever can replace one
+/// of them has another file found.
 #[cfg(unix)]
-fn folders_to(path: &Path) -> BTreeSet<PathBuf> {
-    let folder = path.parent();
-    let real = folder.and_then(|folder| folder.canonicalize().ok());
-    let file = path.canonicalize().ok();
-    let starts = [
-        folder,
-        real.as_deref(),
-        file.as_deref().and_then(Path::parent),
-    ];
-    let all = starts.into_iter().flatten().flat_map(Path::ancestors);
-    all.map(Path::to_owned).collect()
+fn way(path: &Path) -> Result<Vec<(PathBuf, Metadata)>, WayError> {
+    let mut links = 0;
+    let mut passed = Vec::new();
+    let mut at = PathBuf::new();
+    // The next step last.
+    let mut ahead = steps(path);
+    while let Some(step) = ahead.pop() {
+        if step == Path::new("..") {
+            // What it leads back to was passed through.
+            at.pop();
+            continue;
+        }
+        // That of an absolute path begins anew at the root.
+        let place = at.join(step);
+        let found = place.symlink_metadata()?;
+        if found.is_symlink() {
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(WayError::Links);
+            }
+            ahead.extend(steps(&place.read_link()?));
+        } else {
+            at.clone_from(&place);
+        }
+        passed.push((place, found));
+    }
+    Ok(passed)
+}
+
+/// The steps of a path, the first one last.
+#[cfg(unix)]
+fn steps(path: &Path) -> Vec<PathBuf> {
+    let steps = path.components().rev();
+    let steps = steps.filter(|step| *step != Component::CurDir);
+    steps.map(|step| PathBuf::from(step.as_os_str())).collect()
+}
+
+/// Why it is not known what a path leads through.
+#[cfg(unix)]
+#[derive(Debug, thiserror::Error)]
+enum WayError {
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
+    #[error(
+        "it leads over more than {MAX_LINKS} symbolic links, maybe in a circle; put the file \
+         itself there, or a link to it"
+    )]
+    Links,
 }
 
 #[cfg(not(unix))]
-fn own(_path: &Path, _found: &Metadata) -> Result<(), ConfigError> {
+fn own(_path: &Path) -> Result<(), ConfigError> {
     Ok(())
 }
 

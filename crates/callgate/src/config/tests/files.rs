@@ -101,6 +101,100 @@ fn a_file_that_others_may_replace_has_to_be_named() {
     assert_eq!(found, Some(inner.join("callgate.json")));
 }
 
+#[cfg(unix)]
+#[test]
+fn every_folder_that_links_lead_through_counts() {
+    use std::os::unix::fs::symlink;
+    // Where the file is found, and by which links on the way; the folder `weak` is neither
+    // where the first one is nor where the last one leads.
+    for links in [
+        // A chain of files.
+        &[
+            ("a/callgate.json", "../weak/l"),
+            ("weak/l", "../c/real.json"),
+        ][..],
+        // A chain of folders.
+        &[
+            ("a/callgate.json", "../weak/l/real.json"),
+            ("weak/l", "../c"),
+        ],
+        &[
+            ("a/callgate.json", "../l/real.json"),
+            ("l", "weak/m"),
+            ("weak/m", "../c"),
+        ],
+        // Back out of a folder that a link leads into: its parent, not the link's.
+        &[
+            ("a/callgate.json", "../l/../m"),
+            ("l", "weak/in"),
+            ("weak/m", "../c/real.json"),
+        ],
+    ] {
+        let root = tempfile::tempdir().expect("folder");
+        let root = root.path().canonicalize().expect("a path");
+        for folder in ["a", "weak/in", "c"] {
+            std::fs::create_dir_all(root.join(folder)).expect("folders");
+        }
+        for folder in ["a", "weak", "weak/in", "c"] {
+            allow(&root.join(folder), 0o755);
+        }
+        std::fs::write(root.join("c/real.json"), "{}").expect("file");
+        allow(&root.join("c/real.json"), 0o644);
+        for (link, target) in links {
+            symlink(target, root.join(link)).expect("link");
+        }
+        let found = find(&root.join("a")).expect("found");
+        assert_eq!(found, Some(root.join("a/callgate.json")), "{links:?}");
+        allow(&root.join("weak"), 0o777);
+        let said = refused(&root.join("a"));
+        let folder = root.join("weak");
+        let expected = format!(
+            "folder that other users may write to ({})",
+            folder.display()
+        );
+        assert!(said.contains(&expected), "{links:?}: {said}");
+        allow(&root.join("weak"), 0o1777);
+        assert!(find(&root.join("a")).is_ok(), "{links:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_that_lead_nowhere_are_no_file() {
+    use std::os::unix::fs::symlink;
+    let root = tempfile::tempdir().expect("folder");
+    let real = root.path().canonicalize().expect("a path");
+    let said = |links: usize, last: &str| {
+        let folder = real.join(format!("{links}{last}"));
+        std::fs::create_dir(&folder).expect("folder");
+        std::fs::write(folder.join("real"), "{}").expect("file");
+        allow(&folder.join("real"), 0o644);
+        for n in 1..links {
+            symlink(format!("l{n}"), folder.join(format!("l{}", n + 1))).expect("link");
+        }
+        symlink(last, folder.join("l1")).expect("link");
+        symlink(format!("l{links}"), folder.join("callgate.json")).expect("link");
+        match find(&folder) {
+            Ok(found) => {
+                let config = found.map(|file| Config::load_with(&file, environment).is_ok());
+                format!("{config:?}")
+            }
+            Err(error) => {
+                let folder = format!("{}/", folder.display());
+                format!("{:?}: {error}", error.kind()).replace(&folder, "")
+            }
+        }
+    };
+    // With `callgate.json` itself, as many as Linux follows, and one more.
+    assert_eq!(said(39, "real"), "Some(true)");
+    let circle = "Read: callgate.json: cannot be read: it leads over more than 40 symbolic links, \
+                  maybe in a circle; put the file itself there, or a link to it";
+    assert_eq!(said(40, "real"), circle);
+    assert_eq!(said(1, "l1"), circle);
+    expect!["Read: callgate.json: cannot be read: No such file or directory (os error 2)"]
+        .assert_eq(&said(1, "missing"));
+}
+
 #[test]
 fn files_that_cannot_be_read() {
     let root = tempfile::tempdir().expect("folder");
