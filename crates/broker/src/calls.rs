@@ -111,7 +111,8 @@ impl Session {
         members.push_str(&Value::from(call.tool).to_string());
         members.push_str(r#","arguments":"#);
         members.push_str(call.arguments);
-        let special = self.tools.get(call.tool);
+        let definition = call.decided.map(|decided| decided.definition);
+        let special = self.tools.get(call.tool, definition);
         let takes_tasks = self.agreed().is_some_and(|agreed| agreed.abilities.tasks);
         let as_task = special.as_ref().is_some_and(|special| special.as_task);
         let mut token = None;

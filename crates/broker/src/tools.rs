@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use rustc_hash::FxHashMap;
+use callgate_policy::{Definition, DefinitionHash};
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -15,9 +16,11 @@ pub(crate) struct Tools {
     special: RwLock<Specials>,
 }
 
-/// What a whole list says of that, by the tools' names.
+/// What a whole list says of that, by the tools' names: of a name that has something special,
+/// every entry in the order of the list. Of one name there may be several, of which the
+/// catalog takes one; how a call is made is what that one says, and no other.
 #[derive(Debug, Default)]
-pub(crate) struct Specials(FxHashMap<String, Arc<Special>>);
+pub(crate) struct Specials(FxHashMap<String, Vec<(DefinitionHash, Arc<Special>)>>);
 
 /// How a tool is called, where that is not as usual.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,9 +40,10 @@ impl Specials {
         mirrored: bool,
         dropped: &mut Dropped,
     ) -> Self {
-        let mut special = FxHashMap::default();
+        let mut read = Vec::with_capacity(definitions.len());
+        let mut names = FxHashSet::default();
         definitions.retain(|definition| {
-            let name = definition.get("name").and_then(Value::as_str);
+            let name = name_of(definition);
             let mirror = match definition.get("inputSchema").filter(|_| mirrored) {
                 Some(schema) => Mirror::of(schema),
                 None => Ok(Mirror::default()),
@@ -60,12 +64,25 @@ impl Specials {
                 mirror,
             };
             if let Some(name) = name.filter(|_| how != Special::default()) {
-                special.insert(name.to_owned(), Arc::new(how));
+                names.insert(name.to_owned());
             }
+            read.push(how);
             true
         });
+        let mut special: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        for (definition, how) in definitions.iter().zip(read) {
+            if let Some(name) = name_of(definition).filter(|name| names.contains(*name)) {
+                let hash = *Definition::of(definition).hash();
+                let entries = special.entry(name.to_owned()).or_default();
+                entries.push((hash, Arc::new(how)));
+            }
+        }
         Self(special)
     }
+}
+
+fn name_of(definition: &Value) -> Option<&str> {
+    definition.get("name").and_then(Value::as_str)
 }
 
 impl Tools {
@@ -78,10 +95,18 @@ impl Tools {
         *special = specials;
     }
 
-    /// What is special about a tool.
-    pub(crate) fn get(&self, tool: &str) -> Option<Arc<Special>> {
+    /// What is special about a tool, as the entry says it that was decided on; where nothing
+    /// is known of that, the first of its name.
+    pub(crate) fn get(
+        &self,
+        tool: &str,
+        definition: Option<&DefinitionHash>,
+    ) -> Option<Arc<Special>> {
         let special = self.special.read().unwrap_or_else(PoisonError::into_inner);
-        special.0.get(tool).cloned()
+        let mut entries = special.0.get(tool)?.iter();
+        let is_it = |hash| definition.is_none_or(|definition| definition == hash);
+        let (_, how) = entries.find(|(hash, _)| is_it(hash))?;
+        Some(Arc::clone(how))
     }
 }
 
@@ -126,16 +151,44 @@ mod tests {
         let warnings = dropped.said();
         assert_eq!((over_http.len(), warnings.len()), (4, 1), "{warnings:?}");
         assert!(warnings[0].starts_with(r#"its tool "bad" is dropped: "#));
-        let good = tools.get("good").expect("it is special");
+        let good = tools.get("good", None).expect("it is special");
         let headers = good.headers(r#"{"a":"x","b":1}"#).expect("they fit");
         assert_eq!(headers, [("Mcp-Param-A".to_owned(), "x".to_owned())]);
-        assert!(tools.get("task").is_some_and(|task| task.as_task));
-        assert_eq!(tools.get("plain"), None);
+        assert!(tools.get("task", None).is_some_and(|task| task.as_task));
+        assert_eq!(tools.get("plain", None), None);
 
         let mut over_stdio = list();
         tools.take(Specials::read(&mut over_stdio, false, &mut dropped), || {});
         assert!(dropped.said().is_empty());
         assert_eq!(over_stdio, list());
-        assert_eq!(tools.get("good"), None);
+        assert_eq!(tools.get("good", None), None);
+    }
+
+    #[test]
+    fn of_one_name_each_entry_says_how_it_is_called() {
+        let header = json!({ "properties": { "a": { "type": "string", "x-mcp-header": "A" } } });
+        let plain = json!({ "name": "t", "inputSchema": { "type": "object" } });
+        let mirrored = json!({ "name": "t", "inputSchema": header });
+        let task = json!({
+            "name": "t", "description": "d", "execution": { "taskSupport": "required" },
+        });
+        // What counts of it is as of the one before.
+        let same = json!({ "name": "t", "description": "d", "execution": {} });
+        let all = [plain, mirrored, task, same];
+        let tools = Tools::default();
+        let mut list = all.to_vec();
+        let specials = Specials::read(&mut list, true, &mut Dropped::default());
+        tools.take(specials, || {});
+        let said = |definition: Option<&Value>| {
+            let hash = definition.map(|definition| *Definition::of(definition).hash());
+            let how = tools.get("t", hash.as_ref())?;
+            let headers = how.headers(r#"{"a":"x"}"#).expect("they fit");
+            Some((how.as_task, headers.len()))
+        };
+        let usual = Some((false, 0));
+        let expected = [usual, Some((false, 1)), Some((true, 0)), Some((true, 0))];
+        assert_eq!(all.each_ref().map(|entry| said(Some(entry))), expected);
+        assert_eq!(said(None), usual);
+        assert_eq!(said(Some(&json!({ "name": "t" }))), None);
     }
 }

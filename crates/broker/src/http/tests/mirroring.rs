@@ -174,6 +174,22 @@ async fn tools_that_cannot_be_called_as_they_say_are_left_out() {
 }
 
 #[tokio::test]
+async fn of_tools_of_one_name_the_one_that_was_decided_on_says_its_headers() {
+    let (plain, mirrored) = (tool("t", None), tool("t", Some("Region")));
+    for list in [[&plain, &mirrored], [&mirrored, &plain]] {
+        for (decided, header) in [(&plain, "-"), (&mirrored, "us-west1")] {
+            let (server, connection) = connect(vec![json!(list)], header).await;
+            take_list(&connection).await;
+            assert_eq!(
+                call_as(&connection, Some(decided), LIMIT).await,
+                r#"{"resultType":"complete","content":[]}"#
+            );
+            assert_eq!(server.log(), format!("tools/call {header}\n"));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_call_refused_for_its_headers_is_made_again_by_the_new_list() {
     let lists = vec![json!([tool("t", None)]), json!([tool("t", Some("Region"))])];
     let (server, connection) = connect(lists, "us-west1").await;
