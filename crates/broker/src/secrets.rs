@@ -383,6 +383,25 @@ mod tests {
     }
 
     #[test]
+    fn of_a_secret_at_the_cut_nothing_stays_in_the_longest_spelling() {
+        let secrets = Secrets::default();
+        secrets.learn("token", "hunter2-hunter2");
+        let in_json = |text: &str| {
+            let units = text.chars().map(u32::from);
+            units
+                .map(|unit| format!("\\u{unit:04x}"))
+                .collect::<String>()
+        };
+        let written = in_json(&in_json("hunter2-hunter2"));
+        assert_eq!(written.len(), 15 * 36);
+        let text = format!("no {written} and more");
+        for most in 4..3 + written.len() {
+            assert_eq!(secrets.redact_start(&text, most), "no [token]", "{most}");
+        }
+        assert_eq!(secrets.redact(&text), "no [token] and more");
+    }
+
+    #[test]
     fn what_is_learned_goes_in_every_spelling_and_is_bounded() {
         let secrets = Secrets::default();
         let shared = secrets.clone();

@@ -4,13 +4,14 @@
 use std::ops::Range;
 
 /// How many times escapes are undone: those of a URL within JSON, of JSON within JSON.
-const DEPTH: usize = 2;
+const DEPTH: u32 = 2;
 
-/// The most bytes that one byte is written with, escaped so often: `\\\\u0041`.
-const LONGEST_ESCAPE: usize = 8;
+/// The most bytes that one byte is written with, escaped so often: each time up to six
+/// (`\u0041`), and each of those up to six.
+const LONGEST_ESCAPE: usize = 6_usize.pow(DEPTH);
 
-/// How much of a text is read at a time, in bytes, besides what the next part has again:
-/// a reading takes many times as much memory.
+/// How much of a text is read at a time at least, in bytes, besides what the next part has
+/// again: a reading takes many times as much memory.
 const PART: usize = 64 << 10;
 
 /// What is looked for in readings to find a text in them: a plus sign is a space, as in
@@ -28,9 +29,11 @@ pub(crate) fn span(longest: usize) -> usize {
 /// up to `longest` bytes are in one of them as a whole, and may be in several.
 pub(crate) fn readings(text: &str, longest: usize, mut visit: impl FnMut(&Reading)) {
     let again = span(longest);
+    // No more is read again than is read.
+    let part = PART.max(again);
     let mut start = 0;
     loop {
-        let end = text.floor_char_boundary(again.saturating_add(start + PART));
+        let end = text.floor_char_boundary(again.saturating_add(start + part));
         let plain = Reading {
             bytes: needle(text.get(start..end).unwrap_or_default()),
             starts: (start..=end).collect(),
@@ -40,11 +43,11 @@ pub(crate) fn readings(text: &str, longest: usize, mut visit: impl FnMut(&Readin
         if end == text.len() {
             return;
         }
-        start = text.floor_char_boundary(start + PART);
+        start = text.floor_char_boundary(start + part);
     }
 }
 
-fn visit_deeper(reading: &Reading, depth: usize, visit: &mut impl FnMut(&Reading)) {
+fn visit_deeper(reading: &Reading, depth: u32, visit: &mut impl FnMut(&Reading)) {
     if depth == 0 {
         return;
     }
@@ -212,16 +215,22 @@ mod tests {
 
     #[test]
     fn parts_of_a_long_text_are_read_as_one() {
-        let escaped = r"\\u0041".repeat(40);
-        for before in (PART - 400..PART + 100).step_by(23) {
-            let text = ["x".repeat(before), escaped.clone(), "x".repeat(PART)].concat();
-            assert_eq!(
-                found(&text, &"A".repeat(40)).as_ref(),
-                Some(&escaped),
-                "{before}"
-            );
+        for escaped in [r"\\u0041", LONGEST] {
+            let all = escaped.repeat(10);
+            for before in (PART - all.len() - 80..PART + 100).step_by(23) {
+                let text = ["x".repeat(before), all.clone(), "x".repeat(PART)].concat();
+                assert_eq!(
+                    found(&text, &"A".repeat(10)).as_ref(),
+                    Some(&all),
+                    "{before}"
+                );
+            }
         }
+        assert_eq!(LONGEST.len(), LONGEST_ESCAPE);
     }
+
+    /// An `A` of JSON in JSON, nothing of which is written as it is.
+    const LONGEST: &str = r"\u005c\u0075\u0030\u0030\u0034\u0031";
 
     proptest! {
         #[test]
