@@ -295,15 +295,11 @@ fn granting_can_be_given_up() {
 fn granting_needs_a_terminal() {
     let bench = Workbench::with_config(ticketing());
     bench.write("script.ts", "await ticketing_listIssues()");
-    for command in ["run", "check"] {
+    let check = "write the tools into permissions.allow of the configuration";
+    for (command, instead) in [("run", "name the tools with --allow"), ("check", check)] {
         let ran = bench.callgate(&[command, "script.ts", "--grant"]);
-        assert_eq!(
-            (ran.code, ran.stderr.as_str()),
-            (
-                2,
-                "callgate: --grant asks at a terminal, and there is none; name the tools with --allow\n"
-            )
-        );
+        let said = "callgate: --grant asks at a terminal, and there is none; run it in one, or";
+        assert_eq!((ran.code, ran.stderr), (2, format!("{said} {instead}\n")));
     }
 }
 

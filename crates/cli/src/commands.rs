@@ -51,7 +51,9 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     if let Some(dry_run) = &dry_run {
         request = request.dry_run(dry_run.clone());
     }
-    grants::need_terminal(args.grant)?;
+    if args.grant {
+        grants::need_terminal("name the tools with --allow")?;
+    }
     if let Some(report) = request.rejected().await {
         return print_report(&report, args.json);
     }
@@ -111,7 +113,9 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
 
 async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     let config = session::configuration(config)?;
-    grants::need_terminal(args.grant)?;
+    if args.grant {
+        grants::need_terminal("write the tools into permissions.allow of the configuration")?;
+    }
     let (source, name) = session::script(&args.file)?;
     let request = RunRequest::new(source.as_str()).name(name);
     if let Some(report) = request.rejected().await {

@@ -9,10 +9,10 @@ use crate::ask::{self, Chosen};
 use crate::print;
 use crate::progress::Progress;
 
-/// Refuses `--grant` where nobody can answer.
-pub fn need_terminal(grant: bool) -> anyhow::Result<()> {
-    if grant && !crate::terminal::is_attended() {
-        bail!("--grant asks at a terminal, and there is none; name the tools with --allow");
+/// Refuses `--grant` where nobody can answer, and says what does `instead` of it.
+pub fn need_terminal(instead: &str) -> anyhow::Result<()> {
+    if !crate::terminal::is_attended() {
+        bail!("--grant asks at a terminal, and there is none; run it in one, or {instead}");
     }
     Ok(())
 }
