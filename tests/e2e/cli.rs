@@ -300,32 +300,50 @@ fn a_script_that_cannot_run_is_refused_before_servers_start() {
 }
 
 /// Until all servers have started there is no gate to run anything, and yet what is
-/// given up by then ends in a report.
+/// given up by then ends in a report, or with a word where there are no reports.
 #[test]
 fn ctrl_c_while_servers_start() {
     for command in ["run", "check"] {
-        let begin = "echo > started; exec cat > /dev/null";
-        let slow = json!({ "slow": { "command": "sh", "args": ["-c", begin] } });
-        let bench = Workbench::new(slow);
-        bench.write("script.ts", "return 1");
-        let started = bench.path().join("started");
-        let made = Command::new("mkfifo").arg(&started).status();
-        assert!(made.expect("start mkfifo").success());
-        let child = bench
-            .command(&[command, "script.ts", "--json"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("start callgate");
-        // It ends when the server has begun, which then says nothing.
-        assert_eq!(std::fs::read(started).expect("a line"), b"\n");
-        let pid = i32::try_from(child.id()).expect("a process id");
-        // SAFETY: a system call with numbers; the process is ours and not waited for.
-        assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
-        let ran = Ran::from(child.wait_with_output().expect("wait for callgate"));
+        let ran = interrupted(&[command, "script.ts", "--json"]);
         assert_eq!(ran.code, 130, "{ran:?}");
         let report = ran.json();
         let told = [&report["status"], &report["error"]["message"]];
         assert_eq!(told, ["cancelled", "the run was cancelled"], "{command}");
     }
+    let unlisted = "the command was cancelled while servers started";
+    for (command, said) in [
+        (
+            &["call", "slow_x"][..],
+            "the call was cancelled before it was sent",
+        ),
+        (&["tools"], unlisted),
+        (&["types"], unlisted),
+    ] {
+        let ran = interrupted(command);
+        let told = (ran.code, ran.stdout.as_str(), ran.stderr.as_str());
+        assert_eq!(told, (130, "", format!("callgate: {said}\n").as_str()));
+    }
+}
+
+/// How a command ends on Ctrl-C while its server starts.
+fn interrupted(command: &[&str]) -> Ran {
+    let begin = "echo > started; exec cat > /dev/null";
+    let slow = json!({ "slow": { "command": "sh", "args": ["-c", begin] } });
+    let bench = Workbench::new(slow);
+    bench.write("script.ts", "return 1");
+    let started = bench.path().join("started");
+    let made = Command::new("mkfifo").arg(&started).status();
+    assert!(made.expect("start mkfifo").success());
+    let child = bench
+        .command(command)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start callgate");
+    // It ends when the server has begun, which then says nothing.
+    assert_eq!(std::fs::read(started).expect("a line"), b"\n");
+    let pid = i32::try_from(child.id()).expect("a process id");
+    // SAFETY: a system call with numbers; the process is ours and not waited for.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    Ran::from(child.wait_with_output().expect("wait for callgate"))
 }

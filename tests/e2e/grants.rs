@@ -270,7 +270,8 @@ fn a_run_can_be_granted_before_it_begins() {
 
 #[test]
 fn granting_can_be_given_up() {
-    for (command, report) in [("check", ""), ("run", "error: the run was cancelled\n")] {
+    let check = "callgate: the granting was cancelled; nothing is allowed for good\n";
+    for (command, report) in [("check", check), ("run", "error: the run was cancelled\n")] {
         for signal in [None, Some(Signal::SIGTERM)] {
             let bench = Workbench::with_config(ticketing());
             bench.write("script.ts", "await ticketing_listIssues()");

@@ -1,6 +1,9 @@
 //! `callgate search`: what it prints, and how it ends.
 
-use callgate_tests::{Workbench, fixture};
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use callgate_tests::{Ran, Workbench, fixture};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -82,4 +85,28 @@ fn a_regular_expression_that_is_none() {
         callgate: the query is no regular expression: unclosed group
     "#]],
     );
+}
+
+/// The endpoint of embeddings takes the connection and says nothing.
+#[test]
+fn ctrl_c_ends_a_search() {
+    let endpoint = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", endpoint.local_addr().expect("an address"));
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "logging": fixture("callgate-demo-logging", &[]) },
+        "models": { "embeddings": { "url": url, "model": "m" } },
+    }));
+    let child = bench
+        .command(&["search", "the log"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start callgate");
+    let _asked = endpoint.accept().expect("a connection");
+    let pid = i32::try_from(child.id()).expect("a process id");
+    // SAFETY: a system call with numbers; the process is ours and not waited for.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    let ran = Ran::from(child.wait_with_output().expect("wait for callgate"));
+    let told = (ran.code, ran.stdout.as_str(), ran.stderr.as_str());
+    assert_eq!(told, (130, "", "callgate: the command was cancelled\n"));
 }

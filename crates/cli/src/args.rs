@@ -81,7 +81,7 @@ pub enum Command {
 
     /// Find tools by what they do, the best first
     #[command(
-        after_help = "Examples:\n  callgate search 'close a pull request'\n  callgate search createIsue --detail signature\n  callgate search '^git_.*(log|diff)' --by regex\n\nExit codes: 0 found, 1 nothing found, 2 usage or configuration error"
+        after_help = "Examples:\n  callgate search 'close a pull request'\n  callgate search createIsue --detail signature\n  callgate search '^git_.*(log|diff)' --by regex\n\nExit codes: 0 found, 1 nothing found, 2 usage or configuration error, 130 interrupted"
     )]
     Search(crate::search::SearchArgs),
 

@@ -115,7 +115,7 @@ pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
     };
     tokio::select! {
         code = done => code,
-        () = cancel.cancelled() => Ok(session::INTERRUPTED),
+        () = cancel.cancelled() => Ok(session::cancelled("the command was cancelled")),
     }
 }
 

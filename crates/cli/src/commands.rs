@@ -162,7 +162,9 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     };
     match granted? {
         true => Ok(status.exit_code()),
-        false => Ok(session::INTERRUPTED),
+        false => Ok(session::cancelled(
+            "the granting was cancelled; nothing is allowed for good",
+        )),
     }
 }
 
@@ -282,7 +284,9 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         ..Setting::default()
     };
     let Some(gate) = session::connect(Some(&config), setting, &progress, &cancel).await? else {
-        return Ok(session::INTERRUPTED);
+        return Ok(session::cancelled(
+            "the call was cancelled before it was sent",
+        ));
     };
     // One that is listed from an earlier time cannot be called either.
     let missing = missing_server(&gate, &args.tool);
@@ -303,7 +307,9 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     progress.clear();
     gate.shutdown().await;
     let Some(called) = called else {
-        return Ok(session::INTERRUPTED);
+        return Ok(session::cancelled(
+            "the call was cancelled; if it had been sent, it may have done something",
+        ));
     };
     print::err(&called.problems());
     match called.result {

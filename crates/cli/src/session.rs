@@ -209,6 +209,12 @@ pub async fn connect(
     Ok(built)
 }
 
+/// Says what was given up, for commands that have no report to say it; the exit code for it.
+pub fn cancelled(what: &str) -> u8 {
+    print::error(what);
+    INTERRUPTED
+}
+
 /// What commands do that are about the tools there are, and call none: connects to
 /// the configured servers, tells what could not be had, does what the command is
 /// for, and ends the connections.
@@ -220,10 +226,13 @@ pub async fn with_tools(
     let cancel = cancel_on_signal()?;
     let setting = Setting::default();
     let Some(gate) = connect(Some(&config), setting, &Progress::new(), &cancel).await? else {
-        return Ok(INTERRUPTED);
+        return Ok(cancelled("the command was cancelled while servers started"));
     };
     tell_problems(&gate);
-    let code = command(&gate).await;
+    let code = tokio::select! {
+        code = command(&gate) => code,
+        () = cancel.cancelled() => Ok(cancelled("the command was cancelled")),
+    };
     gate.shutdown().await;
     code
 }
