@@ -215,15 +215,17 @@ fn ledger(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Confi
     let Some(object) = reader.object(property, "the file") else {
         return;
     };
+    let mut has_path = false;
     for property in reader.properties(object, what, &keys::LEDGER) {
         match property.name.as_str() {
             "path" => {
+                has_path = true;
                 let path = server::expanded(reader, property, what);
                 if path.as_deref() == Some("") {
                     reader.error(
                         property.value.range(),
                         ConfigErrorKind::Value,
-                        "\"path\" in \"ledger\" is empty; name a file, or leave it out",
+                        "\"path\" in \"ledger\" is empty; name a file, or leave \"ledger\" out",
                     );
                 }
                 config.ledger.path = path.map(|path| config.folder.join(path));
@@ -245,7 +247,7 @@ fn ledger(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Confi
             _ => config.ledger.max_bytes = reader.parsed(property, what, parse_bytes),
         }
     }
-    if config.ledger.path.is_none() {
+    if !has_path {
         reader.error(
             name_range(property),
             ConfigErrorKind::Value,

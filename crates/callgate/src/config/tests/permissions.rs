@@ -173,7 +173,7 @@ fn the_ledger() {
     check(
         r#"{ "ledger": { "path": "", "bodies": "yes", "maxSize": 1, "file": "x" } }"#,
         expect![[r#"
-            callgate.json:1:23: "path" in "ledger" is empty; name a file, or leave it out
+            callgate.json:1:23: "path" in "ledger" is empty; name a file, or leave "ledger" out
             callgate.json:1:37: "bodies" in "ledger" must be true or false, and this is a string
             callgate.json:1:55: "maxSize" in "ledger" must be a string, and this is a number
             callgate.json:1:58: unknown key "file" in "ledger"; remove it, or use one of path, bodies, maxSize, keep
@@ -183,6 +183,12 @@ fn the_ledger() {
         r#"{ "ledger": {} }"#,
         expect![[r#"
         callgate.json:1:3: "ledger" has no "path"; name the file that calls are written to
+    "#]],
+    );
+    check(
+        r#"{ "ledger": { "path": 1 } }"#,
+        expect![[r#"
+        callgate.json:1:23: "path" in "ledger" must be a string, and this is a number
     "#]],
     );
     check(
