@@ -80,7 +80,7 @@ fn what_there_is_none_of() {
         --- stdout
         --- stderr
         warning: rule "*" in permissions.allow matches no tool
-        no server is configured
+        no server is configured, or all are disabled
     "#]],
     );
     check(

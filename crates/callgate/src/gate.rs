@@ -250,7 +250,7 @@ impl Gate {
         }
         if catalog.tools().is_empty() && name.contains('_') {
             let why = match self.broker.servers().next() {
-                None => "no server is configured",
+                None => "no server is configured, or all are disabled",
                 Some(_) => "no server that is in use offers one",
             };
             return Some(format!("{name} is no tool, and there are none: {why}"));

@@ -253,7 +253,7 @@ fn print_tools(gate: &Gate, args: &ToolsArgs) -> anyhow::Result<u8> {
     print::out(&text)?;
     if tools.is_empty() {
         print::err(match gate.servers().is_empty() {
-            true => "no server is configured\n",
+            true => "no server is configured, or all are disabled\n",
             false => "no server that is in use offers a tool\n",
         });
     }
