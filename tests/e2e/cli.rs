@@ -121,7 +121,7 @@ fn a_typo_in_a_tools_name() {
             exit code 2
             --- stdout
             --- stderr
-            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"?; `callgate tools` lists those there are
+            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
         "#]],
     );
     check(
@@ -131,7 +131,7 @@ fn a_typo_in_a_tools_name() {
             exit code 2
             --- stdout
             --- stderr
-            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"?; `callgate tools` lists those there are
+            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
         "#]],
     );
 }

@@ -401,7 +401,9 @@ fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
         Some(_) => session::TO_USE_A_SERVER,
         None => "`callgate tools` lists those there are",
     };
-    print::error(&format!("{message}; {advice}"));
+    // It may end with a question.
+    let then = if message.ends_with('?') { "" } else { ";" };
+    print::error(&format!("{message}{then} {advice}"));
     Some(crate::USAGE)
 }
 
