@@ -168,7 +168,10 @@ async fn login(server: &ServerSpec, args: LoginArgs) -> anyhow::Result<u8> {
 
 async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
     if servers.is_empty() {
-        print::err("no server in the configuration has a \"url\": there is nothing to log in to\n");
+        print::err(
+            "no server in the configuration takes a login: that takes a \"url\", and \"oauth\" that \
+             is not false\n",
+        );
     }
     let mut code = 0;
     for server in servers {
