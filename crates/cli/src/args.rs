@@ -18,8 +18,9 @@ Examples:
   callgate run sync.ts --dry-run                 only what reads; says what it would do
 
 Exit codes:
-  0 the script completed (or its dry run did what it could)   1 it failed, or has type errors   2 usage or configuration error
-  3 a call was denied      4 a limit was reached  5 a server it needs did not start
+  0 the script completed (or its dry run did what it could)
+  1 it failed, or has type errors   2 usage or configuration error
+  3 a call was denied   4 a limit was reached   5 a server it needs did not start
   130 interrupted";
 
 const CHECK_EXIT_CODES: &str = "\
