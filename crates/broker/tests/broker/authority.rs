@@ -1,47 +1,18 @@
 //! What lasts longer than one answer: grants, what is kept for good, rules that
 //! count; and runs that change nothing.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use callgate_broker::{
     Answer, Asker, Broker, CallOptions, DryRun, Keep, NobodyToAsk, Place, Question, Run, RunSetup,
-    Target, ask_with,
+    Target,
 };
 use callgate_policy::{Definition, Effect, Grant, Pattern, Rule, Rules};
 use expect_test::{Expect, expect};
 use futures::future::{BoxFuture, join_all};
 use serde_json::json;
 
-use crate::support::{allow_all, call, in_time, odd, raw, target};
-
-/// What was asked.
-#[derive(Clone, Default)]
-struct Asked(Arc<Mutex<Vec<Question>>>);
-
-impl Asked {
-    fn all(&self) -> Vec<Question> {
-        self.0.lock().expect("no panic").clone()
-    }
-
-    fn len(&self) -> usize {
-        self.all().len()
-    }
-}
-
-/// Always gives the same answer, and notes what it was asked.
-fn always(answer: Answer) -> (Arc<dyn Asker>, Asked) {
-    let asked = Asked::default();
-    let noted = asked.clone();
-    let asker = ask_with(move |question| {
-        noted.0.lock().expect("no panic").push(question);
-        async move {
-            tokio::task::yield_now().await;
-            answer
-        }
-    });
-    (asker, asked)
-}
+use crate::support::{allow_all, always, call, in_time, odd, raw, target};
 
 fn setup(asker: Arc<dyn Asker>) -> RunSetup {
     RunSetup::new(Arc::default(), asker)
@@ -349,22 +320,14 @@ async fn a_hundred_calls_at_once_take_ten_uses_ten_times() {
 #[tokio::test]
 async fn a_no_serves_equal_calls_that_wait_and_no_others() {
     let broker = in_time(Broker::start(vec![odd("flaky")])).await;
-    let asking = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&asking);
-    let asker = ask_with(move |_question| {
-        counted.fetch_add(1, Ordering::SeqCst);
-        async {
-            tokio::task::yield_now().await;
-            Answer::Deny
-        }
-    });
+    let (asker, asked) = always(Answer::Deny);
     let run = broker.run_with(setup(asker));
     let calls = (0..20).map(|n| call(&run, "flaky", "text", json!({ "text": n % 2 })));
     in_time(join_all(calls)).await;
-    assert_eq!(asking.load(Ordering::SeqCst), 2);
+    assert_eq!(asked.len(), 2);
     // A later call has not waited for that answer.
     in_time(call(&run, "flaky", "text", json!({ "text": 0 }))).await;
-    assert_eq!(asking.load(Ordering::SeqCst), 3);
+    assert_eq!(asked.len(), 3);
     broker.shutdown().await;
 }
 

@@ -2,32 +2,11 @@
 
 use std::sync::Arc;
 
-use callgate_broker::{
-    Broker, Consultant, NobodyToAsk, ResultReview, Reviewed, Reviewer, RunSetup, Unanswered,
-};
+use callgate_broker::{Broker, Consultant, NobodyToAsk, RunSetup, Unanswered};
 use expect_test::expect;
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use serde_json::json;
 
-use crate::support::{allow_all, call, in_time, odd, raw};
-
-/// Withholds what has a word in it.
-struct Hides;
-
-impl Reviewer for Hides {
-    fn review_result<'a>(
-        &'a self,
-        _: Reviewed<'a>,
-        result: &'a str,
-    ) -> BoxFuture<'a, ResultReview> {
-        let review = match result.contains("hide") {
-            true => ResultReview::Withhold("not for scripts".to_owned()),
-            false => ResultReview::Allow,
-        };
-        async move { review }.boxed()
-    }
-}
+use crate::support::{Words, allow_all, call, in_time, odd, raw};
 
 #[tokio::test]
 async fn what_an_error_quotes_is_looked_at_and_remembered() {
@@ -35,7 +14,7 @@ async fn what_an_error_quotes_is_looked_at_and_remembered() {
         let broker = Broker::start(vec![odd("flaky")]).await;
         let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
         setup.consults = true;
-        setup.reviewers = vec![Arc::new(Hides)];
+        setup.reviewers = vec![Arc::new(Words)];
         let run = broker.run_with(setup);
         let model = Consultant {
             function: "model_extract".to_owned(),

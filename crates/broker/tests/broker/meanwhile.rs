@@ -3,19 +3,19 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::task::Poll;
 
 use callgate_broker::{
-    Answer, Broker, DryRun, Journal, JournalOptions, NobodyToAsk, Reviewer, Run, RunSetup, ask_with,
+    Answer, Broker, DryRun, Journal, JournalOptions, NobodyToAsk, Reviewer, Run, RunSetup,
 };
-use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules};
+use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, Verdict};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
-use crate::support::{allow_all, call, in_time, odd};
+use crate::support::{allow_all, always, call, flow_rule, in_time, named};
 
 const NOTE: &str = "Oberon, Puck and Titania";
 
@@ -29,11 +29,6 @@ struct Held {
 impl Held {
     /// Of a run with three servers, in which `a` has said this.
     async fn run(setup: RunSetup, said: &str) -> Self {
-        let named = |(name, mode): (&str, &str)| {
-            let mut spec = odd(mode);
-            spec.name = name.to_owned();
-            spec
-        };
         let servers = [("a", "flaky"), ("b", "counter"), ("c", "flaky")].map(named);
         let broker = Broker::start(servers.into()).await;
         let run = broker.run_with(setup);
@@ -181,12 +176,7 @@ fn waits(setup: RunSetup, outcome: &str) {
 fn a_call_waits_where_a_rule_may_stop_its_flows() {
     for action in [Verdict::Deny, Verdict::Ask] {
         let mut flows = FlowRules::default();
-        flows.push(FlowRule {
-            from: FlowEnd::parse("a").expect("an end"),
-            to: FlowEnd::parse("b").expect("an end"),
-            min_bytes: None,
-            action,
-        });
+        flows.push(flow_rule("a", "b", action));
         let mut setup = setup();
         setup.flows = Arc::new(flows);
         // Nobody is there to be asked.
@@ -240,18 +230,11 @@ fn a_call_that_is_not_made_waits_too() {
 #[test]
 fn who_is_asked_sees_what_was_found() {
     let rules = Rules::new(["*_echo"], ["b_*"], []).expect("patterns");
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let asker = ask_with({
-        let asked = Arc::clone(&asked);
-        move |question| {
-            let flows = question.flows.iter().map(ToString::to_string);
-            asked.lock().expect("no panic").extend(flows);
-            std::future::ready(Answer::Once)
-        }
-    });
+    let (asker, asked) = always(Answer::Once);
     waits(RunSetup::new(Arc::new(rules), asker), "ok");
-    let asked = asked.lock().expect("no panic");
-    assert_eq!(*asked, ["24 bytes of a.echo (call 1) go to b.wait"]);
+    let asked = asked.all().into_iter().flat_map(|question| question.flows);
+    let asked: Vec<String> = asked.map(|flow| flow.to_string()).collect();
+    assert_eq!(asked, ["24 bytes of a.echo (call 1) go to b.wait"]);
 }
 
 #[test]

@@ -3,28 +3,21 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_broker::{
-    Answer, Asker, Broker, Keep, NobodyToAsk, Outcome, Question, ResultReview, Review, Reviewed,
-    Reviewer, Run, RunSetup, ask_with,
+    Answer, Asker, Broker, Keep, NobodyToAsk, Outcome, Question, Reviewer, Run, RunSetup, ask_with,
 };
-use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules, Seen};
+use callgate_policy::flow::{FlowRules, Seen};
 use callgate_policy::{Grant, Rules, Verdict};
 use expect_test::{Expect, expect};
-use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
 use serde_json::json;
 
-use crate::support::{allow_all, call, in_time, odd};
+use crate::support::{Words, allow_all, always, call, flow_rule, in_time, named};
 
 const NOTE: &str = "Oberon, Puck and Titania";
 
 fn rules(action: Verdict) -> FlowRules {
     let mut rules = FlowRules::default();
-    rules.push(FlowRule {
-        from: FlowEnd::parse("a").expect("an end"),
-        to: FlowEnd::parse("b").expect("an end"),
-        min_bytes: None,
-        action,
-    });
+    rules.push(flow_rule("a", "b", action));
     rules
 }
 
@@ -40,12 +33,8 @@ async fn run_with(
 }
 
 async fn begin(setup: RunSetup) -> (Broker, Run) {
-    let named = |name: &str| {
-        let mut spec = odd("flaky");
-        spec.name = name.to_owned();
-        spec
-    };
-    let broker = Broker::start(["a", "b", "c"].map(named).into()).await;
+    let servers = ["a", "b", "c"].map(|name| named((name, "flaky")));
+    let broker = Broker::start(servers.into()).await;
     let run = broker.run_with(setup);
     (broker, run)
 }
@@ -94,19 +83,7 @@ async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
 
 #[tokio::test]
 async fn an_answer_for_the_run_is_for_these_two_and_no_other() {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let asker = ask_with({
-        let asked = Arc::clone(&asked);
-        move |question| {
-            let pieces = question.flows.iter().map(|flow| match &flow.seen {
-                Seen::Copied(copied) => format!("{flow}: {}", copied.piece),
-                _ => flow.to_string(),
-            });
-            let pieces: Vec<String> = pieces.collect();
-            asked.lock().expect("no panic").push(pieces.join("; "));
-            std::future::ready(Answer::Run)
-        }
-    });
+    let (asker, asked) = always(Answer::Run);
     in_time(async {
         let mut rules = rules(Verdict::Ask);
         rules.label_server("c", "private");
@@ -119,31 +96,28 @@ async fn an_answer_for_the_run_is_for_these_two_and_no_other() {
         broker.shutdown().await;
     })
     .await;
-    let asked = asked.lock().expect("no panic").join("\n");
+    let pieces = |question: Question| {
+        let pieces = question.flows.iter().map(|flow| match &flow.seen {
+            Seen::Copied(copied) => format!("{flow}: {}", copied.piece),
+            _ => flow.to_string(),
+        });
+        pieces.collect::<Vec<_>>().join("; ")
+    };
+    let asked: Vec<String> = asked.all().into_iter().map(pieces).collect();
     expect![[r#"
         24 bytes of a.echo (call 1) go to b.echo: Oberon, Puck and Titania
         19 bytes of c.echo (call 12) go to b.echo: another text of c's"#]]
-    .assert_eq(&asked);
+    .assert_eq(&asked.join("\n"));
 }
 
 #[tokio::test]
 async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about() {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let asker = ask_with({
-        let asked = Arc::clone(&asked);
-        move |question: Question| {
-            asked.lock().expect("no panic").push(question.about.data);
-            std::future::ready(Answer::Run)
-        }
-    });
+    let (asker, asked) = always(Answer::Run);
     in_time(async {
+        let mut rule = flow_rule("a", "b", Verdict::Ask);
+        rule.min_bytes = Some(25);
         let mut flows = FlowRules::default();
-        flows.push(FlowRule {
-            from: FlowEnd::parse("a").expect("an end"),
-            to: FlowEnd::parse("b").expect("an end"),
-            min_bytes: Some(25),
-            action: Verdict::Ask,
-        });
+        flows.push(rule);
         let calls = Rules::new(["a_*"], ["b_*"], []).expect("patterns");
         let mut setup = RunSetup::new(Arc::new(calls), asker);
         setup.flows = Arc::new(flows);
@@ -160,20 +134,14 @@ async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about(
         broker.shutdown().await;
     })
     .await;
-    let asked = asked.lock().expect("no panic");
-    assert_eq!(*asked, [vec![], vec!["a_echo".to_owned()]]);
+    let asked = asked.all().into_iter().map(|question| question.about.data);
+    let asked: Vec<_> = asked.collect();
+    assert_eq!(asked, [vec![], vec!["a_echo".to_owned()]]);
 }
 
 #[tokio::test]
 async fn an_answer_for_the_run_is_for_data_of_one_tool() {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let asker = ask_with({
-        let asked = Arc::clone(&asked);
-        move |question: Question| {
-            asked.lock().expect("no panic").extend(question.about.data);
-            std::future::ready(Answer::Run)
-        }
-    });
+    let (asker, asked) = always(Answer::Run);
     in_time(async {
         let (broker, run) = run_with(rules(Verdict::Ask), asker, vec![]).await;
         let another = "another text of a's";
@@ -185,7 +153,9 @@ async fn an_answer_for_the_run_is_for_data_of_one_tool() {
         broker.shutdown().await;
     })
     .await;
-    assert_eq!(*asked.lock().expect("no panic"), ["a_echo", "a_rejects"]);
+    let asked = asked.all().into_iter();
+    let asked: Vec<_> = asked.flat_map(|question| question.about.data).collect();
+    assert_eq!(asked, ["a_echo", "a_rejects"]);
 }
 
 #[tokio::test]
@@ -204,12 +174,7 @@ async fn a_question_names_what_nobody_has_let_pass_yet() {
     });
     in_time(async {
         let mut flows = rules(Verdict::Ask);
-        flows.push(FlowRule {
-            from: FlowEnd::parse("c").expect("an end"),
-            to: FlowEnd::parse("b").expect("an end"),
-            min_bytes: None,
-            action: Verdict::Ask,
-        });
+        flows.push(flow_rule("c", "b", Verdict::Ask));
         let (broker, run) = run_with(flows, asker, vec![]).await;
         let another = "another text of c's";
         call(&run, "a", "echo", json!({ "note": NOTE })).await;
@@ -311,33 +276,6 @@ impl Keep for Nowhere {
     }
 }
 
-/// Denies, asks about and withholds what has a word in it.
-struct Words;
-
-impl Reviewer for Words {
-    fn review_arguments<'a>(&'a self, call: Reviewed<'a>) -> BoxFuture<'a, Review> {
-        let has = |word: &str| call.arguments.contains(word);
-        let review = match (has("deny"), has("ask")) {
-            (true, _) => Review::Deny("a word".to_owned()),
-            (_, true) => Review::Ask("another word".to_owned()),
-            _ => Review::Allow,
-        };
-        async move { review }.boxed()
-    }
-
-    fn review_result<'a>(
-        &'a self,
-        _: Reviewed<'a>,
-        result: &'a str,
-    ) -> BoxFuture<'a, ResultReview> {
-        let review = match result.contains("hide") {
-            true => ResultReview::Withhold("not for scripts".to_owned()),
-            false => ResultReview::Allow,
-        };
-        async move { review }.boxed()
-    }
-}
-
 #[tokio::test]
 async fn a_reviewer_has_a_say_on_arguments_and_results() {
     in_time(async {
@@ -381,16 +319,7 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
 
 #[tokio::test]
 async fn who_is_asked_by_a_rule_hears_what_a_reviewer_has_against_it() {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let asker = ask_with({
-        let asked = Arc::clone(&asked);
-        move |question: Question| {
-            let besides = question.besides.map(|besides| besides.to_string());
-            let mut asked = asked.lock().expect("no panic");
-            asked.push((question.decision.to_string(), besides));
-            std::future::ready(Answer::Session)
-        }
-    });
+    let (asker, asked) = always(Answer::Session);
     in_time(async {
         let mut setup = RunSetup::new(Arc::default(), asker);
         setup.reviewers = vec![Arc::new(Words)];
@@ -401,20 +330,19 @@ async fn who_is_asked_by_a_rule_hears_what_a_reviewer_has_against_it() {
         broker.shutdown().await;
     })
     .await;
-    let asked = asked.lock().expect("no panic");
+    let asked = asked.all().into_iter().map(|question| {
+        let besides = question.besides.map(|besides| besides.to_string());
+        (question.decision.to_string(), besides)
+    });
+    let asked: Vec<_> = asked.collect();
     let reviewed = "needs approval by a reviewer: another word".to_owned();
     let ruled = "needs approval: no rule matches".to_owned();
-    assert_eq!(*asked, [(ruled, Some(reviewed.clone())), (reviewed, None)]);
+    assert_eq!(asked, [(ruled, Some(reviewed.clone())), (reviewed, None)]);
 }
 
 #[tokio::test]
 async fn what_a_server_says_when_it_ends_is_its_data() {
     in_time(async {
-        let named = |(name, mode): (&str, &str)| {
-            let mut spec = odd(mode);
-            spec.name = name.to_owned();
-            spec
-        };
         let servers = [("a", "dies-on-call"), ("b", "flaky")].map(named);
         let broker = Broker::start(servers.into()).await;
         let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));

@@ -1,15 +1,19 @@
-//! What every test here needs: odd servers, runs, and their text form.
+//! What every test here needs: odd servers, runs, and their text form; who is asked, and
+//! who reviews.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_broker::{
-    Broker, CallError, CallOptions, NobodyToAsk, Run, ServerSpec, ServerState, Status, Stdio,
-    Target, Transport,
+    Answer, Asker, Broker, CallError, CallOptions, NobodyToAsk, Question, ResultReview, Review,
+    Reviewed, Reviewer, Run, ServerSpec, ServerState, Status, Stdio, Target, Transport, ask_with,
 };
-use callgate_policy::Rules;
+use callgate_policy::flow::{FlowEnd, FlowRule};
+use callgate_policy::{Rules, Verdict};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -45,6 +49,13 @@ pub fn odd(mode: &str) -> ServerSpec {
         ..Stdio::default()
     };
     ServerSpec::new(mode, Transport::Stdio(stdio))
+}
+
+/// The odd server in a mode, under a name of its own.
+pub fn named((name, mode): (&str, &str)) -> ServerSpec {
+    let mut spec = odd(mode);
+    spec.name = name.to_owned();
+    spec
 }
 
 /// The odd server with an environment of its own.
@@ -87,6 +98,71 @@ pub async fn one(spec: ServerSpec) -> (Broker, Run, String) {
 
 pub fn allow_all() -> Arc<Rules> {
     Arc::new(Rules::new(["*"], [], []).expect("a pattern"))
+}
+
+/// A rule over data that goes from one server to another.
+pub fn flow_rule(from: &str, to: &str, action: Verdict) -> FlowRule {
+    FlowRule {
+        from: FlowEnd::parse(from).expect("an end"),
+        to: FlowEnd::parse(to).expect("an end"),
+        min_bytes: None,
+        action,
+    }
+}
+
+/// What was asked.
+#[derive(Clone, Default)]
+pub struct Asked(Arc<Mutex<Vec<Question>>>);
+
+impl Asked {
+    pub fn all(&self) -> Vec<Question> {
+        self.0.lock().expect("no panic").clone()
+    }
+
+    pub fn len(&self) -> usize {
+        self.all().len()
+    }
+}
+
+/// Always gives the same answer, and notes what it was asked.
+pub fn always(answer: Answer) -> (Arc<dyn Asker>, Asked) {
+    let asked = Asked::default();
+    let noted = asked.clone();
+    let asker = ask_with(move |question| {
+        noted.0.lock().expect("no panic").push(question);
+        async move {
+            tokio::task::yield_now().await;
+            answer
+        }
+    });
+    (asker, asked)
+}
+
+/// A reviewer who denies, asks about and withholds what has a word in it.
+pub struct Words;
+
+impl Reviewer for Words {
+    fn review_arguments<'a>(&'a self, call: Reviewed<'a>) -> BoxFuture<'a, Review> {
+        let has = |word: &str| call.arguments.contains(word);
+        let review = match (has("deny"), has("ask")) {
+            (true, _) => Review::Deny("a word".to_owned()),
+            (_, true) => Review::Ask("another word".to_owned()),
+            _ => Review::Allow,
+        };
+        async move { review }.boxed()
+    }
+
+    fn review_result<'a>(
+        &'a self,
+        _: Reviewed<'a>,
+        result: &'a str,
+    ) -> BoxFuture<'a, ResultReview> {
+        let review = match result.contains("hide") {
+            true => ResultReview::Withhold("not for scripts".to_owned()),
+            false => ResultReview::Allow,
+        };
+        async move { review }.boxed()
+    }
 }
 
 /// The tool of a server, without an output schema.
