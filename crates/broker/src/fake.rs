@@ -5,16 +5,19 @@ use std::sync::{Arc, Mutex};
 use std::task::Context;
 use std::time::Duration;
 
+use callgate_policy::Definition;
 use futures::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
+use crate::broker::Ready;
 use crate::caller::{
     Caller, Elicit, ListRoots, Offers, Opened, PageDone, Progress, Refusal, Root, Sample,
 };
 use crate::calls::Call;
 use crate::inbox::Inbox;
 use crate::link::{Link, LinkError, Outgoing};
+use crate::listed::{Decided, Listed};
 use crate::patience::Patience;
 use crate::secrets::Secrets;
 use crate::session::{Abilities, Agreed, Session};
@@ -134,6 +137,34 @@ pub(crate) fn call(caller: &Arc<Host>) -> Call<'static> {
         caller: Arc::clone(caller) as _,
         patience: Patience::exactly(Duration::from_secs(60)),
         decided: None,
+    }
+}
+
+/// [`call`], which was decided about by this definition of its tool.
+pub(crate) fn call_decided<'a>(
+    caller: &Arc<Host>,
+    definition: &'a Definition,
+    listed: &'a Listed,
+) -> Call<'a> {
+    Call {
+        decided: Some(Decided {
+            definition: definition.hash(),
+            listed,
+        }),
+        ..call(caller)
+    }
+}
+
+/// What is known of a server that lists these tools.
+pub(crate) fn ready(tools: Vec<Value>) -> Ready {
+    Ready {
+        tools,
+        protocol_version: String::new(),
+        server_info: None,
+        instructions: None,
+        warnings: Vec::new(),
+        fresh_for: None,
+        ttl: None,
     }
 }
 

@@ -231,6 +231,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::fake::ready;
 
     #[test]
     fn a_tool_is_what_any_entry_of_its_name_says() {
@@ -239,16 +240,8 @@ mod tests {
         let listed = Listed::new(None);
         let is = |name: &str, tool: &Value| listed.is(name, Definition::of(tool).hash());
         assert_eq!(is("t", &good), None);
-        let ready = Ready {
-            tools: vec![odd.clone(), good.clone()],
-            protocol_version: String::new(),
-            server_info: None,
-            instructions: None,
-            warnings: Vec::new(),
-            fresh_for: None,
-            ttl: None,
-        };
-        listed.take(ready, Covered::default());
+        let tools = vec![odd.clone(), good.clone()];
+        listed.take(ready(tools), Covered::default());
         for _ in 0..2 {
             assert_eq!(is("t", &odd), Some(true));
             assert_eq!(is("t", &good), Some(true));

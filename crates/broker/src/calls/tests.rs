@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::broker::Ready;
-use crate::fake::{FakeLink, Host, agree, call, result};
+use crate::fake::{FakeLink, Host, agree, call, call_decided, ready, result};
 use crate::inbox::Inbox;
 use crate::listed::{Covered, Listed};
 use crate::session::Abilities;
@@ -249,15 +249,7 @@ async fn only_the_call_itself_is_refused_for_its_headers() {
 
 /// A list with one tool, of this description.
 fn listing(description: &str) -> Ready {
-    Ready {
-        tools: vec![json!({ "name": "t", "description": description })],
-        protocol_version: String::new(),
-        server_info: None,
-        instructions: None,
-        warnings: Vec::new(),
-        fresh_for: None,
-        ttl: None,
-    }
+    ready(vec![json!({ "name": "t", "description": description })])
 }
 
 /// As when another call has just learnt of a newer list.
@@ -273,11 +265,7 @@ async fn a_call_that_was_decided_about_by_an_older_list_is_not_sent() {
         &host,
         |_| Vec::new(),
     );
-    let mut call = call(&host);
-    call.decided = Some(Decided {
-        definition: definition.hash(),
-        listed: &listed,
-    });
+    let call = call_decided(&host, &definition, &listed);
     let failure = session.call(&call).await.expect_err("no result");
     assert!(
         matches!(
@@ -319,11 +307,7 @@ async fn check_meanwhile(version: ProtocolVersion, first: Value, then: Ready, ex
         ..Host::default()
     });
     let (session, link) = agree(version, Abilities::default(), &host, server);
-    let mut call = call(&host);
-    call.decided = Some(Decided {
-        definition: definition.hash(),
-        listed: &listed,
-    });
+    let call = call_decided(&host, &definition, &listed);
     let shown = match session.call(&call).await {
         Ok(result) => result.to_string(),
         Err(failure) => format!("{failure}\nsent: {}", failure.was_sent()),
@@ -383,14 +367,10 @@ async fn a_call_goes_on_only_with_the_tool_that_was_decided_about() {
             calls: 1"#]],
     )
     .await;
-    let none = Ready {
-        tools: Vec::new(),
-        ..listing("")
-    };
     check_meanwhile(
         older(),
         locked,
-        none,
+        ready(Vec::new()),
         expect![[r#"
             its server no longer lists the tool; nothing was done
             sent: false

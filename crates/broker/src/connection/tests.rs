@@ -7,8 +7,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::*;
-use crate::fake::{Host, agree, call, result};
-use crate::listed::{Covered, Decided, Listed};
+use crate::fake::{Host, agree, call_decided, ready, result};
+use crate::listed::{Covered, Listed};
 use crate::session::Abilities;
 
 /// Lists the tools of a server of 2026-07-28 whose list is of this type.
@@ -69,19 +69,6 @@ fn mismatch(message: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": message["id"], "error": error })
 }
 
-/// What is known of a server with one tool.
-fn ready(tool: &Value) -> Ready {
-    Ready {
-        tools: vec![tool.clone()],
-        protocol_version: String::new(),
-        server_info: None,
-        instructions: None,
-        warnings: Vec::new(),
-        fresh_for: None,
-        ttl: None,
-    }
-}
-
 #[tokio::test]
 async fn a_call_whose_tool_has_changed_says_what_it_took() {
     let before = json!({ "name": "t" });
@@ -96,15 +83,9 @@ async fn a_call_whose_tool_has_changed_says_what_it_took() {
     let (version, host) = (ProtocolVersion::V_2026_07_28, Host::able());
     let (session, _link) = agree(version, Abilities::default(), &host, server);
     let listed = Listed::new(None);
-    listed.take(ready(&before), Covered::default());
     let definition = Definition::of(&before);
-    let call = Call {
-        decided: Some(Decided {
-            definition: definition.hash(),
-            listed: &listed,
-        }),
-        ..call(&host)
-    };
+    listed.take(ready(vec![before]), Covered::default());
+    let call = call_decided(&host, &definition, &listed);
     let began = Instant::now();
     let called = Connection::new(session, None).call(&call).await;
     let Err(Failure::Changed {
@@ -149,15 +130,9 @@ async fn refused_together(list: Result<Value, Value>, stubborn: bool) -> [(Strin
     let connection = Connection::new(session, None);
     let tool = json!({ "name": "t" });
     let listed = Listed::new(None);
-    listed.take(ready(&tool), Covered::default());
     let definition = Definition::of(&tool);
-    let call = Call {
-        decided: Some(Decided {
-            definition: definition.hash(),
-            listed: &listed,
-        }),
-        ..call(&host)
-    };
+    listed.take(ready(vec![tool]), Covered::default());
+    let call = call_decided(&host, &definition, &listed);
     let shown = |called: Result<Box<RawValue>, Failure>| match called {
         Ok(result) => result.to_string(),
         Err(failure) => failure.to_string(),

@@ -7,9 +7,8 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 
 use super::server::{Request, Server};
-use super::{in_time, keep, result_of};
+use super::{call_with, called_by_headers, discovered, in_time, keep, result_of};
 use crate::caller::NoCaller;
-use crate::calls::Call;
 use crate::spec::ServerSpec;
 
 /// A server with two tools, each on a page of its own. It has the second page once; that
@@ -18,15 +17,7 @@ use crate::spec::ServerSpec;
 async fn answer(mut request: Request, lists: Arc<AtomicUsize>) {
     let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
     match request.method().as_str() {
-        "server/discover" => {
-            let result = json!({
-                "resultType": "complete",
-                "supportedVersions": ["2026-07-28"],
-                "capabilities": { "tools": {} },
-                "serverInfo": { "name": "s", "version": "1" },
-            });
-            result_of(&mut request, "", result).await;
-        }
+        "server/discover" => discovered(&mut request, json!({})).await,
         "tools/list" if message["params"]["cursor"].is_null() => {
             lists.fetch_add(1, Ordering::SeqCst);
             let tool = json!({ "name": "first", "inputSchema": { "type": "object" } });
@@ -46,32 +37,14 @@ async fn answer(mut request: Request, lists: Arc<AtomicUsize>) {
             let region = request.header("mcp-param-region").to_owned();
             let name = message["params"]["name"].as_str().unwrap_or_default();
             request.log.note(format!("{name} {region}"));
-            if region == "us-west1" {
-                let result = json!({ "resultType": "complete", "content": [] });
-                return result_of(&mut request, "", result).await;
-            }
-            let error = json!({ "code": -32020, "message": "HeaderMismatch" });
-            let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
-            let headers = "Content-Type: application/json\r\n";
-            request
-                .answer("400 Bad Request", headers, &body.to_string())
-                .await;
+            called_by_headers(&mut request, region == "us-west1").await;
         }
     }
 }
 
 async fn call(server: &crate::server::Server, tool: &str) -> String {
-    let call = Call {
-        tool,
-        arguments: r#"{"region":"us-west1"}"#,
-        caller: Arc::new(NoCaller),
-        patience: server.patience(),
-        decided: None,
-    };
-    match in_time(server.call(&call)).await {
-        Ok(result) => result.get().to_owned(),
-        Err((_, said)) => said,
-    }
+    let arguments = r#"{"region":"us-west1"}"#;
+    call_with(server, tool, arguments, Arc::new(NoCaller)).await
 }
 
 #[tokio::test]

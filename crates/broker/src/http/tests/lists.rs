@@ -9,18 +9,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::server::{Request, Server};
-use super::{in_time, keep, result_of};
+use super::{discovered, in_time, keep, result_of};
 use crate::spec::ServerSpec;
-
-async fn discovered(request: &mut Request, tells: bool) {
-    let result = json!({
-        "resultType": "complete",
-        "supportedVersions": ["2026-07-28"],
-        "capabilities": { "tools": { "listChanged": tells } },
-        "serverInfo": { "name": "s", "version": "1" },
-    });
-    result_of(request, "", result).await;
-}
 
 /// What a server does about changes of its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +49,10 @@ async fn check_pages(ttls: &[Value], tells: Tells, holds: Option<Duration>) {
         async move {
             let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
             match request.method().as_str() {
-                "server/discover" => discovered(&mut request, tells != Tells::Not).await,
+                "server/discover" => {
+                    let tools = json!({ "listChanged": tells != Tells::Not });
+                    discovered(&mut request, tools).await;
+                }
                 "tools/list" => {
                     let cursor = message["params"]["cursor"].as_str();
                     let page: usize = cursor.map_or(0, |page| page.parse().expect("ours"));
@@ -182,7 +175,7 @@ async fn a_list_that_does_not_say_for_how_long_holds_for_a_minute_or_until_told(
 async fn tell(mut request: Request, mut step: watch::Receiver<u32>, listens: Arc<AtomicUsize>) {
     let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
     match request.method().as_str() {
-        "server/discover" => discovered(&mut request, true).await,
+        "server/discover" => discovered(&mut request, json!({ "listChanged": true })).await,
         "tools/list" => {
             let name = format!("t{}", *step.borrow());
             let tool = json!({ "name": name, "inputSchema": { "type": "object" } });

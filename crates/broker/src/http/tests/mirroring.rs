@@ -7,15 +7,15 @@ use std::time::Duration;
 use callgate_policy::{Definition, Rules};
 use expect_test::expect;
 use futures::FutureExt;
-use rmcp::model::ProtocolVersion;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::server::Server;
-use super::{Client, in_time, result_of};
-use crate::broker::Ready;
+use super::{Client, called_by_headers, discovered, in_time, result_of};
 use crate::caller::NoCaller;
 use crate::calls::Call;
 use crate::connection::Connection;
+use crate::fake::ready;
 use crate::handshake::{Opening, shake};
 use crate::listed::{Covered, Decided, Listed};
 use crate::listing::Listing;
@@ -41,16 +41,7 @@ async fn serve(lists: Vec<Value>, wanted: &'static str) -> Server {
         async move {
             let method = request.method();
             match method.as_str() {
-                "server/discover" => {
-                    let version = ProtocolVersion::V_2026_07_28;
-                    let result = json!({
-                        "resultType": "complete",
-                        "supportedVersions": [version],
-                        "capabilities": { "tools": {} },
-                        "serverInfo": { "name": "s", "version": "1" },
-                    });
-                    result_of(&mut request, "", result).await;
-                }
+                "server/discover" => discovered(&mut request, json!({})).await,
                 "tools/list" => {
                     let number = asked.fetch_add(1, Ordering::Relaxed).min(lists.len() - 1);
                     let tools = &lists[number];
@@ -64,16 +55,7 @@ async fn serve(lists: Vec<Value>, wanted: &'static str) -> Server {
                 _ => {
                     let region = request.header("mcp-param-region").to_owned();
                     request.log.note(format!("{method} {region}"));
-                    if region == wanted {
-                        let result = json!({ "resultType": "complete", "content": [] });
-                        return result_of(&mut request, "", result).await;
-                    }
-                    let error = json!({ "code": -32020, "message": "HeaderMismatch" });
-                    let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
-                    let headers = "Content-Type: application/json\r\n";
-                    request
-                        .answer("400 Bad Request", headers, &body.to_string())
-                        .await;
+                    called_by_headers(&mut request, region == wanted).await;
                 }
             }
         }
@@ -115,7 +97,7 @@ async fn call(connection: &Connection) -> String {
 async fn call_as(connection: &Connection, definition: Option<&Value>, limit: Duration) -> String {
     let listed = Listed::new(None);
     if let Some(tool) = definition {
-        listed.take(ready(tool), Covered::default());
+        listed.take(ready(vec![tool.clone()]), Covered::default());
     }
     let definition = definition.map(Definition::of);
     let call = Call {
@@ -134,17 +116,19 @@ async fn call_as(connection: &Connection, definition: Option<&Value>, limit: Dur
     }
 }
 
-/// A list of one tool.
-fn ready(tool: &Value) -> Ready {
-    Ready {
-        tools: vec![tool.clone()],
-        protocol_version: String::new(),
-        server_info: None,
-        instructions: None,
-        warnings: Vec::new(),
-        fresh_for: None,
-        ttl: None,
+/// Tool `t` for a run that knows it by this definition.
+fn target(definition: Option<&Value>) -> Target {
+    Target {
+        function: "s_t".to_owned(),
+        server: "s".to_owned(),
+        tool: "t".to_owned(),
+        definition: definition.map(|definition| Arc::new(Definition::of(definition))),
+        ..Target::default()
     }
+}
+
+fn raw(arguments: &Value) -> Box<RawValue> {
+    to_raw_value(arguments).expect("it is JSON")
 }
 
 fn tool(name: &str, header: Option<&str>) -> Value {
@@ -256,13 +240,6 @@ async fn a_run_decides_anew_about_a_tool_that_its_call_found_changed() {
     let (mut before, mut now) = (tool("t", None), tool("t", Some("Region")));
     before["description"] = "Before.".into();
     now["description"] = "Now.".into();
-    let target = |definition: &Value| Target {
-        function: "s_t".to_owned(),
-        server: "s".to_owned(),
-        tool: "t".to_owned(),
-        definition: Some(Arc::new(Definition::of(definition))),
-        ..Target::default()
-    };
     for (renews, shown, sent) in [
         (
             true,
@@ -280,17 +257,13 @@ async fn a_run_decides_anew_about_a_tool_that_its_call_found_changed() {
             std::future::ready(Answer::Once)
         });
         let mut setup = RunSetup::new(Arc::new(Rules::default()), asker);
-        let renewed = target(&now);
+        let renewed = target(Some(&now));
         setup.renew = renews.then(|| -> crate::setup::Renew {
             Arc::new(move |_function| std::future::ready(Some(renewed.clone())).boxed())
         });
         let run = broker.run_with(setup);
-        let arguments = serde_json::value::to_raw_value(&json!({ "region": "us-west1" }));
-        let called = run.call(
-            target(&before),
-            arguments.expect("it is JSON"),
-            CallOptions::default(),
-        );
+        let arguments = raw(&json!({ "region": "us-west1" }));
+        let called = run.call(target(Some(&before)), arguments, CallOptions::default());
         assert_eq!(in_time(called).await.is_ok(), renews);
         assert_eq!(asked.lock().expect("no panic").as_slice(), shown);
         assert_eq!(server.log(), sent);
@@ -317,19 +290,12 @@ async fn a_tool_that_is_not_found_anew_in_time_ends_its_call() {
     let mut setup = RunSetup::new(Arc::new(rules), Arc::new(NobodyToAsk));
     setup.renew = Some(Arc::new(|_function| std::future::pending().boxed()));
     let run = broker.run_with(setup);
-    let target = Target {
-        function: "s_t".to_owned(),
-        server: "s".to_owned(),
-        tool: "t".to_owned(),
-        definition: Some(Arc::new(Definition::of(&before))),
-        ..Target::default()
-    };
-    let arguments = serde_json::value::to_raw_value(&json!({ "region": "us-west1" }));
+    let arguments = raw(&json!({ "region": "us-west1" }));
     let options = CallOptions {
         timeout: Some(Duration::from_millis(500)),
         ..CallOptions::default()
     };
-    let called = run.call(target, arguments.expect("it is JSON"), options);
+    let called = run.call(target(Some(&before)), arguments, options);
     let Err(CallError::Timeout {
         limit, retryable, ..
     }) = in_time(called).await
@@ -351,18 +317,8 @@ async fn an_integer_that_no_header_may_have_is_not_sent() {
     let broker = in_time(Broker::start(vec![ServerSpec::http("s", server.url())])).await;
     let rules = Arc::new(Rules::new(["*"], [], []).expect("a pattern"));
     let run = broker.run(rules, Arc::new(NobodyToAsk));
-    let target = Target {
-        function: "s_t".to_owned(),
-        server: "s".to_owned(),
-        tool: "t".to_owned(),
-        ..Target::default()
-    };
-    let arguments = serde_json::value::to_raw_value(&json!({ "id": 9_007_199_254_740_992_u64 }));
-    let called = run.call(
-        target,
-        arguments.expect("it is JSON"),
-        CallOptions::default(),
-    );
+    let arguments = raw(&json!({ "id": 9_007_199_254_740_992_u64 }));
+    let called = run.call(target(None), arguments, CallOptions::default());
     let Err(CallError::Protocol {
         code, retryable, ..
     }) = in_time(called).await

@@ -113,9 +113,18 @@ async fn keep(spec: ServerSpec) -> (crate::server::Server, watch::Receiver<u64>)
 
 /// Calls a tool for somebody and shows the result.
 async fn call(server: &crate::server::Server, tool: &str, caller: Arc<dyn Caller>) -> String {
+    call_with(server, tool, "{}", caller).await
+}
+
+async fn call_with(
+    server: &crate::server::Server,
+    tool: &str,
+    arguments: &str,
+    caller: Arc<dyn Caller>,
+) -> String {
     let call = Call {
         tool,
-        arguments: "{}",
+        arguments,
         caller,
         patience: server.patience(),
         decided: None,
@@ -133,6 +142,31 @@ async fn result_of(request: &mut server::Request, headers: &str, result: Value) 
     let headers = format!("Content-Type: application/json\r\n{headers}");
     request
         .answer("200 OK", &headers, &answer.to_string())
+        .await;
+}
+
+/// What a server of 2026-07-28 says of itself, and of how it has tools.
+async fn discovered(request: &mut server::Request, tools: Value) {
+    let result = json!({
+        "resultType": "complete",
+        "supportedVersions": [ProtocolVersion::V_2026_07_28],
+        "capabilities": { "tools": tools },
+        "serverInfo": { "name": "s", "version": "1" },
+    });
+    result_of(request, "", result).await;
+}
+
+/// Answers a call if its headers are `right`, and refuses it for them if they are not.
+async fn called_by_headers(request: &mut server::Request, right: bool) {
+    if right {
+        let result = json!({ "resultType": "complete", "content": [] });
+        return result_of(request, "", result).await;
+    }
+    let error = json!({ "code": -32020, "message": "HeaderMismatch" });
+    let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
+    let headers = "Content-Type: application/json\r\n";
+    request
+        .answer("400 Bad Request", headers, &body.to_string())
         .await;
 }
 

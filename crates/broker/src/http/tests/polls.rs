@@ -9,7 +9,7 @@ use tokio::sync::{Barrier, Notify};
 
 use super::asking::{Answers, Named};
 use super::server::Server;
-use super::tasks::{spec, task, with_tasks};
+use super::tasks::{spec, task, with_task, with_tasks};
 use super::{call, in_time, keep, result_of};
 
 /// A status, and what comes with it.
@@ -25,32 +25,18 @@ async fn polled(first: &'static [Said], cancels: bool) -> (String, String) {
         let (polls, cancelled) = (Arc::clone(&polls), Arc::clone(&tells_cancelled));
         async move {
             let method = request.method();
-            let mut result = task(&json!("one"), "completed");
-            result["result"] = json!({ "content": [] });
             if method.starts_with("tasks/") {
                 request.log.note(method.as_str());
             }
-            match method.as_str() {
-                "server/discover" => {
-                    result = json!({
-                        "supportedVersions": ["2026-07-28"],
-                        "capabilities": { "tools": {} },
-                    });
+            if method == "tasks/get" {
+                let poll = polls.fetch_add(1, Ordering::Relaxed);
+                if let Some((status, body)) = first.get(poll) {
+                    return request.answer(status, "", body).await;
                 }
-                "tools/list" => {
-                    let tool = json!({ "name": "one", "inputSchema": { "type": "object" } });
-                    result = json!({ "tools": [tool] });
-                }
-                "tools/call" => result["resultType"] = "task".into(),
-                "tasks/get" => {
-                    let poll = polls.fetch_add(1, Ordering::Relaxed);
-                    if let Some((status, body)) = first.get(poll) {
-                        return request.answer(status, "", body).await;
-                    }
-                }
-                _ => {}
             }
-            result_of(&mut request, "", result).await;
+            let mut task = task(&json!("one"), "completed");
+            task["result"] = json!({ "content": [] });
+            result_of(&mut request, "", with_task(&method, task)).await;
             if method == "tasks/cancel" {
                 cancelled.notify_one();
             }

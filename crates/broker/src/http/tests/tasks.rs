@@ -66,6 +66,25 @@ pub(super) async fn with_tasks(
     }
 }
 
+/// What a server of 2026-07-28 answers that has a tool whose calls are this task.
+pub(super) fn with_task(method: &str, mut task: Value) -> Value {
+    match method {
+        "server/discover" => json!({
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": { "tools": {} },
+        }),
+        "tools/list" => {
+            let tool = json!({ "name": "one", "inputSchema": { "type": "object" } });
+            json!({ "tools": [tool] })
+        }
+        "tools/call" => {
+            task["resultType"] = "task".into();
+            task
+        }
+        _ => task,
+    }
+}
+
 pub(super) fn task(id: &Value, status: &str) -> Value {
     json!({
         "taskId": id,
@@ -261,20 +280,9 @@ async fn requests_about_a_task_name_it_in_their_headers_and_nobody_is_asked_twic
         async move {
             let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
             let method = request.method();
-            let mut result = task(&json!("größe"), "working");
-            match method.as_str() {
-                "server/discover" => {
-                    result = json!({
-                        "supportedVersions": ["2026-07-28"],
-                        "capabilities": { "tools": {} },
-                    });
-                }
-                "tools/list" => {
-                    let tool = json!({ "name": "one", "inputSchema": { "type": "object" } });
-                    result = json!({ "tools": [tool] });
-                }
-                "tools/call" => result["resultType"] = "task".into(),
-                "tasks/get" => match polls.fetch_add(1, Ordering::Relaxed) {
+            let mut result = with_task(&method, task(&json!("größe"), "working"));
+            if method == "tasks/get" {
+                match polls.fetch_add(1, Ordering::Relaxed) {
                     polls @ 0..4 => {
                         let asked = |key: &str| {
                             let question = question(key);
@@ -288,8 +296,7 @@ async fn requests_about_a_task_name_it_in_their_headers_and_nobody_is_asked_twic
                         };
                     }
                     _ => waits.notify_one(),
-                },
-                _ => {}
+                }
             }
             if method.starts_with("tasks/") {
                 let name = request.header("mcp-name").to_owned();
