@@ -254,17 +254,24 @@ mod tests {
     use std::process::Stdio;
 
     use tokio::io::AsyncReadExt;
+    use tokio::process::{Child, Command};
 
     use super::*;
 
-    #[tokio::test]
-    async fn messages_come_whole_and_in_order_through_a_pipe_that_is_full() {
-        let mut cat = tokio::process::Command::new("cat")
+    /// A child that gives back what it is sent, and the writer of its input.
+    fn cat() -> (Child, Writer) {
+        let mut cat = Command::new("cat")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("cat is there");
         let writer = Writer::new(cat.stdin.take().expect("it has an input"));
+        (cat, writer)
+    }
+
+    #[tokio::test]
+    async fn messages_come_whole_and_in_order_through_a_pipe_that_is_full() {
+        let (mut cat, writer) = cat();
         let messages: Vec<String> = (0..200)
             .map(|i| format!("{i} {}", "x".repeat(i * 97)))
             .collect();
@@ -287,12 +294,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_not_read_is_bounded() {
-        let mut cat = tokio::process::Command::new("cat")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("cat is there");
-        let writer = Writer::new(cat.stdin.take().expect("it has an input"));
+        let (mut cat, writer) = cat();
         assert_eq!(writer.has_room(usize::MAX), Ok(()));
         // More than the pipes and `cat` have room for together.
         let long = "x".repeat(8 * MOST_UNREAD);
@@ -314,12 +316,7 @@ mod tests {
 
     #[tokio::test]
     async fn requests_are_written_whether_others_follow_or_not() {
-        let mut cat = tokio::process::Command::new("cat")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("cat is there");
-        let writer = Writer::new(cat.stdin.take().expect("it has an input"));
+        let (mut cat, writer) = cat();
         let mut out = cat.stdout.take().expect("it has an output");
         let mut number = 0;
         for together in [1, 2, 3, MOST_TOGETHER, MOST_TOGETHER + 2, 100] {
@@ -348,7 +345,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_closed_input_is_an_error() {
-        let mut child = tokio::process::Command::new("true")
+        let mut child = Command::new("true")
             .stdin(Stdio::piped())
             .spawn()
             .expect("true is there");
