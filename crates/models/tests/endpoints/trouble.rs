@@ -1,0 +1,109 @@
+//! Endpoints that refuse, are busy, do not end, or are not there.
+
+use std::time::Duration;
+
+use callgate_models::{Embedder, Endpoint, ErrorKind};
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use crate::support::{Do, Fake, KEY, plain, texts, vectors};
+
+#[tokio::test]
+async fn what_no_endpoint_should_do() {
+    async fn check(steps: Vec<Do>, requests: usize, expected: Expect) {
+        let fake = Fake::start(steps).await;
+        let embedder = Embedder::new(fake.endpoint(), "minilm", None);
+        let error = embedder.embed(&texts(1)).await.unwrap_err();
+        expected.assert_eq(&plain(&fake, &error));
+        assert_eq!(fake.asked.lock().unwrap().len(), requests);
+    }
+    check(
+        vec![Do::Text("<html>")],
+        1,
+        expect!["model endpoint ORIGIN: the answer is not JSON (Malformed)"],
+    )
+    .await;
+    check(
+        vec![Do::Bytes((24 << 20) + 1)],
+        1,
+        expect!["model endpoint ORIGIN: the answer has more than 25165824 bytes (TooLarge)"],
+    )
+    .await;
+    check(
+        vec![Do::Redirect("http://127.0.0.1:1/".to_owned())],
+        1,
+        expect!["model endpoint ORIGIN: it answered 307 Temporary Redirect (Status(307))"],
+    )
+    .await;
+    let said = |message: String| json!({ "error": { "message": message } });
+    let wrong = said(format!(
+        "no such model\n\u{1b}[2J; your key is {KEY}; {}",
+        "x".repeat(500)
+    ));
+    check(vec![Do::Answer(404, wrong)], 1, expect!["model endpoint ORIGIN: it answered 404 Not Found: no such model  [2J; your key is …; xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx (Status(404))"]).await;
+    let key = said(format!("the key {} is wrong", &KEY[..8]));
+    check(
+        vec![Do::Answer(401, key)],
+        1,
+        expect![
+            "model endpoint ORIGIN: it answered 401 Unauthorized; is the key right? (Status(401))"
+        ],
+    )
+    .await;
+    // It says itself when to come back, and that is too late.
+    check(
+        vec![],
+        1,
+        expect!["model endpoint ORIGIN: it answered 500 Internal Server Error (Status(500))"],
+    )
+    .await;
+    let busy = || Do::Busy(429, "0");
+    check(
+        vec![busy(), busy(), busy()],
+        3,
+        expect!["model endpoint ORIGIN: it answered 429 Too Many Requests (Status(429))"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_busy_endpoint_is_asked_again() {
+    let fake = Fake::start([
+        Do::Busy(429, "0"),
+        Do::Busy(503, "0"),
+        Do::Answer(200, vectors(&[(0, [1.0, 0.0])])),
+    ])
+    .await;
+    let embedder = Embedder::new(fake.endpoint(), "minilm", None);
+    assert_eq!(embedder.embed(&texts(1)).await.unwrap(), [[1.0, 0.0]]);
+    assert_eq!(fake.asked.lock().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn one_that_never_answers_is_given_up() {
+    let fake = Fake::start([Do::Hang]).await;
+    let endpoint = fake.patient(Duration::from_millis(50));
+    let error = Embedder::new(endpoint, "minilm", None)
+        .embed(&texts(1))
+        .await
+        .unwrap_err();
+    expect!["model endpoint ORIGIN: gave no answer within 50 ms (TimedOut)"]
+        .assert_eq(&plain(&fake, &error));
+}
+
+#[tokio::test]
+async fn one_that_is_not_there() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let endpoint = Endpoint::new(&url, None, Duration::from_secs(60)).unwrap();
+    let error = Embedder::new(endpoint, "minilm", None)
+        .embed(&texts(1))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert_eq!(
+        error.to_string(),
+        format!("model endpoint {url}: cannot be reached")
+    );
+}
