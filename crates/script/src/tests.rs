@@ -1,5 +1,6 @@
 //! Scripts, and what is made of them or said about them.
 
+mod fences;
 mod forms;
 mod limits;
 mod mentions;
