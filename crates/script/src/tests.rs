@@ -6,6 +6,7 @@ mod limits;
 mod mentions;
 mod positions;
 mod refusals;
+mod strange;
 mod syntax;
 
 use std::fmt::Write as _;
