@@ -2,12 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use proptest::prelude::*;
 use serde_json::json;
 
 use super::finding::Seen;
-use super::scan::{LONG, MIN_PIECE_IN_LONG};
 use super::*;
+
+mod properties;
 
 fn side(function: &str) -> Side {
     let (server, tool) = function.split_once('_').expect("server_tool");
@@ -350,131 +350,6 @@ fn arguments_made_to_be_slow_are_looked_at_to_the_end() {
             );
         }
     }
-}
-
-/// Text of words, which is unlike any other such text.
-fn words() -> impl Strategy<Value = String> {
-    proptest::collection::vec("[a-zA-Z0-9\u{e9}\u{4e16}\\\\\"/%&.:;=-]{2,9}", 8..40)
-        .prop_map(|words| words.join(" "))
-}
-
-proptest! {
-    #[test]
-    fn every_copy_is_found_in_every_form(
-        text in words(),
-        start in 0_usize..40,
-        length in 30_usize..80,
-        before in "[0-9:, ]{0,40}",
-        after in "[0-9:, ]{0,40}",
-        form in 0..9,
-    ) {
-        let characters: Vec<char> = text.chars().collect();
-        let start = start.min(characters.len() - 20);
-        let piece: String = characters[start..].iter().take(length).collect();
-        let piece = piece.trim();
-        prop_assume!(piece.chars().filter(|c| c.is_alphanumeric()).count() >= 20);
-        // What would be decoded has another form then.
-        prop_assume!(!text.contains('%') || form != 6);
-        // An escape, such as of a line's end, is none in upper case.
-        prop_assume!(!text.contains('\\') || form != 1);
-        let url = |text: &str| url_encoded(text);
-        let encoded = match form {
-            0 => piece.to_owned(),
-            1 => piece.to_ascii_uppercase().replace(' ', "\n\t "),
-            2 => STANDARD.encode(piece),
-            3 => URL_SAFE_NO_PAD.encode(format!("{after}{piece}{before}")),
-            4 => serde_json::to_string(&json!({ "a": piece })).expect("JSON"),
-            5 => url(piece),
-            6 => url(piece).replace("%20", "+"),
-            7 => format!("x{}", STANDARD.encode(piece)),
-            _ => url(&serde_json::to_string(&json!([piece, piece])).expect("JSON")),
-        };
-        let arguments = json!({ "body": format!("{before} {encoded} {after}") });
-        let found = inspect(&[("crm_get", json!({ "note": text }))], &arguments);
-        prop_assert_eq!(found.len(), 1, "{} in {}", piece, arguments);
-    }
-
-    #[test]
-    fn every_source_of_a_piece_is_found_and_no_other(
-        records in proptest::collection::vec(record(), 4),
-        words in proptest::collection::vec(proptest::collection::vec(0_usize..16, 1..6), 4),
-        before in "[0-9]{0,6}",
-        of_target in 0_usize..4,
-        padding in any::<bool>(),
-    ) {
-        // Words that are no piece alone, records that begin alike, and a whole piece.
-        let word = |nth: usize| match nth {
-            0 => "one piece by itself".to_owned(),
-            1..8 => records[nth % records.len()].clone(),
-            _ => (0..5_u32).map(|letter| noise(nth as u32 * 7 + letter)).collect(),
-        };
-        let joined = |words: &Vec<usize>| words.iter().map(|nth| word(*nth)).collect::<Vec<_>>().join("\n");
-        let mut from = ["crm_get", "crm_list", "wiki_get"];
-        if let Some(from) = from.get_mut(of_target) {
-            *from = "mail_read";
-        }
-        let texts: Vec<String> = words[..3].iter().map(joined).collect();
-        let results: Vec<_> = from.into_iter().zip(texts.iter().map(|text| json!(text))).collect();
-        let mut sent = format!("{before}{}", joined(&words[3]));
-        let mut least = 16;
-        if padding {
-            sent = format!("{}{sent}", ". ".repeat(LONG / 2));
-            least = MIN_PIECE_IN_LONG;
-        }
-        let found = inspect(&results, &json!({ "text": sent }));
-        let sent = sent.replace('\n', " ").to_lowercase();
-        let own = texts.get(of_target).map(|text| text.replace('\n', " ").to_lowercase());
-        for (nth, (from, text)) in from.iter().zip(&texts).enumerate() {
-            let text = text.replace('\n', " ").to_lowercase();
-            let own = own.as_ref().filter(|_| nth > of_target);
-            let has = |least: usize, own: Option<&String>| {
-                let mut pieces = sent.as_bytes().windows(least);
-                pieces.any(|piece| {
-                    let piece = str::from_utf8(piece).expect("ASCII");
-                    text.contains(piece) && !own.is_some_and(|own| own.contains(piece))
-                })
-            };
-            let is_found = found.iter().any(|found| found.from.function == *from);
-            let may_be = nth != of_target && has(16, None);
-            let must_be = nth != of_target && has(least, own);
-            prop_assert!(!is_found || may_be, "{} in {}", from, sent);
-            prop_assert!(is_found || !must_be, "{} not in {}", from, sent);
-        }
-    }
-
-    #[test]
-    fn a_short_piece_is_found_at_every_place_of_long_arguments(
-        start in 0_usize..400, place in 0_usize..200,
-    ) {
-        let text: String = (0..500_u32).map(noise).collect();
-        let piece = &text[start..start + MIN_PIECE_IN_LONG];
-        let padding = ". ".repeat(LONG / 2) + &"-".repeat(place);
-        let arguments = json!({ "body": format!("{padding}{piece}{padding}") });
-        let found = inspect(&[("crm_get", json!(text))], &arguments);
-        prop_assert_eq!(found.len(), 1);
-    }
-
-    #[test]
-    fn other_text_is_no_finding(text in words(), other in "[A-Z]{3,9}( [A-Z]{3,9}){5,40}") {
-        // Without a letter in common but in case.
-        let other: String = other.chars().map(|c| if "AEIOU".contains(c) { '_' } else { c }).collect();
-        let found = inspect(&[("crm_get", json!(text))], &json!({ "body": other }));
-        prop_assert_eq!(found, vec![]);
-    }
-
-    #[test]
-    fn any_text_is_taken(result in "\\PC{0,200}", arguments in "\\PC{0,200}") {
-        let mut flows = Flows::new(&arguments);
-        flows.learn(side("crm_get"), 1, &result);
-        flows.learn(side("crm_list"), 2, &json!([result, arguments]).to_string());
-        flows.inspect(&side("mail_send"), &arguments, &result);
-        flows.inspect(&side("mail_send"), &json!({ "a": result }).to_string(), "");
-    }
-}
-
-/// Of little variety, as lists of records are.
-fn record() -> impl Strategy<Value = String> {
-    "(First name|Customer ID|name): [A-C]{1,2}[0-9]{0,3}[A-Z]{1,9}"
 }
 
 fn url_encoded(text: &str) -> String {
