@@ -13,6 +13,7 @@ mod http;
 mod meanwhile;
 mod processes;
 mod resting;
+mod results;
 mod review;
 mod starting;
 mod support;
