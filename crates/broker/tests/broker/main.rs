@@ -9,6 +9,7 @@ mod consulting;
 mod counted;
 mod crashing;
 mod decisions;
+mod dry_runs;
 mod http;
 mod meanwhile;
 mod processes;

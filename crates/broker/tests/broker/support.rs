@@ -14,8 +14,8 @@ use callgate_policy::flow::{FlowEnd, FlowRule};
 use callgate_policy::{Rules, Verdict};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
 /// The directory with the fixture servers.
 fn bin_dir() -> PathBuf {
@@ -185,6 +185,19 @@ pub async fn call(run: &Run, server: &str, tool: &str, arguments: Value) -> Stri
         run.call(target(server, tool), raw(arguments), CallOptions::default())
             .await,
     )
+}
+
+/// Calls a tool without arguments and gives its result, or its error, as a script sees it.
+pub async fn go(run: &Run, target: Target) -> String {
+    let result = in_time(run.call(target, raw(json!({})), CallOptions::default())).await;
+    result.map_or_else(|error| error.to_string(), |value| value.to_string())
+}
+
+/// What was decided about each call.
+pub fn decisions(run: &Run) -> String {
+    let lines = run.ledger().into_iter();
+    let lines = lines.map(|line| format!("{} {}\n", line.function, line.decision));
+    lines.collect()
 }
 
 pub fn show(result: Result<Box<RawValue>, CallError>) -> String {
