@@ -1,0 +1,259 @@
+//! Runs that are ended: by time, memory or calls, or because they are cancelled.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use callgate_sandbox::{End, Ended, Limits, Returned, WhichLimit};
+use tokio_util::sync::CancellationToken;
+
+use crate::limited;
+use crate::support::{job, launcher, printed, run_job, shown};
+
+/// Runs a script that prints `before` first, and expects it to end on this limit, with that output,
+/// well before ten seconds.
+async fn check(script: &str, which: WhichLimit, change: impl FnOnce(&mut Limits)) -> Ended {
+    let began = Instant::now();
+    let job = limited(&format!("console.log('before');\n{script}"), change);
+    let ended = run_job(job).await;
+    match &ended.end {
+        End::Limit {
+            which: hit,
+            limit,
+            observed,
+        } => {
+            assert_eq!(*hit, which, "{script}");
+            assert!(*limit > 0 && *observed > 0, "{script}: {limit} {observed}");
+        }
+        other => panic!("{script}: {other:?}"),
+    }
+    assert_eq!(printed(&ended.output), "before\n", "{script}");
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{script}: {:?}",
+        began.elapsed()
+    );
+    ended
+}
+
+#[tokio::test]
+async fn script_time() {
+    for script in [
+        "while (true) {}",
+        "for (;;) await null;",
+        "await new Promise(r => setTimeout(r, 60000));",
+        "setInterval(() => {}, 1); await new Promise(() => {});",
+        // Built-ins that V8 does not stop.
+        "Array.prototype.includes.call({length: 2 ** 53 - 1}, 1);",
+        "new Array(2 ** 32 - 2).fill(0);",
+        "/(a+)+$/.test('a'.repeat(50) + 'b');",
+        // Code that runs again while the run is being stopped.
+        "try { while (true) {} } finally { while (true) {} }",
+        "Error.prepareStackTrace = () => { while (true) {} }; while (true) { try { null.x } catch {} }",
+        "const f = () => Promise.resolve().then(f); f(); await new Promise(() => {});",
+        "throw { get name() { while (true) {} }, get message() { while (true) {} } };",
+        "return { toJSON() { while (true) {} } };",
+        "throw new Proxy(new Error('x'), { get() { while (true) {} }, getPrototypeOf() { while (true) {} } });",
+    ] {
+        if script.starts_with("throw") {
+            // Nothing of a thrown value is run, unless it is a real error.
+            let ended = run_job(limited(script, |_| {})).await;
+            assert!(
+                matches!(ended.end, End::Threw(_)),
+                "{script}: {:?}",
+                ended.end
+            );
+            continue;
+        }
+        check(script, WhichLimit::ScriptTime, |_| {}).await;
+    }
+}
+
+#[tokio::test]
+async fn limits_may_be_as_large_as_they_can() {
+    let ended = run_job(limited("return await echo({ a: 1 });", |limits| {
+        limits.script_time = Duration::MAX;
+        limits.run_time = Duration::MAX;
+        limits.buffer_bytes = u64::MAX;
+        limits.output_bytes = u64::MAX;
+        limits.output_lines = u64::MAX;
+        limits.message_bytes = u64::MAX;
+        limits.whole_bytes = u64::MAX;
+        limits.emits = u64::MAX;
+        limits.emit_bytes = u64::MAX;
+        limits.result_bytes = u64::MAX;
+        limits.input_bytes = u64::MAX;
+        limits.reply_bytes = u64::MAX;
+        limits.calls_in_flight = u32::MAX;
+        limits.calls = u64::MAX;
+    }))
+    .await;
+    assert_eq!(shown(&ended), "=> {\"a\":1}\n");
+}
+
+#[tokio::test]
+async fn run_time() {
+    check("await never({});", WhichLimit::RunTime, |limits| {
+        limits.run_time = Duration::from_millis(300);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn waiting_for_a_call_is_not_script_time() {
+    let job = limited("return await never({});", |limits| {
+        limits.script_time = Duration::from_millis(100);
+        limits.run_time = Duration::from_millis(600);
+    });
+    let ended = run_job(job).await;
+    assert!(
+        matches!(
+            ended.end,
+            End::Limit {
+                which: WhichLimit::RunTime,
+                limit: 600,
+                ..
+            }
+        ),
+        "{:?}",
+        ended.end
+    );
+    assert!(
+        ended.script_time < Duration::from_millis(100),
+        "{:?}",
+        ended.script_time
+    );
+}
+
+#[tokio::test]
+async fn work_while_a_call_is_under_way_is_script_time() {
+    check("never({}); while (true) {}", WhichLimit::ScriptTime, |_| {}).await;
+}
+
+#[tokio::test]
+async fn memory() {
+    for script in [
+        "const a = []; while (true) a.push({ x: new Array(100).fill(1.5) });",
+        "const a = []; while (true) a.push((a.length + 'é').repeat(1e6).split('').join('-'));",
+        "const a = []; while (true) a.push(new Uint8Array(1e6));",
+        "const a = []; while (true) a.push(new ArrayBuffer(3e8));",
+        "const a = []; while (true) a.push(new TextEncoder().encode('x'.repeat(1e6)));",
+        "const m = new Map(); for (let i = 0;; i++) m.set(i, { i });",
+        "let s = 'x'; while (true) { s = s + s; JSON.parse('[\"' + s + '\"]'); }",
+    ] {
+        check(script, WhichLimit::Memory, |limits| {
+            limits.heap_bytes = 64 << 20;
+            limits.buffer_bytes = 64 << 20;
+            limits.script_time = Duration::from_secs(8);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn what_makes_v8_abort_is_typed_too() {
+    for script in [
+        "JSON.stringify('a'.repeat(5e8));",
+        "Array.prototype.sort.call({ length: 2 ** 53 - 1 });",
+        "new Array(2 ** 28).fill(0).sort();",
+    ] {
+        let ended = run_job(limited(
+            &format!("console.log('before');\n{script}"),
+            |_| {},
+        ))
+        .await;
+        assert!(
+            matches!(ended.end, End::Crashed { .. } | End::Limit { .. }),
+            "{script}: {:?}",
+            ended.end
+        );
+        assert_eq!(printed(&ended.output), "before\n", "{script}");
+    }
+}
+
+#[tokio::test]
+async fn buffers_that_grow_in_place_end_too() {
+    let script = "const all = []; try { while (true) { \
+         const b = new ArrayBuffer(8, { maxByteLength: 2 ** 30 }); b.resize(2 ** 28); all.push(b); } \
+         } catch (error) { return [all.length < 8, error.name]; }";
+    let ended = run_job(limited(script, |_| {})).await;
+    match ended.end {
+        End::Returned(Returned::Json(json)) => assert_eq!(json.get(), "[true,\"RangeError\"]"),
+        End::Limit {
+            which: WhichLimit::Memory,
+            ..
+        } => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn calls() {
+    check(
+        "for (let i = 0; i < 30; i++) await echo({ i });",
+        WhichLimit::Calls,
+        |limits| {
+            limits.calls = 20;
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn never_settled() {
+    for script in [
+        "await new Promise(() => {});",
+        "await Promise.race([]);",
+        "await { then() {} };",
+        "const id = setInterval(() => {}, 1); clearInterval(id); await new Promise(() => {});",
+    ] {
+        let began = Instant::now();
+        let ended = run_job(job(script)).await;
+        assert!(
+            matches!(ended.end, End::NeverSettled),
+            "{script}: {:?}",
+            ended.end
+        );
+        assert!(began.elapsed() < Duration::from_secs(5), "{script}");
+    }
+}
+
+/// Cancels the run when the script calls, and never answers.
+struct CancelOnCall(CancellationToken);
+
+impl callgate_sandbox::CallHandler for CancelOnCall {
+    fn call(
+        &self,
+        _: callgate_sandbox::ScriptCall,
+    ) -> futures::future::BoxFuture<
+        'static,
+        Result<Box<serde_json::value::RawValue>, callgate_sandbox::Thrown>,
+    > {
+        self.0.cancel();
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn cancel_ends_a_run_at_once() {
+    for script in [
+        "console.log('before'); never({}); while (true) {}",
+        "console.log('before'); await never({});",
+    ] {
+        let cancel = CancellationToken::new();
+        let calls = Arc::new(CancelOnCall(cancel.clone()));
+        let began = Instant::now();
+        let ended = launcher(0).run(job(script), calls, cancel).await;
+        assert!(
+            matches!(ended.end, End::Cancelled),
+            "{script}: {:?}",
+            ended.end
+        );
+        assert_eq!(printed(&ended.output), "before\n", "{script}");
+        // The limit of script time alone would be ten seconds.
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "{script}: {:?}",
+            began.elapsed()
+        );
+    }
+}

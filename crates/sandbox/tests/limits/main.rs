@@ -1,0 +1,20 @@
+//! Scripts that want more than they may have: each ends typed, in time, with what it printed so far.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod ends;
+mod sizes;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::time::Duration;
+
+use callgate_sandbox::{Job, Limits};
+use support::job;
+
+fn limited(script: &str, change: impl FnOnce(&mut Limits)) -> Job {
+    let mut job = job(script);
+    job.limits.script_time = Duration::from_millis(500);
+    change(&mut job.limits);
+    job
+}

@@ -1,0 +1,231 @@
+//! What is too large: it is cut, or not taken.
+
+use std::time::Duration;
+
+use callgate_sandbox::{End, Returned, WhichLimit};
+
+use crate::limited;
+use crate::support::{job, printed, run_job};
+
+#[tokio::test]
+async fn a_gigabyte_of_output_is_cut() {
+    let mut job = job("const m = 'm'.repeat(1023); console.log('first'); \
+         for (let i = 0; i < 2 ** 20; i++) console.log(m); console.log('last');");
+    job.limits.script_time = Duration::from_secs(60);
+    job.limits.output_bytes = 40;
+    let ended = run_job(job).await;
+    assert!(
+        matches!(ended.end, End::Returned(Returned::Undefined)),
+        "{:?}",
+        ended.end
+    );
+    assert_eq!(ended.output.head, format!("first\n{}", "m".repeat(14)));
+    assert_eq!(ended.output.tail, format!("{}\nlast\n", "m".repeat(14)));
+    assert_eq!(ended.output.cut_bytes, (1 << 30) + 6 + 5 - 40);
+    assert_eq!(ended.output.cut_lines, (1 << 20) - 1);
+}
+
+#[tokio::test]
+async fn giant_values_are_shown_within_a_budget() {
+    let check = async |value: &str, expected: &str| {
+        let script = format!("console.log({value}); console.log('end');");
+        let ended = run_job(limited(&script, |limits| {
+            limits.script_time = Duration::from_secs(60);
+            limits.message_bytes = 1000;
+            limits.output_bytes = 1000;
+        }))
+        .await;
+        assert!(
+            matches!(ended.end, End::Returned(Returned::Undefined)),
+            "{:?}",
+            ended.end
+        );
+        let printed = printed(&ended.output);
+        assert!(printed.contains(expected), "{printed}");
+        assert!(printed.ends_with("end\n"), "{printed}");
+    };
+    let big = "Object.fromEntries(Array.from({ length: 2e5 }, (_, i) => ['key' + i, 'value']))";
+    check(big, "more properties").await;
+    check("new Array(2 ** 32 - 1)", "[ <4294967295 empty items> ]").await;
+    let items = "Array.from({ length: 1e6 }, (_, i) => 'item' + i)";
+    check(items, "more items").await;
+}
+
+#[tokio::test]
+async fn a_giant_message_is_cut_where_the_output_is_and_counted() {
+    let check = async |text: &str, bytes: u64, (head, tail): (&str, &str), cut: u64| {
+        let script = format!("console.log({text});");
+        let ended = run_job(limited(&script, |limits| {
+            limits.script_time = Duration::from_secs(60);
+            limits.output_bytes = bytes;
+        }))
+        .await;
+        assert!(
+            matches!(ended.end, End::Returned(Returned::Undefined)),
+            "{:?}",
+            ended.end
+        );
+        assert_eq!(ended.output.head, head);
+        assert_eq!(ended.output.tail, tail);
+        assert_eq!(ended.output.cut_bytes, cut);
+    };
+    // More than a message may have by itself.
+    let head = "é".repeat(75_000);
+    let tail = format!("{}\n", "é".repeat(25_000));
+    check("'é'.repeat(1e5)", 300_000, (&head, &tail), 0).await;
+    let (head, tail) = ("x".repeat(20), format!("{}\n", "x".repeat(19)));
+    check("'x'.repeat(1e8)", 40, (&head, &tail), 100_000_001 - 40).await;
+    let (head, tail) = ("😀".repeat(5), format!("{}\n", "😀".repeat(4)));
+    check("'😀'.repeat(1e6)", 40, (&head, &tail), 4_000_001 - 37).await;
+}
+
+#[tokio::test]
+async fn a_giant_message_that_is_kept_in_whole_says_what_it_lacks() {
+    let ended = run_job(limited("console.log('a' + '😀'.repeat(40));", |limits| {
+        limits.output_bytes = 8;
+        limits.message_bytes = 8;
+        limits.whole_bytes = 1000;
+    }))
+    .await;
+    let whole = ended.output.whole.as_deref();
+    assert_eq!(whole, Some("a😀… 74 characters cut …😀😀\n"));
+    assert_eq!(ended.output.cut_bytes, 162 - 2);
+}
+
+#[tokio::test]
+async fn what_a_stuck_script_printed_is_in_the_report() {
+    let script = "for (let i = 0; i < 100; i++) console.log('line ' + i); \
+         Array.prototype.includes.call({length: 2 ** 53 - 1}, 1);";
+    let ended = run_job(limited(script, |limits| limits.output_bytes = 32)).await;
+    assert!(matches!(
+        ended.end,
+        End::Limit {
+            which: WhichLimit::ScriptTime,
+            ..
+        }
+    ));
+    assert_eq!(
+        printed(&ended.output),
+        "line 0\nline 1\nli[cut 758 bytes, 96 lines]line 98\nline 99\n"
+    );
+}
+
+#[tokio::test]
+async fn a_hundred_megabytes_of_result() {
+    let mut job = limited(
+        "const text = await big({ bytes: 100000000 }); return text.length;",
+        |l| {
+            l.script_time = Duration::from_secs(8);
+        },
+    );
+    let ended = run_job(job.clone()).await;
+    assert!(
+        matches!(&ended.end, End::Returned(Returned::Json(json)) if json.get() == "99999998"),
+        "the default limits: {:?}",
+        ended.end
+    );
+    job.limits.reply_bytes = 1 << 20;
+    let ended = run_job(job).await;
+    match ended.end {
+        End::Threw(exception) => {
+            assert_eq!(exception.name, "McpProtocolError");
+            assert_eq!(
+                exception.message,
+                "the result is 100000000 bytes of JSON, over the limit of 1048576 bytes"
+            );
+        }
+        other => panic!("a smaller limit: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_long_return_value_is_cut() {
+    let mut job = job("return 'é'.repeat(1000);");
+    job.limits.result_bytes = 11;
+    match run_job(job).await.end {
+        End::Returned(Returned::Cut {
+            head,
+            tail,
+            total_bytes,
+            whole,
+        }) => {
+            assert_eq!(
+                (head.as_str(), tail.as_str(), total_bytes, whole),
+                ("\"éé", "éé\"", 2002, None)
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_is_cut_can_be_kept_in_whole() {
+    let script = "for (let i = 0; i < 100; i++) console.log(`line ${i}`); return 'é'.repeat(100);";
+    let mut job = job(script);
+    job.limits.output_bytes = 20;
+    job.limits.result_bytes = 11;
+    job.limits.whole_bytes = 1 << 20;
+    let ended = run_job(job.clone()).await;
+    let lines: String = (0..100).map(|i| format!("line {i}\n")).collect();
+    assert_eq!(ended.output.head, "line 0\nlin");
+    assert_eq!(ended.output.tail, "8\nline 99\n");
+    assert_eq!(ended.output.whole, Some(lines));
+    let End::Returned(Returned::Cut {
+        head, tail, whole, ..
+    }) = ended.end
+    else {
+        panic!("{:?}", ended.end);
+    };
+    assert_eq!((head.as_str(), tail.as_str()), ("\"éé", "éé\""));
+    assert_eq!(whole, Some(format!("\"{}\"", "é".repeat(100))));
+
+    // There is not room for all of it.
+    job.limits.whole_bytes = 30;
+    let ended = run_job(job).await;
+    let whole = ended.output.whole.expect("it is kept");
+    assert!(whole.starts_with("line 0\nline 1\nline 2\n"), "{whole}");
+    assert!(
+        whole.ends_with("bytes are not kept; the end follows]\n8\nline 99\n"),
+        "{whole}"
+    );
+    let End::Returned(Returned::Cut {
+        head,
+        tail,
+        total_bytes,
+        whole,
+    }) = ended.end
+    else {
+        panic!("{:?}", ended.end);
+    };
+    assert_eq!(
+        (head.as_str(), tail.as_str(), total_bytes),
+        ("\"éé", "éé\"", 202)
+    );
+    assert_eq!(whole, None);
+}
+
+#[tokio::test]
+async fn what_is_emitted_is_bounded() {
+    let script = "const thrown = (content) => {
+        try { mcp.emit(content); return 'none' } catch (error) { return `${error.name}: ${error.message}` }
+      };
+      const long = thrown('x'.repeat(100));
+      mcp.emit('a'); mcp.emit('b');
+      return [long, thrown('c')];";
+    let mut job = job(script);
+    job.limits.emits = 2;
+    job.limits.emit_bytes = 100;
+    let ended = run_job(job).await;
+    let emitted: Vec<_> = ended.emitted.iter().map(|block| block.get()).collect();
+    let block = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    assert_eq!(emitted, [block("a"), block("b")]);
+    let End::Returned(Returned::Json(json)) = ended.end else {
+        panic!("{:?}", ended.end);
+    };
+    assert_eq!(
+        json.get(),
+        "[\"RangeError: with this block of 125 bytes the script would have emitted 125, over the \
+         limit of 100 bytes\",\"RangeError: the script has emitted 2 blocks, which is as many as it \
+         may\"]"
+    );
+}
