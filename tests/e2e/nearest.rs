@@ -2,25 +2,11 @@
 //! and never one that the run may not use.
 
 use callgate::flow::Pattern;
-use callgate::{
-    CheckMode, Gate, GateBuilder, RunRequest, ServerSpec, Status, ToolSetting, ToolSettings,
-    Visibility,
-};
-use callgate_tests::binary;
+use callgate::{Gate, RunRequest, Status, ToolSetting, ToolSettings, Visibility};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-fn builder() -> GateBuilder {
-    let server = |name: &str| {
-        let program = binary(&format!("callgate-demo-{name}"));
-        ServerSpec::stdio(name, program.display().to_string(), [] as [&str; 0])
-    };
-    Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .check(CheckMode::Off)
-        .server(server("ticketing"))
-        .server(server("logging"))
-}
+use crate::meaning::builder;
 
 /// `details` gives what stands beside an unknown name, `called` what a call of it is
 /// told.
