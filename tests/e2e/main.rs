@@ -59,6 +59,7 @@ mod serve_http_tokens;
 mod serve_http_users;
 mod serve_modes;
 mod serve_native;
+mod serve_output;
 mod serve_parked;
 mod serve_passes;
 mod serve_prompts;

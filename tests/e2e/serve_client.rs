@@ -9,7 +9,7 @@
 use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::sync::{Arc, Mutex};
 
-use callgate_tests::Workbench;
+use callgate_tests::{Workbench, fixture, odd};
 use rmcp::ErrorData;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
@@ -175,9 +175,22 @@ pub const OLDER: [ProtocolVersion; 2] =
     [ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_11_25];
 /// The revision in which they answer that they want input.
 pub const NEWEST: ProtocolVersion = ProtocolVersion::V_2026_07_28;
+/// One of each.
+pub const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, NEWEST];
 /// What a client is told that comes with a state that was answered before.
 pub const USED: &str = "the requestState was used before, or its run ended too long ago; the call \
                         can be made anew, and then does again what that run did";
+
+/// A server whose tool answers never, and one whose calls are asked about.
+pub fn hanging_and_asked() -> Workbench {
+    Workbench::with_config(json!({
+        "mcpServers": {
+            "ticketing": fixture("callgate-demo-ticketing", &[]),
+            "odd": odd("hang-on-call"),
+        },
+        "permissions": { "allow": ["odd_*"] },
+    }))
+}
 
 /// Starts `callgate serve` with these flags in the folder.
 pub async fn connect(bench: &Workbench, user: User, flags: &[&str]) -> Session {
@@ -202,6 +215,23 @@ pub async fn connect(bench: &Workbench, user: User, flags: &[&str]) -> Session {
 }
 
 impl Session {
+    pub async fn tool(&self, name: &'static str, arguments: Value) -> CallToolResponse {
+        let Value::Object(arguments) = arguments else {
+            panic!("no object");
+        };
+        let request = CallToolRequestParams::new(name).with_arguments(arguments);
+        let answer = self.client.call_tool_once(request).await;
+        answer.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Calls a tool that answers with a result.
+    pub async fn result(&self, name: &'static str, arguments: Value) -> (bool, String) {
+        match self.tool(name, arguments).await {
+            CallToolResponse::Complete(result) => shown(&result),
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// Runs a script and has the client's user asked.
     pub async fn run(&self, code: &str) -> (bool, String) {
         let result = self.client.call_tool(request(code)).await;

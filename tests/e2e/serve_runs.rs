@@ -1,48 +1,17 @@
 //! Runs that outlast a call of `callgate serve`: left, waited for, cancelled,
 //! limited.
 
-use callgate_tests::{Workbench, fixture, odd};
-use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResponse, ClientRequest, ProtocolVersion,
-    ReadResourceRequestParams,
-};
+use callgate_tests::{Workbench, fixture};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, CallToolResponse, ClientRequest};
 use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::serve_client::{NEWEST, Session, User, connect, one_ends, shown, value};
-
-const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, NEWEST];
-
-/// A server whose tool answers never, and one whose calls are asked about.
-fn bench() -> Workbench {
-    Workbench::with_config(json!({
-        "mcpServers": {
-            "ticketing": fixture("callgate-demo-ticketing", &[]),
-            "odd": odd("hang-on-call"),
-        },
-        "permissions": { "allow": ["odd_*"] },
-    }))
-}
+use crate::serve_client::{
+    ERAS, NEWEST, Session, User, connect, hanging_and_asked, one_ends, shown, value,
+};
 
 impl Session {
-    pub async fn tool(&self, name: &'static str, arguments: Value) -> CallToolResponse {
-        let Value::Object(arguments) = arguments else {
-            panic!("no object");
-        };
-        let request = CallToolRequestParams::new(name).with_arguments(arguments);
-        let answer = self.client.call_tool_once(request).await;
-        answer.unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    /// Calls a tool that answers with a result.
-    async fn result(&self, name: &'static str, arguments: Value) -> (bool, String) {
-        match self.tool(name, arguments).await {
-            CallToolResponse::Complete(result) => shown(&result),
-            other => panic!("{other:?}"),
-        }
-    }
-
     /// Begins a run that is left at once, and says its id.
     async fn leave(&self, code: &str) -> String {
         let arguments = json!({ "code": code, "limits": { "waitMs": 0 } });
@@ -57,7 +26,7 @@ impl Session {
 #[tokio::test]
 async fn a_run_that_is_left_is_picked_up() {
     for version in ERAS {
-        let bench = bench();
+        let bench = hanging_and_asked();
         let session = connect(&bench, User::new(&version, &["once"]), &[]).await;
         // It asks while nobody waits, so it cannot end before somebody does.
         let script = "console.log('begun');
@@ -93,7 +62,7 @@ async fn a_run_that_is_left_is_picked_up() {
 
 #[tokio::test]
 async fn two_may_wait_for_a_run() {
-    let bench = bench();
+    let bench = hanging_and_asked();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let run = session
         .leave("try { await odd_hang({}) } catch { return 1 }")
@@ -117,7 +86,7 @@ async fn two_may_wait_for_a_run() {
 
 #[tokio::test]
 async fn a_question_of_a_run_that_is_left_waits_for_whoever_waits() {
-    let bench = bench();
+    let bench = hanging_and_asked();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let run = session
         .leave(
@@ -202,7 +171,7 @@ async fn send(
 #[tokio::test]
 async fn a_cancelled_call_takes_its_run_with_it() {
     for version in ERAS {
-        let bench = bench();
+        let bench = hanging_and_asked();
         let mut user = User::new(&version, &[]);
         let (told, mut heard) = mpsc::unbounded_channel();
         user.told = told;
@@ -225,7 +194,7 @@ async fn a_cancelled_call_takes_its_run_with_it() {
 #[tokio::test]
 async fn a_cancelled_wait_leaves_its_run() {
     for version in ERAS {
-        let bench = bench();
+        let bench = hanging_and_asked();
         let session = connect(&bench, User::new(&version, &[]), &[]).await;
         let run = session.leave("await odd_hang({})").await;
         let wait = send(&session, "wait", json!({ "run": run, "waitMs": 60_000 })).await;
@@ -303,127 +272,6 @@ async fn limits_and_servers_are_held() {
     let (_, said) = session.result("run_script", fine).await;
     assert!(!said.contains("may use the tools"), "{said}");
     session.client.cancel().await.expect("a clean end");
-}
-
-#[tokio::test]
-async fn what_is_emitted_follows_the_text() {
-    for version in ERAS {
-        let bench = Workbench::new(json!({}));
-        let session = connect(&bench, User::new(&version, &[]), &[]).await;
-        let script = "mcp.emit({ type: 'image', data: 'YWJj', mimeType: 'image/png' });
-            mcp.emit([{ type: 'audio', data: '', mimeType: 'audio/wav' }, 'x'].slice(0, 1));
-            mcp.emit({ type: 'resource', resource: { uri: 'a:b', blob: 'YQ==' } });
-            mcp.emit({ type: 'resource_link', uri: 'a:b', name: 'n' });
-            mcp.emit('said');
-            return 'done';";
-        let request = json!({ "code": script });
-        let CallToolResponse::Complete(result) = session.tool("run_script", request).await else {
-            panic!("no result");
-        };
-        let content = serde_json::to_value(&result.content).expect("JSON");
-        assert_eq!(
-            content,
-            json!([
-                { "type": "text", "text": "done\n" },
-                { "type": "image", "data": "YWJj", "mimeType": "image/png" },
-                { "type": "audio", "data": "", "mimeType": "audio/wav" },
-                { "type": "resource", "resource": { "uri": "a:b", "blob": "YQ==" } },
-                { "type": "resource_link", "uri": "a:b", "name": "n" },
-                { "type": "text", "text": "said" },
-            ]),
-            "{version}"
-        );
-        session.client.cancel().await.expect("a clean end");
-    }
-}
-
-#[test]
-fn what_is_emitted_is_in_the_report() {
-    let bench = Workbench::new(json!({}));
-    let script = "mcp.emit({ type: 'image', data: 'YWJj', mimeType: 'image/png' }); return 1;";
-    let report = bench.report(script, &[]);
-    assert_eq!(
-        report["emitted"],
-        json!([{ "type": "image", "data": "YWJj", "mimeType": "image/png" }])
-    );
-    let ran = bench.run(script, &[]);
-    assert_eq!(ran.stdout, "1\n");
-    assert!(
-        ran.stderr.contains("emitted: image, image/png, 3 bytes"),
-        "{}",
-        ran.stderr
-    );
-}
-
-#[tokio::test]
-async fn output_that_is_cut_can_be_read_in_parts() {
-    for version in ERAS {
-        let bench = Workbench::new(json!({}));
-        let session = connect(&bench, User::new(&version, &[]), &[]).await;
-        let script = "console.log('é'.repeat(20000)); console.log('end'); return 7;";
-        let (is_error, said) = session
-            .result("run_script", json!({ "code": script }))
-            .await;
-        assert!(!is_error, "{said}");
-        let whole = format!("{}\nend\n7", "é".repeat(20_000));
-        let at = said.find("callgate://runs/").expect("an address");
-        let uri = said[at..].split(';').next().expect("an end").to_owned();
-        let resources = session.client.list_all_resources().await.expect("a list");
-        let listed: Vec<_> = resources.iter().map(|r| (r.uri.as_str(), r.size)).collect();
-        assert_eq!(listed, [(uri.as_str(), Some(whole.len() as u64))]);
-        let templates = session.client.list_all_resource_templates().await;
-        assert_eq!(
-            templates.expect("a list")[0].uri_template,
-            "callgate://runs/{run}/output{?offset,bytes}"
-        );
-
-        let read = |uri: String| {
-            let request = ReadResourceRequestParams::new(uri);
-            session.client.read_resource(request)
-        };
-        let contents = read(uri.clone()).await.expect("contents").contents;
-        let all = serde_json::to_value(&contents).expect("JSON");
-        assert_eq!(all[0]["text"], whole, "{version}");
-        let part = read(format!("{uri}?offset=1&bytes=4"))
-            .await
-            .expect("a part");
-        let part = serde_json::to_value(&part.contents).expect("JSON");
-        assert_eq!(part[0]["text"], "éé");
-        let rest = whole.len() - 6;
-        assert_eq!(
-            part[0]["_meta"]["callgate/part"],
-            json!({
-                "offset": 2, "bytes": 4, "total": whole.len(), "rest": rest,
-                "next": format!("{uri}?offset=6&bytes=4"),
-            })
-        );
-
-        let run = uri.split('/').nth(3).expect("an id");
-        let last = json!({ "run": run, "offset": whole.len() - 5 });
-        let (_, said) = session.result("wait", last).await;
-        assert_eq!(
-            said,
-            format!(
-                "end\n7[bytes {} to {1} of {1}: the end]",
-                whole.len() - 5,
-                whole.len()
-            )
-        );
-
-        for missing in [
-            "callgate://runs/r-0/output".to_owned(),
-            uri.replace("output", "report"),
-            "file:///etc/passwd".to_owned(),
-        ] {
-            let error = read(missing).await.expect_err("there is none");
-            let rmcp::ServiceError::McpError(error) = error else {
-                panic!("{error}");
-            };
-            let code = if version == NEWEST { -32602 } else { -32002 };
-            assert_eq!(error.code.0, code, "{error:?}");
-        }
-        session.client.cancel().await.expect("a clean end");
-    }
 }
 
 /// Our own client follows the tasks of our own server.

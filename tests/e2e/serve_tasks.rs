@@ -1,6 +1,6 @@
 //! Runs and calls of `callgate serve` as tasks, for clients that have them.
 
-use callgate_tests::{Workbench, fixture, odd};
+use callgate_tests::Workbench;
 use rmcp::ServiceError;
 use rmcp::model::{
     CallToolResponse, CancelTaskParams, CancelTaskRequest, ClientRequest, GetTaskParams,
@@ -8,18 +8,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, Session, User, can, connect};
-
-/// A server whose tool answers never, and one whose calls are asked about.
-fn bench() -> Workbench {
-    Workbench::with_config(json!({
-        "mcpServers": {
-            "ticketing": fixture("callgate-demo-ticketing", &[]),
-            "odd": odd("hang-on-call"),
-        },
-        "permissions": { "allow": ["odd_*"] },
-    }))
-}
+use crate::serve_client::{NEWEST, Session, User, can, connect, hanging_and_asked};
 
 fn with_tasks() -> User {
     let mut user = User::new(&NEWEST, &[]);
@@ -54,7 +43,7 @@ impl Session {
 
 #[tokio::test]
 async fn a_client_with_tasks_gets_a_task() {
-    let bench = bench();
+    let bench = hanging_and_asked();
     let session = connect(&bench, with_tasks(), &[]).await;
     let begin = |code: &str| json!({ "code": code, "limits": { "waitMs": 0 } });
     let script = "return await ticketing_createIssue({ title: 'A', body: 'B' }).then(() => 'made')";
@@ -105,7 +94,7 @@ async fn a_client_with_tasks_gets_a_task() {
 
 #[tokio::test]
 async fn a_call_that_takes_long_is_a_task() {
-    let bench = bench();
+    let bench = hanging_and_asked();
     let flags = ["--mode", "native", "--wait", "1ms"];
     let session = connect(&bench, with_tasks(), &flags).await;
     let CallToolResponse::Task(created) = session.tool("odd_hang", json!({})).await else {

@@ -1,0 +1,128 @@
+//! What a script of `callgate serve` prints and emits, in its answer and beside it.
+
+use callgate_tests::Workbench;
+use rmcp::model::{CallToolResponse, ReadResourceRequestParams};
+use serde_json::json;
+
+use crate::serve_client::{ERAS, NEWEST, User, connect};
+
+#[tokio::test]
+async fn what_is_emitted_follows_the_text() {
+    for version in ERAS {
+        let bench = Workbench::new(json!({}));
+        let session = connect(&bench, User::new(&version, &[]), &[]).await;
+        let script = "mcp.emit({ type: 'image', data: 'YWJj', mimeType: 'image/png' });
+            mcp.emit([{ type: 'audio', data: '', mimeType: 'audio/wav' }, 'x'].slice(0, 1));
+            mcp.emit({ type: 'resource', resource: { uri: 'a:b', blob: 'YQ==' } });
+            mcp.emit({ type: 'resource_link', uri: 'a:b', name: 'n' });
+            mcp.emit('said');
+            return 'done';";
+        let request = json!({ "code": script });
+        let CallToolResponse::Complete(result) = session.tool("run_script", request).await else {
+            panic!("no result");
+        };
+        let content = serde_json::to_value(&result.content).expect("JSON");
+        assert_eq!(
+            content,
+            json!([
+                { "type": "text", "text": "done\n" },
+                { "type": "image", "data": "YWJj", "mimeType": "image/png" },
+                { "type": "audio", "data": "", "mimeType": "audio/wav" },
+                { "type": "resource", "resource": { "uri": "a:b", "blob": "YQ==" } },
+                { "type": "resource_link", "uri": "a:b", "name": "n" },
+                { "type": "text", "text": "said" },
+            ]),
+            "{version}"
+        );
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+#[test]
+fn what_is_emitted_is_in_the_report() {
+    let bench = Workbench::new(json!({}));
+    let script = "mcp.emit({ type: 'image', data: 'YWJj', mimeType: 'image/png' }); return 1;";
+    let report = bench.report(script, &[]);
+    assert_eq!(
+        report["emitted"],
+        json!([{ "type": "image", "data": "YWJj", "mimeType": "image/png" }])
+    );
+    let ran = bench.run(script, &[]);
+    assert_eq!(ran.stdout, "1\n");
+    assert!(
+        ran.stderr.contains("emitted: image, image/png, 3 bytes"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[tokio::test]
+async fn output_that_is_cut_can_be_read_in_parts() {
+    for version in ERAS {
+        let bench = Workbench::new(json!({}));
+        let session = connect(&bench, User::new(&version, &[]), &[]).await;
+        let script = "console.log('é'.repeat(20000)); console.log('end'); return 7;";
+        let (is_error, said) = session
+            .result("run_script", json!({ "code": script }))
+            .await;
+        assert!(!is_error, "{said}");
+        let whole = format!("{}\nend\n7", "é".repeat(20_000));
+        let at = said.find("callgate://runs/").expect("an address");
+        let uri = said[at..].split(';').next().expect("an end").to_owned();
+        let resources = session.client.list_all_resources().await.expect("a list");
+        let listed: Vec<_> = resources.iter().map(|r| (r.uri.as_str(), r.size)).collect();
+        assert_eq!(listed, [(uri.as_str(), Some(whole.len() as u64))]);
+        let templates = session.client.list_all_resource_templates().await;
+        assert_eq!(
+            templates.expect("a list")[0].uri_template,
+            "callgate://runs/{run}/output{?offset,bytes}"
+        );
+
+        let read = |uri: String| {
+            let request = ReadResourceRequestParams::new(uri);
+            session.client.read_resource(request)
+        };
+        let contents = read(uri.clone()).await.expect("contents").contents;
+        let all = serde_json::to_value(&contents).expect("JSON");
+        assert_eq!(all[0]["text"], whole, "{version}");
+        let part = read(format!("{uri}?offset=1&bytes=4"))
+            .await
+            .expect("a part");
+        let part = serde_json::to_value(&part.contents).expect("JSON");
+        assert_eq!(part[0]["text"], "éé");
+        let rest = whole.len() - 6;
+        assert_eq!(
+            part[0]["_meta"]["callgate/part"],
+            json!({
+                "offset": 2, "bytes": 4, "total": whole.len(), "rest": rest,
+                "next": format!("{uri}?offset=6&bytes=4"),
+            })
+        );
+
+        let run = uri.split('/').nth(3).expect("an id");
+        let last = json!({ "run": run, "offset": whole.len() - 5 });
+        let (_, said) = session.result("wait", last).await;
+        assert_eq!(
+            said,
+            format!(
+                "end\n7[bytes {} to {1} of {1}: the end]",
+                whole.len() - 5,
+                whole.len()
+            )
+        );
+
+        for missing in [
+            "callgate://runs/r-0/output".to_owned(),
+            uri.replace("output", "report"),
+            "file:///etc/passwd".to_owned(),
+        ] {
+            let error = read(missing).await.expect_err("there is none");
+            let rmcp::ServiceError::McpError(error) = error else {
+                panic!("{error}");
+            };
+            let code = if version == NEWEST { -32602 } else { -32002 };
+            assert_eq!(error.code.0, code, "{error:?}");
+        }
+        session.client.cancel().await.expect("a clean end");
+    }
+}
