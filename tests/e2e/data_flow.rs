@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use callgate_tests::{Workbench, binary, real_servers};
-use rexpect::session::spawn_command;
+use callgate_tests::{Workbench, real_servers};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::pty::at_terminal;
 
 const SECRET: &str = "the launch code for tomorrow is Oberon-Puck-Titania, do not share";
 
@@ -189,12 +190,7 @@ fn who_is_asked_sees_the_piece() {
         "await note(btoa(text)); await note(text, 'second'); console.log('both', 'stored');",
     );
     setting.bench.write("script.ts", &script);
-    let mut command = std::process::Command::new(binary("callgate"));
-    command
-        .args(["run", "script.ts"])
-        .current_dir(setting.bench.path())
-        .env("XDG_CACHE_HOME", setting.bench.cache());
-    let mut session = spawn_command(command, Some(60_000)).expect("a terminal");
+    let mut session = at_terminal(&setting.bench, &["run", "script.ts"]);
     // The terminal does not say how wide it is, so the piece goes on in a second row.
     let margin: String = "│ ".bytes().map(char::from).collect();
     let (row, rest) =
@@ -241,12 +237,7 @@ fn a_question_about_data_has_no_always() {
             "script.ts",
             &setting.script("await note(text); await note(text, 'second')"),
         );
-        let mut command = std::process::Command::new(binary("callgate"));
-        command
-            .args(["run", "script.ts"])
-            .current_dir(setting.bench.path())
-            .env("XDG_CACHE_HOME", setting.bench.cache());
-        let mut session = spawn_command(command, Some(60_000)).expect("a terminal");
+        let mut session = at_terminal(&setting.bench, &["run", "script.ts"]);
         session.exp_string(prompt).expect(prompt);
         session.send_line("a").expect("answer");
         if !kept {

@@ -1,29 +1,29 @@
 //! Servers' questions to the person at the terminal, and what is said of work.
 
-use callgate_tests::{Workbench, binary, odd};
-use rexpect::session::{PtySession, spawn_command};
+use callgate_tests::{Workbench, odd};
+use rexpect::session::PtySession;
 use serde_json::{Value, json};
 
-const LIMIT_MS: u64 = 60_000;
+use crate::pty::{as_read, at_terminal, at_terminal_with};
 
 /// A script that has the odd server ask this.
 fn asked(params: &Value, environment: &[(&str, &str)]) -> (Workbench, PtySession) {
     let bench = Workbench::new(json!({ "odd": odd("asks") }));
     bench.write("script.ts", &format!("return await odd_elicit({params})"));
-    let mut command = std::process::Command::new(binary("callgate"));
-    command
-        .args(["run", "script.ts"])
-        .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
-    command.envs(environment.iter().copied());
-    let session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    let session = at_terminal_with(&bench, &["run", "script.ts"], environment);
     (bench, session)
 }
 
-/// Answers each prompt, and gives what the server got and all that was shown.
+/// Has the server ask this, answers each prompt, and gives all that was shown.
 #[track_caller]
 fn check(params: &Value, answers: &[(&str, &str)], expected: &str) -> String {
-    let (_bench, mut session) = asked(params, &[]);
+    let (_bench, session) = asked(params, &[]);
+    answer(session, answers, expected)
+}
+
+/// Answers each prompt up to the end, and gives all that was shown.
+#[track_caller]
+fn answer(mut session: PtySession, answers: &[(&str, &str)], expected: &str) -> String {
     let mut shown = String::new();
     for (prompt, answer) in answers {
         shown += &session.exp_string(&as_read(prompt)).expect(prompt);
@@ -77,11 +77,6 @@ fn a_form_is_filled_in_and_sent() {
             "{expected:?} is not in {shown}"
         );
     }
-}
-
-/// A text as the terminal's reader gives it: a character for each byte.
-fn as_read(text: &str) -> String {
-    text.bytes().map(char::from).collect()
 }
 
 #[test]
@@ -166,21 +161,8 @@ fn a_page_is_opened_only_after_a_yes() {
 fn check_locked(answers: &[(&str, &str)], expected: &str) -> String {
     let bench = Workbench::new(json!({ "odd": odd("asks") }));
     bench.write("script.ts", "return await odd_locked({})");
-    let mut command = std::process::Command::new(binary("callgate"));
-    command
-        .args(["run", "script.ts"])
-        .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
-    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
-    let mut shown = String::new();
-    for (prompt, answer) in answers {
-        shown += &session.exp_string(&as_read(prompt)).expect(prompt);
-        shown += prompt;
-        session.send_line(answer).expect("answer");
-    }
-    let rest = session.exp_eof().expect("the end").replace('\r', "");
-    assert!(rest.contains(expected), "{shown}{rest}");
-    shown
+    let session = at_terminal(&bench, &["run", "script.ts"]);
+    answer(session, answers, expected)
 }
 
 #[test]

@@ -6,26 +6,16 @@ use std::path::Path;
 use callgate_tests::{Workbench, binary, fixture, odd};
 use expect_test::{Expect, expect};
 use rexpect::process::{Signal, WaitStatus};
-use rexpect::session::{PtySession, spawn_command};
+use rexpect::session::PtySession;
 use serde_json::json;
 
-const LIMIT_MS: u64 = 60_000;
+use crate::pty::at_terminal;
 
 /// The end of the question at a call.
 const PROMPT: &str = "[n] no: ";
 
 fn ticketing() -> serde_json::Value {
     json!({ "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) } })
-}
-
-fn at_terminal(bench: &Workbench, arguments: &[&str]) -> PtySession {
-    let mut command = std::process::Command::new(binary("callgate"));
-    // The width decides nothing but how live lines are cut.
-    command
-        .args(arguments)
-        .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
-    spawn_command(command, Some(LIMIT_MS)).expect("a terminal")
 }
 
 /// What comes up to `end`, without live lines and escape sequences.

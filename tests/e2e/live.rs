@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use callgate::{Connect, Gate, Rules, ServerSpec, Status};
 use callgate_tests::{Workbench, binary, odd, real_servers};
-use rexpect::session::spawn_command;
 use serde_json::{Value, json};
 
-const LIMIT_MS: u64 = 60_000;
+use crate::pty::at_terminal;
 
 fn report(script: &str) -> Value {
     let bench = Workbench::new(json!({ "odd": odd("changes") }));
@@ -185,12 +184,7 @@ fn progress_is_shown_at_the_terminal() {
         "script.ts",
         "await mcp.callTool('everything_trigger_long_running_operation', { duration: 2, steps: 4 })",
     );
-    let mut command = std::process::Command::new(binary("callgate"));
-    command
-        .args(["run", "script.ts"])
-        .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
-    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    let mut session = at_terminal(&bench, &["run", "script.ts"]);
     session.exp_string("50 %").expect("half of the work");
     session.exp_eof().expect("the end");
 }

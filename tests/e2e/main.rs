@@ -38,6 +38,7 @@ mod odd_servers;
 mod other_sdks;
 mod picking;
 mod positions;
+mod pty;
 mod questions;
 mod readme;
 mod real_servers;

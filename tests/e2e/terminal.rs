@@ -1,11 +1,11 @@
 //! A person at a terminal is asked; Ctrl-C ends a run with its report.
 
-use callgate_tests::{Workbench, binary, fixture, odd};
+use callgate_tests::{Workbench, fixture, odd};
 use rexpect::process::{Signal, WaitStatus};
-use rexpect::session::{PtySession, spawn_command};
+use rexpect::session::PtySession;
 use serde_json::json;
 
-const LIMIT_MS: u64 = 60_000;
+use crate::pty::{as_read, at_terminal, shell_at_terminal};
 
 const TWO_ISSUES: &str = "for (const title of ['one', 'two']) {
   try { console.log((await ticketing_createIssue({ title })).title, 'made'); }
@@ -17,17 +17,8 @@ fn asked(script: &str) -> (Workbench, PtySession) {
         "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
     }));
     bench.write("script.ts", script);
-    let session = run_in(&bench);
+    let session = at_terminal(&bench, &["run", "script.ts"]);
     (bench, session)
-}
-
-fn run_in(bench: &Workbench) -> PtySession {
-    let mut command = std::process::Command::new(binary("callgate"));
-    command
-        .args(["run", "script.ts"])
-        .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
-    spawn_command(command, Some(LIMIT_MS)).expect("a terminal")
 }
 
 #[track_caller]
@@ -99,14 +90,8 @@ fn the_question_is_laid_out_for_the_terminal() {
                  await ticketing_createIssue({{ title: '日本語'.repeat(9) + forged }});"
             ),
         );
-        let mut command = std::process::Command::new("sh");
         let line = format!("stty cols {columns} && exec \"$0\" run script.ts");
-        command
-            .args(["-c", &line])
-            .arg(binary("callgate"))
-            .current_dir(bench.path())
-            .env("XDG_CACHE_HOME", bench.cache());
-        let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+        let mut session = shell_at_terminal(&bench, &line);
         session.exp_string(&as_read("┌ ")).expect("a question");
         session
             .exp_string(&as_read("├ arguments:"))
@@ -131,22 +116,15 @@ fn the_question_is_laid_out_for_the_terminal() {
     }
 }
 
-/// A text as the terminal's reader gives it: a character for each byte.
-fn as_read(text: &str) -> String {
-    text.bytes().map(char::from).collect()
-}
-
 #[test]
 fn a_call_without_a_script_is_called_one() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
     }));
-    let mut command = std::process::Command::new(binary("callgate"));
-    command
-        .args(["call", "ticketing_createIssue", "{\"title\":\"x\"}"])
-        .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
-    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    let mut session = at_terminal(
+        &bench,
+        &["call", "ticketing_createIssue", "{\"title\":\"x\"}"],
+    );
     for shown in [
         "┌ ticketing_createIssue is to be called:",
         "└ allow? [y] this call  [a] always, in callgate.json  [w] show whole  [n] no: ",
@@ -162,12 +140,7 @@ fn a_call_without_a_script_is_called_one() {
 fn ctrl_c_ends_the_run_with_a_report() {
     let bench = Workbench::new(json!({ "odd": odd("hang-on-call") }));
     bench.write("script.ts", "console.log('started'); await odd_hang({})");
-    let mut command = std::process::Command::new(binary("callgate"));
-    command
-        .args(["run", "script.ts"])
-        .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
-    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    let mut session = at_terminal(&bench, &["run", "script.ts"]);
     session
         .exp_string("odd_hang")
         .expect("a live line for the call");
@@ -241,13 +214,7 @@ fn the_end_of_the_terminal_ends_the_run_with_a_report() {
         let line = "mkfifo code
             (trap : HUP; \"$0\" run script.ts --json > report; echo $? > code) &
             wait";
-        let mut command = std::process::Command::new("sh");
-        command
-            .args(["-c", line])
-            .arg(binary("callgate"))
-            .current_dir(bench.path())
-            .env("XDG_CACHE_HOME", bench.cache());
-        let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+        let mut session = shell_at_terminal(&bench, line);
         session.exp_string(shown).expect(shown);
         // The terminal ends with the process that it belongs to.
         let terminal = session.process_mut();
@@ -269,13 +236,7 @@ fn nohup_is_respected() {
         "script.ts",
         "return (await ticketing_createIssue({ title: 'x' })).title",
     );
-    let mut command = std::process::Command::new("sh");
-    command
-        .args(["-c", "trap '' HUP; exec \"$0\" run script.ts"])
-        .arg(binary("callgate"))
-        .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
-    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    let mut session = shell_at_terminal(&bench, "trap '' HUP; exec \"$0\" run script.ts");
     session.exp_string("[n] no: ").expect("a question");
     session
         .process_mut()
@@ -303,12 +264,7 @@ fn a_call_times_out_while_a_question_is_open() {
          asked.catch(() => {});
          await hang_hang({});",
     );
-    let mut command = std::process::Command::new(binary("callgate"));
-    command
-        .args(["run", "script.ts"])
-        .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
-    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    let mut session = at_terminal(&bench, &["run", "script.ts"]);
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("allow?"), "{rest}");
     assert!(
@@ -331,12 +287,7 @@ fn what_was_typed_before_the_question_is_no_answer() {
         "const count = await hang_cancelled({});
          await ticketing_createIssue({ title: `${count}` });",
     );
-    let mut command = std::process::Command::new(binary("callgate"));
-    command
-        .args(["run", "script.ts"])
-        .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
-    let mut session = spawn_command(command, Some(LIMIT_MS)).expect("a terminal");
+    let mut session = at_terminal(&bench, &["run", "script.ts"]);
     session.send_line("y").expect("type ahead");
     session.exp_string("[n] no: ").expect("a question");
     session.send_line("n").expect("answer");
