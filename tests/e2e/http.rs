@@ -1,57 +1,26 @@
 //! A real server over streamable HTTP on loopback.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use callgate_tests::listening::Listening;
 use callgate_tests::{Ran, Workbench, odd, real_servers, repository};
 use serde_json::json;
 
-/// server-everything over HTTP, killed at the end.
-struct Everything {
-    process: Child,
-    port: u16,
-}
-
-impl Everything {
-    fn start() -> Self {
-        let servers = real_servers();
-        let entry = "node/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
-        let mut process = Command::new("node")
+/// server-everything over HTTP.
+fn everything() -> Listening {
+    let entry = "node/node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+    Listening::start(
+        Command::new("node")
             .arg("--require")
             .arg(repository().join("fixtures/real-servers/loopback.cjs"))
-            .arg(servers.join(entry))
+            .arg(real_servers().join(entry))
             .arg("streamableHttp")
-            .env("PORT", "0")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("start server-everything");
-        let mut said = BufReader::new(process.stderr.take().expect("a piped stderr")).lines();
-        let port = loop {
-            let line = said.next().expect("it says its port").expect("UTF-8");
-            if let Some(port) = line.strip_prefix("loopback port ") {
-                break port.parse().expect("a port number");
-            }
-        };
-        // The pipe must be read on, or the server blocks once it is full.
-        thread::spawn(move || said.for_each(drop));
-        Self { process, port }
-    }
-
-    fn kill(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
-    }
-}
-
-impl Drop for Everything {
-    fn drop(&mut self) {
-        self.kill();
-    }
+            .env("PORT", "0"),
+    )
 }
 
 /// Forwards to `port` and tells when the client has sent `needle`.
@@ -99,7 +68,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream, watch: Option<(&str, Sender<(
 
 #[test]
 fn tools_are_listed_and_called() {
-    let server = Everything::start();
+    let server = everything();
     let url = format!("http://127.0.0.1:{}/mcp", server.port);
     let bench = Workbench::new(json!({ "web": { "url": url } }));
     let ran = bench.run("return await web_get_sum({ a: 2, b: 40 })", &[]);
@@ -109,7 +78,7 @@ fn tools_are_listed_and_called() {
 
 #[test]
 fn a_server_killed_in_a_call_throws_and_the_report_is_whole() {
-    let mut server = Everything::start();
+    let mut server = everything();
     let (port, called) = relay(server.port, "trigger-long-running-operation");
     let bench = Workbench::new(json!({
         "web": { "url": format!("http://127.0.0.1:{port}/mcp") },

@@ -1,12 +1,11 @@
 //! Servers written with the SDKs of other people, which speak old and new
 //! revisions, over both transports.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::process::Command;
 
 use callgate::{ServerSpec, Transport};
 use callgate_broker::{Broker, Status};
+use callgate_tests::listening::Listening;
 use callgate_tests::{Workbench, real_servers, repository};
 use serde_json::{Value, json};
 
@@ -48,48 +47,20 @@ impl Sdk {
             .to_string()
     }
 
+    fn over_http(self) -> Listening {
+        let (program, args) = self.program();
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .arg("http")
+            .env("NODE_PATH", Self::modules());
+        Listening::start(&mut command)
+    }
+
     fn over_stdio(self) -> Value {
         let (command, mut args) = self.program();
         args.push("stdio".to_owned());
         json!({ "command": command, "args": args, "env": { "NODE_PATH": Self::modules() } })
-    }
-}
-
-/// A server over HTTP, killed at the end.
-struct Listening {
-    process: Child,
-    port: u16,
-}
-
-impl Listening {
-    fn start(sdk: Sdk) -> Self {
-        let (program, args) = sdk.program();
-        let mut process = Command::new(program)
-            .args(args)
-            .arg("http")
-            .env("NODE_PATH", Sdk::modules())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("start the server");
-        let mut said = BufReader::new(process.stderr.take().expect("a piped stderr")).lines();
-        let port = loop {
-            let line = said.next().expect("it says its port").expect("UTF-8");
-            if let Some(port) = line.strip_prefix("loopback port ") {
-                break port.parse().expect("a port number");
-            }
-        };
-        // The pipe must be read on, or the server blocks once it is full.
-        thread::spawn(move || said.for_each(drop));
-        Self { process, port }
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
     }
 }
 
@@ -150,7 +121,7 @@ fn typescript_over_stdio() {
 
 #[test]
 fn typescript_over_http() {
-    let server = Listening::start(Sdk::TypeScript);
+    let server = Sdk::TypeScript.over_http();
     check(&json!({ "url": format!("http://127.0.0.1:{}/mcp", server.port) }));
 }
 
@@ -161,6 +132,6 @@ fn python_over_stdio() {
 
 #[test]
 fn python_over_http() {
-    let server = Listening::start(Sdk::Python);
+    let server = Sdk::Python.over_http();
     check(&json!({ "url": format!("http://127.0.0.1:{}/mcp", server.port) }));
 }
