@@ -19,12 +19,15 @@ use crate::incoming::Stream;
 use crate::input::{self, Ask, Asks};
 use crate::session::Session;
 use crate::tasks;
+use crate::values::Room;
 
 /// How many requests of one server are worked on at a time. More are refused.
 const MANY: usize = 16;
 /// How much one server has others asked with at a time, in its requests and in results
 /// that want input, in bytes as it wrote them. More is refused.
-const MAX_ASKED_BYTES: usize = 4 << 20;
+const MAX_ASKED_BYTES: u32 = 4 << 20;
+/// The same in values.
+const MAX_ASKED_VALUES: u32 = 1 << 18;
 
 /// How long a server has to take in folders that it asked for on its own, counted from
 /// when it asked.
@@ -38,6 +41,7 @@ pub(crate) struct Asked {
     running: Mutex<Running>,
     /// What is left of [`MAX_ASKED_BYTES`].
     room: Arc<Semaphore>,
+    pub(crate) values: Room,
 }
 
 #[derive(Debug, Default)]
@@ -61,7 +65,8 @@ impl Asked {
             session,
             caller,
             running: Mutex::default(),
-            room: Arc::new(Semaphore::new(MAX_ASKED_BYTES)),
+            room: Arc::new(Semaphore::new(MAX_ASKED_BYTES as usize)),
+            values: Room::new(MAX_ASKED_VALUES),
         }
     }
 
@@ -108,7 +113,7 @@ impl Asked {
             Ok(room) => room,
             Err(full) => return reply(Err(full)),
         };
-        let params = match asks.read(params) {
+        let params = match asks.read(params, &self.values) {
             Ok(params) => params,
             Err(unfit) => return reply(Err(unfit)),
         };
@@ -173,10 +178,7 @@ impl Asked {
     pub(crate) fn room_for(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ErrorData> {
         let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room).try_acquire_many_owned(permits);
-        room.map_err(|_| {
-            let message = format!("it asks with more than {MAX_ASKED_BYTES} bytes at a time");
-            ErrorData::new(ErrorCode(-32000), message, None)
-        })
+        room.map_err(|_| input::full(MAX_ASKED_BYTES, "bytes"))
     }
 
     /// The server no longer wants an answer to its request.

@@ -212,7 +212,7 @@ impl Session {
                     "the tool asks for something that clients do not know".to_owned(),
                 ));
             };
-            let params = asks.read(request.params);
+            let params = asks.read(request.params, &self.asked.values);
             read.push((key, method, asks, params.map_err(|e| cannot(method, e))?));
         }
         let mut responses = serde_json::Map::new();

@@ -14,6 +14,7 @@ use crate::form;
 use crate::misfit;
 use crate::object::MAX_VALUE_BYTES;
 use crate::pages::{Pages, Shown};
+use crate::values::{Held, Room, Unread};
 
 /// The longest `params` of what a person or the host is asked, in bytes.
 const MAX_SMALL_BYTES: usize = 64 << 10;
@@ -38,21 +39,23 @@ impl Asks {
     }
 
     /// What it is asked with, an empty object where that is left off.
-    pub(crate) fn read(self, params: Option<&RawValue>) -> Result<Value, ErrorData> {
-        let Some(params) = params else {
-            return Ok(json!({}));
-        };
+    pub(crate) fn read(self, params: Option<&RawValue>, room: &Room) -> Result<Held, ErrorData> {
+        let params = params.map_or("{}", RawValue::get);
         let most = match self {
             // It brings a whole conversation, with pictures.
             Self::Sampling => MAX_VALUE_BYTES,
             Self::Elicitation | Self::Roots => MAX_SMALL_BYTES,
         };
-        let bytes = params.get().len();
+        let bytes = params.len();
         let fault = match bytes > most {
             true => format!("its params have {bytes} bytes, and {most} are the most"),
-            false => match serde_json::from_str(params.get()) {
+            false => match room.value(params) {
                 Ok(params) => return Ok(params),
-                Err(error) => misfit::describe(&error),
+                Err(Unread::TooMany { most }) => {
+                    format!("its params have more than {most} values")
+                }
+                Err(Unread::Full { most }) => return Err(full(most, "values")),
+                Err(Unread::Unfit(error)) => misfit::describe(&error),
             },
         };
         Err(ErrorData::invalid_params(fault, None))
@@ -170,6 +173,12 @@ pub(crate) async fn ask(
         shown.agreed(hears);
     }
     Ok((answer, done))
+}
+
+/// There is no room for what a server asks with, beside all that it asks for already.
+pub(crate) fn full(most: u32, what: &str) -> ErrorData {
+    let message = format!("it asks with more than {most} {what} at a time");
+    ErrorData::new(ErrorCode(-32000), message, None)
 }
 
 /// An elicitation without a mode is a form.

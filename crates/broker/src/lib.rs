@@ -76,6 +76,7 @@ mod target;
 mod tasks;
 mod tools;
 mod usage;
+mod values;
 mod writer;
 mod written;
 

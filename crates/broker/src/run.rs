@@ -30,6 +30,7 @@ use crate::ruling::Ruling;
 use crate::setup::{Renew, RunSetup};
 use crate::shape::{Shaped, shape};
 use crate::target::Target;
+use crate::values::Room;
 
 /// One script run: its rules, what was granted in it, and its ledger. Clones
 /// are the same run.
@@ -46,6 +47,7 @@ struct Inner {
     withheld: WithheldCalls,
     renew: Option<Renew>,
     ledger: Ledger,
+    values: Room,
     caller: Option<Arc<dyn Caller>>,
 }
 
@@ -66,6 +68,7 @@ impl Run {
                 renew: setup.renew.clone(),
                 caller: setup.caller.clone(),
                 ledger: Ledger::new(setup.journal.clone(), setup.together),
+                values: line::room(),
                 judge: Judge::new(setup, reviews),
             }),
         }

@@ -15,6 +15,9 @@ const INVALID_PARAMS: i32 = -32602;
 /// How deep objects and arrays may be in one another.
 const MAX_DEPTH: usize = 100;
 
+/// How many values a message may have: they may take a hundred times as much as their text.
+const MAX_VALUES: usize = 1 << 20;
+
 /// What is wrong with a message that has an envelope, and not what its method wants.
 pub(crate) const NOT_ITS_FORM: &str = "the message does not have the form of its method";
 
@@ -128,7 +131,7 @@ pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> 
     {
         return refuse("\"params\" must be an object");
     }
-    shallow(text).map_err(|deep| deep.to(asked))?;
+    bounded(text).map_err(|over| over.to(asked))?;
     Ok(Envelope {
         id,
         method: message.method.map(Cow::into_owned),
@@ -143,13 +146,11 @@ pub(crate) fn text<'a>(what: &str, bytes: &'a [u8]) -> Result<&'a str, Malformed
     })
 }
 
-/// Refuses a text that is too deep.
-pub(crate) fn shallow(text: &str) -> Result<(), Malformed> {
-    match is_deep(text) {
-        true => Err(Malformed::new(format!(
-            "the message is nested deeper than {MAX_DEPTH} levels"
-        ))),
-        false => Ok(()),
+/// Refuses a text that is too deep, or would be too many values.
+pub(crate) fn bounded(text: &str) -> Result<(), Malformed> {
+    match excess(text) {
+        Some(excess) => Err(Malformed::new(format!("the message {excess}"))),
+        None => Ok(()),
     }
 }
 
@@ -158,19 +159,21 @@ fn present<'de, D: Deserializer<'de>>(member: D) -> Result<Option<&'de RawValue>
     Deserialize::deserialize(member).map(Some)
 }
 
-/// Whether brackets are too deep in one another; a text that is no JSON may be
-/// taken for either.
-fn is_deep(text: &str) -> bool {
-    let mut depth = 0_usize;
+/// Whether brackets are too deep in one another, or values too many; a text that is no
+/// JSON may be taken for either. Empty objects and arrays count twice.
+fn excess(text: &str) -> Option<String> {
+    let (mut depth, mut values) = (0_usize, 1_usize);
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
         match byte {
             b'{' | b'[' => {
                 depth += 1;
+                values += 1;
                 if depth > MAX_DEPTH {
-                    return true;
+                    return Some(format!("is nested deeper than {MAX_DEPTH} levels"));
                 }
             }
+            b',' => values += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
             b'"' => loop {
                 match bytes.next() {
@@ -182,7 +185,7 @@ fn is_deep(text: &str) -> bool {
             _ => {}
         }
     }
-    false
+    (values > MAX_VALUES).then(|| format!("has more than {MAX_VALUES} values"))
 }
 
 #[cfg(test)]
@@ -271,6 +274,21 @@ mod tests {
         }
         assert!(check(&"[".repeat(1 << 20)).is_err());
         let text = format!("\"{}\\\"[\"", "[".repeat(200));
-        assert!(!is_deep(&text), "brackets in a text are none");
+        assert_eq!(excess(&text), None, "brackets in a text are none");
+    }
+
+    #[test]
+    fn values() {
+        let many = |items: usize| {
+            let items = vec!["0"; items].join(",");
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":[{items}]}}}}"#)
+        };
+        let check = |items: usize| envelope("the line", many(items).as_bytes());
+        // The others are the message, its four members, and the one of its params.
+        let most = MAX_VALUES - 6;
+        assert!(check(most).is_ok());
+        let refused = check(most + 1).expect_err("they are too many");
+        assert_eq!(refused.message, "the message has more than 1048576 values");
+        assert_eq!(refused.id, Some(Value::from(1)));
     }
 }

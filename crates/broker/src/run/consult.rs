@@ -93,6 +93,8 @@ impl Run {
         if !ruling.allows() {
             return Err(denied(entry, target, ruling));
         }
+        // For the work, the text will do.
+        drop(arguments);
         let entry = sending(entry, &target, &ruling).await?;
         let answer = match work(Arc::clone(&text)).await {
             Ok(answer) => answer,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_policy::Hints;
-use serde_json::Value;
 
 use super::Run;
 use crate::error::{CallError, code};
@@ -15,10 +14,15 @@ use crate::options::Place;
 use crate::outcome::Outcome;
 use crate::ruling::Ruling;
 use crate::target::Target;
+use crate::values::{Held, Room, Unread};
 use crate::written::is_written;
 
 /// The most levels that are read.
 const MAX_LEVELS: u32 = 127;
+
+/// The most values that are read for the calls of a run that are not decided about yet. So
+/// many are what 2 MiB of text can have, at the least.
+const MAX_VALUES: u32 = 1 << 20;
 
 /// Digits of a number that a message shows.
 const SHOWN_DIGITS: usize = 40;
@@ -26,7 +30,7 @@ const SHOWN_DIGITS: usize = 40;
 /// A call with its line in the ledger, before anybody has looked at it.
 pub(super) struct Opened {
     pub(super) entry: Entry,
-    pub(super) arguments: Value,
+    pub(super) arguments: Held,
     /// The same as JSON: what rules, the asker and whoever is called see, whatever the
     /// script's text was like. That text itself where it is written the same way.
     pub(super) text: Arc<String>,
@@ -53,7 +57,7 @@ impl Run {
             let message = format!("a run may make {MAX_LINES} calls, and this one has");
             return Err(protocol(target, code::TOO_MANY_CALLS, message, false));
         };
-        match parse(given, what) {
+        match parse(&self.inner.values, given, what) {
             Ok((arguments, text)) => {
                 entry.takes(&text);
                 Ok(Opened {
@@ -148,11 +152,24 @@ fn protocol(target: &Target, code: i64, message: String, retryable: bool) -> Cal
     }
 }
 
+/// Room for what the calls of a run are given.
+pub(super) fn room() -> Room {
+    Room::new(MAX_VALUES)
+}
+
 /// What a call is given, as a value and as the text that everybody sees.
-fn parse(given: Arc<String>, what: &str) -> Result<(Value, Arc<String>), String> {
-    let unfit = |error| unfit(what, &error);
-    let parsed: Option<rmcp::model::JsonObject> = serde_json::from_str(&given).map_err(unfit)?;
-    let parsed = Value::Object(parsed.unwrap_or_default());
+fn parse(room: &Room, given: Arc<String>, what: &str) -> Result<(Held, Arc<String>), String> {
+    let parsed = room.object(&given).map_err(|unread| match unread {
+        Unread::TooMany { most } => format!(
+            "the {what} must have at most {most} values, and have more; give some of them as \
+             text, or in parts"
+        ),
+        Unread::Full { most } => format!(
+            "the {what} of a run's calls that are not decided about yet must have at most {most} \
+             values together, and with these would have more; make fewer such calls at a time"
+        ),
+        Unread::Unfit(error) => unfit(what, &error),
+    })?;
     if is_written(&parsed, &given) {
         return Ok((parsed, given));
     }
@@ -168,7 +185,7 @@ fn parse(given: Arc<String>, what: &str) -> Result<(Value, Arc<String>), String>
              text, or with an exponent"
         ));
     }
-    let text = serde_json::to_string(&parsed).map_err(unfit)?;
+    let text = serde_json::to_string(&*parsed).map_err(|error| unfit(what, &error))?;
     Ok((parsed, Arc::new(text)))
 }
 

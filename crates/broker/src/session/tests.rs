@@ -289,6 +289,33 @@ async fn what_is_asked_for_together_at_too_great_length_is_refused() {
     }
 }
 
+#[tokio::test]
+async fn what_is_asked_for_with_too_many_values_is_refused() {
+    let host = Host::able();
+    let (session, link) = agree(OLDER, Abilities::default(), &host, |_| Vec::new());
+    let ask = |id: u32, values: usize| {
+        let params = json!({ "messages": [], "x": vec![0; values] });
+        let method = "sampling/createMessage";
+        let ask = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        session.inbox.deliver(ask.to_string().as_bytes());
+    };
+    let refused = |id: u32, code: i32, message: &str| {
+        let error = json!({ "code": code, "message": message });
+        json!({ "jsonrpc": "2.0", "id": id, "error": error })
+    };
+    ask(1, 300_000);
+    let many = refused(1, -32602, "its params have more than 262144 values");
+    assert_eq!(link.last(), many);
+    ask(2, 200_000);
+    ask(3, 100_000);
+    let full = refused(3, -32000, "it asks with more than 262144 values at a time");
+    assert_eq!(link.last(), full);
+    while session.asked.is_asking() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(host.heard().len(), 1);
+}
+
 /// A result's requests are held together with those that are made for themselves.
 #[tokio::test]
 async fn what_results_ask_for_together_at_too_great_length_is_refused() {

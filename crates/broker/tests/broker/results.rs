@@ -71,6 +71,11 @@ async fn results_of_every_kind() {
             "the arguments have an integer that would not be kept exactly: 12345678901234567890123; \
              give it as text, or with an exponent",
         ),
+        (
+            &format!(r#"{{"a":[{}0]}}"#, "0,".repeat(1 << 20)),
+            "the arguments must have at most 1048576 values, and have more; give some of them as \
+             text, or in parts",
+        ),
     ] {
         let given = RawValue::from_string(given.to_owned()).expect("JSON");
         let result = run.call(target(&server, "echo"), given, CallOptions::default());

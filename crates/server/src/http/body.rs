@@ -84,7 +84,7 @@ pub(crate) fn json_wanted(headers: &HeaderMap) -> Result<(), Refusal> {
 /// The members of a body that is one JSON object.
 pub(crate) fn object(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
     let text = envelope::text(BODY, bytes)?;
-    envelope::shallow(text)?;
+    envelope::bounded(text)?;
     let no_json = |error| Malformed::no_json(BODY, &error);
     match serde_json::from_str(text).map_err(no_json)? {
         Value::Object(members) => Ok(members),
