@@ -184,6 +184,29 @@ impl<'a> Followed<'a> {
         }
     }
 
+    /// Gives it the answers to what it asked for. An answer counts once, by its name, so they
+    /// are given again where that fails on the way, for as long as the server may be silent.
+    async fn update(&self, responses: &str, patience: Patience) -> Result<(), Failure> {
+        let members = format!(r#"{},"inputResponses":{responses}"#, self.members);
+        let until = soon(patience.idle);
+        let mut pause = POLL_AGAIN;
+        let mut may_be_there = false;
+        loop {
+            let update = Request {
+                members: &members,
+                ..self.request("tasks/update")
+            };
+            let failure = match self.session.request(update, patience).await {
+                Ok(_acknowledged) => return Ok(()),
+                // The polls tell whether it has them.
+                Err(Failure::Refused(_)) if may_be_there => return Ok(()),
+                Err(failure) => failure,
+            };
+            may_be_there |= failure.was_sent();
+            self.again(failure, &mut pause, until).await?;
+        }
+    }
+
     /// Waits before something is asked again, if it failed on the way and would be asked
     /// before then.
     async fn again(
@@ -196,7 +219,7 @@ impl<'a> Followed<'a> {
             Failure::Lost(error)
                 if !is_for_good(&error.kind) && Instant::now() + *pause < until =>
             {
-                tracing::debug!(server = %self.session.server, %error, "a poll failed");
+                tracing::debug!(server = %self.session.server, %error, "a request about a task failed");
                 sleep(*pause).await;
                 *pause = (*pause * 2).min(POLL_AGAIN_AT_MOST);
                 Ok(())

@@ -418,12 +418,12 @@ impl Shared {
     }
 }
 
-/// Whether a status says of a task no more than that it is to be asked for later, whatever
-/// error comes with it. With 500 the error may be what the task has come to.
+/// Whether a status says of a task no more than that it is to be asked for, or told, later,
+/// whatever error comes with it. With 500 the error may be what the task has come to.
 fn says_later(method: &str, kind: &LinkErrorKind) -> bool {
     let internal = LinkErrorKind::Status(StatusCode::INTERNAL_SERVER_ERROR.as_u16());
     match method {
-        "tasks/get" => !is_for_good(kind),
+        "tasks/get" | "tasks/update" => !is_for_good(kind),
         "tasks/result" => !is_for_good(kind) && *kind != internal,
         _ => false,
     }

@@ -11,7 +11,7 @@ use crate::calls::{Kind, read_requests};
 use crate::failure::Failure;
 use crate::object::object;
 use crate::refusal::error_data;
-use crate::session::{Request, Session};
+use crate::session::Session;
 
 /// How many answers one task may want. A server that has not got what it needs by
 /// then is going round in circles.
@@ -65,12 +65,7 @@ pub(super) async fn poll(
                     }
                     answered.insert(key);
                 }
-                let members = format!(r#"{},"inputResponses":{responses}"#, followed.members);
-                let update = Request {
-                    members: &members,
-                    ..followed.request("tasks/update")
-                };
-                session.request(update, patience).await?;
+                followed.update(&responses, patience).await?;
             }
             "working" => {}
             _ => return Err(strange_status()),

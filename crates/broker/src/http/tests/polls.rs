@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::FutureExt;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
 
-use super::asking::{Answers, Named};
+use super::asking::{Answers, Named, question};
 use super::server::Server;
 use super::tasks::{spec, task, with_task, with_tasks};
 use super::{call, in_time, keep, result_of};
@@ -91,6 +91,93 @@ async fn a_task_that_may_go_on_is_cancelled_when_its_poll_is_refused() {
     let (said, log) = polled(&[("400 Bad Request", UNKNOWN)], false).await;
     assert_eq!(said, "no task (code -32602)");
     assert_eq!(log, "tasks/get\n");
+}
+
+/// How a call ends whose task wants input, where the first answers to what it is told are
+/// these, and what the server has heard of its task, which the call `cancels`.
+async fn told(first: &'static [Said], cancels: bool) -> (String, String) {
+    let updates = Arc::new(AtomicUsize::new(0));
+    let cancelled = Arc::new(Notify::new());
+    let tells_cancelled = Arc::clone(&cancelled);
+    let server = Server::start(move |mut request| {
+        let (updates, cancelled) = (Arc::clone(&updates), Arc::clone(&tells_cancelled));
+        async move {
+            let method = request.method();
+            let mut result = task(&json!("one"), "input_required");
+            if method.starts_with("tasks/") {
+                request.log.note(method.as_str());
+            }
+            match method.as_str() {
+                "server/discover" => {
+                    result = json!({
+                        "supportedVersions": ["2026-07-28"],
+                        "capabilities": { "tools": {} },
+                    });
+                }
+                "tools/list" => {
+                    let tool = json!({ "name": "one", "inputSchema": { "type": "object" } });
+                    result = json!({ "tools": [tool] });
+                }
+                "tools/call" => result["resultType"] = "task".into(),
+                "tasks/get" if updates.load(Ordering::Relaxed) > first.len() => {
+                    result["status"] = "completed".into();
+                    result["result"] = json!({ "content": [] });
+                }
+                "tasks/get" => {
+                    let params = question("k")["params"].clone();
+                    let asked = json!({ "method": "elicitation/create", "params": params });
+                    result["inputRequests"] = json!({ "k": asked });
+                }
+                "tasks/update" => {
+                    let message: Value = serde_json::from_str(&request.body).expect("JSON");
+                    request
+                        .log
+                        .note(message["params"]["inputResponses"].to_string());
+                    let update = updates.fetch_add(1, Ordering::Relaxed);
+                    if let Some((status, body)) = first.get(update) {
+                        return request.answer(status, "", body).await;
+                    }
+                }
+                _ => {}
+            }
+            result_of(&mut request, "", result).await;
+            if method == "tasks/cancel" {
+                cancelled.notify_one();
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let (kept, _changes) = keep(spec(&server, "2026-07-28")).await;
+    let said = call(&kept, "one", Named::new("ann")).await;
+    if cancels {
+        in_time(cancelled.notified()).await;
+    }
+    in_time(kept.shut_down()).await;
+    (said, server.log())
+}
+
+/// Whoever was asked is not asked again for it.
+#[tokio::test]
+async fn answers_that_a_server_does_not_take_for_now_are_given_again() {
+    let (said, log) = told(
+        &[
+            ("503 Service Unavailable", ""),
+            ("429 Too Many Requests", BUSY),
+            ("500 Internal Server Error", BUSY),
+        ],
+        false,
+    )
+    .await;
+    assert_eq!(said, r#"{"content":[]}"#);
+    let update = "tasks/update\n\
+        {\"k\":{\"action\":\"accept\",\"content\":{\"who\":\"ann for one\"}}}\n";
+    let updates = update.repeat(4);
+    assert_eq!(log, format!("tasks/get\n{updates}tasks/get\n"));
+
+    let (said, log) = told(&[("400 Bad Request", BUSY)], true).await;
+    assert_eq!(said, "busy (code -32000)");
+    assert_eq!(log, format!("tasks/get\n{update}tasks/cancel\n"));
 }
 
 /// How a call ends whose task wants input, where the first answers to the request for its
