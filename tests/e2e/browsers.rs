@@ -146,6 +146,35 @@ async fn a_person_who_refuses_a_scope_is_asked_for_a_login() {
     gate.shutdown().await;
 }
 
+/// Each has nothing to do with the other but the person.
+#[tokio::test]
+async fn connections_that_want_the_same_login_show_one_page() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn], &guarded);
+    let opener = Arc::clone(&person) as Arc<dyn OpenUrl>;
+    let oauth = OAuth {
+        folder: Some(folder.path().to_owned()),
+        place: auth::TokenPlace::File,
+        browser: Some(auth::Browser::new(opener)),
+        ..OAuth::default()
+    };
+    let gate = || {
+        Gate::builder()
+            .worker_binary(binary("callgate-worker"))
+            .spare_workers(0)
+            .server(guarded.spec_with(oauth.clone()))
+            .rules(Rules::new(["*"], [], []).expect("a rule"))
+            .build()
+    };
+    let (one, other) = tokio::join!(gate(), gate());
+    for gate in [one.expect("a gate"), other.expect("a gate")] {
+        assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+        gate.shutdown().await;
+    }
+    assert_eq!(person.pages(), 1);
+}
+
 #[tokio::test]
 async fn a_page_that_nobody_was_shown_is_shown_again() {
     let guarded = Guarded::start(&json!({}));

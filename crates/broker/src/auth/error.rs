@@ -126,7 +126,7 @@ pub enum AuthErrorKind {
         grant: Grant,
     },
     /// A person was shown the page of a login, by a [`Browser`](super::Browser),
-    /// and has refused it, not come back, or not come back yet. The page of what was
+    /// and has refused it or not come back. The page of what was
     /// refused is not shown again by itself: that takes another login, such as by
     /// [`login`](fn@super::login), or another gate.
     Declined {

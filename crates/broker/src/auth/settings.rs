@@ -1,14 +1,17 @@
 //! What a host or a configuration says of the login at a server.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
+use tokio::sync::watch;
 
-use super::error::AuthErrorKind;
+use super::error::{AuthError, AuthErrorKind};
+use super::login::NoLogin;
+use super::store::Login;
 use crate::source::Source;
 
 /// How many wider scopes a person may refuse at one login. A server that names
@@ -151,7 +154,7 @@ impl Browser {
     }
 
     /// Takes it on to ask a person for these scopes, empty for a login with those
-    /// that the server names.
+    /// that the server names, unless that is being done.
     ///
     /// # Errors
     ///
@@ -161,7 +164,7 @@ impl Browser {
         place: PathBuf,
         made: Option<u64>,
         scopes: &[String],
-    ) -> Result<Asking, AuthErrorKind> {
+    ) -> Result<Turn, AuthErrorKind> {
         let wish: BTreeSet<String> = scopes.iter().cloned().collect();
         let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
         let mut all = self.asked();
@@ -170,27 +173,25 @@ impl Browser {
             *asked = Asked::default();
             asked.made = made;
         }
-        if asked.wishes.contains(&wish) {
-            return Err(AuthErrorKind::Declined { scope });
+        match asked.wishes.get(&wish) {
+            Some(Wish::UnderWay(outcome)) => return Ok(Turn::Another(outcome.clone())),
+            Some(Wish::InVain) => return Err(AuthErrorKind::Declined { scope }),
+            None => {}
         }
         if scope.is_some() && asked.wishes.len() >= MAX_IN_VAIN {
             let grant = Grant::AuthorizationCode;
             return Err(AuthErrorKind::InsufficientScope { scope, grant });
         }
-        asked.wishes.insert(wish.clone());
+        let (tell, outcome) = watch::channel(None);
+        asked.wishes.insert(wish.clone(), Wish::UnderWay(outcome));
         drop(all);
-        Ok(Asking {
+        Ok(Turn::Own(Asking {
             browser: self.clone(),
             place,
             made,
             wish,
-            is_in_vain: false,
-        })
-    }
-
-    /// There is another login.
-    pub(super) fn is_answered(&self, place: &Path) {
-        self.asked().remove(place);
+            tell,
+        }))
     }
 
     fn asked(&self) -> MutexGuard<'_, HashMap<PathBuf, Asked>> {
@@ -203,7 +204,26 @@ impl Browser {
 struct Asked {
     /// When the login that was there then had been made.
     made: Option<u64>,
-    wishes: HashSet<BTreeSet<String>>,
+    wishes: HashMap<BTreeSet<String>, Wish>,
+}
+
+/// What has become of asking for some scopes.
+enum Wish {
+    /// A person is being asked.
+    UnderWay(watch::Receiver<Option<Outcome>>),
+    /// They refused.
+    InVain,
+}
+
+/// What came of asking a person.
+type Outcome = Result<Login, AuthError>;
+
+/// Who asks a person.
+pub(super) enum Turn {
+    /// Whoever wants to know.
+    Own(Asking),
+    /// Another connection does already, and what comes of it is told here.
+    Another(watch::Receiver<Option<Outcome>>),
 }
 
 /// A person is being asked for a login. Nobody else asks for the same meanwhile;
@@ -213,7 +233,8 @@ pub(super) struct Asking {
     place: PathBuf,
     made: Option<u64>,
     wish: BTreeSet<String>,
-    is_in_vain: bool,
+    /// Tells whoever waits for what comes of it.
+    tell: watch::Sender<Option<Outcome>>,
 }
 
 impl Asking {
@@ -222,20 +243,41 @@ impl Asking {
         &*self.browser.opener
     }
 
-    /// A person has refused it.
-    pub(super) fn was_in_vain(mut self) {
-        self.is_in_vain = true;
+    /// Something has come of it, for all who wait for it.
+    pub(super) fn has_come_to(self, made: Result<Login, NoLogin>) -> Outcome {
+        let outcome = {
+            let mut all = self.browser.asked();
+            match made {
+                Ok(login) => {
+                    all.remove(&self.place);
+                    Ok(login)
+                }
+                Err(NoLogin::Refused(error)) => {
+                    if let Some(wish) = self.wish(&mut all) {
+                        *wish = Wish::InVain;
+                    }
+                    Err(error)
+                }
+                Err(NoLogin::Failed(error)) => Err(error),
+            }
+        };
+        self.tell.send_replace(Some(outcome.clone()));
+        outcome
+    }
+
+    /// What it is, where there is no other login yet.
+    fn wish<'a>(&self, all: &'a mut HashMap<PathBuf, Asked>) -> Option<&'a mut Wish> {
+        let asked = all.get_mut(&self.place)?;
+        let is_same = asked.made == self.made;
+        asked.wishes.get_mut(&self.wish).filter(|_| is_same)
     }
 }
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        if self.is_in_vain {
-            return;
-        }
         let mut all = self.browser.asked();
-        if let Some(asked) = all.get_mut(&self.place)
-            && asked.made == self.made
+        if let Some(Wish::UnderWay(_)) = self.wish(&mut all)
+            && let Some(asked) = all.get_mut(&self.place)
         {
             asked.wishes.remove(&self.wish);
         }
@@ -268,15 +310,45 @@ mod tests {
     fn refused(browser: &Browser, place: &str, made: Option<u64>, scope: &str) -> String {
         let scopes: Vec<String> = scope.split_whitespace().map(str::to_owned).collect();
         match browser.ask(PathBuf::from(place), made, &scopes) {
-            Ok(_asking) => String::new(),
+            Ok(Turn::Own(_)) => String::new(),
+            Ok(Turn::Another(_)) => "another asks".to_owned(),
             Err(kind) => format!("{kind:?}"),
         }
     }
 
-    fn refuse(browser: &Browser, made: Option<u64>, scope: &str) {
+    /// A person is asked, at the place `/one`.
+    fn asking(browser: &Browser, made: Option<u64>, scope: &str) -> Asking {
         let scopes: Vec<String> = scope.split_whitespace().map(str::to_owned).collect();
-        let asking = browser.ask(PathBuf::from("/one"), made, &scopes);
-        asking.expect("a person to ask").was_in_vain();
+        match browser.ask(PathBuf::from("/one"), made, &scopes) {
+            Ok(Turn::Own(asking)) => asking,
+            _ => panic!("nobody is asked"),
+        }
+    }
+
+    fn error() -> AuthError {
+        AuthError {
+            server: "s".to_owned(),
+            kind: AuthErrorKind::Exchange {
+                reason: "why".to_owned(),
+            },
+        }
+    }
+
+    fn refuse(browser: &Browser, made: Option<u64>, scope: &str) {
+        let outcome = asking(browser, made, scope).has_come_to(Err(NoLogin::Refused(error())));
+        assert_eq!(outcome.err(), Some(error()));
+    }
+
+    fn login() -> Login {
+        let login = serde_json::json!({
+            "server": "s", "url": "u", "resource": "u", "issuer": "i", "tokenEndpoint": "t",
+            "client": "none", "clientId": "c", "kept": "file",
+        });
+        let tokens = serde_json::json!({ "accessToken": "a", "scopes": [] });
+        Login {
+            record: serde_json::from_value(login).expect("a record"),
+            tokens: serde_json::from_value(tokens).expect("tokens"),
+        }
     }
 
     #[test]
@@ -290,8 +362,31 @@ mod tests {
             "Declined { scope: None }"
         );
         assert_eq!(refused(&browser, "/other", Some(1), ""), "");
-        browser.is_answered(Path::new("/one"));
-        assert_eq!(refused(&browser, "/one", Some(1), ""), "");
+    }
+
+    #[test]
+    fn what_has_come_of_a_login_is_for_all_who_want_the_same() {
+        let browser = browser();
+        let outcomes = || -> [Result<Login, NoLogin>; 3] {
+            [
+                Ok(login()),
+                Err(NoLogin::Refused(error())),
+                Err(NoLogin::Failed(error())),
+            ]
+        };
+        let then = ["", "Declined { scope: None }", ""];
+        for (made, (outcome, then)) in (1..).zip(outcomes().into_iter().zip(then)) {
+            let asking = asking(&browser, Some(made), "");
+            let waits = match browser.clone().ask(PathBuf::from("/one"), Some(made), &[]) {
+                Ok(Turn::Another(waits)) => waits,
+                _ => panic!("a person is asked"),
+            };
+            assert!(waits.borrow().is_none());
+            let outcome = asking.has_come_to(outcome).map(|login| login.tokens);
+            let told = waits.borrow().clone().expect("it is told");
+            assert!(told.map(|login| login.tokens) == outcome);
+            assert_eq!(refused(&browser, "/one", Some(made), ""), then);
+        }
     }
 
     #[test]
@@ -319,12 +414,8 @@ mod tests {
     #[test]
     fn what_failed_is_asked_for_again() {
         let browser = browser();
-        let place = || PathBuf::from("/one");
-        let asking = browser.ask(place(), None, &[]).expect("a person to ask");
-        assert_eq!(
-            refused(&browser, "/one", None, ""),
-            "Declined { scope: None }"
-        );
+        let asking = asking(&browser, None, "");
+        assert_eq!(refused(&browser, "/one", None, ""), "another asks");
         drop(asking);
         assert_eq!(refused(&browser, "/one", None, ""), "");
     }

@@ -8,7 +8,7 @@ use super::super::challenge::{Challenge, is_scope};
 use super::super::discovery::{authentication, discover, probe};
 use super::super::error::{AuthError, AuthErrorKind};
 use super::super::login::{NoLogin, OFFLINE, Wish, log_in};
-use super::super::settings::Browser;
+use super::super::settings::{Browser, OpenUrl, Turn};
 use super::super::store::{Kept, Login, Record};
 use super::super::tokens::{self, Ask, Refused};
 use super::{Inner, State};
@@ -88,7 +88,8 @@ impl Inner {
     }
 
     /// Has a token by a person's login. Somebody who does not want one is asked
-    /// once for these scopes, however many calls come.
+    /// once for these scopes, however many calls come; of connections that want the
+    /// same, one asks, and what comes of it is for all.
     pub(super) async fn by_person(
         &self,
         state: &mut State,
@@ -96,10 +97,36 @@ impl Inner {
         scopes: Vec<String>,
         challenge: Option<&str>,
     ) -> Result<(), AuthError> {
-        let store = &self.account.store;
         let made = state.login.as_ref().map(|login| login.record.made);
-        let asking = browser.ask(store.file(), made, &scopes);
-        let asking = asking.map_err(|kind| self.account.error(kind))?;
+        let turn = browser.ask(self.account.store.file(), made, &scopes);
+        let login = match turn.map_err(|kind| self.account.error(kind))? {
+            Turn::Own(asking) => {
+                let made = self.made_by_person(asking.opener(), scopes, challenge);
+                let made = made.await;
+                asking.has_come_to(made)?
+            }
+            Turn::Another(mut outcome) => {
+                tracing::debug!(server = self.account.server, "a login is under way");
+                let outcome = outcome.wait_for(Option::is_some).await;
+                let outcome = outcome.ok().and_then(|outcome| outcome.clone());
+                let gone = || {
+                    let reason = "another call had begun it, and gave it up; call again";
+                    Err(self.account.exchange(reason))
+                };
+                outcome.unwrap_or_else(gone)?
+            }
+        };
+        state.last = None;
+        self.adopt(state, Some(login))
+    }
+
+    /// Has a person log in, and keeps what comes of it.
+    async fn made_by_person(
+        &self,
+        opener: &dyn OpenUrl,
+        scopes: Vec<String>,
+        challenge: Option<&str>,
+    ) -> Result<Login, NoLogin> {
         let probed;
         let challenge = match challenge {
             Some(challenge) => Some(challenge),
@@ -113,19 +140,11 @@ impl Inner {
             challenge,
             patience: LOGIN_PATIENCE,
         };
-        let mut login = match log_in(&self.account, asking.opener(), wish).await {
-            Ok(login) => login,
-            Err(NoLogin::Refused(error)) => {
-                asking.was_in_vain();
-                return Err(error);
-            }
-            Err(NoLogin::Failed(error)) => return Err(error),
-        };
+        let mut login = log_in(&self.account, opener, wish).await?;
+        let store = &self.account.store;
         let _lock = store.lock().await?;
         login.record.kept = store.create(&login).await?;
-        browser.is_answered(&store.file());
-        state.last = None;
-        self.adopt(state, Some(login))
+        Ok(login)
     }
 }
 
