@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, LOCATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::{Client, Response, Url};
+use tokio::sync::watch;
 
 use crate::auth::{AuthError, Authorize, Refusal, Waits, is_loopback};
 use crate::error::StartErrorKind;
@@ -47,6 +48,8 @@ pub(crate) struct Endpoint {
     url: Secret<Url>,
     headers: HeaderMap,
     authorize: Arc<dyn Authorize>,
+    /// The last `Authorization` with which the server took a request.
+    accepted: watch::Sender<Option<HeaderValue>>,
     secrets: Secrets,
 }
 
@@ -84,8 +87,14 @@ impl Endpoint {
             url: Secret(url),
             headers: configured(http)?,
             authorize,
+            accepted: watch::Sender::default(),
             secrets,
         })
+    }
+
+    /// Tells when the server takes a request with another `Authorization` than before.
+    pub(crate) fn watch_accepted(&self) -> watch::Receiver<Option<HeaderValue>> {
+        self.accepted.subscribe()
     }
 
     /// Sends one request and waits for the headers of the answer, whatever its
@@ -111,6 +120,9 @@ impl Endpoint {
                 response.status(),
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
             );
+            if !refused {
+                self.accepts(all.get(AUTHORIZATION));
+            }
             if !refused || challenges == MAX_CHALLENGES {
                 return Ok(response);
             }
@@ -129,6 +141,16 @@ impl Endpoint {
                 return Ok(response);
             }
         }
+    }
+
+    fn accepts(&self, sent: Option<&HeaderValue>) {
+        self.accepted.send_if_modified(|accepted| {
+            let is_other = sent.is_some() && accepted.as_ref() != sent;
+            if is_other {
+                *accepted = sent.cloned();
+            }
+            is_other
+        });
     }
 
     /// What may be said of an exchange that broke off.

@@ -179,7 +179,9 @@ impl Shared {
         // How many streams in a row ended at once, without a message.
         let mut fruitless: u32 = 0;
         let mut was_open = false;
+        let mut accepted = self.endpoint.watch_accepted();
         loop {
+            accepted.mark_unchanged();
             let (messages, since) = (events.messages(), Instant::now());
             match self.open(events.last_id(), was_open, Waits::Nobody).await {
                 Ok(mut stream) => {
@@ -201,6 +203,9 @@ impl Shared {
                         ),
                     };
                     tracing::debug!(server = %self.server, %error, is_over, "no stream");
+                    if is_over && wants_another(&error.kind) && accepted.changed().await.is_ok() {
+                        continue;
+                    }
                     if is_over {
                         return;
                     }
@@ -287,6 +292,17 @@ impl Shared {
 
     fn settle(&self) {
         self.listening.settled.send_replace(Some(Settled::Known));
+    }
+}
+
+/// Whether what was refused so may be taken with another `Authorization`.
+fn wants_another(kind: &LinkErrorKind) -> bool {
+    match kind {
+        LinkErrorKind::Unauthorized => true,
+        LinkErrorKind::Authorization(error) => {
+            !matches!(error.kind(), AuthErrorKind::Settings { .. })
+        }
+        LinkErrorKind::Closed | LinkErrorKind::Unreachable | LinkErrorKind::Status(_) => false,
     }
 }
 

@@ -1,15 +1,18 @@
 //! What is said of a request that a server refuses.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use expect_test::expect;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::HeaderValue;
+use tokio::sync::Notify;
 
 use super::in_time;
 use super::server::Server;
 use super::sessions::{EVENTS, begins, in_session_with};
-use crate::auth::{AuthError, Authorize, Refusal, Waits};
+use crate::auth::{AuthError, AuthErrorKind, Authorize, Grant, Refusal, Waits};
 
 /// Notes who waits for what is refused.
 #[derive(Debug, Default)]
@@ -71,4 +74,87 @@ async fn nobody_waits_for_the_sessions_own_stream_nor_for_its_end() {
     );
     let (someone, nobody) = (Waits::Someone, Waits::Nobody);
     assert_eq!(waits, [nobody, someone, someone, nobody]);
+}
+
+/// Has a wider token once a call has asked for it, which a stream may not.
+#[derive(Debug, Default)]
+struct SteppingUp(AtomicBool);
+
+impl Authorize for SteppingUp {
+    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+        let token = match self.0.load(Ordering::Relaxed) {
+            true => "Bearer wide",
+            false => "Bearer narrow",
+        };
+        std::future::ready(Ok(Some(HeaderValue::from_static(token)))).boxed()
+    }
+
+    fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+        let stepped_up = match refusal.waits {
+            Waits::Someone => {
+                self.0.store(true, Ordering::Relaxed);
+                Ok(true)
+            }
+            Waits::Nobody => Err(AuthError {
+                server: "s".to_owned(),
+                kind: AuthErrorKind::InsufficientScope {
+                    scope: Some("wide".to_owned()),
+                    grant: Grant::AuthorizationCode,
+                },
+            }),
+        };
+        std::future::ready(stepped_up).boxed()
+    }
+}
+
+#[tokio::test]
+async fn the_sessions_own_stream_is_opened_once_a_call_has_what_it_lacked() {
+    let opened = Arc::new(Notify::new());
+    let server = Server::start({
+        let opened = Arc::clone(&opened);
+        move |mut request| {
+            let opened = Arc::clone(&opened);
+            async move {
+                if begins(&mut request).await {
+                    return;
+                }
+                let method = request.method();
+                let is_wide = request.header("authorization") == "Bearer wide";
+                if !is_wide && method != "tools/list" {
+                    return request.answer("403 Forbidden", "", "").await;
+                }
+                match method.as_str() {
+                    "GET" => {
+                        request.events().await;
+                        opened.notify_one();
+                        request.gone().await;
+                    }
+                    "tools/list" => {
+                        let answer = r#"{"jsonrpc":"2.0","id":2,"result":2}"#;
+                        request.json(answer).await;
+                    }
+                    _ => request.json(r#"{"jsonrpc":"2.0","id":3,"result":3}"#).await,
+                }
+            }
+            .boxed()
+        }
+    })
+    .await;
+    let client = in_session_with(&server, Arc::new(SteppingUp::default())).await;
+    assert_eq!(client.request("tools/list").await, "2");
+    assert_eq!(client.request("tools/call").await, "3");
+    in_time(opened.notified()).await;
+    in_time(client.link.close()).await;
+    expect![[r#"
+        initialize - -
+        notifications/initialized s-1 2025-11-25
+        begun
+        GET s-1 2025-11-25
+        tools/list s-1 2025-11-25
+        tools/call s-1 2025-11-25
+        tools/call s-1 2025-11-25
+        GET s-1 2025-11-25
+        DELETE s-1 2025-11-25
+    "#]]
+    .assert_eq(&server.log());
 }
