@@ -11,13 +11,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::Response;
 use rmcp::model::ProtocolVersion;
 use rustc_hash::FxHashMap;
-use tokio::sync::watch;
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::body::{self, BodyError, Content};
 use super::endpoint::Endpoint;
 use super::mirror;
+use super::posts::{self, Posts};
 use super::streams::{Listening, is_for_good};
 use crate::auth::Waits;
 use crate::failure::Failure;
@@ -34,8 +35,6 @@ const MAX_SESSION_BYTES: usize = 4_096;
 /// The longest body of an answer to a notification that is read, in bytes, so
 /// that the connection can be used again.
 const MAX_ACCEPTED_BYTES: usize = 4 << 10;
-/// Answers to a server's own requests that may be on their way together.
-const MANY_POSTS: usize = 64;
 /// How long a server has to take the last messages, and then to end its session.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -57,8 +56,7 @@ pub(super) struct Shared {
     /// The tasks that read the answers to requests.
     streams: Mutex<FxHashMap<u64, AbortHandle>>,
     pub(super) listening: Listening,
-    /// Messages on their way that nobody waits for.
-    posts: watch::Sender<usize>,
+    pub(super) posts: Posts,
     pub(super) ended: CancellationToken,
 }
 
@@ -81,7 +79,7 @@ impl HttpLink {
                 agreement: Mutex::default(),
                 streams: Mutex::default(),
                 listening: Listening::default(),
-                posts: watch::Sender::default(),
+                posts: Posts::default(),
                 ended,
             }),
             _end: end,
@@ -121,23 +119,7 @@ impl Link for HttpLink {
     }
 
     fn post(&self, method: &str, name: Option<&str>, message: String) {
-        // Without a runtime nothing can be sent any more.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
-        let shared = Arc::clone(&self.shared);
-        let (method, name) = (method.to_owned(), name.map(str::to_owned));
-        shared.posts.send_modify(|posts| *posts += 1);
-        runtime.spawn(async move {
-            let posted =
-                shared
-                    .ended
-                    .run_until_cancelled(shared.post(&method, name.as_deref(), &message));
-            if let Some(Err(error)) = posted.await {
-                tracing::debug!(server = %shared.server, %error, "a message was not accepted");
-            }
-            shared.posts.send_modify(|posts| *posts -= 1);
-        });
+        self.shared.send_off(method, name, message);
     }
 
     fn read(&self, _flight: u64, _cx: &mut Context<'_>) {}
@@ -162,7 +144,7 @@ impl Link for HttpLink {
     }
 
     fn is_congested(&self) -> bool {
-        *self.shared.posts.borrow() >= MANY_POSTS
+        self.shared.posts.is_congested()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -170,9 +152,8 @@ impl Link for HttpLink {
             let closed = LinkError::closed("the connection was closed", true);
             self.shared.inbox.lost(closed);
             // Among them may be what tells the server to give work up.
-            let mut posts = self.shared.posts.subscribe();
-            let posted = posts.wait_for(|posts| *posts == 0);
-            if tokio::time::timeout(CLOSE_PATIENCE, posted).await.is_err() {
+            let posted = self.shared.posts.done();
+            if timeout(CLOSE_PATIENCE, posted).await.is_err() {
                 tracing::debug!(server = %self.shared.server, "messages were not taken in time");
             }
             self.shared.ended.cancel();
@@ -187,7 +168,7 @@ impl Link for HttpLink {
                     .endpoint
                     .exchange(Method::DELETE, headers, Bytes::new(), Waits::Nobody);
             // Servers may refuse it; the session ends in its own time then.
-            match tokio::time::timeout(CLOSE_PATIENCE, deleted).await {
+            match timeout(CLOSE_PATIENCE, deleted).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => {
                     tracing::debug!(server = %self.shared.server, %error, "its session stays");
@@ -246,7 +227,7 @@ impl Shared {
         })
     }
 
-    fn headers_of(&self, message: &Outgoing<'_>) -> HeaderMap {
+    pub(super) fn headers_of(&self, message: &Outgoing<'_>) -> HeaderMap {
         let mut headers = self.headers();
         headers.insert(
             ACCEPT,
@@ -279,36 +260,17 @@ impl Shared {
         headers
     }
 
-    async fn post(&self, method: &str, name: Option<&str>, message: &str) -> Result<(), LinkError> {
-        let outgoing = Outgoing {
-            text: message,
-            method,
-            id: None,
-            name,
-            parameters: &[],
-        };
-        let headers = self.headers_of(&outgoing);
-        let body = Bytes::copy_from_slice(message.as_bytes());
-        // An answer to the server's own request, which has no method, is part of a call.
-        let waits = match method {
-            "" => Waits::Someone,
-            _ => Waits::Nobody,
-        };
-        let exchanged = self.endpoint.exchange(Method::POST, headers, body, waits);
-        let response = exchanged.await?;
-        self.accepted(response).await
-    }
-
     /// What became of a notification or an answer.
-    async fn accepted(&self, mut response: Response) -> Result<(), LinkError> {
+    pub(super) async fn accepted(&self, mut response: Response) -> Result<(), LinkError> {
         if let Some(error) = self.session_ended(&response) {
             return Err(error);
         }
         if !response.status().is_success() {
             return Err(no_success(&response));
         }
-        // What it says does not matter.
-        let _body = body::read(&mut response, MAX_ACCEPTED_BYTES).await;
+        // What it says does not matter, and it may never end.
+        let body = body::read(&mut response, MAX_ACCEPTED_BYTES);
+        let _body = timeout(posts::PATIENCE, body).await;
         Ok(())
     }
 

@@ -4,13 +4,15 @@
 //! Whatever a server answers is hostile input: bodies, events and numbers of
 //! attempts are bounded, redirects stay within the origin, nothing that a body
 //! holds is dereferenced, and what is said of a failure shows neither bodies
-//! nor the secret parts of a URL. Time limits are the session's.
+//! nor the secret parts of a URL. Time limits are the session's, but for what nobody
+//! waits for.
 
 mod body;
 mod endpoint;
 mod events;
 mod link;
 mod mirror;
+mod posts;
 mod streams;
 #[cfg(test)]
 mod tests;

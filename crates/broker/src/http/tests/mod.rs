@@ -9,6 +9,7 @@ mod logs;
 mod mirroring;
 mod older;
 mod polls;
+mod posts;
 mod refused;
 mod server;
 mod sessions;

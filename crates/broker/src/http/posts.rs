@@ -1,0 +1,133 @@
+//! Messages that nobody waits for: notifications, answers to the server's own requests,
+//! and requests that are sent off. Each has a connection of its own, so what a server that
+//! does not take them can tie up is bounded in number and in time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+
+use super::link::Shared;
+use crate::auth::Waits;
+use crate::link::{LinkError, LinkErrorKind, Outgoing};
+
+/// How many are on their way together. With as many, no more of the server's own requests
+/// are answered.
+pub(super) const MANY: usize = 64;
+/// How many are on their way or wait for that, beyond which only answers are taken.
+pub(super) const MOST: usize = if cfg!(test) { 80 } else { 1_024 };
+/// How long a server has to take one, and then to end what it says to it: nobody gives up
+/// what nobody waits for.
+pub(super) const PATIENCE: Duration = match cfg!(test) {
+    true => Duration::from_secs(1),
+    false => Duration::from_secs(20),
+};
+
+/// Those of one link.
+#[derive(Debug)]
+pub(super) struct Posts {
+    /// On their way, or not yet.
+    many: watch::Sender<usize>,
+    /// What is left of [`MANY`].
+    turns: Semaphore,
+}
+
+impl Default for Posts {
+    fn default() -> Self {
+        Self {
+            many: watch::Sender::default(),
+            turns: Semaphore::new(MANY),
+        }
+    }
+}
+
+impl Posts {
+    /// Whether answers would only pile up.
+    pub(super) fn is_congested(&self) -> bool {
+        *self.many.borrow() >= MANY
+    }
+
+    /// Waits until there are none.
+    pub(super) async fn done(&self) {
+        let mut many = self.many.subscribe();
+        // The sender lives as long as this.
+        let _none = many.wait_for(|many| *many == 0).await;
+    }
+
+    fn take(&self, is_answer: bool) -> bool {
+        self.many.send_if_modified(|many| {
+            let has_room = is_answer || *many < MOST;
+            *many += usize::from(has_room);
+            has_room
+        })
+    }
+}
+
+impl Shared {
+    /// Has a message sent in a task of its own.
+    pub(super) fn send_off(self: &Arc<Self>, method: &str, name: Option<&str>, message: String) {
+        // Without a runtime nothing can be sent any more.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        // They have no method. There are only so many, and a call waits for each.
+        let is_answer = method.is_empty();
+        if !self.posts.take(is_answer) {
+            tracing::debug!(server = %self.server, method, "one message too many is not sent");
+            return;
+        }
+        let shared = Arc::clone(self);
+        let (method, name) = (method.to_owned(), name.map(str::to_owned));
+        runtime.spawn(async move {
+            let posted = shared.ended.run_until_cancelled(async {
+                let _turn = match is_answer {
+                    true => None,
+                    false => shared.posts.turns.acquire().await.ok(),
+                };
+                shared.post(&method, name.as_deref(), &message).await
+            });
+            if let Some(Err(error)) = posted.await {
+                tracing::debug!(server = %shared.server, %error, "a message was not accepted");
+            }
+            shared.posts.many.send_modify(|many| *many -= 1);
+        });
+    }
+
+    async fn post(&self, method: &str, name: Option<&str>, message: &str) -> Result<(), LinkError> {
+        let outgoing = Outgoing {
+            text: message,
+            method,
+            id: None,
+            name,
+            parameters: &[],
+        };
+        let headers = self.headers_of(&outgoing);
+        let body = Bytes::copy_from_slice(message.as_bytes());
+        // An answer is part of a call.
+        let waits = match method {
+            "" => Waits::Someone,
+            _ => Waits::Nobody,
+        };
+        let exchanged = self.endpoint.exchange(Method::POST, headers, body, waits);
+        let response = match waits {
+            // It may take so long because a person logs in.
+            Waits::Someone => exchanged.await?,
+            Waits::Nobody => timeout(PATIENCE, exchanged).await.map_err(|_| late())??,
+        };
+        self.accepted(response).await
+    }
+}
+
+fn late() -> LinkError {
+    LinkError {
+        kind: LinkErrorKind::Unreachable,
+        reason: format!(
+            "the server does not take it within {} ms",
+            PATIENCE.as_millis()
+        ),
+        sent: true,
+    }
+}

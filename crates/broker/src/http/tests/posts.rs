@@ -1,0 +1,94 @@
+//! Messages that nobody waits for, and servers that do not take them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use futures::FutureExt;
+use rmcp::model::ProtocolVersion;
+use tokio::sync::Notify;
+
+use super::server::{Request, Server};
+use super::{Client, in_time};
+use crate::http::posts::{MANY, MOST, PATIENCE};
+
+fn notify(client: &Client, number: usize) {
+    let message = format!(r#"{{"jsonrpc":"2.0","method":"notifications/{number}"}}"#);
+    let method = format!("notifications/{number}");
+    client.link.post(&method, None, message);
+}
+
+/// A server that does this with each message, once it has noted it, and what it says when
+/// it has so many.
+async fn noting<F>(many: usize, handle: F) -> (Server, Arc<Notify>)
+where
+    F: Fn(Request, usize) -> futures::future::BoxFuture<'static, ()> + Send + Sync + 'static,
+{
+    let (seen, all) = (AtomicUsize::new(0), Arc::new(Notify::new()));
+    let tells = Arc::clone(&all);
+    let server = Server::start(move |request| {
+        let number = seen.fetch_add(1, Ordering::Relaxed) + 1;
+        request.log.note(request.method());
+        if number == many {
+            tells.notify_one();
+        }
+        handle(request, number)
+    });
+    (server.await, all)
+}
+
+/// Some are never answered at all, and of some the answer never ends.
+#[tokio::test]
+async fn a_server_that_takes_nothing_has_a_bounded_number_and_each_for_a_time() {
+    let (server, all) = noting(MANY + 1, |mut request, number| {
+        async move {
+            if number % 2 == 0 {
+                request.events().await;
+            }
+            request.gone().await;
+        }
+        .boxed()
+    })
+    .await;
+    let client = Client::speaking(&server, ProtocolVersion::V_2025_11_25);
+    let began = Instant::now();
+    for number in 0..=MANY {
+        notify(&client, number);
+    }
+    assert!(client.link.is_congested());
+    // The last one has its turn when another one has been given up.
+    in_time(all.notified()).await;
+    assert!(began.elapsed() >= PATIENCE, "{:?}", began.elapsed());
+    let congested = async {
+        while client.link.is_congested() {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(congested).await;
+}
+
+/// More are given up at once than may be on their way together, and a server that takes
+/// them hears of those that there is room for.
+#[tokio::test]
+async fn messages_wait_for_their_turn_and_too_many_are_not_sent() {
+    let (server, all) = noting(MOST + 1, |mut request, _| {
+        async move { request.answer("202 Accepted", "", "").await }.boxed()
+    })
+    .await;
+    let client = Client::speaking(&server, ProtocolVersion::V_2025_11_25);
+    for number in 0..MOST + 7 {
+        notify(&client, number);
+    }
+    // An answer always has room.
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    client.link.post("", None, answer.to_owned());
+    in_time(all.notified()).await;
+    in_time(client.link.close()).await;
+    let log = server.log();
+    let mut seen: Vec<_> = log.lines().collect();
+    seen.sort_unstable();
+    let mut expected: Vec<_> = (0..MOST).map(|n| format!("notifications/{n}")).collect();
+    expected.push("POST".to_owned());
+    expected.sort_unstable();
+    assert_eq!(seen, expected);
+}
