@@ -25,6 +25,7 @@ use crate::logging;
 use crate::pages::Pages;
 use crate::patience::{Clock, Patience};
 use crate::secrets::Secrets;
+use crate::tasks::GivenUp;
 use crate::tools::Tools;
 
 /// How long a server has to take the level of its log messages before the call whose
@@ -44,6 +45,8 @@ pub(crate) struct Session {
     pub(crate) pages: Arc<Pages>,
     /// What its list says of how tools are called.
     pub(crate) tools: Tools,
+    /// Calls that asked for a task and were given up.
+    pub(crate) given_up: GivenUp,
     /// What the caller offered when the connection was made.
     offers: Offers,
     agreed: OnceLock<Agreed>,
@@ -150,6 +153,7 @@ impl Session {
                 agreed: OnceLock::new(),
                 pages: Arc::default(),
                 tools: Tools::default(),
+                given_up: GivenUp::default(),
                 client: OnceLock::new(),
                 logs: AtomicU8::new(u8::MAX),
                 changes: watch::Sender::default(),
@@ -354,7 +358,7 @@ impl Session {
     }
 
     /// A failure without secrets, and no longer than it should be.
-    fn sayable(&self, failure: Failure) -> Failure {
+    pub(crate) fn sayable(&self, failure: Failure) -> Failure {
         match failure {
             Failure::Refused(mut error) => {
                 error.message = self.secrets.message(&error.message).into();

@@ -8,7 +8,7 @@
 mod newer;
 mod older;
 
-pub(crate) use older::{begin, relate, related};
+pub(crate) use older::{GivenUp, begin, relate, related};
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,14 +13,15 @@ use rmcp::model::ErrorData;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::{Instant, sleep};
 
 use super::{
     Followed, MAX_ID_BYTES, POLL_AGAIN, Task, cancel, created, malformed, pause, strange_status,
 };
 use crate::failure::Failure;
-use crate::inbox::Token;
+use crate::flight::Flight;
+use crate::inbox::{Token, Who};
 use crate::link::LinkError;
 use crate::object::{Object, object};
 use crate::patience::{Clock, Patience, later};
@@ -30,6 +32,10 @@ const RELATED: &str = "io.modelcontextprotocol/related-task";
 /// How long the answer to a call that was given up is waited for at least, so that
 /// its task can be cancelled.
 const LATE: Duration = Duration::from_secs(60);
+/// How many of a connection are waited for so, and how many bytes they may have of which the
+/// server has taken no notice. Of more, nobody is there to cancel the task.
+const MANY_GIVEN_UP: usize = 64;
+const MAX_GIVEN_UP_BYTES: usize = if cfg!(test) { 1 << 20 } else { 16 << 20 };
 
 /// The task that a message with these parameters belongs to, by its own word.
 pub(crate) fn related(params: &str) -> Option<String> {
@@ -86,39 +92,125 @@ pub(crate) async fn begin(
     let clock = Clock::start(patience, &session.asked);
     let gone = |sent| Failure::Lost(LinkError::closed("the connection was closed", sent));
     let shared = session.asked.session().ok_or_else(|| gone(false))?;
-    let (method, members) = (call.method.to_owned(), call.members.to_owned());
-    let (name, parameters) = (call.name.map(str::to_owned), call.parameters.to_owned());
-    let (who, token) = (call.who.clone(), token.id());
+    let call = Owned::of(call, token.id());
     let (tell, answered) = oneshot::channel();
-    tokio::spawn(async move {
-        if tell.is_closed() {
-            // It was given up before it was made.
-            return;
-        }
-        let call = Request {
-            name: name.as_deref(),
-            parameters: &parameters,
-            who,
-            progress: true,
-            token: Some(token),
-            ..Request::new(&method, &members)
-        };
-        let patience = Patience {
-            idle: patience.idle.max(LATE),
-            most: patience.most.max(LATE),
-        };
-        let answer = shared.request(call, patience).await;
-        if let Err(Ok(unheard)) = tell.send(answer) {
-            cancel_created(&shared, &unheard);
-        }
-    });
+    let late = Patience {
+        idle: patience.idle.max(LATE),
+        most: patience.most.max(LATE),
+    };
+    tokio::spawn(async move { make(&shared, call, late, tell).await });
     let mut awaited = Awaited { session, answered };
     let answer = pin!(async {
         let answer = (&mut awaited.answered).await;
         answer.unwrap_or_else(|_| Err(gone(true)))
     });
-    let last_sign = || session.inbox.progressed_at(token);
+    let last_sign = || session.inbox.progressed_at(token.id());
     clock.limit(answer, last_sign, &session.asked).await
+}
+
+/// Makes a call that may be given up meanwhile, and tells its answer.
+async fn make(session: &Session, call: Owned, patience: Patience, mut tell: Telling) {
+    if tell.is_closed() {
+        // It was given up before it was made.
+        return;
+    }
+    let (token, bytes) = (call.token, call.members.len());
+    let is_sent = AtomicBool::new(false);
+    let answer = pin!(async {
+        let mut flight = call.send(session).await?;
+        is_sent.store(true, Ordering::Relaxed);
+        flight.answer().await
+    });
+    let last_sign = || session.inbox.progressed_at(token);
+    let clock = Clock::start(patience, &session.asked);
+    let mut answer = pin!(clock.limit(answer, last_sign, &session.asked));
+    let _room = tokio::select! {
+        biased;
+        answer = &mut answer => {
+            let answer = answer.map_err(|failure| session.sayable(failure));
+            if let Err(Ok(unheard)) = tell.send(answer) {
+                cancel_created(session, &unheard);
+            }
+            return;
+        }
+        () = tell.closed() => {
+            let held = if is_sent.load(Ordering::Relaxed) { 0 } else { bytes };
+            let Some(room) = session.given_up.room_for(held) else {
+                tracing::debug!(server = %session.server, "a call too many was given up");
+                return;
+            };
+            room
+        }
+    };
+    if let Ok(unheard) = answer.await {
+        cancel_created(session, &unheard);
+    }
+}
+
+type Telling = oneshot::Sender<Result<Box<RawValue>, Failure>>;
+
+/// A call that outlasts whoever makes it.
+struct Owned {
+    method: String,
+    members: String,
+    name: Option<String>,
+    parameters: Vec<(String, String)>,
+    who: Option<Who>,
+    token: u64,
+}
+
+impl Owned {
+    fn of(call: &Request<'_>, token: u64) -> Self {
+        Self {
+            method: call.method.to_owned(),
+            members: call.members.to_owned(),
+            name: call.name.map(str::to_owned),
+            parameters: call.parameters.to_owned(),
+            who: call.who.clone(),
+            token,
+        }
+    }
+
+    /// Sends it, and keeps nothing of it: there may be much, and the answer may take long.
+    async fn send(self, session: &Session) -> Result<Flight, Failure> {
+        let request = Request {
+            name: self.name.as_deref(),
+            parameters: &self.parameters,
+            who: self.who.clone(),
+            progress: true,
+            token: Some(self.token),
+            ..Request::new(&self.method, &self.members)
+        };
+        let mut flight = session.open(&request)?;
+        session.send(&mut flight, &request).await?;
+        Ok(flight)
+    }
+}
+
+/// What calls may take up that were given up and whose answers are waited for.
+#[derive(Debug)]
+pub(crate) struct GivenUp {
+    calls: Semaphore,
+    /// Of what has not been sent yet.
+    bytes: Semaphore,
+}
+
+impl Default for GivenUp {
+    fn default() -> Self {
+        Self {
+            calls: Semaphore::new(MANY_GIVEN_UP),
+            bytes: Semaphore::new(MAX_GIVEN_UP_BYTES),
+        }
+    }
+}
+
+impl GivenUp {
+    /// Room for one more, of which so many bytes are held, until it is dropped.
+    fn room_for(&self, bytes: usize) -> Option<[SemaphorePermit<'_>; 2]> {
+        let bytes = u32::try_from(bytes).ok()?;
+        let bytes = self.bytes.try_acquire_many(bytes).ok()?;
+        Some([self.calls.try_acquire().ok()?, bytes])
+    }
 }
 
 /// The answer to a call that asks for a task.
@@ -250,3 +342,6 @@ impl Status {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

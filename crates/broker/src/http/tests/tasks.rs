@@ -13,6 +13,7 @@ use tokio::sync::{Barrier, Notify};
 use super::asking::{Answers, Named, answer_to, event, handle, question};
 use super::server::{Request, Server};
 use super::{call, in_time, keep, result_of};
+use crate::calls::Call;
 use crate::spec::ServerSpec;
 
 /// A server of 2025-11-25 whose tools are tasks, which it names after them, and of
@@ -264,6 +265,60 @@ async fn a_call_that_is_given_up_before_its_task_is_there_cancels_the_task() {
     given_up.notify_one();
     in_time(cancelled.notified()).await;
     assert_eq!(server.log(), "tools/call null\ntasks/cancel \"one\"\n");
+    in_time(kept.shut_down()).await;
+}
+
+/// Over HTTP they are held until the server says a word. Those of the first call fit, and
+/// those of both do not.
+#[tokio::test]
+async fn calls_that_are_given_up_hold_so_many_bytes_of_arguments() {
+    let (called, given_up) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (closed, cancelled) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let tells = [&called, &given_up, &closed, &cancelled].map(Arc::clone);
+    let server = Server::start(move |mut request| {
+        let [called, given_up, closed, cancelled] = tells.clone();
+        async move {
+            let method = request.method();
+            let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+            if method == "tasks/cancel" {
+                request.log.note(message["params"]["taskId"].to_string());
+            }
+            if method == "tools/call" {
+                called.notify_one();
+                if message["params"]["name"] == "two" {
+                    request.gone().await;
+                    return closed.notify_one();
+                }
+                given_up.notified().await;
+            }
+            let all = Arc::new(Barrier::new(1));
+            with_tasks(request, "working", all, Answers::default()).await;
+            if method == "tasks/cancel" {
+                cancelled.notify_one();
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let (kept, _changes) = keep(spec(&server, "2025-11-25")).await;
+    let arguments = json!({ "text": "x".repeat(600 << 10) }).to_string();
+    for tool in ["one", "two"] {
+        let call = Call {
+            tool,
+            arguments: &arguments,
+            caller: Named::new("ann"),
+            patience: kept.patience(),
+            decided: None,
+        };
+        let calling = Box::pin(kept.call(&call));
+        let taken = in_time(select(calling, Box::pin(called.notified()))).await;
+        assert!(matches!(taken, Either::Right(_)), "it is not answered");
+    }
+    in_time(closed.notified()).await;
+    // The first one is waited for still.
+    given_up.notify_one();
+    in_time(cancelled.notified()).await;
+    assert_eq!(server.log(), "\"one\"\n");
     in_time(kept.shut_down()).await;
 }
 
