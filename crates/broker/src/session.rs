@@ -18,6 +18,7 @@ use crate::caller::{Caller, LogLevel, Offers};
 use crate::envelope::{self, Meta};
 use crate::failure::Failure;
 use crate::flight::Flight;
+use crate::handshake::is_left;
 use crate::inbox::{Answer, Inbox, Who};
 use crate::incoming::Incoming;
 use crate::link::{Link, LinkError, Outgoing};
@@ -224,7 +225,7 @@ impl Session {
         clock
             .limit(answered, last_sign, &self.asked)
             .await
-            .map_err(|failure| self.sayable(failure))
+            .map_err(|failure| self.failed(failure))
     }
 
     /// Sends a request and waits for its answer as long as it takes.
@@ -234,7 +235,7 @@ impl Session {
         flight
             .answer()
             .await
-            .map_err(|failure| self.sayable(failure))
+            .map_err(|failure| self.failed(failure))
     }
 
     /// Sends a request whose answer nobody waits for. May be called from a
@@ -357,18 +358,26 @@ impl Session {
         Cow::Borrowed(self.client.get_or_init(stateless))
     }
 
-    /// A failure without secrets, and no longer than it should be.
-    pub(crate) fn sayable(&self, failure: Failure) -> Failure {
-        match failure {
-            Failure::Refused(mut error) => {
-                error.message = self.secrets.message(&error.message).into();
-                if let Some(data) = &mut error.data {
-                    self.secrets.redact_value(data);
-                }
-                Failure::Refused(error)
-            }
-            other => other,
+    /// A failure as it is passed on, without secrets and no longer than it should be. A server
+    /// that no longer speaks the revision of the connection takes no more requests on it.
+    pub(crate) fn failed(&self, failure: Failure) -> Failure {
+        let Failure::Refused(mut error) = failure else {
+            return failure;
+        };
+        if let Some(agreed) = self.agreed()
+            && is_left(&agreed.version, &error)
+        {
+            // What it refused so it has not done; what it has taken before it may answer.
+            let reason = "the server has gone over to another protocol revision";
+            let left = LinkError::closed(reason, false);
+            self.inbox.shut(left.clone());
+            return Failure::Lost(left);
         }
+        error.message = self.secrets.message(&error.message).into();
+        if let Some(data) = &mut error.data {
+            self.secrets.redact_value(data);
+        }
+        Failure::Refused(error)
     }
 }
 

@@ -282,7 +282,5 @@ async fn listen(shared: &Shared, session: &Session) {
 async fn subscribe(session: &Session) -> Result<(), Failure> {
     let members = r#""notifications":{"toolsListChanged":true}"#;
     let request = Request::new("subscriptions/listen", members);
-    let mut flight = session.open(&request)?;
-    session.send(&mut flight, &request).await?;
-    flight.answer().await.map(drop)
+    session.request_patiently(&request).await.map(drop)
 }

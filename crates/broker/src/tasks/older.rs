@@ -127,7 +127,7 @@ async fn make(session: &Session, call: Owned, patience: Patience, mut tell: Tell
     let _room = tokio::select! {
         biased;
         answer = &mut answer => {
-            let answer = answer.map_err(|failure| session.sayable(failure));
+            let answer = answer.map_err(|failure| session.failed(failure));
             if let Err(Ok(unheard)) = tell.send(answer) {
                 cancel_created(session, &unheard);
             }

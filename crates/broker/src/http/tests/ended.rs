@@ -1,7 +1,7 @@
 //! Sessions that end while calls are under way.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use expect_test::expect;
 use futures::FutureExt;
@@ -86,5 +86,144 @@ async fn a_call_under_way_is_not_made_again_and_one_that_was_refused_is() {
         ends in s-2
     "#]]
     .assert_eq(&server.log());
+    kept.shut_down().await;
+}
+
+/// What a server does that is replaced by another version of itself.
+#[derive(Default)]
+struct Replaced {
+    /// Whether it speaks the newest revision, and no other.
+    newest: AtomicBool,
+    slow: Notify,
+    /// Told when a call was refused.
+    refused: Notify,
+}
+
+async fn replaced(mut request: Request, does: Arc<Replaced>) {
+    let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+    let method = request.method();
+    let version = request.header("mcp-protocol-version").to_owned();
+    if matches!(
+        method.as_str(),
+        "initialize" | "server/discover" | "tools/call"
+    ) {
+        request.log.note(format!("{method} {version}"));
+    }
+    let newest = does.newest.load(Ordering::Relaxed);
+    let (speaks, says) = match newest {
+        true => ("2026-07-28", "new"),
+        false => ("2025-11-25", "old"),
+    };
+    let result = match method.as_str() {
+        "GET" => return request.answer("405 Method Not Allowed", "", "").await,
+        "initialize" if !newest => json!({
+            "protocolVersion": speaks,
+            "capabilities": { "tools": {} },
+            "serverInfo": { "name": "s", "version": "1" },
+        }),
+        "notifications/initialized" => return request.answer("202 Accepted", "", "").await,
+        _ if version != speaks => {
+            let data = json!({ "supported": [speaks], "requested": version });
+            let error = json!({ "code": -32022, "message": "m", "data": data });
+            let body = json!({ "jsonrpc": "2.0", "id": message["id"], "error": error });
+            let headers = "Content-Type: application/json\r\n";
+            let body = body.to_string();
+            request.answer("400 Bad Request", headers, &body).await;
+            if method == "tools/call" {
+                does.refused.notify_one();
+            }
+            return;
+        }
+        "server/discover" => json!({
+            "supportedVersions": [speaks],
+            "capabilities": { "tools": {} },
+        }),
+        "tools/list" => {
+            let tool = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
+            json!({ "tools": [tool("slow"), tool("says")] })
+        }
+        _ if message["params"]["name"] == "slow" => {
+            does.slow.notify_one();
+            does.refused.notified().await;
+            json!(["slow"])
+        }
+        _ => json!([says]),
+    };
+    result_of(&mut request, "", result).await;
+}
+
+/// It goes on with the call that it has, and makes the one that it refused on the new
+/// connection.
+async fn check_replaced(newest: bool, expected: expect_test::Expect) {
+    let does = Arc::<Replaced>::default();
+    does.newest.store(newest, Ordering::Relaxed);
+    let handles = Arc::clone(&does);
+    let server =
+        Server::start(move |request| replaced(request, Arc::clone(&handles)).boxed()).await;
+    let (kept, _changes) = keep(ServerSpec::http("s", server.url())).await;
+    let slow = call(&kept, "slow", Arc::new(NoCaller));
+    let says = async {
+        does.slow.notified().await;
+        does.newest.store(!newest, Ordering::Relaxed);
+        call(&kept, "says", Arc::new(NoCaller)).await
+    };
+    let (slow, says) = join(slow, says).await;
+    assert_eq!(slow, r#"["slow"]"#);
+    assert_eq!(says, if newest { r#"["old"]"# } else { r#"["new"]"# });
+    expected.assert_eq(&server.log());
+    kept.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_server_that_goes_over_to_another_revision_is_agreed_with_anew() {
+    check_replaced(
+        true,
+        expect![[r#"
+            server/discover 2026-07-28
+            tools/call 2026-07-28
+            tools/call 2026-07-28
+            server/discover 2026-07-28
+            initialize -
+            tools/call 2025-11-25
+        "#]],
+    )
+    .await;
+    check_replaced(
+        false,
+        expect![[r#"
+            server/discover 2026-07-28
+            initialize -
+            tools/call 2025-11-25
+            tools/call 2025-11-25
+            server/discover 2026-07-28
+            tools/call 2026-07-28
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_for_its_revision_again_and_again_is_made_twice() {
+    let server = Server::start(|mut request| {
+        async move {
+            let method = request.method();
+            if method != "tools/call" {
+                let does = Arc::<Replaced>::default();
+                does.newest.store(true, Ordering::Relaxed);
+                return replaced(request, does).await;
+            }
+            request.log.note(method);
+            let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"m"}}"#;
+            let headers = "Content-Type: application/json\r\n";
+            request.answer("400 Bad Request", headers, error).await;
+        }
+        .boxed()
+    })
+    .await;
+    let (kept, _changes) = keep(ServerSpec::http("s", server.url())).await;
+    let said = call(&kept, "says", Arc::new(NoCaller)).await;
+    expect!["the server has gone over to another protocol revision before the call"]
+        .assert_eq(&said);
+    assert_eq!(server.log().matches("tools/call").count(), 2);
     kept.shut_down().await;
 }
