@@ -75,34 +75,51 @@ struct InputRequired<'a> {
     request_state: Option<&'a RawValue>,
 }
 
+/// How far a call has come.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rounds {
+    made: u32,
+    /// Whether the server has taken the call, and not refused it.
+    taken: bool,
+    pages_opened: bool,
+    /// What is added to the call for what the server last wanted.
+    input: String,
+}
+
 impl Session {
     /// Calls a tool and returns the `result` member of the last answer.
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Box<RawValue>, Failure> {
+        self.go_on(call, Rounds::default()).await
+    }
+
+    /// [`Session::call`] of a call that was refused for its headers when it had come so far.
+    pub(crate) async fn go_on(
+        &self,
+        call: &Call<'_>,
+        mut rounds: Rounds,
+    ) -> Result<Box<RawValue>, Failure> {
         let Patience { idle, most } = call.patience;
-        let mut taken = false;
-        let called = self.rounds(call, &mut taken).await;
+        let called = self.rounds(call, &mut rounds).await;
         called.map_err(|failure| match failure {
             // Of the whole, not of what was left of it.
             Failure::Timeout(limit) if limit != idle => Failure::Timeout(most),
             // Whatever request it was that did not get there: the call did.
-            Failure::Lost(error) if taken => Failure::Lost(LinkError {
+            Failure::Lost(error) if rounds.taken => Failure::Lost(LinkError {
                 sent: true,
                 ..error
             }),
             Failure::Changed { gone, spent, .. } => Failure::Changed {
                 gone,
-                sent: taken,
+                sent: rounds.taken,
                 spent,
             },
-            Failure::Refused(error) if !taken && error.code.0 == HEADER_MISMATCH => {
-                Failure::Headers(error)
-            }
+            // It was fit before, by another list.
+            Failure::Unfit(reason) if rounds.taken => Failure::Input(reason),
             other => other,
         })
     }
 
-    /// `taken` says whether the server has taken the call, and not refused it.
-    async fn rounds(&self, call: &Call<'_>, taken: &mut bool) -> Result<Box<RawValue>, Failure> {
+    async fn rounds(&self, call: &Call<'_>, rounds: &mut Rounds) -> Result<Box<RawValue>, Failure> {
         self.want_logs(call.caller.logs(), call.patience.most).await;
         self.asked.settle(call.patience.most).await;
         let clock = Clock::start(call.patience, &self.asked);
@@ -126,8 +143,8 @@ impl Session {
             Some(special) => special.headers(call.arguments)?,
             None => Vec::new(),
         };
-        let mut pages_opened = false;
-        for round in 0..=MAX_ROUNDS {
+        members.push_str(&rounds.input);
+        while rounds.made <= MAX_ROUNDS {
             // After it was learnt how the tool is called, so that this is of no newer list; and
             // before each request, since somebody may have been asked for long.
             if let Some(decided) = &call.decided {
@@ -150,25 +167,35 @@ impl Session {
             };
             let result = match answered {
                 // It was refused, so nothing was done.
-                Err(Failure::Refused(error)) if !pages_opened && pages::are_required(&error) => {
+                Err(Failure::Refused(error)) if error.code.0 == HEADER_MISMATCH => {
+                    let rounds = Box::new(std::mem::take(rounds));
+                    return Err(Failure::Headers(error, rounds));
+                }
+                Err(Failure::Refused(error))
+                    if !rounds.pages_opened && pages::are_required(&error) =>
+                {
                     self.open_pages(call, &error).await?;
-                    pages_opened = true;
+                    rounds.pages_opened = true;
+                    rounds.made += 1;
                     continue;
                 }
                 result => result?,
             };
-            *taken = true;
+            rounds.taken = true;
             match self.kind(&result)? {
                 Kind::Complete => return Ok(result),
                 Kind::Task => return tasks::follow(self, call, &result, token, clock).await,
                 Kind::InputRequired => {}
             }
+            rounds.input.clear();
+            let pause = self.add_input(call, &result, &mut rounds.input).await?;
             members.truncate(first);
-            let pause = self.add_input(call, &result, &mut members).await?;
+            members.push_str(&rounds.input);
             if pause {
-                let pause = FIRST_PAUSE.saturating_mul(1 << round.min(5));
+                let pause = FIRST_PAUSE.saturating_mul(1 << rounds.made.min(5));
                 clock.pause(pause, &self.asked).await?;
             }
+            rounds.made += 1;
         }
         Err(Failure::Input(format!(
             "the tool still wants input after {MAX_ROUNDS} rounds of it"

@@ -81,11 +81,12 @@ impl Connection {
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Box<RawValue>, Failure> {
         let clock = Clock::start(call.patience, &self.session.asked);
         let mut called = self.session.call(call).await;
-        if let Err(Failure::Headers(_)) = &called
+        if let Err(Failure::Headers(_, rounds)) = &mut called
             && self.mirrors()
         {
+            let rounds = std::mem::take(rounds);
             called = match self.learn_anew(call, &clock).await {
-                Ok(Some(again)) => self.session.call(&again).await,
+                Ok(Some(again)) => self.session.go_on(&again, *rounds).await,
                 Ok(None) => called,
                 Err(failure) => Err(failure),
             };
@@ -101,7 +102,7 @@ impl Connection {
                 }
                 Err(Failure::Lost(told))
             }
-            Err(Failure::Headers(error)) => Err(Failure::Refused(error)),
+            Err(Failure::Headers(error, _)) => Err(Failure::Refused(error)),
             Err(Failure::Changed { gone, sent, .. }) => Err(Failure::Changed {
                 gone,
                 sent,

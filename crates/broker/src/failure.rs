@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rmcp::model::ErrorData;
 
+use crate::calls::Rounds;
 use crate::link::LinkError;
 
 /// Why a request has no result.
@@ -12,9 +13,9 @@ use crate::link::LinkError;
 pub(crate) enum Failure {
     /// The server refused it.
     Refused(ErrorData),
-    /// It refused a call, before it did anything, for headers that are not what its list
-    /// asks for.
-    Headers(ErrorData),
+    /// It refused a request of a call that had come so far, before it did anything for that
+    /// request, for headers that are not what its list asks for.
+    Headers(ErrorData, Box<Rounds>),
     /// It did not get there, or its answer not back.
     Lost(LinkError),
     /// The tool is another than the one that was decided about, or `gone`: the call was
@@ -41,7 +42,7 @@ pub(crate) enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(error) | Self::Headers(error) => {
+            Self::Refused(error) | Self::Headers(error, _) => {
                 write!(f, "{} (code {})", error.message, error.code.0)
             }
             Self::Lost(error) => error.fmt(f),

@@ -323,7 +323,7 @@ impl State<'_> {
         failure: Failure,
     ) -> Result<StartErrorKind, Disagreement> {
         match failure {
-            Failure::Refused(error) | Failure::Headers(error) => Ok(refused(method, error)),
+            Failure::Refused(error) | Failure::Headers(error, _) => Ok(refused(method, error)),
             // An older HTTP server refuses what it does not know by its status.
             Failure::Lost(error) if self.may_go_on() && error.is_status() => {
                 Ok(malformed(method, error.reason))

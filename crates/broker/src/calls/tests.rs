@@ -222,12 +222,13 @@ async fn a_call_that_was_taken_was_sent_whatever_request_is_lost() {
     }
 }
 
-/// What it says to a later request is no word about the call.
+/// What it says of a task is no word about the call.
 #[tokio::test]
 async fn only_the_call_itself_is_refused_for_its_headers() {
-    let mut first = Some(json!({ "resultType": "input_required", "requestState": "one" }));
-    for headers in [false, true] {
-        let mut first = first.take();
+    let wants = json!({ "resultType": "input_required", "requestState": "one" });
+    let task =
+        json!({ "resultType": "task", "taskId": "a", "status": "working", "pollIntervalMs": 0 });
+    for (mut first, headers) in [(None, true), (Some(wants), true), (Some(task), false)] {
         let server = move |message: &Value| match first.take() {
             Some(answer) => vec![result(message, answer)],
             None => {
@@ -240,7 +241,7 @@ async fn only_the_call_itself_is_refused_for_its_headers() {
         let (session, _) = agree(version, Abilities::default(), &host, server);
         let failure = session.call(&call(&host)).await.expect_err("no result");
         assert_eq!(
-            matches!(failure, Failure::Headers(_)),
+            matches!(failure, Failure::Headers(..)),
             headers,
             "{failure:?}"
         );

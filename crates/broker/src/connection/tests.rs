@@ -69,6 +69,44 @@ fn mismatch(message: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": message["id"], "error": error })
 }
 
+/// Nobody is asked again what has been answered.
+#[tokio::test]
+async fn a_call_that_is_refused_in_a_later_round_goes_on_with_it() {
+    let mut calls = 0;
+    let server = move |message: &Value| {
+        if message["method"] != "tools/call" {
+            let list = json!({ "resultType": "complete", "tools": [{ "name": "t" }] });
+            return vec![result(message, list)];
+        }
+        calls += 1;
+        vec![match calls {
+            1 => {
+                let params = json!({ "message": "m", "requestedSchema": { "type": "object" } });
+                let asks = json!({ "k": { "method": "elicitation/create", "params": params } });
+                let wants = json!({
+                    "resultType": "input_required", "inputRequests": asks, "requestState": "s"
+                });
+                result(message, wants)
+            }
+            2 => mismatch(message),
+            _ => {
+                let mut params = message["params"].clone();
+                let members = params.as_object_mut().expect("an object");
+                members.shift_remove("_meta");
+                result(message, params)
+            }
+        }]
+    };
+    let (version, host) = (ProtocolVersion::V_2026_07_28, Host::able());
+    let (session, link) = agree(version, Abilities::default(), &host, server);
+    let called = Connection::new(session, None).call(&call(&host)).await;
+    let expected = r#"{"name":"t","arguments":{},"inputResponses":{"k":{"action":"accept","content":{}}},"requestState":"s"}"#;
+    assert_eq!(called.expect("a result").get(), expected);
+    assert_eq!(host.heard().len(), 1);
+    let sent = ["tools/call", "tools/call", "tools/list", "tools/call"];
+    assert_eq!(link.sent(), sent);
+}
+
 #[tokio::test]
 async fn a_call_whose_tool_has_changed_says_what_it_took() {
     let before = json!({ "name": "t" });
