@@ -8,6 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::condition::{Condition, Test};
 use crate::definition::DefinitionHash;
+use crate::dots::has_dot_segment;
 use crate::nearest::nearest;
 use crate::pattern::{Pattern, ServerPattern};
 use crate::pointer::Pointer;
@@ -252,10 +253,13 @@ impl Reader {
                     self.problem(RuleProblemKind::Value, message);
                     return None;
                 }
+                // Its last segment may go on.
+                self.judgeable(&format!("{prefix}x"), &what)?;
                 Some(Test::Prefix(prefix.to_owned()))
             }
             "glob" => {
                 let text = self.text(value, &what)?;
+                self.judgeable(&text.replace(['*', '?'], "x"), &what)?;
                 self.ok(Glob::new(text), &what).map(Test::Glob)
             }
             "regex" => {
@@ -266,6 +270,19 @@ impl Reader {
             "max" => self.number(value, &what).map(Test::Max),
             _ => None,
         }
+    }
+
+    /// Whether such a text can be judged. If not, none that the test is for can.
+    fn judgeable(&mut self, text: &str, what: &str) -> Option<()> {
+        if has_dot_segment(text) {
+            let message = format!(
+                "{what} has a segment \".\" or \"..\", and no text with one can be judged; leave \
+                 the segment out"
+            );
+            self.problem(RuleProblemKind::Value, message);
+            return None;
+        }
+        Some(())
     }
 
     fn annotations(&mut self, value: &Value) -> Annotations {

@@ -8,10 +8,15 @@ use super::error::ConfigErrorKind;
 /// The most bytes of a name that are shown.
 const MAX_SHOWN: usize = 64;
 
+/// What stands for the file's folder.
+pub(super) const FOLDER: &str = "${workspaceFolder}";
+
 /// Where the values of references come from.
 pub(super) struct Variables<'a> {
     pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
     pub(super) folder: &'a Path,
+    /// Another path of the folder, by which the file was named.
+    pub(super) alias: Option<&'a Path>,
 }
 
 /// A reference that has no value: what is wrong and what to do. It names the
@@ -39,11 +44,24 @@ impl Variables<'_> {
                     "\"${\" has no closing \"}\"; close it, as in \"${NAME}\"",
                 ));
             };
-            expanded.push_str(&self.value(reference, used)?);
+            expanded.push_str(&match reference {
+                "workspaceFolder" => self.folder_before(after),
+                _ => self.value(reference, used)?,
+            });
             rest = after;
         }
         expanded.push_str(rest);
         Ok(expanded)
+    }
+
+    /// The folder as it stands before the rest of a text. In `/` there would be two
+    /// slashes in a row, and such a text is another than that of the same path elsewhere.
+    pub(super) fn folder_before(&self, rest: &str) -> String {
+        let folder = self.folder.to_string_lossy();
+        match rest.starts_with('/') {
+            true => folder.trim_end_matches('/').to_owned(),
+            false => folder.into_owned(),
+        }
     }
 
     fn value(
@@ -51,9 +69,6 @@ impl Variables<'_> {
         reference: &str,
         used: &mut Vec<(String, String)>,
     ) -> Result<String, Unresolved> {
-        if reference == "workspaceFolder" {
-            return Ok(self.folder.to_string_lossy().into_owned());
-        }
         if reference.starts_with("input:") {
             return Err(Unresolved {
                 kind: ConfigErrorKind::Unsupported,

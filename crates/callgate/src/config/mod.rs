@@ -61,9 +61,10 @@ pub use users::{Role, UsersConfig, subject_user, token_user};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Config {
-    /// The file, as an absolute path.
+    /// The file, in its folder.
     pub path: PathBuf,
-    /// The file's folder. Relative paths in the file start here.
+    /// The file's folder, by its real path: without links, however the file was named.
+    /// Relative paths in the file start here.
     pub folder: PathBuf,
     /// The servers to start, in the order of the file.
     pub servers: Vec<ServerSpec>,
@@ -122,16 +123,37 @@ impl Config {
         path: &Path,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let path = std::path::absolute(path)
+        let named = std::path::absolute(path)
             .map_err(|error| ConfigError::file(path, ConfigErrorKind::Read, error))?;
-        let shown = shown(&path);
-        let bytes = std::fs::read(&path)
-            .map_err(|error| ConfigError::file(&shown, ConfigErrorKind::Read, error))?;
+        let shown = shown(&named);
+        let unread = |error| ConfigError::file(&shown, ConfigErrorKind::Read, error);
+        let bytes = std::fs::read(&named).map_err(unread)?;
         let text = String::from_utf8(bytes)
             .map_err(|_| ConfigError::file(&shown, ConfigErrorKind::Syntax, "not UTF-8 text"))?;
-        let folder = path.parent().unwrap_or(&path).to_owned();
-        sections::read(&text, &path, &folder, &shown, &environment)
+        let named_folder = named.parent().unwrap_or(&named);
+        // One folder has many paths (`sub/..`, links), and rules compare texts.
+        let folder = named_folder.canonicalize().map_err(unread)?;
+        let alias = roots::plain(named_folder);
+        let is_alias = alias != folder && alias.canonicalize().is_ok_and(|real| real == folder);
+        let place = Place {
+            path: folder.join(named.file_name().unwrap_or_default()),
+            folder,
+            alias: is_alias.then_some(alias),
+            shown,
+        };
+        sections::read(&text, &place, &environment)
     }
+}
+
+/// Where a file is.
+struct Place {
+    path: PathBuf,
+    /// Its folder, by the real path.
+    folder: PathBuf,
+    /// Another path of the folder, by which the file was named.
+    alias: Option<PathBuf>,
+    /// The path in messages.
+    shown: PathBuf,
 }
 
 /// The path in messages: relative where the file lies in the current folder.

@@ -7,11 +7,9 @@ use jsonc_parser::common::{Range, Ranged};
 use serde_json::Value as Json;
 
 use super::error::ConfigErrorKind;
+use super::expand::FOLDER;
 use super::keys;
 use super::reader::{Reader, name_range};
-
-/// What stands for the file's folder at the beginning of a text of a rule.
-const FOLDER: &str = "${workspaceFolder}";
 
 /// Reads the section into `rules`.
 pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, rules: &mut Rules) {
@@ -35,9 +33,14 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, rules: &m
                 continue;
             }
             let mut entry = json(element);
-            expand(reader, &mut entry);
+            let has_folder = expand(reader, &mut entry);
             match Rule::parse(effect, &entry) {
-                Ok(rule) => rules.push(rule),
+                Ok(rule) => {
+                    if has_folder && effect != Effect::Allow {
+                        warn_of_alias(reader, element.range());
+                    }
+                    rules.push(rule);
+                }
                 Err(problems) => {
                     for problem in problems {
                         let range = place(element, &problem);
@@ -115,9 +118,10 @@ fn are_numbers(reader: &mut Reader<'_>, value: &Value<'_>) -> bool {
 
 /// Puts the file's folder into prefixes and globs that begin with its name.
 /// Nothing else is replaced: a rule that was granted for exact arguments must
-/// be read as it was written.
-fn expand(reader: &Reader<'_>, entry: &mut Json) {
+/// be read as it was written. Whether there was anything to replace.
+fn expand(reader: &Reader<'_>, entry: &mut Json) -> bool {
     let folder = reader.variables.folder.to_string_lossy();
+    let mut has_folder = false;
     let conditions = entry.get_mut("arguments").and_then(Json::as_array_mut);
     for condition in conditions.into_iter().flatten() {
         for key in ["prefix", "glob"] {
@@ -128,9 +132,24 @@ fn expand(reader: &Reader<'_>, entry: &mut Json) {
             if let Some(Json::String(text)) = condition.get_mut(key)
                 && let Some(rest) = text.strip_prefix(FOLDER)
             {
-                *text = format!("{folder}{rest}");
+                *text = format!("{}{rest}", reader.variables.folder_before(rest));
+                has_folder = true;
             }
         }
+    }
+    has_folder
+}
+
+/// Whoever named the file by a link may well name files so, and no rule sees through
+/// links. A rule that does not match such a text lets the call through.
+fn warn_of_alias(reader: &mut Reader<'_>, range: Range) {
+    if let Some(alias) = reader.variables.alias {
+        let message = format!(
+            "\"{FOLDER}\" in this rule is {:?}, and not {alias:?}, the link by which the file \
+             was named; write a rule for texts that begin with that, too",
+            reader.variables.folder
+        );
+        reader.warning(range, ConfigErrorKind::Value, message);
     }
 }
 

@@ -35,6 +35,17 @@ impl<'t> Reader<'_> {
         self.problems.push(problem);
     }
 
+    /// Notes what is no error.
+    pub(super) fn warning(
+        &mut self,
+        range: Range,
+        kind: ConfigErrorKind,
+        message: impl Into<String>,
+    ) {
+        let problem = self.problem(range, kind, message.into());
+        self.warnings.push(problem);
+    }
+
     fn problem(&self, range: Range, kind: ConfigErrorKind, message: String) -> Problem {
         Problem {
             path: self.shown.to_owned(),

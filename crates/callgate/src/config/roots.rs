@@ -43,7 +43,7 @@ fn root(folder: &Path, path: &str) -> Option<Root> {
 }
 
 /// The path without `.` and `..`, by its text.
-fn plain(path: &Path) -> PathBuf {
+pub(super) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {

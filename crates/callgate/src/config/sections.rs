@@ -1,8 +1,6 @@
 //! The sections of a file: servers, permissions, limits, the type check, the
 //! ledger.
 
-use std::path::Path;
-
 use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
 use jsonc_parser::ast::{Object, ObjectProp};
@@ -17,7 +15,7 @@ use super::server::{self, Entry};
 use super::tools;
 use super::units::{parse_bytes, parse_duration, parse_memory};
 use super::{
-    CacheConfig, CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, ModelsConfig,
+    CacheConfig, CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, ModelsConfig, Place,
     ServeConfig, UsersConfig, cache, keys, models, permissions, roots, serve,
 };
 use crate::extract::ExtractLimits;
@@ -44,19 +42,18 @@ pub(super) const SYNTAX: ParseOptions = ParseOptions {
 /// Reads the text of a file.
 pub(super) fn read(
     text: &str,
-    path: &Path,
-    folder: &Path,
-    shown: &Path,
+    place: &Place,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Config, ConfigError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = place.path.file_name().unwrap_or_default().to_string_lossy();
     let mut reader = Reader {
         text,
-        shown,
+        shown: &place.shown,
         variables: Variables {
             environment,
-            folder,
+            folder: &place.folder,
+            alias: place.alias.as_deref(),
         },
         used: Vec::new(),
         ours_alone: name.ends_with("callgate.json"),
@@ -64,8 +61,8 @@ pub(super) fn read(
         warnings: Vec::new(),
     };
     let mut config = Config {
-        path: path.to_owned(),
-        folder: folder.to_owned(),
+        path: place.path.clone(),
+        folder: place.folder.clone(),
         servers: Vec::new(),
         disabled: Vec::new(),
         permissions: Rules::default(),

@@ -12,6 +12,7 @@ mod amend;
 mod credentials;
 mod files;
 mod flows;
+mod folder;
 mod keys;
 mod models;
 mod permissions;
@@ -38,14 +39,19 @@ fn environment(name: &str) -> Option<String> {
 }
 
 fn read(name: &str, text: &str) -> Result<Config, ConfigError> {
-    let folder = Path::new("/project");
-    sections::read(
-        text,
-        &folder.join(name),
-        folder,
-        Path::new(name),
-        &environment,
-    )
+    read_in("/project", name, text)
+}
+
+/// Reads a text as a file of a folder that need not be there.
+fn read_in(folder: &str, name: &str, text: &str) -> Result<Config, ConfigError> {
+    let folder = Path::new(folder);
+    let place = Place {
+        path: folder.join(name),
+        folder: folder.to_owned(),
+        alias: None,
+        shown: Path::new(name).to_owned(),
+    };
+    sections::read(text, &place, &environment)
 }
 
 /// Reads `text` as a file with that name and renders what came out, all of it

@@ -99,3 +99,44 @@ fn only_what_lets_through_can_be_used_up() {
         }
     }
 }
+
+#[test]
+fn a_prefix_or_glob_that_no_text_can_be_judged_by_is_none() {
+    let check = |test: &str, text: &str, taken: bool| {
+        for effect in [Effect::Allow, Effect::Ask, Effect::Deny] {
+            let entry = json!({ "tool": "*", "arguments": [{ "at": "/path", test: text }] });
+            let said = Rule::parse(effect, &entry).err().map(|problems| {
+                let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                said.join("\n")
+            });
+            let expected = (!taken).then(|| {
+                format!(
+                    "\"{test}\" in a condition has a segment \".\" or \"..\", and no text with \
+                     one can be judged; leave the segment out"
+                )
+            });
+            assert_eq!(said, expected, "{test} {text:?}");
+        }
+    };
+    for text in [
+        "/a/../b/",
+        "../",
+        "./b",
+        "/a/./b",
+        "/a/%2e%2E/",
+        "/a/.. /b",
+        r"C:\..\x",
+    ] {
+        check("prefix", text, false);
+    }
+    // The last segment may go on.
+    for text in ["/a/.", "/a/..", "..", "/a/.b/", "/a/.../", "/a"] {
+        check("prefix", text, true);
+    }
+    for text in ["/a/../b/**", "./*", "*/.", "/a/..", "**/%2e/x"] {
+        check("glob", text, false);
+    }
+    for text in ["**/.env", "/a/.*/b", "/a/.?", "**./x", "/a/..*", "?./x"] {
+        check("glob", text, true);
+    }
+}

@@ -80,6 +80,7 @@ fn mistakes_in_rules_have_their_places() {
       { "at": "/a", "regex": "(a{1000}){1000}" },
       { "at": "/a", "glob": "/x/{a,b}" },
       { "at": "/a", "glob": "", "prefix": "", "in": [], "min": "1", "exists": 1 },
+      { "at": "/a", "prefix": "${workspaceFolder}/../out/", "glob": "./out/*" },
       { "at": "/a", "min": 1, "min": 2 },
       7,
     ] },
@@ -112,20 +113,22 @@ fn mistakes_in_rules_have_their_places() {
             callgate.json:16:53: "in" in a condition has 0 values; write 1 to 1000
             callgate.json:16:64: "min" in a condition must be a number, and this is a string
             callgate.json:16:79: "exists" in a condition must be true or false, and this is a number
-            callgate.json:17:31: key "min" stands twice in a rule; remove one
-            callgate.json:18:7: "arguments" in a rule must be an array of objects, and this is a number
-            callgate.json:20:55: 1e400 in a rule is beyond any number that arguments can have; write one from -1.7e308 to 1.7e308
-            callgate.json:20:89: -1e999 in a rule is beyond any number that arguments can have; write one from -1.7e308 to 1.7e308
-            callgate.json:21:37: unknown key "readOnlyHint" in "annotations"; did you mean "readOnly"?
-            callgate.json:21:74: "destructive" in "annotations" must be true or false, and this is a number
-            callgate.json:22:35: "annotations" in a rule says nothing; write one of readOnly, destructive, idempotent, openWorld, or leave it out
-            callgate.json:22:50: "expires" in a rule: "tomorrow" is no time; write one as RFC 3339 has it, such as "2026-12-31T18:00:00Z"
-            callgate.json:22:76: "definition" in a rule: a definition is "sha256:" and 64 digits of 0-9 and a-f
-            callgate.json:22:96: empty pattern; write a server's name, or leave "server" out
-            callgate.json:23:15: "tool" in a rule must be a string, and this is a number
-            callgate.json:24:5: a rule must be a pattern or an object, and this is an array
-            callgate.json:26:27: "maxCalls" belongs to rules of "allow"; a rule that holds calls up is never used up
-            callgate.json:26:59: "definition" belongs to rules of "allow"; a rule that holds calls up is never used up
+            callgate.json:17:31: "prefix" in a condition has a segment "." or "..", and no text with one can be judged; leave the segment out
+            callgate.json:17:69: "glob" in a condition has a segment "." or "..", and no text with one can be judged; leave the segment out
+            callgate.json:18:31: key "min" stands twice in a rule; remove one
+            callgate.json:19:7: "arguments" in a rule must be an array of objects, and this is a number
+            callgate.json:21:55: 1e400 in a rule is beyond any number that arguments can have; write one from -1.7e308 to 1.7e308
+            callgate.json:21:89: -1e999 in a rule is beyond any number that arguments can have; write one from -1.7e308 to 1.7e308
+            callgate.json:22:37: unknown key "readOnlyHint" in "annotations"; did you mean "readOnly"?
+            callgate.json:22:74: "destructive" in "annotations" must be true or false, and this is a number
+            callgate.json:23:35: "annotations" in a rule says nothing; write one of readOnly, destructive, idempotent, openWorld, or leave it out
+            callgate.json:23:50: "expires" in a rule: "tomorrow" is no time; write one as RFC 3339 has it, such as "2026-12-31T18:00:00Z"
+            callgate.json:23:76: "definition" in a rule: a definition is "sha256:" and 64 digits of 0-9 and a-f
+            callgate.json:23:96: empty pattern; write a server's name, or leave "server" out
+            callgate.json:24:15: "tool" in a rule must be a string, and this is a number
+            callgate.json:25:5: a rule must be a pattern or an object, and this is an array
+            callgate.json:27:27: "maxCalls" belongs to rules of "allow"; a rule that holds calls up is never used up
+            callgate.json:27:59: "definition" belongs to rules of "allow"; a rule that holds calls up is never used up
         "#]],
     );
 }
