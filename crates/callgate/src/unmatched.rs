@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate_broker::{DryRun, Phase, ServerState, Status};
 use callgate_catalog::Catalog;
-use callgate_policy::flow::{FlowRules, Side};
+use callgate_policy::flow::{FlowRules, Side, UnknownTools};
 use callgate_policy::{Hints, KnownTool, Rules, Unmatched, Why};
 use jiff::Timestamp;
 
@@ -80,15 +80,12 @@ impl Oversight {
             what: warning.clone(),
             warning,
         };
-        // What they are about is not told by them one by one.
-        if unknown.is_empty() && self.left_out.is_empty() {
-            let sides = self.sides(catalog);
-            found.extend(self.flows.unmatched(&sides).into_iter().map(plain));
-        }
-        let beginnings = self.beginnings(unknown.iter().copied());
+        let unknown = self.unknown_tools(unknown.iter().copied());
+        let of_flows = self.flows.unmatched(&self.sides(catalog), &unknown);
+        found.extend(of_flows.into_iter().map(plain));
         let settings = self.settings.unmatched(catalog.functions(), |pattern| {
-            let mut beginnings = beginnings.iter();
-            beginnings.any(|beginning| beginning.is_none_or(|it| pattern.may_match_with(it)))
+            let mut unknown = unknown.iter();
+            unknown.any(|it| it.may_have(|beginning| pattern.may_match_with(beginning)))
         });
         found.extend(settings.into_iter().map(plain));
         found
@@ -102,11 +99,9 @@ impl Oversight {
         servers: &[ServerState],
     ) -> Vec<String> {
         let unknown = servers.iter().filter(|server| !is_known(server));
-        let beginnings = self.beginnings(unknown);
-        let may_come = |fits: &dyn Fn(&str) -> bool| {
-            let mut beginnings = beginnings.iter();
-            beginnings.any(|beginning| beginning.is_none_or(fits))
-        };
+        let unknown = self.unknown_tools(unknown);
+        let may_come =
+            |fits: &dyn Fn(&str) -> bool| unknown.iter().any(|server| server.may_have(fits));
         let patterns = dry_run.patterns().iter().filter(|pattern| {
             !catalog
                 .functions()
@@ -207,16 +202,19 @@ impl Oversight {
         left_out.find(|name| self.would_own(name, function))
     }
 
-    /// What the names of the tools begin with that are not known: those of these servers,
-    /// and of those that the configuration disables.
-    fn beginnings<'a>(
+    /// The servers whose tools are not known: these, and those that the configuration
+    /// disables.
+    fn unknown_tools<'a>(
         &'a self,
         unknown: impl Iterator<Item = &'a ServerState>,
-    ) -> Vec<Option<&'a str>> {
+    ) -> Vec<UnknownTools<'a>> {
         let unknown = unknown.map(|server| server.name.as_str());
         let left_out = self.left_out.iter().map(String::as_str);
-        let all = unknown.chain(left_out);
-        all.map(|server| self.beginning(server)).collect()
+        let all = unknown.chain(left_out).map(|server| UnknownTools {
+            server,
+            beginning: self.beginning(server),
+        });
+        all.collect()
     }
 
     /// What the names of a server's tools begin with.

@@ -73,10 +73,7 @@ impl Pattern {
 
     /// Whether the pattern matches a name that begins so, if one has the right end.
     pub fn may_match_with(&self, beginning: &str) -> bool {
-        match self.text.split_once('*') {
-            Some((literal, _)) => literal.starts_with(beginning) || beginning.starts_with(literal),
-            None => self.text.starts_with(beginning),
-        }
+        may_match_with(&self.text, beginning)
     }
 
     /// Whether it is one function's name.
@@ -108,6 +105,12 @@ impl ServerPattern {
     pub fn matches(&self, server: &str) -> bool {
         matches(&self.text, server)
     }
+
+    /// Whether the pattern, taken as one over generated names, matches one that begins
+    /// so, if one has the right end.
+    pub(crate) fn may_match_with(&self, beginning: &str) -> bool {
+        may_match_with(&self.text, beginning)
+    }
 }
 
 impl fmt::Display for ServerPattern {
@@ -137,6 +140,13 @@ fn matches(pattern: &str, name: &str) -> bool {
         }
     }
     true
+}
+
+fn may_match_with(pattern: &str, beginning: &str) -> bool {
+    match pattern.split_once('*') {
+        Some((literal, _)) => literal.starts_with(beginning) || beginning.starts_with(literal),
+        None => pattern.starts_with(beginning),
+    }
 }
 
 /// Whether a generated name, or a pattern over one, can have this character.

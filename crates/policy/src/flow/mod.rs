@@ -32,7 +32,9 @@ mod scan;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod unmatched;
 
 pub use finding::{Copied, Encoding, Finding, FlowRecord, MAX_PIECE, Seen, Side};
 pub use flows::Flows;
 pub use rules::{FlowEnd, FlowReason, FlowRule, FlowRules, FlowWhy};
+pub use unmatched::UnknownTools;

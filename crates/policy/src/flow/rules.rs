@@ -14,9 +14,9 @@ use crate::pattern::{Pattern, ServerPattern};
 /// default: they let every flow pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlowRules {
-    rules: Vec<FlowRule>,
-    servers: Vec<(String, String)>,
-    tools: Vec<(Pattern, String)>,
+    pub(super) rules: Vec<FlowRule>,
+    pub(super) servers: Vec<(String, String)>,
+    pub(super) tools: Vec<(Pattern, String)>,
 }
 
 impl FlowRules {
@@ -111,31 +111,6 @@ impl FlowRules {
             || of_servers
                 .chain(of_tools)
                 .any(|label| !labels.contains(label.as_str()))
-    }
-
-    /// What can match nothing, each as a sentence for a person: rules, and
-    /// labels of tools.
-    pub fn unmatched(&self, tools: &[Side]) -> Vec<String> {
-        let labels: Vec<_> = tools.iter().map(|side| self.labels(side)).collect();
-        let known = |end: &FlowEnd| {
-            let mut tools = tools.iter().zip(&labels);
-            tools.any(|(side, labels)| end.matches(side, labels))
-        };
-        let of_rule = |rule: &FlowRule| {
-            let ends = [("from", &rule.from), ("to", &rule.to)];
-            let (key, end) = ends.into_iter().find(|(_, end)| !known(end))?;
-            let what = match end {
-                FlowEnd::Label(_) => "no server or tool has this label",
-                FlowEnd::Name(_) => "there is no such server or tool",
-            };
-            Some(format!("{rule} matches nothing: {key} {end}: {what}"))
-        };
-        let rules = self.rules.iter().filter_map(of_rule);
-        let labels = self.tools.iter().filter_map(|(pattern, label)| {
-            let unknown = !tools.iter().any(|side| pattern.matches(&side.function));
-            unknown.then(|| format!("label {label:?} of \"{pattern}\" in toolLabels is on no tool"))
-        });
-        rules.chain(labels).collect()
     }
 }
 
@@ -426,15 +401,5 @@ mod tests {
         };
         let written = json!({ "from": "label:outside", "to": "mail_*", "action": "ask" });
         assert_eq!(rule.to_json(), written);
-    }
-
-    #[test]
-    fn what_matches_nothing_is_told() {
-        let tools = ["fs_read", "crm_get", "mail_send"].map(side);
-        let unmatched = rules().unmatched(&tools).join("\n");
-        expect![[r#"
-            the rule from "fs_list" to "label:outside" in flows matches nothing: from "fs_list": there is no such server or tool
-            label "private" of "archive_*" in toolLabels is on no tool
-            label "secret" of "log_secret" in toolLabels is on no tool"#]].assert_eq(&unmatched);
     }
 }

@@ -1,0 +1,179 @@
+//! Rules and labels that can match nothing, so that somebody hears of a slip of the pen.
+
+use super::finding::Side;
+use super::rules::{FlowEnd, FlowRule, FlowRules};
+
+/// A server whose tools are not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownTools<'a> {
+    /// The server.
+    pub server: &'a str,
+    /// What the generated names of its tools begin with, if that is known.
+    pub beginning: Option<&'a str>,
+}
+
+impl UnknownTools<'_> {
+    /// Whether there may be a tool whose name's beginning is as it has to be.
+    pub fn may_have(&self, fits: impl FnOnce(&str) -> bool) -> bool {
+        self.beginning.is_none_or(fits)
+    }
+}
+
+impl FlowRules {
+    /// What can match nothing, each as a sentence for a person: rules, and
+    /// labels of tools. What may be about servers whose tools are not known is not
+    /// among it.
+    pub fn unmatched(&self, tools: &[Side], unknown: &[UnknownTools<'_>]) -> Vec<String> {
+        let labels: Vec<_> = tools.iter().map(|side| self.labels(side)).collect();
+        let may_be_about = |end: &FlowEnd| match end {
+            FlowEnd::Label(label) => unknown.iter().any(|it| self.may_label(it, label)),
+            FlowEnd::Name(pattern) => unknown.iter().any(|it| {
+                pattern.matches(it.server) || it.may_have(|begin| pattern.may_match_with(begin))
+            }),
+        };
+        let known = |end: &FlowEnd| {
+            let mut tools = tools.iter().zip(&labels);
+            tools.any(|(side, labels)| end.matches(side, labels)) || may_be_about(end)
+        };
+        let of_rule = |rule: &FlowRule| {
+            let ends = [("from", &rule.from), ("to", &rule.to)];
+            let (key, end) = ends.into_iter().find(|(_, end)| !known(end))?;
+            let what = match end {
+                FlowEnd::Label(_) => "no server or tool has this label",
+                FlowEnd::Name(_) => "there is no such server or tool",
+            };
+            Some(format!("{rule} matches nothing: {key} {end}: {what}"))
+        };
+        let rules = self.rules.iter().filter_map(of_rule);
+        let labels = self.tools.iter().filter_map(|(pattern, label)| {
+            let on_none = !tools.iter().any(|side| pattern.matches(&side.function))
+                && !unknown
+                    .iter()
+                    .any(|it| it.may_have(|begin| pattern.may_match_with(begin)));
+            on_none.then(|| format!("label {label:?} of \"{pattern}\" in toolLabels is on no tool"))
+        });
+        rules.chain(labels).collect()
+    }
+
+    /// Whether one of a server's tools may have a label.
+    fn may_label(&self, unknown: &UnknownTools<'_>, label: &str) -> bool {
+        let mut servers = self.servers.iter();
+        let mut tools = self.tools.iter();
+        servers.any(|(server, given)| given == label && server == unknown.server)
+            || tools.any(|(pattern, given)| {
+                given == label && unknown.may_have(|begin| pattern.may_match_with(begin))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::decision::Verdict;
+    use crate::pattern::Pattern;
+
+    fn rules() -> FlowRules {
+        let end = |text: &str| FlowEnd::parse(text).expect("an end");
+        let mut rules = FlowRules::default();
+        for (from, to) in [
+            ("fs*", "*"),
+            ("fs", "mail_*"),
+            ("fss", "mail"),
+            ("fs_list", "label:outside"),
+            ("crm", "log_put"),
+            ("label:private", "label:secret"),
+            ("label:secrt", "*"),
+        ] {
+            rules.push(FlowRule {
+                from: end(from),
+                to: end(to),
+                min_bytes: None,
+                action: Verdict::Deny,
+            });
+        }
+        rules.label_server("crm", "private");
+        rules.label_server("mail", "outside");
+        for (pattern, label) in [("archive_*", "private"), ("log_secret", "secret")] {
+            rules.label_tools(Pattern::new(pattern).expect("a pattern"), label);
+        }
+        rules
+    }
+
+    #[track_caller]
+    fn check(unknown: &[UnknownTools<'_>], expected: Expect) {
+        let tools = ["fs_read", "crm_get", "mail_send"].map(|function| {
+            let (server, tool) = function.split_once('_').expect("server_tool");
+            Side::new(function, server, tool)
+        });
+        expected.assert_eq(&rules().unmatched(&tools, unknown).join("\n"));
+    }
+
+    #[test]
+    fn what_matches_nothing_is_told() {
+        check(
+            &[],
+            expect![[r#"
+            the rule from "fss" to "mail" in flows matches nothing: from "fss": there is no such server or tool
+            the rule from "fs_list" to "label:outside" in flows matches nothing: from "fs_list": there is no such server or tool
+            the rule from "crm" to "log_put" in flows matches nothing: to "log_put": there is no such server or tool
+            the rule from "label:private" to "label:secret" in flows matches nothing: to "label:secret": no server or tool has this label
+            the rule from "label:secrt" to "*" in flows matches nothing: from "label:secrt": no server or tool has this label
+            label "private" of "archive_*" in toolLabels is on no tool
+            label "secret" of "log_secret" in toolLabels is on no tool"#]],
+        );
+    }
+
+    #[test]
+    fn what_may_be_about_a_server_that_is_not_known_is_not_told() {
+        let unknown = |server, beginning| UnknownTools { server, beginning };
+        // Of one that nothing is about, all is told as without it.
+        check(
+            &[unknown("old", Some("old_"))],
+            expect![[r#"
+            the rule from "fss" to "mail" in flows matches nothing: from "fss": there is no such server or tool
+            the rule from "fs_list" to "label:outside" in flows matches nothing: from "fs_list": there is no such server or tool
+            the rule from "crm" to "log_put" in flows matches nothing: to "log_put": there is no such server or tool
+            the rule from "label:private" to "label:secret" in flows matches nothing: to "label:secret": no server or tool has this label
+            the rule from "label:secrt" to "*" in flows matches nothing: from "label:secrt": no server or tool has this label
+            label "private" of "archive_*" in toolLabels is on no tool
+            label "secret" of "log_secret" in toolLabels is on no tool"#]],
+        );
+        check(
+            &[unknown("log", Some("log_"))],
+            expect![[r#"
+            the rule from "fss" to "mail" in flows matches nothing: from "fss": there is no such server or tool
+            the rule from "fs_list" to "label:outside" in flows matches nothing: from "fs_list": there is no such server or tool
+            the rule from "label:secrt" to "*" in flows matches nothing: from "label:secrt": no server or tool has this label
+            label "private" of "archive_*" in toolLabels is on no tool"#]],
+        );
+        check(
+            &[unknown("archive", Some("archive_"))],
+            expect![[r#"
+            the rule from "fss" to "mail" in flows matches nothing: from "fss": there is no such server or tool
+            the rule from "fs_list" to "label:outside" in flows matches nothing: from "fs_list": there is no such server or tool
+            the rule from "crm" to "log_put" in flows matches nothing: to "log_put": there is no such server or tool
+            the rule from "label:private" to "label:secret" in flows matches nothing: to "label:secret": no server or tool has this label
+            the rule from "label:secrt" to "*" in flows matches nothing: from "label:secrt": no server or tool has this label
+            label "secret" of "log_secret" in toolLabels is on no tool"#]],
+        );
+        check(
+            &[unknown("fss", Some("fss_"))],
+            expect![[r#"
+            the rule from "fs_list" to "label:outside" in flows matches nothing: from "fs_list": there is no such server or tool
+            the rule from "crm" to "log_put" in flows matches nothing: to "log_put": there is no such server or tool
+            the rule from "label:private" to "label:secret" in flows matches nothing: to "label:secret": no server or tool has this label
+            the rule from "label:secrt" to "*" in flows matches nothing: from "label:secrt": no server or tool has this label
+            label "private" of "archive_*" in toolLabels is on no tool
+            label "secret" of "log_secret" in toolLabels is on no tool"#]],
+        );
+        // Its tools may have any names.
+        check(
+            &[unknown("odd", None)],
+            expect![[
+                r#"the rule from "label:secrt" to "*" in flows matches nothing: from "label:secrt": no server or tool has this label"#
+            ]],
+        );
+    }
+}
