@@ -23,6 +23,7 @@ pub fn two_users() -> Workbench {
             "ticketing": fixture("callgate-demo-ticketing", &[]),
             "logging": fixture("callgate-demo-logging", &[]),
             "lingers": odd("lingers"),
+            "payroll": { "command": "payroll", "disabled": true },
         },
         "ledger": { "path": "calls.jsonl" },
         "serve": {
@@ -75,6 +76,36 @@ async fn roles_select_servers_and_rules() {
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["user"].to_string())
         .collect();
     assert_eq!(users, ["\"token alice\"", "\"token alice\""]);
+}
+
+/// Whoever may not use a server does not learn that there is one, also if it is disabled.
+#[tokio::test]
+async fn a_disabled_server_is_named_to_those_alone_who_may_use_it() {
+    let bench = two_users();
+    let served = Served::start(&bench, &[]);
+    let alice = served.connect(user(), Some(ALICE)).await;
+    let bob = served.connect(user(), Some(BOB)).await;
+    let code = "return await payroll_list({})";
+    let disabled = "server \"payroll\" is disabled in the configuration";
+    let answer = alice.call_tool(request(code)).await.expect("an answer");
+    let (is_error, text) = shown(&answer);
+    assert!(is_error && text.contains(disabled), "{text}");
+    // A run that may use others alone.
+    let mut narrow = request(code);
+    let arguments = narrow.arguments.as_mut().expect("arguments");
+    arguments.insert("servers".to_owned(), json!(["logging"]));
+    let by_name = "return await mcp.callTool('payroll_' + 'list', {})";
+    for request in [narrow, request(code), request(by_name)] {
+        let is_alice = request
+            .arguments
+            .as_ref()
+            .is_some_and(|it| it.contains_key("servers"));
+        let caller = if is_alice { &alice } else { &bob };
+        let answer = caller.call_tool(request).await.expect("an answer");
+        let (is_error, text) = shown(&answer);
+        assert!(is_error && !text.contains("disabled"), "{text}");
+        assert!(!text.contains("\"payroll\""), "{text}");
+    }
 }
 
 #[tokio::test]

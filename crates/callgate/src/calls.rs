@@ -151,7 +151,7 @@ impl CallHandler for Calls {
                 let disabled = live.is_disabled(&target.server);
                 return Err(thrown(&function, gone(target, disabled)));
             }
-            if let Some(message) = live.disabled_message(&function) {
+            if let Some(message) = live.disabled_message(&function, &scope) {
                 return Err(thrown(&function, unknown_tool(message)));
             }
             let told = unknown.fetch_add(1, Ordering::Relaxed);

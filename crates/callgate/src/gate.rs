@@ -145,7 +145,7 @@ impl Gate {
 
     /// A message for a name that is no tool, with the nearest that is.
     pub fn unknown_tool_message(&self, function: &str) -> String {
-        let disabled = self.live.disabled_message(function);
+        let disabled = self.live.disabled_message(function, &Scope::default());
         disabled.unwrap_or_else(|| {
             calls::unknown_tool_message(function, self.catalog().suggest(function))
         })
@@ -240,7 +240,7 @@ impl Gate {
         if let Some(server) = self.unavailable_server_of(name) {
             return Some(format!("{name} is not available: {}", server.reason));
         }
-        if let Some(message) = self.live.disabled_message(name) {
+        if let Some(message) = self.live.disabled_message(name, scope) {
             return Some(message);
         }
         let catalog = self.catalog();
@@ -350,7 +350,7 @@ impl Gate {
             &prepared.checkable,
             catalog,
             &request.scope,
-            |name| self.live.disabled_message(name),
+            |name| self.live.disabled_message(name, &request.scope),
         );
         let checked = tokio::select! {
             checked = checking => checked,

@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::cache::Cache;
 use crate::calls;
+use crate::scope::Scope;
 use crate::search::Indexes;
 use crate::unmatched::Oversight;
 
@@ -205,15 +206,19 @@ impl Live {
     }
 
     /// Why a name is no tool, where it would belong to a server that is not in use, now or
-    /// by the configuration.
-    pub(crate) fn disabled_message(&self, function: &str) -> Option<String> {
+    /// by the configuration. Of a server that is out of scope nothing is said.
+    pub(crate) fn disabled_message(&self, function: &str, scope: &Scope) -> Option<String> {
         let oversight = &self.shared.oversight;
         match self.disabled_server_of(function) {
-            Some(server) => Some(calls::disabled_message(function, &server)),
+            Some(server) => scope
+                .has(&server)
+                .then(|| calls::disabled_message(function, &server)),
             None => {
                 let server = oversight.left_out_server_of(function)?;
                 let message = calls::disabled_message(function, server);
-                Some(format!("{message} in the configuration"))
+                scope
+                    .has(server)
+                    .then(|| format!("{message} in the configuration"))
             }
         }
     }

@@ -121,6 +121,7 @@ impl Config {
                 given.any(|name| name == "*" || name == server)
             };
             config.servers.retain(|server| gives(&server.name));
+            config.disabled.retain(|server| gives(server));
             if config.servers.is_empty() {
                 return None;
             }

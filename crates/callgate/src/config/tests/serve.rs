@@ -332,11 +332,15 @@ fn check_user(roles: &[&str], expected: Expect) {
     let config = read(
         "callgate.json",
         r#"{
-            "mcpServers": { "crm": { "command": "x" }, "wiki": { "url": "https://wiki.example/mcp" } },
+            "mcpServers": {
+                "crm": { "command": "x" }, "wiki": { "url": "https://wiki.example/mcp" },
+                "old": { "command": "x", "disabled": true },
+                "payroll": { "command": "x", "disabled": true }
+            },
             "permissions": { "deny": ["*_delete"] },
             "ledger": { "path": "calls.jsonl" },
             "serve": { "users": { "roles": {
-                "analyst": { "servers": ["crm"], "permissions": { "allow": ["crm_*"] } },
+                "analyst": { "servers": ["crm", "old"], "permissions": { "allow": ["crm_*"] } },
                 "writer": { "servers": ["wiki"], "permissions": { "ask": ["wiki_*"] },
                     "tools": { "wiki_purge": { "visibility": "hidden" } } },
                 "nothing": {}
@@ -357,6 +361,7 @@ fn check_user(roles: &[&str], expected: Expect) {
                 };
                 writeln!(out, "{} {user:?}", server.name).unwrap();
             }
+            writeln!(out, "disabled: {:?}", config.disabled).unwrap();
             for rule in config.permissions.iter() {
                 writeln!(out, "{:?} {rule}", rule.effect).unwrap();
             }
@@ -376,6 +381,7 @@ fn a_users_configuration() {
         &["analyst"],
         expect![[r#"
             crm None
+            disabled: ["old"]
             Deny rule "*_delete" in permissions.deny
             Allow rule "crm_*" in permissions.allow
             wiki_purge Native
@@ -388,6 +394,7 @@ fn a_users_configuration() {
         expect![[r#"
             crm None
             wiki Some("token alice")
+            disabled: ["old"]
             Deny rule "*_delete" in permissions.deny
             Allow rule "crm_*" in permissions.allow
             Ask rule "wiki_*" in permissions.ask
