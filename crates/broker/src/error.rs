@@ -74,7 +74,10 @@ impl StartError {
 
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "server `{}` did not start: {}", self.server, self.kind)?;
+        // What the server answered cannot pass for lines of ours.
+        let kind = self.kind.to_string().replace("\r\n", "\n");
+        let kind = kind.replace(['\n', '\r'], "\n  ");
+        write!(f, "server `{}` did not start: {kind}", self.server)?;
         if !self.stderr.is_empty() {
             f.write_str("; its last words on stderr:")?;
             for line in self.stderr.lines() {

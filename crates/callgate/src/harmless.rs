@@ -47,9 +47,21 @@ pub fn one_line(text: &str, most: usize) -> String {
     format!("{shown}{more}")
 }
 
+/// The text with every line but the first indented: what a server wrote there cannot pass
+/// for lines of ours.
+pub fn indented(text: &str) -> String {
+    text.replace("\r\n", "\n").replace(['\n', '\r'], "\n    ")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::harmless;
+    use super::{harmless, indented};
+
+    #[test]
+    fn further_lines_are_indented_whatever_ends_them() {
+        assert_eq!(indented("one"), "one");
+        assert_eq!(indented("a\nb\r\nc\rd\n"), "a\n    b\n    c\n    d\n    ");
+    }
 
     #[track_caller]
     fn check(text: &str, expected: &str) {

@@ -94,7 +94,7 @@ pub use crate::check::{CheckMode, CheckStatus, TypeCheck, TypeError, UnknownChec
 pub use crate::export::{ExportFormat, Exported, UnknownFormat};
 pub use crate::extract::ExtractLimits;
 pub use crate::gate::{BuildError, CallRequest, Called, CatalogStamp, Gate, GateBuilder, Tool};
-pub use crate::harmless::{harmless, one_line};
+pub use crate::harmless::{harmless, indented, one_line};
 pub use crate::preview::{Preview, PreviewedTool};
 pub use crate::question::{Shown, answer_text, question_text};
 pub use crate::quoted::quoted;

@@ -319,7 +319,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         }
         Err(error) => {
             if !matches!(error, CallError::DryRun { .. }) {
-                print::error(&error.to_string());
+                print::error(&callgate::indented(&error.to_string()));
             }
             Ok(match error {
                 CallError::Denied { .. } => callgate::Status::Denied.exit_code(),

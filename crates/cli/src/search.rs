@@ -96,7 +96,8 @@ fn print_found(gate: &Gate, found: &Found, args: &SearchArgs) -> anyhow::Result<
         print::out(&format!("{}\n", serde_json::to_string_pretty(&printed)?))?;
     } else {
         for note in &found.notes {
-            print::err(&format!("note: {note}\n"));
+            // An endpoint of models may have words in it.
+            print::err(&format!("note: {}\n", callgate::indented(note)));
         }
         let server = args.server.as_deref().map(|name| gate.server(name));
         if let Some(Ok(server)) = server

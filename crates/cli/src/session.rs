@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use callgate::config::{Config, LedgerConfig};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions,
-    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, ask_with,
+    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, ask_with, indented,
 };
 use callgate_server::ServeOptions;
 use serde_json::value::RawValue;
@@ -247,7 +247,8 @@ pub fn tell_problems(gate: &Gate) {
         ));
     }
     for warning in gate.warnings() {
-        print::err(&format!("warning: {warning}\n"));
+        // Servers have words in them.
+        print::err(&format!("warning: {}\n", indented(&warning)));
     }
     tell_unmatched_rules(gate);
 }

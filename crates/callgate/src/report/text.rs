@@ -10,7 +10,7 @@ use callgate_broker::{LedgerLine, Outcome, Withheld};
 
 use super::{Denial, ErrorKind, Position, RunError, RunReport, Status};
 use crate::check::TypeCheck;
-use crate::harmless::one_line;
+use crate::harmless::{indented, one_line};
 
 /// Ledger lines shown before the rest is only counted: the text is for a
 /// model's context, and the JSON form has all of them.
@@ -133,11 +133,7 @@ fn write_type_errors(
 }
 
 fn write_error(f: &mut fmt::Formatter<'_>, script: &str, error: &RunError) -> fmt::Result {
-    // A server's text must not pass for lines of ours.
-    let message = error
-        .message
-        .replace("\r\n", "\n")
-        .replace(['\n', '\r'], "\n    ");
+    let message = indented(&error.message);
     match &error.name {
         Some(name) => writeln!(f, "error: {name}: {message}")?,
         None => writeln!(f, "error: {message}")?,
