@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use callgate::{
-    Answer, CallRequest, CheckMode, DryRun, Gate, GateBuilder, Grant, NobodyToAsk, Rules,
+    Answer, CallRequest, CheckMode, DryRun, Gate, GateBuilder, Grant, NobodyToAsk, Outcome, Rules,
     RunRequest, ServerSpec, Status, ask_with,
 };
 use callgate_tests::binary;
@@ -191,5 +191,51 @@ for (;;) await mcp.callTool('changes_x', {});";
     assert_eq!(changes.len(), 1, "{report}");
     assert!(changes[0].0.contains("Changed 0 times"), "{changes:?}");
     assert!(changes[0].1.contains("Changed 1 times"), "{changes:?}");
+    gate.shutdown().await;
+}
+
+/// Its first process takes no more requests once it has told of its tools, and the next
+/// has another tool of that name.
+#[tokio::test]
+async fn a_call_that_was_decided_about_anew_has_the_line_of_what_was_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let answer = |id: u32, result: serde_json::Value| {
+        let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        format!("echo '{answer}';")
+    };
+    let initialized = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": { "tools": {} },
+        "serverInfo": { "name": "first", "version": "1" },
+    });
+    let listed = json!({ "tools": [{
+        "name": "listed", "description": "another", "inputSchema": { "type": "object" },
+    }] });
+    let script = format!(
+        "if mkdir '{}' 2>/dev/null; then \
+           read -r initialize; {} read -r initialized; read -r list; \
+           exec 0<&-; {} exec 3>&1 >/dev/null; exec tail -f /dev/null; \
+         fi; exec \"$0\" changes",
+        folder.path().join("first").display(),
+        answer(1, initialized),
+        answer(2, listed),
+    );
+    let server = binary("callgate-odd-server").display().to_string();
+    let mut server = ServerSpec::stdio("changes", "sh", ["-c".to_owned(), script, server]);
+    server.era = "2025-11-25".parse().expect("a revision");
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .server(server)
+        .rules(Rules::new(["changes_listed"], [], []).expect("patterns"))
+        .build()
+        .await
+        .expect("a gate");
+    let arguments = to_raw_value(&json!({})).expect("JSON");
+    let called = gate
+        .call_with(CallRequest::new("changes_listed", arguments))
+        .await;
+    assert!(called.result.is_ok(), "{called:?}");
+    let line = called.line.expect("it was made");
+    assert_eq!((line.ordinal, line.outcome), (2, Outcome::Ok));
     gate.shutdown().await;
 }

@@ -162,7 +162,8 @@ impl Gate {
         let result = run.call(target, mended(request.arguments), options).await;
         Called {
             result,
-            line: run.ledger().into_iter().next(),
+            // Of a call that was decided about anew, the one that was made.
+            line: run.ledger().into_iter().next_back(),
             withheld: run.withheld().into_iter().next(),
         }
     }
