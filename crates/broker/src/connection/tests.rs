@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::*;
-use crate::fake::{Host, agree, call_decided, ready, result};
+use crate::fake::{Host, agree, call, call_decided, ready, result};
 use crate::listed::{Covered, Listed};
 use crate::session::Abilities;
 
