@@ -68,10 +68,10 @@ pub struct Question {
     /// The tool's own name.
     pub tool: String,
     /// The tool's name for people, in its server's words.
-    pub title: Option<String>,
+    pub title: Option<Arc<str>>,
     /// What the tool does, in its server's words: whole, and perhaps
     /// misleading.
-    pub description: Option<String>,
+    pub description: Option<Arc<str>>,
     /// The whole arguments, as JSON text. Written by a script: control
     /// characters are escaped, but it may be long and may mislead.
     pub arguments: String,
@@ -89,8 +89,11 @@ pub struct Question {
     /// Where the script calls, if that is known. The worker's word: a worker
     /// that a script took over can name another line.
     pub line: Option<ScriptLine>,
-    /// What the run has called so far, by function.
+    /// What the run has called so far, by function in the order of the first calls: the first
+    /// hundred.
     pub done: Vec<Done>,
+    /// How many functions it has called besides those in `done`.
+    pub more_done: usize,
     /// How the tool's definition changed since it was last allowed, if that is
     /// why it is asked.
     pub changed: Option<Changed>,

@@ -4,21 +4,21 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
 use callgate_policy::{
-    Authority, Because, CallFacts, Decision, Definition, Grant, Leave, Scope, Verdict,
+    Authority, Because, CallFacts, Decision, Definition, DefinitionHash, Grant, Leave, Scope,
+    Verdict,
 };
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::ask::{About, Answer, Asker, Changed, Done, Question, ScriptLine};
+use crate::ask::{About, Answer, Asker, Changed, Question, ScriptLine};
 use crate::keep::{Definitions, Keep};
-use crate::ledger::{Ledger, LedgerLine};
+use crate::ledger::Ledger;
 use crate::options::Place;
-use crate::outcome::Outcome;
 use crate::review::{Findings, Reviews};
 use crate::ruling::Ruling;
 use crate::setup::{LineText, RunSetup};
@@ -30,6 +30,8 @@ pub(crate) struct Judge {
     asker: Arc<dyn Asker>,
     keep: Option<Arc<dyn Keep>>,
     definitions: Option<Arc<dyn Definitions>>,
+    /// What `definitions` had for the hashes of rules.
+    found: StdMutex<HashMap<DefinitionHash, Option<Arc<Definition>>>>,
     lines: Option<LineText>,
     is_script: bool,
     reviews: Arc<Reviews>,
@@ -64,6 +66,7 @@ impl Judge {
             asker: setup.asker,
             keep: setup.keep,
             definitions: setup.definitions,
+            found: StdMutex::default(),
             is_script: setup.script.is_some() || setup.lines.is_some(),
             lines: setup.lines,
             reviews,
@@ -175,6 +178,15 @@ impl Judge {
         }
     }
 
+    /// What a tool was that a rule is for. It is read once in a run, however often a call of
+    /// the tool is asked about.
+    fn find(&self, hash: DefinitionHash) -> Option<Arc<Definition>> {
+        let definitions = self.definitions.as_ref()?;
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let definition = found.entry(hash).or_insert_with(|| definitions.find(&hash));
+        definition.clone()
+    }
+
     fn question(
         &self,
         case: &Case<'_>,
@@ -187,10 +199,7 @@ impl Judge {
             Because::DefinitionChanged(leave) => Some(Changed {
                 before: match leave {
                     Leave::Grant(grant, _) => grant.definition.clone(),
-                    Leave::Rule(rule) => rule
-                        .definition
-                        .as_ref()
-                        .and_then(|hash| self.definitions.as_ref()?.find(hash)),
+                    Leave::Rule(rule) => rule.definition.and_then(|hash| self.find(hash)),
                     _ => None,
                 },
                 now: target.definition.clone(),
@@ -202,12 +211,16 @@ impl Judge {
             text: self.lines.as_ref().and_then(|text| text(place.line)),
         });
         let call = !matches!(decision.because, Because::Flow(_) | Because::Reviewer(_));
+        let (done, more_done) = ledger.done();
         Question {
             function: target.function.clone(),
             server: target.server.clone(),
             tool: target.tool.clone(),
-            title: target.title.as_deref().map(str::to_owned),
-            description: target.definition.as_deref().and_then(description),
+            title: target.title.clone(),
+            description: target
+                .definition
+                .as_deref()
+                .and_then(Definition::description),
             arguments: case.text.to_owned(),
             decision: decision.clone(),
             besides: self.reviews.decide(findings).filter(|_| call),
@@ -217,7 +230,8 @@ impl Judge {
             },
             script: self.is_script,
             line,
-            done: done(&ledger.snapshot()),
+            done,
+            more_done,
             changed,
             flows: findings.flows.clone(),
             keeps_in: self.keep.as_ref().map(|keep| keep.place()),
@@ -265,40 +279,4 @@ fn grant(target: &Target) -> Grant {
         Some(definition) => grant.of(Arc::clone(definition)),
         None => grant,
     }
-}
-
-fn description(definition: &Definition) -> Option<String> {
-    let members: Value = serde_json::from_str(definition.text()).ok()?;
-    members.get("description")?.as_str().map(str::to_owned)
-}
-
-/// What was called, by function in the order of the first calls. What is
-/// still waiting for an answer from its server counts as sent.
-fn done(lines: &[LedgerLine]) -> Vec<Done> {
-    let mut all: Vec<Done> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    for line in lines {
-        let (sent, failed, denied) = match &line.outcome {
-            Outcome::Denied => (0, 0, 1),
-            Outcome::Ok | Outcome::InFlight => (1, 0, 0),
-            // It was refused, given up, or is being asked about.
-            _ if line.took_ms.is_none() => continue,
-            _ => (1, 1, 0),
-        };
-        let place = *places.entry(&line.function).or_insert_with(|| {
-            all.push(Done {
-                function: line.function.clone(),
-                sent: 0,
-                failed: 0,
-                denied: 0,
-            });
-            all.len() - 1
-        });
-        if let Some(done) = all.get_mut(place) {
-            done.sent += sent;
-            done.failed += failed;
-            done.denied += denied;
-        }
-    }
-    all
 }

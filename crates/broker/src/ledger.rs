@@ -8,9 +8,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::ask::Done;
 use crate::journal::{Body, Event, Journal, JournalError, Record, Together, digest, wall_time};
 use crate::outcome::Outcome;
 use crate::ruling::Ruling;
+use crate::tally::{Counts, Tally};
 
 /// The most lines of one ledger. A call beyond it is not sent.
 pub(crate) const MAX_LINES: usize = 10_000;
@@ -77,7 +79,13 @@ pub(crate) struct Ledger {
     journal: Option<Arc<Journal>>,
     /// Where lines for the journal come together, if they do.
     together: Option<Arc<Together>>,
-    lines: Arc<Mutex<Vec<LedgerLine>>>,
+    lines: Arc<Mutex<Lines>>,
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    all: Vec<LedgerLine>,
+    tally: Tally,
 }
 
 impl Ledger {
@@ -105,6 +113,7 @@ impl Ledger {
         argument_bytes: usize,
     ) -> Option<Entry> {
         let mut lines = self.lines();
+        let lines = &mut lines.all;
         if lines.len() >= MAX_LINES {
             return None;
         }
@@ -163,10 +172,16 @@ impl Ledger {
 
     /// Every line so far, in the order of the calls.
     pub(crate) fn snapshot(&self) -> Vec<LedgerLine> {
-        self.lines().clone()
+        self.lines().all.clone()
     }
 
-    fn lines(&self) -> MutexGuard<'_, Vec<LedgerLine>> {
+    /// What was called so far, by function in the order of the first calls, and how many
+    /// functions there are besides.
+    pub(crate) fn done(&self) -> (Vec<Done>, usize) {
+        self.lines().tally.done()
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -357,7 +372,13 @@ impl Entry {
     /// Changes the line, and returns what comes of it; `None` if there is none,
     /// which cannot be.
     fn change<T>(&self, change: impl FnOnce(&mut LedgerLine) -> T) -> Option<T> {
-        self.ledger.lines().get_mut(self.index).map(change)
+        let mut lines = self.ledger.lines();
+        let Lines { all, tally } = &mut *lines;
+        let line = all.get_mut(self.index)?;
+        let before = Counts::of(line);
+        let changed = change(line);
+        tally.recount(self.index, line, before);
+        Some(changed)
     }
 }
 

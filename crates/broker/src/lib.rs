@@ -72,6 +72,7 @@ mod state;
 mod stderr;
 mod stdio;
 mod supervise;
+mod tally;
 mod target;
 mod tasks;
 mod tools;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate_broker::{About, Answer, Changed, Done, Question, ScriptLine};
+use callgate_broker::{About, Answer, Changed, Question, ScriptLine};
 use callgate_policy::flow::{Encoding, Finding, MAX_PIECE, Seen};
 use similar::{ChangeTag, TextDiff};
 
@@ -168,7 +168,7 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
     }
     if !question.done.is_empty() {
         page.heading("so far in this run:");
-        page.quote(&one_line(&done(&question.done), usize::MAX));
+        page.quote(&one_line(&done(question), usize::MAX));
     }
     if let Some(changed) = &question.changed {
         write_change(page, changed, shown);
@@ -208,7 +208,10 @@ fn shortened(arguments: &str) -> String {
     )
 }
 
-fn done(done: &[Done]) -> String {
+fn done(question: &Question) -> String {
+    let Question {
+        done, more_done, ..
+    } = question;
     let shown = done.iter().take(SHOWN_DONE).map(|done| {
         let mut counts = Vec::new();
         for (count, what) in [
@@ -223,8 +226,9 @@ fn done(done: &[Done]) -> String {
         format!("{} ({})", done.function, counts.join(", "))
     });
     let mut shown: Vec<String> = shown.collect();
-    if done.len() > SHOWN_DONE {
-        shown.push(format!("and {} more functions", done.len() - SHOWN_DONE));
+    let more = done.len().saturating_sub(SHOWN_DONE) + more_done;
+    if more > 0 {
+        shown.push(format!("and {more} more functions"));
     }
     shown.join(", ")
 }

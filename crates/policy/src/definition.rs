@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -69,6 +70,7 @@ pub struct NotAHash;
 pub struct Definition {
     hash: DefinitionHash,
     text: String,
+    description: Option<Arc<str>>,
 }
 
 impl Definition {
@@ -87,6 +89,10 @@ impl Definition {
             hash: DefinitionHash(Sha256::digest(members.to_string()).into()),
             // The alternate form has one thing on each line.
             text: format!("{members:#}"),
+            description: tool
+                .get("description")
+                .and_then(Value::as_str)
+                .map(Arc::from),
         }
     }
 
@@ -99,6 +105,12 @@ impl Definition {
     /// line by line. Written by a server: it may be long and may mislead.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// What the tool does, in its server's words, if it says so. Kept beside the text, which is
+    /// too long to be read for each question about a call.
+    pub fn description(&self) -> Option<Arc<str>> {
+        self.description.clone()
     }
 }
 

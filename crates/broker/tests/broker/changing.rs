@@ -149,7 +149,7 @@ async fn a_tool_that_changed_while_somebody_was_asked_is_decided_about_anew() {
         ask_with(move |question: Question| {
             let (broker, run, name) = (broker.clone(), run.clone(), name.clone());
             let mut asked = asked.lock().expect("no panic");
-            asked.extend(question.description);
+            asked.extend(question.description.map(|said| said.to_string()));
             let changes = asked.len() <= times;
             async move {
                 if changes {

@@ -253,7 +253,8 @@ async fn a_run_decides_anew_about_a_tool_that_its_call_found_changed() {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&asked);
         let asker = ask_with(move |question: Question| {
-            told.lock().expect("no panic").extend(question.description);
+            let said = question.description.map(|said| said.to_string());
+            told.lock().expect("no panic").extend(said);
             std::future::ready(Answer::Once)
         });
         let mut setup = RunSetup::new(Arc::new(Rules::default()), asker);
