@@ -71,3 +71,4 @@ mod served;
 mod servers;
 mod terminal;
 mod tokens;
+mod unattended;

@@ -179,7 +179,7 @@ impl Reviews {
             };
             let because = Because::Reviewer(reason);
             if verdict == Verdict::Deny || reviewed.is_none() {
-                reviewed = Some(Decision { verdict, because });
+                reviewed = Some(Decision::new(verdict, because));
             }
             if verdict == Verdict::Deny {
                 break;

@@ -84,7 +84,9 @@ impl Ruling {
             Because::Flow(_) => "allow it under flows".to_owned(),
             Because::Reviewer(_) => return None,
             // A rule that asks comes before those that allow.
-            Because::Rule(_) => format!("allow it for a run with --allow {word}"),
+            because if matches!(because, Because::Rule(_)) || self.decision.asked_by.is_some() => {
+                format!("allow it for a run with --allow {word}")
+            }
             _ => format!("allow it with --allow {word}, or under permissions.allow"),
         })
     }

@@ -265,10 +265,7 @@ impl Run {
         because: String,
     ) -> CallError {
         let given = Arc::new(String::from(Box::<str>::from(arguments)));
-        let ruling = Ruling::by_rules(Decision {
-            verdict: Verdict::Deny,
-            because: Because::Scope(because),
-        });
+        let ruling = Ruling::by_rules(Decision::new(Verdict::Deny, Because::Scope(because)));
         match self.open(&target, "arguments", given, place) {
             Ok(Opened { entry, .. }) => denied(entry, target, ruling),
             Err(error) => error,

@@ -96,10 +96,7 @@ mod tests {
     use crate::ruling::Ruling;
 
     fn ruling(verdict: Verdict) -> Ruling {
-        Ruling::by_rules(Decision {
-            verdict,
-            because: Because::NoRule,
-        })
+        Ruling::by_rules(Decision::new(verdict, Because::NoRule))
     }
 
     fn open(ledger: &Ledger, function: &str) -> Entry {

@@ -372,16 +372,17 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
             format!("{function} gave no answer within {} ms", limit.as_millis()),
             text(&json!({ "tool": function, "server": server, "retryable": retryable })),
         ),
-        CallError::Denied { server, ruling, .. } => (
-            ErrorClass::Denied,
-            shown,
-            text(&denied(
-                function,
-                &server,
-                ruling.to_string(),
-                Some(&ruling),
-            )),
-        ),
+        CallError::Denied {
+            server,
+            ruling,
+            function: ruled,
+            ..
+        } => {
+            // What rules know it by, which `mcp.extract` is not.
+            let by = Some((&*ruling, ruled.as_str()));
+            let fields = denied(function, &server, ruling.to_string(), by);
+            (ErrorClass::Denied, shown, text(&fields))
+        }
         CallError::Kept { server, reason, .. } => (
             ErrorClass::Denied,
             shown,
@@ -435,14 +436,14 @@ fn text(fields: &impl Serialize) -> String {
 }
 
 /// What a script gets to know of a denial: the rule as it is written, and where.
-fn denied(function: &str, server: &str, because: String, ruling: Option<&Ruling>) -> Value {
-    let (rule, written_in) = ruling.and_then(Ruling::written_rule).unzip();
+fn denied(function: &str, server: &str, because: String, ruling: Option<(&Ruling, &str)>) -> Value {
+    let (rule, written_in) = ruling.and_then(|(ruling, _)| ruling.written_rule()).unzip();
     json!({
         "tool": function,
         "server": server,
         "because": because,
         "rule": rule,
         "writtenIn": written_in,
-        "advice": ruling.and_then(|ruling| ruling.advice(function)),
+        "advice": ruling.and_then(|(ruling, ruled)| ruling.advice(ruled)),
     })
 }

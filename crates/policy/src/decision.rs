@@ -15,11 +15,28 @@ use crate::rule::{Effect, Rule};
 /// Its `Display` is one short line for a person, such as
 /// `denied by rule "ticketing_*" in permissions.deny`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Decision {
     /// What happens to the call.
     pub verdict: Verdict,
     /// What the verdict rests on.
     pub because: Because,
+    /// The ask rule that matches, where `because` is leave that does not count any more: other
+    /// leave under `permissions.allow` comes after it.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared_if")]
+    pub asked_by: Option<Arc<Rule>>,
+}
+
+impl Decision {
+    /// A decision that rests on this alone.
+    pub fn new(verdict: Verdict, because: Because) -> Self {
+        Self {
+            verdict,
+            because,
+            asked_by: None,
+        }
+    }
 }
 
 /// What happens to a call.
@@ -127,6 +144,10 @@ fn shared<S: Serializer>(rule: &Arc<Rule>, serializer: S) -> Result<S::Ok, S::Er
     rule.serialize(serializer)
 }
 
+fn shared_if<S: Serializer>(rule: &Option<Arc<Rule>>, serializer: S) -> Result<S::Ok, S::Error> {
+    rule.as_deref().serialize(serializer)
+}
+
 fn granted<S: Serializer>(
     grant: &Arc<Grant>,
     scope: &Scope,
@@ -149,6 +170,13 @@ impl fmt::Display for Decision {
             Verdict::Ask => "needs approval",
             Verdict::Deny => "denied",
         };
+        let void = |f: &mut fmt::Formatter<'_>, leave: &Leave, why: &str| {
+            f.write_str(verdict)?;
+            if let Some(rule) = &self.asked_by {
+                write!(f, " by {rule}")?;
+            }
+            write!(f, ": {leave} {why}")
+        };
         match &self.because {
             Because::Rule(rule) => write!(f, "{verdict} by {rule}"),
             Because::Grant(grant, scope) => {
@@ -158,12 +186,11 @@ impl fmt::Display for Decision {
                     Leave::Grant(Arc::clone(grant), *scope)
                 )
             }
-            Because::DefinitionChanged(leave) => write!(
-                f,
-                "{verdict}: {leave} is void, the server has changed what the tool is"
-            ),
-            Because::Spent(leave) => write!(f, "{verdict}: {leave} is used up"),
-            Because::Expired(leave) => write!(f, "{verdict}: {leave} has expired"),
+            Because::DefinitionChanged(leave) => {
+                void(f, leave, "is void, the server has changed what the tool is")
+            }
+            Because::Spent(leave) => void(f, leave, "is used up"),
+            Because::Expired(leave) => void(f, leave, "has expired"),
             Because::Depends(rule) if rule.effect == Effect::Deny => {
                 write!(f, "denied for some arguments, by {rule}")
             }

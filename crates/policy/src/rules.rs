@@ -225,39 +225,39 @@ impl Doubts {
     }
 
     fn conclude(self, verdict: Verdict, because: Because) -> Decision {
-        let ask = |because| Decision {
-            verdict: Verdict::Ask,
-            because,
-        };
-        match (verdict, self) {
-            (
-                Verdict::Allow,
-                Self {
-                    may_narrow: Some(rule),
-                    ..
-                },
-            ) => ask(Because::Depends(rule)),
-            (
-                Verdict::Ask,
-                Self {
-                    void: Some((void, leave)),
-                    ..
-                },
-            ) => ask(match void {
-                Void::OtherDefinition => Because::DefinitionChanged(leave),
-                Void::Spent => Because::Spent(leave),
-                Void::Expired => Because::Expired(leave),
-            }),
-            (
-                Verdict::Ask,
-                Self {
-                    may_widen: Some(rule),
-                    ..
-                },
-            ) => ask(Because::Depends(rule)),
-            (verdict, _) => Decision { verdict, because },
+        let Self {
+            void,
+            may_narrow,
+            may_widen,
+        } = self;
+        match (verdict, may_narrow) {
+            (Verdict::Allow, Some(rule)) => Decision::new(Verdict::Ask, Because::Depends(rule)),
+            (Verdict::Ask, _) => ask(void, may_widen, because),
+            (verdict, _) => Decision::new(verdict, because),
         }
     }
+}
+
+/// What is asked about, for leave that is void, or that the arguments decide about, rather than
+/// for what comes after it.
+fn ask(void: Option<(Void, Leave)>, may_widen: Option<Arc<Rule>>, because: Because) -> Decision {
+    if let Some((void, leave)) = void {
+        let asked_by = match because {
+            Because::Rule(rule) => Some(rule),
+            _ => None,
+        };
+        let because = match void {
+            Void::OtherDefinition => Because::DefinitionChanged(leave),
+            Void::Spent => Because::Spent(leave),
+            Void::Expired => Because::Expired(leave),
+        };
+        return Decision {
+            asked_by,
+            ..Decision::new(Verdict::Ask, because)
+        };
+    }
+    let because = may_widen.map_or(because, Because::Depends);
+    Decision::new(Verdict::Ask, because)
 }
 
 impl FromIterator<Rule> for Rules {

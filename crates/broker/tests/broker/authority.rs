@@ -96,7 +96,7 @@ async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
     expect![[r#"
         flaky_empty allowed by the grant for this run
         flaky_empty allowed by the grant for this run
-        flaky_empty needs approval: the grant for this run is used up, and there is nobody to ask
+        flaky_empty needs approval by rule "*" in permissions.ask: the grant for this run is used up, and there is nobody to ask
         flaky_bare denied by rule "flaky_bare" in permissions.deny
     "#]]
     .assert_eq(&decisions(&run));

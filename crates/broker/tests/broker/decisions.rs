@@ -3,8 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate_broker::{Answer, Asker, Broker, CallOptions, NobodyToAsk, Question, Run};
-use callgate_policy::Rules;
+use callgate_broker::{
+    Answer, Asker, Broker, CallOptions, NobodyToAsk, Question, Run, RunSetup, Target,
+};
+use callgate_policy::{Definition, Grant, Rules};
 use expect_test::{Expect, expect};
 use futures::future::{BoxFuture, join_all};
 use serde_json::json;
@@ -115,7 +117,7 @@ async fn rules_decide_and_asking_fills_the_gap() {
 
     // A grant is for its run alone.
     let next = broker.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
-    expect![[r#"Denied { server: "flaky", tool: "text", function: "flaky_text", ruling: Ruling { decision: Decision { verdict: Ask, because: NoRule }, answer: Some(Nobody) } }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
+    expect![[r#"Denied { server: "flaky", tool: "text", function: "flaky_text", ruling: Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None }, answer: Some(Nobody) } }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
     broker.shutdown().await;
 }
 
@@ -141,6 +143,41 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
         expected.assert_eq(&shown);
         broker.shutdown().await;
     }
+}
+
+/// A rule under permissions.allow would come after the one that asks.
+#[tokio::test]
+async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let before = Definition::of(&json!({ "name": "empty", "description": "did nothing" }));
+    let now = Definition::of(&json!({ "name": "empty", "description": "does nothing" }));
+    for (ask, expected) in [
+        (
+            None,
+            expect![
+                "flaky_empty was not called: needs approval: the grant for this run is void, the server has changed what the tool is, and there is nobody to ask; allow it with --allow flaky_empty, or under permissions.allow"
+            ],
+        ),
+        (
+            Some("flaky_*"),
+            expect![[
+                r#"flaky_empty was not called: needs approval by rule "flaky_*" in permissions.ask: the grant for this run is void, the server has changed what the tool is, and there is nobody to ask; allow it for a run with --allow flaky_empty"#
+            ]],
+        ),
+    ] {
+        let rules = Rules::new([], ask, []).expect("patterns");
+        let mut setup = RunSetup::new(Arc::new(rules), Arc::new(NobodyToAsk));
+        setup.grants = vec![Grant::new("flaky_empty").of(Arc::new(before.clone()))];
+        let target = Target {
+            definition: Some(Arc::new(now.clone())),
+            ..target("flaky", "empty")
+        };
+        let run = broker.run_with(setup);
+        let called = run.call(target, raw(json!({})), CallOptions::default());
+        let denied = in_time(called).await.expect_err("denied");
+        expected.assert_eq(&denied.to_string());
+    }
+    broker.shutdown().await;
 }
 
 #[tokio::test]

@@ -58,13 +58,13 @@ impl FlowRules {
     /// comes from is not on where it goes, and allowed if there is none.
     pub fn decide(&self, finding: &Finding) -> Decision {
         let (from, to) = (self.labels(&finding.from), self.labels(&finding.to));
-        let decision = |verdict, why| Decision {
-            verdict,
-            because: Because::Flow(Box::new(FlowReason {
+        let decision = |verdict, why| {
+            let reason = FlowReason {
                 why,
                 flow: finding.record(),
                 summary: finding.to_string(),
-            })),
+            };
+            Decision::new(verdict, Because::Flow(Box::new(reason)))
         };
         for action in [Verdict::Deny, Verdict::Ask, Verdict::Allow] {
             let matches = |rule: &&FlowRule| {

@@ -86,14 +86,14 @@ fn always_is_a_rule_for_one_definition() {
         &authority,
         Some(&after),
         expect![[
-            r#"Ask: needs approval: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
+            r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
         ]],
     );
     check(
         &authority,
         None,
         expect![[
-            r#"Ask: needs approval: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
+            r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
         ]],
     );
 }
@@ -119,7 +119,7 @@ fn another_rule_may_still_decide() {
     check(
         json!({ "ask": ["fs_*"] }),
         expect![[
-            r#"Ask: needs approval: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
+            r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
         ]],
     );
     assert_eq!(always().definition.as_ref(), Some(before.hash()));

@@ -201,10 +201,7 @@ async fn a_call_that_is_given_up_has_a_line_after_it_only_if_it_has_one_before_i
     let (folder, journal) = open(u64::MAX, 0);
     let path = folder.path().join("ledger");
     let ledger = Ledger::new(Some(Arc::clone(&journal)), true);
-    let ruling = Ruling::by_rules(Decision {
-        verdict: Verdict::Allow,
-        because: Because::NoRule,
-    });
+    let ruling = Ruling::by_rules(Decision::new(Verdict::Allow, Because::NoRule));
     // No room for the line before the call, room for it, and given up before it is written.
     for file in [Some(Path::new("/dev/full")), Some(&path), None] {
         let mut entry = ledger.open("s_t", "s", "t", None, 2).expect("an entry");

@@ -1,0 +1,85 @@
+//! What `check` foresees of the rules, beside what a run without a person makes of them.
+
+use callgate_tests::{Workbench, fixture};
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::cli::check;
+
+/// No `--allow` lifts a rule that denies for some arguments.
+#[test]
+fn what_may_be_denied_needs_no_flag() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "deny": [
+            { "tool": "ticketing_createIssue", "arguments": [{ "at": "/title", "equals": "secret" }] },
+        ] },
+    }));
+    bench.write("script.ts", "await ticketing_createIssue({ title: 'x' })");
+    let flags = ["check", "script.ts", "--allow", "ticketing_createIssue"];
+    check(
+        &bench,
+        &bench.callgate(&flags),
+        expect![[r#"
+            exit code 0
+            --- stdout
+            ticketing_createIssue (line 1): denied for some arguments, by rule "ticketing_createIssue" (/title = "secret") in permissions.deny
+            --- stderr
+        "#]],
+    );
+    check(
+        &bench,
+        &bench.callgate(&flags[..2]),
+        expect![[r#"
+            exit code 3
+            --- stdout
+            ticketing_createIssue (line 1): needs approval: no rule matches
+            to run it unattended: --allow ticketing_createIssue
+            --- stderr
+        "#]],
+    );
+}
+
+/// Without a terminal, `check` ends as the run does that has nobody to ask.
+#[test]
+fn what_would_be_asked_about_is_denied_without_a_terminal() {
+    let of = |permissions: Value| {
+        let bench = Workbench::with_config(json!({
+            "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+            "permissions": permissions,
+        }));
+        bench.write("script.ts", "await ticketing_createIssue({ title: 'x' })");
+        ["check", "run"].map(|command| bench.callgate(&[command, "script.ts"]).code)
+    };
+    assert_eq!(of(json!({})), [3, 3]);
+    assert_eq!(of(json!({ "ask": ["ticketing_*"] })), [3, 3]);
+    assert_eq!(of(json!({ "allow": ["ticketing_*"] })), [0, 0]);
+    // The arguments decide.
+    let only_x = json!({
+        "tool": "ticketing_createIssue",
+        "arguments": [{ "at": "/title", "equals": "x" }],
+    });
+    assert_eq!(of(json!({ "allow": [only_x] })), [0, 0]);
+}
+
+/// An endpoint that is never asked.
+fn with_model(permissions: &Value) -> Workbench {
+    Workbench::with_config(json!({
+        "mcpServers": {},
+        "models": { "small": { "url": "http://127.0.0.1:9/v1", "model": "small" } },
+        "permissions": permissions,
+    }))
+}
+
+#[test]
+fn a_denied_extraction_is_told_what_would_allow_it() {
+    let bench = with_model(&json!({ "ask": ["model_*"] }));
+    let script = "try { await mcp.extract('a', 'string') } catch (error) {
+        return [error.tool, error.message, error.advice];
+    }";
+    let ran = bench.run(script, &["--check=off"]);
+    expect![[r#"
+        ["mcp.extract","model_extract was not called: needs approval by rule \"model_*\" in permissions.ask, and there is nobody to ask; allow it for a run with --allow model_extract","allow it for a run with --allow model_extract"]
+    "#]]
+    .assert_eq(&ran.stdout);
+}
