@@ -60,6 +60,14 @@ fn what_would_be_asked_about_is_denied_without_a_terminal() {
         "arguments": [{ "at": "/title", "equals": "x" }],
     });
     assert_eq!(of(json!({ "allow": [only_x] })), [0, 0]);
+    // Whatever became of other leave.
+    let tool = "ticketing_createIssue";
+    let expired = json!({ "tool": tool, "expires": "2020-01-01T00:00:00Z" });
+    let void = json!({ "tool": tool, "definition": format!("sha256:{}", "0".repeat(64)) });
+    for past in [expired, void] {
+        assert_eq!(of(json!({ "allow": [past] })), [3, 3]);
+        assert_eq!(of(json!({ "allow": [past, only_x] })), [0, 0]);
+    }
 }
 
 /// An endpoint that is never asked.

@@ -238,9 +238,13 @@ impl Doubts {
     }
 }
 
-/// What is asked about, for leave that is void, or that the arguments decide about, rather than
+/// What is asked about, for leave that the arguments decide about, or that is void, rather than
 /// for what comes after it.
 fn ask(void: Option<(Void, Leave)>, may_widen: Option<Arc<Rule>>, because: Because) -> Decision {
+    // As long as the arguments are not known: in a call, such leave counts or is none.
+    if let Some(rule) = may_widen {
+        return Decision::new(Verdict::Ask, Because::Depends(rule));
+    }
     if let Some((void, leave)) = void {
         let asked_by = match because {
             Because::Rule(rule) => Some(rule),
@@ -256,7 +260,6 @@ fn ask(void: Option<(Void, Leave)>, may_widen: Option<Arc<Rule>>, because: Becau
             ..Decision::new(Verdict::Ask, because)
         };
     }
-    let because = may_widen.map_or(because, Because::Depends);
     Decision::new(Verdict::Ask, because)
 }
 

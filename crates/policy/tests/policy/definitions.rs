@@ -167,3 +167,31 @@ fn a_grant_for_no_single_function_is_no_rule() {
         Grant::new(function).to_rule().expect_err(function);
     }
 }
+
+/// Before the arguments are known, it is not known either that nothing else lets the call
+/// through.
+#[test]
+fn leave_that_depends_comes_before_leave_that_is_void() {
+    let expired = json!({ "tool": "fs_write", "expires": "2026-01-01T00:00:00Z" });
+    let only_x = json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "equals": "x" }] });
+    let rules = rules(json!({ "allow": [expired, only_x] }));
+    let check = |arguments: Option<Value>, expected: Expect| {
+        expected.assert_eq(&line(&rules.decide(&facts(arguments.as_ref()))));
+    };
+    check(
+        None,
+        expect![[
+            r#"Ask: needs approval: it depends on the arguments, by rule "fs_write" (/path = "x") in permissions.allow"#
+        ]],
+    );
+    check(
+        Some(json!({ "path": "x" })),
+        expect![[r#"Allow: allowed by rule "fs_write" (/path = "x") in permissions.allow"#]],
+    );
+    check(
+        Some(json!({ "path": "y" })),
+        expect![[
+            r#"Ask: needs approval: rule "fs_write" (until 2026-01-01T00:00:00Z) in permissions.allow has expired"#
+        ]],
+    );
+}
