@@ -73,10 +73,52 @@ fn what_would_be_asked_about_is_denied_without_a_terminal() {
 /// An endpoint that is never asked.
 fn with_model(permissions: &Value) -> Workbench {
     Workbench::with_config(json!({
-        "mcpServers": {},
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
         "models": { "small": { "url": "http://127.0.0.1:9/v1", "model": "small" } },
         "permissions": permissions,
     }))
+}
+
+/// A rule over its function is one over `mcp.extract`.
+#[test]
+fn extractions_are_foreseen() {
+    for (permissions, said, code) in [
+        (
+            json!({ "deny": ["model_*"] }),
+            "denied by rule \"model_*\" in permissions.deny\n",
+            3,
+        ),
+        (
+            json!({ "ask": ["model_*"] }),
+            "needs approval by rule \"model_*\" in permissions.ask\n\
+             to run it unattended: --allow model_extract\n",
+            3,
+        ),
+        (
+            json!({ "allow": ["model_*"] }),
+            "allowed by rule \"model_*\" in permissions.allow\n",
+            0,
+        ),
+    ] {
+        let bench = with_model(&permissions);
+        bench.write("script.ts", "return await mcp.extract('a', 'string')");
+        let checked = bench.callgate(&["check", "script.ts", "--check=off"]);
+        let said = format!("model_extract (line 1): {said}");
+        assert_eq!((checked.code, checked.stdout), (code, said));
+        if code != 0 {
+            let ran = bench.callgate(&["run", "script.ts", "--check=off"]);
+            assert_eq!(ran.code, code, "{ran:#?}");
+        }
+    }
+    // It is no call of a tool, so its definition is none.
+    let bench = with_model(&json!({}));
+    bench.write("script.ts", "return await mcp.extract('a', 'string')");
+    let checked = bench.callgate(&["check", "script.ts", "--check=off", "--json"]);
+    let tool = &checked.json()["tools"][0];
+    assert_eq!(tool["server"], "model");
+    assert_eq!(tool["tool"], "extract");
+    assert_eq!(tool["verdict"], "allow");
+    assert_eq!(tool["definition"], Value::Null);
 }
 
 #[test]

@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use callgate_catalog::Catalog;
+use callgate_broker::Consultant;
+use callgate_catalog::{Catalog, CatalogTool};
 use callgate_policy::flow::Side;
-use callgate_policy::{Because, Definition, Effect, Grant, Verdict};
+use callgate_policy::{Because, Decision, Definition, Effect, Grant, Verdict};
 use callgate_script::Prepared;
 use serde::Serialize;
 
@@ -17,7 +18,6 @@ use crate::extract;
 use crate::gate::{Gate, prepare};
 use crate::lookup::Lookup;
 use crate::report::{self, RunReport, Status};
-use crate::scope::Scope;
 
 /// The tools a script names and the decisions they would meet.
 ///
@@ -100,7 +100,8 @@ impl Preview {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PreviewedTool {
-    /// The generated name, as the script has it.
+    /// The generated name, as the script has it; for `mcp.extract`, what rules and the ledger
+    /// know it by.
     pub function: String,
     /// The server's name in the configuration.
     pub server: String,
@@ -116,10 +117,10 @@ pub struct PreviewedTool {
     pub title: Option<String>,
     /// The first sentence or line of what its server says it does.
     pub summary: Option<String>,
-    /// The hash of its definition, to which a grant is bound.
-    pub definition: String,
+    /// The hash of its definition, to which a grant is bound; `None` for what is the host's own.
+    pub definition: Option<String>,
     #[serde(skip)]
-    identity: Arc<Definition>,
+    identity: Option<Arc<Definition>>,
     /// What the rule does that looks at the arguments, where it is that one's word.
     #[serde(skip)]
     depends_on: Option<Effect>,
@@ -137,7 +138,56 @@ impl PreviewedTool {
     /// for [`RunRequest::grant`] or [`Gate::keep`].
     #[must_use]
     pub fn grant(&self) -> Grant {
-        Grant::new(self.function.as_str()).of(Arc::clone(&self.identity))
+        let grant = Grant::new(self.function.as_str());
+        match &self.identity {
+            Some(definition) => grant.of(Arc::clone(definition)),
+            None => grant,
+        }
+    }
+
+    fn of_tool(tool: &CatalogTool, summary: Option<&str>, line: u32, decision: &Decision) -> Self {
+        let definition = &tool.definition;
+        Self {
+            function: tool.function.clone(),
+            server: definition.server.clone(),
+            tool: definition.name.clone(),
+            line,
+            verdict: decision.verdict,
+            because: decision.to_string(),
+            title: definition.title.clone(),
+            summary: summary.map(str::to_owned),
+            definition: Some(definition.identity.hash().to_string()),
+            identity: Some(Arc::clone(&definition.identity)),
+            depends_on: depends_on(decision),
+        }
+    }
+
+    fn of_extraction(line: u32, decision: &Decision) -> Self {
+        let Consultant {
+            function,
+            server,
+            tool,
+        } = extract::consultant();
+        Self {
+            function,
+            server,
+            tool,
+            line,
+            verdict: decision.verdict,
+            because: decision.to_string(),
+            title: None,
+            summary: None,
+            definition: None,
+            identity: None,
+            depends_on: depends_on(decision),
+        }
+    }
+}
+
+fn depends_on(decision: &Decision) -> Option<Effect> {
+    match &decision.because {
+        Because::Depends(rule) => Some(rule.effect),
+        _ => None,
     }
 }
 
@@ -169,7 +219,7 @@ impl Gate {
             Err(error) => return Err(Box::new(report::rejected(&request, &error))),
         };
         let catalog = self.fresh_catalog().await;
-        let mut preview = of(&prepared, self, &catalog, &request.scope);
+        let mut preview = of(&prepared, self, &catalog, &request);
         preview.script = Arc::clone(&request.name);
         // What tools that are not there would have declared, nobody knows.
         if preview.missing.is_empty() {
@@ -186,7 +236,10 @@ const LOOKED_UP: usize = 100;
 /// Ways of data that are told of: there may be one between every two tools.
 const FORESEEN_FLOWS: usize = 20;
 
-fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, scope: &Scope) -> Preview {
+fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, request: &RunRequest) -> Preview {
+    let scope = &request.scope;
+    let caller = request.caller.as_ref();
+    let extraction = gate.extraction(caller.is_some_and(|caller| caller.offers().sampling));
     let mut preview = Preview {
         tools: Vec::new(),
         missing: Vec::new(),
@@ -207,23 +260,12 @@ fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, scope: &Scope) -> Pre
         let missing = gate.unavailable_server_of(name).is_some();
         // What its server listed at an earlier time is no tool that a run has.
         if !missing && let (Some(tool), Some(decision)) = (catalog.get(name), gate.decision(name)) {
-            let definition = &tool.definition;
-            preview.tools.push(PreviewedTool {
-                function: name.to_owned(),
-                server: definition.server.clone(),
-                tool: definition.name.clone(),
-                line: mention.line,
-                verdict: decision.verdict,
-                because: decision.to_string(),
-                title: definition.title.clone(),
-                summary: catalog.summary(name).map(str::to_owned),
-                definition: definition.identity.hash().to_string(),
-                identity: Arc::clone(&definition.identity),
-                depends_on: match &decision.because {
-                    Because::Depends(rule) => Some(rule.effect),
-                    _ => None,
-                },
-            });
+            let summary = catalog.summary(name);
+            let tool = PreviewedTool::of_tool(tool, summary, mention.line, &decision);
+            preview.tools.push(tool);
+        } else if let Some(decision) = extraction.as_ref().filter(|_| name == extract::NAME) {
+            let tool = PreviewedTool::of_extraction(mention.line, decision);
+            preview.tools.push(tool);
         } else {
             looked_up += 1;
             let like = (looked_up <= LOOKED_UP).then(|| gate.why_unknown(name, scope));

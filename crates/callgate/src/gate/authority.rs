@@ -83,8 +83,18 @@ impl Gate {
     /// there is one, here or as the caller of a run offers it, and the rules do
     /// not deny it whatever it is given.
     pub fn extracts(&self, caller_has_model: bool) -> bool {
+        self.extraction(caller_has_model)
+            .is_some_and(|decision| decision.verdict != Verdict::Deny)
+    }
+
+    /// What the rules say of an extraction before anything is known of what it is given;
+    /// `None` where there is no model for it.
+    pub(crate) fn extraction(&self, caller_has_model: bool) -> Option<Decision> {
+        if !(caller_has_model || self.models.has_small()) {
+            return None;
+        }
         let model = extract::consultant();
-        let decision = self.rules.decide(&CallFacts {
+        Some(self.rules.decide(&CallFacts {
             function: &model.function,
             server: &model.server,
             tool: &model.tool,
@@ -96,8 +106,7 @@ impl Gate {
             definition: None,
             arguments: None,
             now: Timestamp::now(),
-        });
-        (caller_has_model || self.models.has_small()) && decision.verdict != Verdict::Deny
+        }))
     }
 
     /// The run of a request.
