@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::cli::check;
 
-/// No `--allow` lifts a rule that denies for some arguments.
+/// No `--allow` lifts a rule that denies for some arguments: it is named, whatever else there is
+/// to say.
 #[test]
 fn what_may_be_denied_needs_no_flag() {
     let bench = Workbench::with_config(json!({
@@ -33,7 +34,7 @@ fn what_may_be_denied_needs_no_flag() {
         expect![[r#"
             exit code 3
             --- stdout
-            ticketing_createIssue (line 1): needs approval: no rule matches
+            ticketing_createIssue (line 1): needs approval: no rule matches; denied for some arguments, by rule "ticketing_createIssue" (/title = "secret") in permissions.deny
             to run it unattended: --allow ticketing_createIssue
             --- stderr
         "#]],

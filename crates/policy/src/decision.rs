@@ -26,6 +26,10 @@ pub struct Decision {
     /// leave under `permissions.allow` comes after it.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared_if")]
     pub asked_by: Option<Arc<Rule>>,
+    /// The rule that denies the call for some arguments, whatever is granted, where it is asked
+    /// about for another reason and they are not known yet.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared_if")]
+    pub may_deny: Option<Arc<Rule>>,
 }
 
 impl Decision {
@@ -35,6 +39,7 @@ impl Decision {
             verdict,
             because,
             asked_by: None,
+            may_deny: None,
         }
     }
 }
@@ -212,6 +217,10 @@ impl fmt::Display for Decision {
                  not marked trusted"
             ),
             Because::NoRule => write!(f, "{verdict}: no rule matches"),
+        }?;
+        match &self.may_deny {
+            Some(rule) => write!(f, "; denied for some arguments, by {rule}"),
+            None => Ok(()),
         }
     }
 }

@@ -232,7 +232,10 @@ impl Doubts {
         } = self;
         match (verdict, may_narrow) {
             (Verdict::Allow, Some(rule)) => Decision::new(Verdict::Ask, Because::Depends(rule)),
-            (Verdict::Ask, _) => ask(void, may_widen, because),
+            (Verdict::Ask, may_narrow) => Decision {
+                may_deny: may_narrow.filter(|rule| rule.effect == Effect::Deny),
+                ..ask(void, may_widen, because)
+            },
             (verdict, _) => Decision::new(verdict, because),
         }
     }

@@ -117,7 +117,7 @@ async fn rules_decide_and_asking_fills_the_gap() {
 
     // A grant is for its run alone.
     let next = broker.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
-    expect![[r#"Denied { server: "flaky", tool: "text", function: "flaky_text", ruling: Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None }, answer: Some(Nobody) } }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
+    expect![[r#"Denied { server: "flaky", tool: "text", function: "flaky_text", ruling: Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None, may_deny: None }, answer: Some(Nobody) } }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
     broker.shutdown().await;
 }
 

@@ -219,3 +219,49 @@ fn the_first_bad_pattern_is_the_error() {
     let error = Rules::new(["good_*"], ["bad pattern"], [""]).expect_err("bad pattern");
     assert_eq!(error.pattern(), "bad pattern");
 }
+
+/// Where more is to be said of a call than one rule says.
+#[test]
+fn what_besides_decides_is_named() {
+    let secret =
+        json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "equals": "secret" }] });
+    let expired = json!({ "tool": "fs_write", "expires": "2026-01-01T00:00:00Z",
+        "definition": format!("sha256:{}", "0".repeat(64)) });
+    let check = |lists, expected: Expect| {
+        expected.assert_eq(&line(&rules(lists).decide(&facts(None))));
+    };
+    check(
+        json!({ "deny": [secret] }),
+        expect![[
+            r#"Ask: needs approval: no rule matches; denied for some arguments, by rule "fs_write" (/path = "secret") in permissions.deny"#
+        ]],
+    );
+    check(
+        json!({ "deny": [secret], "allow": ["fs_*"] }),
+        expect![[
+            r#"Ask: denied for some arguments, by rule "fs_write" (/path = "secret") in permissions.deny"#
+        ]],
+    );
+    check(
+        json!({ "allow": [expired], "ask": ["fs_*"] }),
+        expect![[
+            r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (until 2026-01-01T00:00:00Z, one definition) in permissions.allow has expired"#
+        ]],
+    );
+    check(
+        json!({ "deny": [secret], "allow": [expired], "ask": ["fs_*"] }),
+        expect![[
+            r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (until 2026-01-01T00:00:00Z, one definition) in permissions.allow has expired; denied for some arguments, by rule "fs_write" (/path = "secret") in permissions.deny"#
+        ]],
+    );
+    check(
+        json!({ "deny": [secret, "fs_*"] }),
+        expect![[r#"Deny: denied by rule "fs_*" in permissions.deny"#]],
+    );
+    // It denies no more than the one that asks.
+    let also = json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "equals": "x" }] });
+    check(
+        json!({ "ask": [also, "fs_*"] }),
+        expect![[r#"Ask: needs approval by rule "fs_*" in permissions.ask"#]],
+    );
+}
