@@ -9,7 +9,7 @@ use futures::future::join_all;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::ask::Asker;
 use crate::error::StartError;
@@ -192,23 +192,23 @@ impl Broker {
     }
 
     /// Waits until the lists of tools are the newest that are known of: all, or that of
-    /// one server. What has not come in time is not waited for any more, by nobody, until
-    /// its server has answered with a list or an error.
+    /// one server; for as long as this at most. No list is waited for longer than that by all
+    /// who wait for it, until its server has answered with one or an error.
     pub async fn settle(&self, server: Option<&str>, patience: Duration) {
-        let awaited = || {
+        let mut changes = self.watch();
+        let end = Instant::now() + patience;
+        loop {
             let servers = self.inner.servers.iter();
-            let named = move |it: &&Server| server.is_none_or(|name| it.name() == name);
-            servers.filter(named).filter(|server| server.is_awaited())
-        };
-        let settled = async {
-            let mut changes = self.watch();
-            while awaited().next().is_some() {
-                // The sender lives as long as this broker.
-                let _counted = changes.changed().await;
+            let named = servers.filter(|it| server.is_none_or(|name| it.name() == name));
+            let Some(last) = named.filter_map(Server::awaited_since).max() else {
+                return;
+            };
+            if timeout_at(end.min(last + patience), changes.changed())
+                .await
+                .is_err()
+            {
+                return;
             }
-        };
-        if timeout(patience, settled).await.is_err() {
-            awaited().for_each(Server::is_late_now);
         }
     }
 

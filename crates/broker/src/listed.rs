@@ -45,8 +45,8 @@ struct Lists {
     changed: bool,
     /// The last attempt at a new list failed.
     missed: bool,
-    /// Somebody waited for a new list as long as one does.
-    late: bool,
+    /// Since when somebody has waited for a new one.
+    awaited: Option<Instant>,
     /// The list is of this process's own asking.
     heard: bool,
 }
@@ -100,7 +100,7 @@ impl Listed {
             covered: Covered::default(),
             changed: false,
             missed: false,
-            late: false,
+            awaited: None,
             heard: false,
         }))
     }
@@ -114,7 +114,7 @@ impl Listed {
         lists.covered = covered;
         lists.changed = false;
         lists.missed = false;
-        lists.late = false;
+        lists.awaited = None;
     }
 
     /// Takes a list that was asked for by a call, for a reason of its own: all others
@@ -128,17 +128,13 @@ impl Listed {
         let mut lists = self.lists();
         lists.covered = covered;
         lists.missed = true;
-        lists.late = false;
+        lists.awaited = None;
     }
 
-    /// Nobody is to wait for the next list any more.
-    pub(crate) fn is_late_now(&self) {
-        self.lists().late = true;
-    }
-
-    /// Whether [`Listed::is_late_now`] since the last list, or the last attempt at one.
-    pub(crate) fn is_late(&self) -> bool {
-        self.lists().late
+    /// Since when somebody has waited for a list, or an attempt at one, after the last: since
+    /// now, if nobody has.
+    pub(crate) fn awaited_since(&self) -> Instant {
+        *self.lists().awaited.get_or_insert_with(Instant::now)
     }
 
     /// It did not start. What was known of it stays.

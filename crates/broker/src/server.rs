@@ -246,14 +246,10 @@ impl Server {
         self.shared.is_settled()
     }
 
-    /// Whether its list is waited for.
-    pub(crate) fn is_awaited(&self) -> bool {
-        !self.shared.is_settled() && !self.shared.listed.is_late()
-    }
-
-    /// Its list is not waited for any more until there is one.
-    pub(crate) fn is_late_now(&self) {
-        self.shared.listed.is_late_now();
+    /// Since when its list has been waited for; `None` where it need not be.
+    pub(crate) fn awaited_since(&self) -> Option<Instant> {
+        let awaited = !self.shared.is_settled();
+        awaited.then(|| self.shared.listed.awaited_since())
     }
 
     /// Asks for its list anew if that is out of date by the server's own word; a

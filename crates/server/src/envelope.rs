@@ -106,10 +106,15 @@ pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> 
     let message: Message<'_> = serde_json::from_str(raw.get()).map_err(|_| {
         Malformed::new("the message is not of JSON-RPC's form, or has a member twice")
     })?;
-    let id = match message.id.map(|id| serde_json::from_str::<Value>(id.get())) {
+    // Nothing that has values in it is read: how many those are is not known yet.
+    let plain = |id: &RawValue| match id.get().starts_with(['{', '[']) {
+        true => None,
+        false => serde_json::from_str::<Value>(id.get()).ok(),
+    };
+    let id = match message.id.map(plain) {
         None => None,
-        Some(Ok(id @ Value::String(_))) => Some(id),
-        Some(Ok(Value::Number(number))) if number.is_i64() || number.is_u64() => {
+        Some(Some(id @ Value::String(_))) => Some(id),
+        Some(Some(Value::Number(number))) if number.is_i64() || number.is_u64() => {
             Some(Value::Number(number))
         }
         _ => return Err(Malformed::new("\"id\" must be a string or a whole number")),

@@ -66,9 +66,12 @@ impl Run {
                     text,
                 })
             }
-            Err(message) => {
-                let code = code::INVALID_ARGUMENTS;
-                Err(fail(entry, target, code, &message, false))
+            Err(Unfit { message, passes }) => {
+                let code = match passes {
+                    true => code::TOO_MANY_CALLS,
+                    false => code::INVALID_ARGUMENTS,
+                };
+                Err(fail(entry, target, code, &message, passes))
             }
         }
     }
@@ -157,18 +160,38 @@ pub(super) fn room() -> Room {
     Room::new(MAX_VALUES)
 }
 
+/// Why a call is not made with what it is given.
+struct Unfit {
+    message: String,
+    /// There may be room for it later.
+    passes: bool,
+}
+
+impl From<String> for Unfit {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            passes: false,
+        }
+    }
+}
+
 /// What a call is given, as a value and as the text that everybody sees.
-fn parse(room: &Room, given: Arc<String>, what: &str) -> Result<(Held, Arc<String>), String> {
+fn parse(room: &Room, given: Arc<String>, what: &str) -> Result<(Held, Arc<String>), Unfit> {
     let parsed = room.object(&given).map_err(|unread| match unread {
-        Unread::TooMany { most } => format!(
+        Unread::TooMany { most } => Unfit::from(format!(
             "the {what} must have at most {most} values, and have more; give some of them as \
              text, or in parts"
-        ),
-        Unread::Full { most } => format!(
-            "the {what} of a run's calls that are not decided about yet must have at most {most} \
-             values together, and with these would have more; make fewer such calls at a time"
-        ),
-        Unread::Unfit(error) => unfit(what, &error),
+        )),
+        Unread::Full { most } => Unfit {
+            message: format!(
+                "the {what} of a run's calls that are not decided about yet must have at most \
+                 {most} values together, and with these would have more; make fewer such calls \
+                 at a time"
+            ),
+            passes: true,
+        },
+        Unread::Unfit(error) => unfit(what, &error).into(),
     })?;
     if is_written(&parsed, &given) {
         return Ok((parsed, given));
@@ -180,10 +203,11 @@ fn parse(room: &Room, given: Arc<String>, what: &str) -> Result<(Held, Arc<Strin
         } else {
             ""
         };
-        return Err(format!(
+        let message = format!(
             "the {what} have an integer that would not be kept exactly: {shown}{more}; give it as \
              text, or with an exponent"
-        ));
+        );
+        return Err(message.into());
     }
     let text = serde_json::to_string(&*parsed).map_err(|error| unfit(what, &error))?;
     Ok((parsed, Arc::new(text)))

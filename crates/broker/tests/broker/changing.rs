@@ -84,9 +84,13 @@ async fn what_did_not_come_in_time_is_not_waited_for_again() {
     call(&run, &name, "change", json!({})).await;
     assert!(!broker.is_settled());
     // Another one is not waited for.
-    in_time(broker.settle(Some("another"), Duration::MAX)).await;
-    broker.settle(Some(&name), Duration::from_millis(1)).await;
-    in_time(broker.settle(None, Duration::MAX)).await;
+    let long = Duration::from_secs(30);
+    assert!(poll!(pin!(broker.settle(Some("another"), long))).is_ready());
+    let short = Duration::from_millis(1);
+    broker.settle(Some(&name), short).await;
+    // So long it has been waited for, by whomever.
+    assert!(poll!(pin!(broker.settle(None, short))).is_ready());
+    assert!(poll!(pin!(broker.settle(None, long))).is_pending());
     assert!(!broker.is_settled());
 
     let mut changes = broker.watch();
@@ -99,7 +103,7 @@ async fn what_did_not_come_in_time_is_not_waited_for_again() {
     in_time(listed).await;
     // The next one is.
     call(&run, &name, "change", json!({})).await;
-    let mut settled = pin!(broker.settle(None, Duration::MAX));
+    let mut settled = pin!(broker.settle(None, long));
     assert!(poll!(settled.as_mut()).is_pending());
     call(&run, &name, "list", json!({})).await;
     in_time(settled).await;
