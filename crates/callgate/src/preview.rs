@@ -263,13 +263,14 @@ fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, request: &RunRequest)
             let summary = catalog.summary(name);
             let tool = PreviewedTool::of_tool(tool, summary, mention.line, &decision);
             preview.tools.push(tool);
-        } else if let Some(decision) = extraction.as_ref().filter(|_| name == extract::NAME) {
-            let tool = PreviewedTool::of_extraction(mention.line, decision);
-            preview.tools.push(tool);
+        } else if name == extract::NAME {
+            let foreseen = extraction.as_ref();
+            let tool = foreseen.map(|told| PreviewedTool::of_extraction(mention.line, told));
+            preview.tools.extend(tool);
         } else {
             looked_up += 1;
             let like = (looked_up <= LOOKED_UP).then(|| gate.why_unknown(name, scope));
-            let is_ours = || name == extract::NAME || Lookup::named(name).is_some();
+            let is_ours = || Lookup::named(name).is_some();
             let called = || {
                 (missing || mention.called && !is_ours()).then(|| unknown_tool_message(name, None))
             };

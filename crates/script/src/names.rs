@@ -20,9 +20,9 @@ use crate::{ScriptError, ScriptErrorKind};
 #[non_exhaustive]
 pub struct Named {
     /// Every name that is used but not declared in the script, JavaScript's own
-    /// globals among them, and every name that is given to `mcp.callTool` as a
-    /// literal. Each once, where it first stands. Which of them are tools, only
-    /// a catalog knows.
+    /// globals among them, every name that is given to `mcp.callTool` as a
+    /// literal, and `mcp.extract`. Each once, where it first stands. Which of them
+    /// are tools, only a catalog knows.
     pub tools: Vec<Mention>,
     /// Whether the script may also call tools by names that its text does not
     /// tell, as `mcp.callTool(name)` does, and whoever gets `mcp` as a value may.
@@ -207,6 +207,8 @@ impl Visit for Finder {
                 // A reference to the function itself may be called with any
                 // name; what else is there calls nothing.
                 Some("callTool") | None => self.dynamic = true,
+                // It hands data to a model, which is a call to rules.
+                Some("extract") => self.name("mcp.extract", member.span),
                 Some(_) => {}
             }
             member.prop.visit_with(self);

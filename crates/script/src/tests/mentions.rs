@@ -48,6 +48,16 @@ fn names() {
         "#]],
     );
     check(
+        "await mcp.extract(mcp['extract'](1, 'x'), 'y'); mcp.json(1)",
+        expect![[r#"
+            Statements
+            (async·()·=>·{"use·strict";
+            await·mcp.extract(mcp['extract'](1,·'x'),·'y');·mcp.json(1)
+            })
+            names mcp.extract at 1:7
+        "#]],
+    );
+    check(
         "await mcp.callTool(x, {})",
         expect![[r#"
             Expression
