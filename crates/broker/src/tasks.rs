@@ -24,6 +24,7 @@ use crate::calls::Call;
 use crate::failure::Failure;
 use crate::http::is_for_good;
 use crate::inbox::Token;
+use crate::link::LinkErrorKind;
 use crate::misfit;
 use crate::object::{Object, object};
 use crate::patience::{Clock, Patience, soon};
@@ -186,7 +187,13 @@ impl<'a> Followed<'a> {
 
     /// Gives it the answers to what it asked for. An answer counts once, by its name, so they
     /// are given again where that fails on the way, for as long as the server may be silent.
-    async fn update(&self, responses: &str, patience: Patience) -> Result<(), Failure> {
+    /// If they are refused then, the refusal is returned: it may be for that the server has
+    /// them already, which only the polls tell.
+    async fn update(
+        &self,
+        responses: &str,
+        patience: Patience,
+    ) -> Result<Option<Failure>, Failure> {
         let members = format!(r#"{},"inputResponses":{responses}"#, self.members);
         let until = soon(patience.idle);
         let mut pause = POLL_AGAIN;
@@ -197,12 +204,11 @@ impl<'a> Followed<'a> {
                 ..self.request("tasks/update")
             };
             let failure = match self.session.request(update, patience).await {
-                Ok(_acknowledged) => return Ok(()),
-                // The polls tell whether it has them.
-                Err(Failure::Refused(_)) if may_be_there => return Ok(()),
+                Ok(_acknowledged) => return Ok(None),
+                Err(refusal @ Failure::Refused(_)) if may_be_there => return Ok(Some(refusal)),
                 Err(failure) => failure,
             };
-            may_be_there |= failure.was_sent();
+            may_be_there |= failure.was_sent() && !is_turned_away(&failure);
             self.again(failure, &mut pause, until).await?;
         }
     }
@@ -246,6 +252,12 @@ fn pause(task: &Task<'_>) -> Duration {
     suggested.map_or(DEFAULT_POLL, |pause| {
         pause.clamp(SHORTEST_POLL, LONGEST_POLL)
     })
+}
+
+/// Whether the server, or a proxy before it, says by this status that it has not even begun:
+/// too early, or too many requests.
+fn is_turned_away(failure: &Failure) -> bool {
+    matches!(failure, Failure::Lost(error) if matches!(error.kind, LinkErrorKind::Status(425 | 429)))
 }
 
 fn malformed(error: &serde_json::Error) -> Failure {

@@ -17,6 +17,12 @@ use crate::session::Session;
 /// then is going round in circles.
 const MAX_ANSWERS: usize = 1_000;
 
+/// Answers that were refused when they were given again.
+struct Doubtful {
+    keys: Vec<String>,
+    refusal: Failure,
+}
+
 pub(super) async fn poll(
     followed: &Followed<'_>,
     first: &Task<'_>,
@@ -25,6 +31,7 @@ pub(super) async fn poll(
     let mut pause = pause(first);
     // What it asked for stays in what it says until it has seen the answers.
     let mut answered = HashSet::new();
+    let mut unsettled: Option<Doubtful> = None;
     loop {
         sleep(pause).await;
         let answer = followed.ask("tasks/get", patience).await?;
@@ -38,6 +45,8 @@ pub(super) async fn poll(
         if matches!(task.status.as_str(), "completed" | "failed" | "cancelled") {
             followed.is_over();
         }
+        // What it shows now settles it.
+        let doubtful = unsettled.take();
         match task.status.as_str() {
             "completed" => {
                 let missing = || Failure::Malformed("its task ended without a result".to_owned());
@@ -51,21 +60,30 @@ pub(super) async fn poll(
             "input_required" => {
                 let asked = task.input_requests.map(read_requests);
                 let mut requests = asked.transpose()?.unwrap_or_default();
+                if let Some(Doubtful { keys, refusal }) = doubtful
+                    && requests.iter().any(|(key, _)| keys.contains(key))
+                {
+                    return Err(refusal);
+                }
                 requests.retain(|(key, _)| !answered.contains(key));
                 if requests.is_empty() {
                     continue;
                 }
                 let responses = session.inputs(followed.call, &requests).await?;
-                for (key, _) in requests {
+                for (key, _) in &requests {
                     if key.len() > MAX_ID_BYTES || answered.len() == MAX_ANSWERS {
                         return Err(Failure::Input(format!(
                             "the tool still wants input after {MAX_ANSWERS} answers, or by a name \
                              of more than {MAX_ID_BYTES} bytes"
                         )));
                     }
-                    answered.insert(key);
+                    answered.insert(key.clone());
                 }
-                followed.update(&responses, patience).await?;
+                let refused = followed.update(&responses, patience).await?;
+                unsettled = refused.map(|refusal| Doubtful {
+                    keys: requests.into_iter().map(|(key, _)| key).collect(),
+                    refusal,
+                });
             }
             "working" => {}
             _ => return Err(strange_status()),

@@ -93,17 +93,24 @@ async fn a_task_that_may_go_on_is_cancelled_when_its_poll_is_refused() {
     assert_eq!(log, "tasks/get\n");
 }
 
-/// How a call ends whose task wants input, where the first answers to what it is told are
-/// these, and what the server has heard of its task, which the call `cancels`.
-async fn told(first: &'static [Said], cancels: bool) -> (String, String) {
-    let updates = Arc::new(AtomicUsize::new(0));
+/// How a call ends whose task is `shown` so by its polls, one after the other, as what works or
+/// as what wants an answer by that name, before it completes, where the first answers to what it
+/// is told are these, and what the server has heard of its task, which the call `cancels`.
+async fn told(
+    first: &'static [Said],
+    shown: &'static [&'static str],
+    cancels: bool,
+) -> (String, String) {
+    let updates = Arc::<AtomicUsize>::default();
+    let polls = Arc::<AtomicUsize>::default();
     let cancelled = Arc::new(Notify::new());
     let tells_cancelled = Arc::clone(&cancelled);
     let server = Server::start(move |mut request| {
-        let (updates, cancelled) = (Arc::clone(&updates), Arc::clone(&tells_cancelled));
+        let (updates, polls) = (Arc::clone(&updates), Arc::clone(&polls));
+        let cancelled = Arc::clone(&tells_cancelled);
         async move {
             let method = request.method();
-            let mut result = task(&json!("one"), "input_required");
+            let mut result = task(&json!("one"), "working");
             if method.starts_with("tasks/") {
                 request.log.note(method.as_str());
             }
@@ -119,15 +126,19 @@ async fn told(first: &'static [Said], cancels: bool) -> (String, String) {
                     result = json!({ "tools": [tool] });
                 }
                 "tools/call" => result["resultType"] = "task".into(),
-                "tasks/get" if updates.load(Ordering::Relaxed) > first.len() => {
-                    result["status"] = "completed".into();
-                    result["result"] = json!({ "content": [] });
-                }
-                "tasks/get" => {
-                    let params = question("k")["params"].clone();
-                    let asked = json!({ "method": "elicitation/create", "params": params });
-                    result["inputRequests"] = json!({ "k": asked });
-                }
+                "tasks/get" => match shown.get(polls.fetch_add(1, Ordering::Relaxed)) {
+                    None => {
+                        result["status"] = "completed".into();
+                        result["result"] = json!({ "content": [] });
+                    }
+                    Some(&"working") => {}
+                    Some(&name) => {
+                        let params = question(name)["params"].clone();
+                        let asked = json!({ "method": "elicitation/create", "params": params });
+                        result["status"] = "input_required".into();
+                        result["inputRequests"] = json!({ name: asked });
+                    }
+                },
                 "tasks/update" => {
                     let message: Value = serde_json::from_str(&request.body).expect("JSON");
                     request
@@ -157,6 +168,11 @@ async fn told(first: &'static [Said], cancels: bool) -> (String, String) {
     (said, server.log())
 }
 
+fn update(name: &str) -> String {
+    let answer = r#"{"action":"accept","content":{"who":"ann for one"}}"#;
+    format!("tasks/update\n{{\"{name}\":{answer}}}\n")
+}
+
 /// Whoever was asked is not asked again for it.
 #[tokio::test]
 async fn answers_that_a_server_does_not_take_for_now_are_given_again() {
@@ -166,18 +182,62 @@ async fn answers_that_a_server_does_not_take_for_now_are_given_again() {
             ("429 Too Many Requests", BUSY),
             ("500 Internal Server Error", BUSY),
         ],
+        &["k"],
         false,
     )
     .await;
     assert_eq!(said, r#"{"content":[]}"#);
-    let update = "tasks/update\n\
-        {\"k\":{\"action\":\"accept\",\"content\":{\"who\":\"ann for one\"}}}\n";
-    let updates = update.repeat(4);
+    let updates = update("k").repeat(4);
+    assert_eq!(log, format!("tasks/get\n{updates}tasks/get\n"));
+}
+
+const NO: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"not k"}}"#;
+const REFUSED: Said = ("400 Bad Request", NO);
+
+#[tokio::test]
+async fn answers_that_never_got_there_are_refused_at_once() {
+    let turned_away: &[&[Said]] = &[
+        &[REFUSED],
+        &[("429 Too Many Requests", ""), REFUSED],
+        &[("425 Too Early", BUSY), REFUSED],
+    ];
+    for first in turned_away {
+        let (said, log) = told(first, &["k"], true).await;
+        assert_eq!(said, "not k (code -32602)");
+        let updates = update("k").repeat(first.len());
+        assert_eq!(log, format!("tasks/get\n{updates}tasks/cancel\n"));
+    }
+}
+
+/// The first time they may have got there, or may not.
+#[tokio::test]
+async fn the_next_poll_settles_what_a_refusal_of_answers_given_again_means() {
+    let first: &[Said] = &[("503 Service Unavailable", ""), REFUSED];
+    let updates = update("k").repeat(2);
+
+    let (said, log) = told(first, &["k", "k"], true).await;
+    assert_eq!(said, "not k (code -32602)");
+    assert_eq!(
+        log,
+        format!("tasks/get\n{updates}tasks/get\ntasks/cancel\n")
+    );
+
+    let (said, log) = told(first, &["k"], false).await;
+    assert_eq!(said, r#"{"content":[]}"#);
     assert_eq!(log, format!("tasks/get\n{updates}tasks/get\n"));
 
-    let (said, log) = told(&[("400 Bad Request", BUSY)], true).await;
-    assert_eq!(said, "busy (code -32000)");
-    assert_eq!(log, format!("tasks/get\n{update}tasks/cancel\n"));
+    // Settled once, it stays so.
+    let (said, log) = told(first, &["k", "working", "k"], false).await;
+    assert_eq!(said, r#"{"content":[]}"#);
+    let polls = "tasks/get\n".repeat(3);
+    assert_eq!(log, format!("tasks/get\n{updates}{polls}"));
+    let (said, log) = told(first, &["k", "l", "k"], false).await;
+    assert_eq!(said, r#"{"content":[]}"#);
+    let (other, polls) = (update("l"), "tasks/get\n".repeat(2));
+    assert_eq!(
+        log,
+        format!("tasks/get\n{updates}tasks/get\n{other}{polls}")
+    );
 }
 
 /// How a call ends whose task wants input, where the first answers to the request for its
