@@ -9,10 +9,11 @@ use futures::future::join_all;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{timeout, timeout_at};
 
 use crate::ask::Asker;
 use crate::error::StartError;
+use crate::patience::{later, soon};
 use crate::run::Run;
 use crate::server::Server;
 use crate::setup::RunSetup;
@@ -196,17 +197,15 @@ impl Broker {
     /// who wait for it, until its server has answered with one or an error.
     pub async fn settle(&self, server: Option<&str>, patience: Duration) {
         let mut changes = self.watch();
-        let end = Instant::now() + patience;
+        let end = soon(patience);
         loop {
             let servers = self.inner.servers.iter();
             let named = servers.filter(|it| server.is_none_or(|name| it.name() == name));
             let Some(last) = named.filter_map(Server::awaited_since).max() else {
                 return;
             };
-            if timeout_at(end.min(last + patience), changes.changed())
-                .await
-                .is_err()
-            {
+            let until = end.min(later(last, patience));
+            if timeout_at(until, changes.changed()).await.is_err() {
                 return;
             }
         }

@@ -48,12 +48,11 @@ const NEWER_ERRORS: std::ops::RangeInclusive<i32> = -32022..=-32020;
 const UNSUPPORTED_VERSION: i32 = -32022;
 
 /// Whether a server refuses a request because it does not speak the revision that was agreed
-/// on, as when another version of it answers now. Before the newest revision the code may be
-/// one of the server's own, so there it has to say what it speaks instead.
+/// on, as when another version of it answers now. It has to say what it speaks instead: the
+/// code alone may be one that it passes on, or, before the newest revision, one of its own.
 pub(crate) fn is_left(agreed: &ProtocolVersion, error: &ErrorData) -> bool {
     let speaks = greeting::supported(error.data.as_ref());
-    error.code.0 == UNSUPPORTED_VERSION
-        && (!agreed.has_initialize() || !speaks.is_empty() && !speaks.contains(agreed))
+    error.code.0 == UNSUPPORTED_VERSION && !speaks.is_empty() && !speaks.contains(agreed)
 }
 
 /// What to try.

@@ -131,10 +131,12 @@ impl Listed {
         lists.awaited = None;
     }
 
-    /// Since when somebody has waited for a list, or an attempt at one, after the last: since
-    /// now, if nobody has.
-    pub(crate) fn awaited_since(&self) -> Instant {
-        *self.lists().awaited.get_or_insert_with(Instant::now)
+    /// Since when somebody has waited for a list that covers these reasons, or an attempt at
+    /// one, after the last: since now, if nobody has; `None` where it is there.
+    pub(crate) fn awaited_since(&self, reasons: Covered) -> Option<Instant> {
+        let mut lists = self.lists();
+        let is_there = lists.covered == reasons;
+        (!is_there).then(|| *lists.awaited.get_or_insert_with(Instant::now))
     }
 
     /// It did not start. What was known of it stays.

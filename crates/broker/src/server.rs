@@ -248,8 +248,10 @@ impl Server {
 
     /// Since when its list has been waited for; `None` where it need not be.
     pub(crate) fn awaited_since(&self) -> Option<Instant> {
-        let awaited = !self.shared.is_settled();
-        awaited.then(|| self.shared.listed.awaited_since())
+        // Without one, its tools are what they were.
+        let connection = self.shared.stand.connection()?;
+        let reasons = self.shared.reasons(&connection);
+        self.shared.listed.awaited_since(reasons)
     }
 
     /// Asks for its list anew if that is out of date by the server's own word; a

@@ -283,7 +283,7 @@ impl Gate {
         let functions = stubs(&prepared.named, &catalog, &request.scope);
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let run = Arc::new(self.broker.run_with(self.setup_of(request)));
-        let caller = request.caller.clone().or_else(|| self.caller.clone());
+        let caller = self.caller_of(request).cloned();
         let searcher = Arc::clone(&self.searcher);
         let lookups = Arc::new(Lookups::new(
             Arc::clone(&self.live),

@@ -238,7 +238,7 @@ const FORESEEN_FLOWS: usize = 20;
 
 fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, request: &RunRequest) -> Preview {
     let scope = &request.scope;
-    let caller = request.caller.as_ref();
+    let caller = gate.caller_of(request);
     let extraction = gate.extraction(caller.is_some_and(|caller| caller.offers().sampling));
     let mut preview = Preview {
         tools: Vec::new(),

@@ -3,6 +3,7 @@
 //! does not take them can tie up is bounded in number and in time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,8 +15,8 @@ use super::link::Shared;
 use crate::auth::Waits;
 use crate::link::{LinkError, LinkErrorKind, Outgoing};
 
-/// How many are on their way together. With as many, no more of the server's own requests
-/// are answered.
+/// How many are on their way together, without answers. With as many answers on their way, no
+/// more of the server's own requests are answered.
 pub(super) const MANY: usize = 64;
 /// How many are on their way or wait for that, beyond which only answers are taken.
 pub(super) const MOST: usize = if cfg!(test) { 80 } else { 1_024 };
@@ -31,6 +32,8 @@ pub(super) const PATIENCE: Duration = match cfg!(test) {
 pub(super) struct Posts {
     /// On their way, or not yet.
     many: watch::Sender<usize>,
+    /// Answers among them.
+    answers: AtomicUsize,
     /// What is left of [`MANY`].
     turns: Semaphore,
 }
@@ -39,6 +42,7 @@ impl Default for Posts {
     fn default() -> Self {
         Self {
             many: watch::Sender::default(),
+            answers: AtomicUsize::new(0),
             turns: Semaphore::new(MANY),
         }
     }
@@ -47,7 +51,7 @@ impl Default for Posts {
 impl Posts {
     /// Whether answers would only pile up.
     pub(super) fn is_congested(&self) -> bool {
-        *self.many.borrow() >= MANY
+        self.answers.load(Ordering::Relaxed) >= MANY
     }
 
     /// Waits until there are none.
@@ -58,11 +62,19 @@ impl Posts {
     }
 
     fn take(&self, is_answer: bool) -> bool {
+        self.answers
+            .fetch_add(usize::from(is_answer), Ordering::Relaxed);
         self.many.send_if_modified(|many| {
             let has_room = is_answer || *many < MOST;
             *many += usize::from(has_room);
             has_room
         })
+    }
+
+    fn give_back(&self, is_answer: bool) {
+        self.answers
+            .fetch_sub(usize::from(is_answer), Ordering::Relaxed);
+        self.many.send_modify(|many| *many -= 1);
     }
 }
 
@@ -92,7 +104,7 @@ impl Shared {
             if let Some(Err(error)) = posted.await {
                 tracing::debug!(server = %shared.server, %error, "a message was not accepted");
             }
-            shared.posts.many.send_modify(|many| *many -= 1);
+            shared.posts.give_back(is_answer);
         });
     }
 

@@ -84,7 +84,7 @@ async fn what_did_not_come_in_time_is_not_waited_for_again() {
     call(&run, &name, "change", json!({})).await;
     assert!(!broker.is_settled());
     // Another one is not waited for.
-    let long = Duration::from_secs(30);
+    let long = Duration::MAX;
     assert!(poll!(pin!(broker.settle(Some("another"), long))).is_ready());
     let short = Duration::from_millis(1);
     broker.settle(Some(&name), short).await;

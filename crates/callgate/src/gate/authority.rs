@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use callgate_broker::{Asker, RunSetup, ServerState};
+use callgate_broker::{Asker, Caller, RunSetup, ServerState};
 use callgate_catalog::CatalogTool;
 use callgate_policy::{CallFacts, Decision, Grant, Hints, Rules, SessionGrants, Verdict};
 use jiff::Timestamp;
@@ -46,6 +46,11 @@ impl Gate {
             self.session.add(grant.clone());
         }
         Ok(())
+    }
+
+    /// What the host can do for a run: as the run says, or the gate.
+    pub(crate) fn caller_of<'a>(&'a self, request: &'a RunRequest) -> Option<&'a Arc<dyn Caller>> {
+        request.caller.as_ref().or(self.caller.as_ref())
     }
 
     /// A run with the gate's own settings, but for these.

@@ -202,6 +202,36 @@ async fn a_server_that_goes_over_to_another_revision_is_agreed_with_anew() {
     .await;
 }
 
+/// Such as what it passes on of another server.
+#[tokio::test]
+async fn the_code_of_another_revision_alone_is_the_calls_error() {
+    for data in ["", r#","data":{"supported":["2026-07-28"]}"#] {
+        let server = Server::start(move |mut request| {
+            async move {
+                let method = request.method();
+                if method != "tools/call" {
+                    let does = Arc::<Replaced>::default();
+                    does.newest.store(true, Ordering::Relaxed);
+                    return replaced(request, does).await;
+                }
+                request.log.note(method);
+                let error = format!(
+                    r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32022,"message":"m"{data}}}}}"#
+                );
+                let headers = "Content-Type: application/json\r\n";
+                request.answer("400 Bad Request", headers, &error).await;
+            }
+            .boxed()
+        })
+        .await;
+        let (kept, _changes) = keep(ServerSpec::http("s", server.url())).await;
+        let said = call(&kept, "says", Arc::new(NoCaller)).await;
+        assert_eq!(said, "m (code -32022)");
+        assert_eq!(server.log().matches("tools/call").count(), 1);
+        kept.shut_down().await;
+    }
+}
+
 #[tokio::test]
 async fn a_call_that_is_refused_for_its_revision_again_and_again_is_made_twice() {
     let server = Server::start(|mut request| {
@@ -213,7 +243,7 @@ async fn a_call_that_is_refused_for_its_revision_again_and_again_is_made_twice()
                 return replaced(request, does).await;
             }
             request.log.note(method);
-            let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"m"}}"#;
+            let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"m","data":{"supported":["2025-11-25"]}}}"#;
             let headers = "Content-Type: application/json\r\n";
             request.answer("400 Bad Request", headers, error).await;
         }

@@ -55,10 +55,33 @@ async fn a_server_that_takes_nothing_has_a_bounded_number_and_each_for_a_time() 
     for number in 0..=MANY {
         notify(&client, number);
     }
-    assert!(client.link.is_congested());
     // The last one has its turn when another one has been given up.
     in_time(all.notified()).await;
     assert!(began.elapsed() >= PATIENCE, "{:?}", began.elapsed());
+    assert!(!client.link.is_congested(), "none of them is an answer");
+}
+
+#[tokio::test]
+async fn so_many_answers_are_on_their_way_before_no_more_questions_are_taken() {
+    let (server, all) = noting(MANY, |mut request, number| {
+        async move {
+            if number == MANY {
+                request.gone().await;
+            } else {
+                request.answer("202 Accepted", "", "").await;
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let client = Client::speaking(&server, ProtocolVersion::V_2025_11_25);
+    for number in 0..MANY {
+        assert!(!client.link.is_congested(), "{number}");
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{}}}}"#);
+        client.link.post("", None, answer);
+    }
+    assert!(client.link.is_congested());
+    in_time(all.notified()).await;
     let congested = async {
         while client.link.is_congested() {
             tokio::task::yield_now().await;
