@@ -44,7 +44,7 @@ fn a_worker_has_no_environment() {
     let bench = Workbench::new(json!({ "odd": odd("hang-on-call") }));
     bench.write("script.ts", "await odd_hang({})");
     let mut child = bench
-        .command(&["run", "script.ts"])
+        .command(&["run", "script.ts", "--yes", "--ledger", "calls.jsonl"])
         .env("CALLGATE_TEST_SECRET", SECRET)
         .spawn()
         .expect("start callgate");
@@ -55,20 +55,17 @@ fn a_worker_has_no_environment() {
         assert_eq!(child.try_wait().expect("its state"), None, "ended early");
         std::thread::yield_now();
     };
-    let open = loop {
-        let descriptors = std::fs::read_dir(format!("/proc/{worker}/fd")).expect("its descriptors");
-        let open: Vec<String> = descriptors
-            .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
-            .map(|target| target.display().to_string())
-            .collect();
-        // Before its runtime is up, the program itself is still being loaded.
-        if open.iter().any(|target| target == "anon_inode:[eventpoll]") {
-            break open;
-        }
+    // Before the script calls, the program is still being loaded, with an environment that
+    // reads as empty, and V8 opens what it begins its random numbers with.
+    while std::fs::read(bench.path().join("calls.jsonl")).map_or(0, |ledger| ledger.len()) == 0 {
         assert_eq!(child.try_wait().expect("its state"), None, "ended early");
         std::thread::yield_now();
-    };
-    // Not before: while a program is being loaded, its environment reads as empty.
+    }
+    let descriptors = std::fs::read_dir(format!("/proc/{worker}/fd")).expect("its descriptors");
+    let open: Vec<String> = descriptors
+        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+        .map(|target| target.display().to_string())
+        .collect();
     let environment = std::fs::read(format!("/proc/{worker}/environ")).expect("its environment");
     let files: Vec<_> = open
         .iter()
