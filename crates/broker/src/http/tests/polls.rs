@@ -44,9 +44,15 @@ async fn polled(first: &'static [Said], cancels: bool) -> (String, String) {
         .boxed()
     })
     .await;
+    ended(server, cancels.then_some(cancelled)).await
+}
+
+/// How a call of this server ends, which somebody may wait for to be cancelled, and what the
+/// server has heard.
+async fn ended(server: Server, cancelled: Option<Arc<Notify>>) -> (String, String) {
     let (kept, _changes) = keep(spec(&server, "2026-07-28")).await;
     let said = call(&kept, "one", Named::new("ann")).await;
-    if cancels {
+    if let Some(cancelled) = cancelled {
         in_time(cancelled.notified()).await;
     }
     in_time(kept.shut_down()).await;
@@ -115,17 +121,6 @@ async fn told(
                 request.log.note(method.as_str());
             }
             match method.as_str() {
-                "server/discover" => {
-                    result = json!({
-                        "supportedVersions": ["2026-07-28"],
-                        "capabilities": { "tools": {} },
-                    });
-                }
-                "tools/list" => {
-                    let tool = json!({ "name": "one", "inputSchema": { "type": "object" } });
-                    result = json!({ "tools": [tool] });
-                }
-                "tools/call" => result["resultType"] = "task".into(),
                 "tasks/get" => match shown.get(polls.fetch_add(1, Ordering::Relaxed)) {
                     None => {
                         result["status"] = "completed".into();
@@ -151,7 +146,7 @@ async fn told(
                 }
                 _ => {}
             }
-            result_of(&mut request, "", result).await;
+            result_of(&mut request, "", with_task(&method, result)).await;
             if method == "tasks/cancel" {
                 cancelled.notify_one();
             }
@@ -159,13 +154,7 @@ async fn told(
         .boxed()
     })
     .await;
-    let (kept, _changes) = keep(spec(&server, "2026-07-28")).await;
-    let said = call(&kept, "one", Named::new("ann")).await;
-    if cancels {
-        in_time(cancelled.notified()).await;
-    }
-    in_time(kept.shut_down()).await;
-    (said, server.log())
+    ended(server, cancels.then_some(cancelled)).await
 }
 
 fn update(name: &str) -> String {
