@@ -22,6 +22,7 @@ use serde_json::value::RawValue;
 use crate::calls;
 use crate::models::{Models, Silent, Task};
 use answer::Fit;
+pub(crate) use schema::TypeReader;
 
 /// What a script calls it.
 pub(crate) const NAME: &str = "mcp.extract";
@@ -88,6 +89,7 @@ pub(crate) struct Extractor {
     caller: Option<Arc<dyn Caller>>,
     run: Arc<Run>,
     limits: ExtractLimits,
+    types: TypeReader,
     hasher: RandomState,
     used: Mutex<Used>,
 }
@@ -124,12 +126,14 @@ impl Extractor {
         caller: Option<Arc<dyn Caller>>,
         run: Arc<Run>,
         limits: ExtractLimits,
+        types: TypeReader,
     ) -> Self {
         Self {
             models,
             caller,
             run,
             limits,
+            types,
             hasher: RandomState::new(),
             used: Mutex::default(),
         }
@@ -192,7 +196,7 @@ impl Extractor {
         if !self.models.has_small() && !self.caller.as_ref().is_some_and(|c| c.offers().sampling) {
             return Err(Failed::new(Reason::Unavailable, Silent::Nobody.message()));
         }
-        read_schema(asked.schema).await
+        self.read_schema(asked.schema).await
     }
 
     /// Extracts from what was looked at, which `asked` may be another writing of.
@@ -207,7 +211,7 @@ impl Extractor {
         let schema = if seen.schema.get() == asked.schema.get() {
             schema
         } else {
-            read_schema(seen.schema).await?
+            self.read_schema(seen.schema).await?
         };
         self.extract(seen.value, &schema).await
     }
@@ -295,18 +299,14 @@ impl Extractor {
         }
     }
 
+    async fn read_schema(&self, schema: &RawValue) -> Result<Schema, Failed> {
+        let read = schema::read(schema.get(), &self.types).await;
+        read.map_err(|message| Failed::new(Reason::Schema, message))
+    }
+
     fn used(&self) -> std::sync::MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-async fn read_schema(schema: &RawValue) -> Result<Schema, Failed> {
-    let text = schema.get().to_owned();
-    // A schema may take a while to compile, and its parser a stack.
-    let read = tokio::task::spawn_blocking(move || schema::read(&text)).await;
-    let failed = || Err("the schema could not be read".to_owned());
-    let read = read.unwrap_or_else(|_panic| failed());
-    read.map_err(|message| Failed::new(Reason::Schema, message))
 }
 
 /// Why there is no value; a script sees the word as `reason`.

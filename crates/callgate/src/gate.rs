@@ -23,17 +23,18 @@ use callgate_policy::{Hints, Rules, SessionGrants, Verdict};
 use callgate_rust_types::RustTypes;
 use callgate_sandbox::{Job, Launcher, Stretch};
 use callgate_schema::Declared;
-use callgate_script::{Named, Prepared, ScriptError};
+use callgate_script::{Named, Prepared};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::cache::Cache;
 use crate::calls::{self, Calls};
 use crate::check::{Check, CheckMode, CheckStatus, TypeCheck};
-use crate::extract::{ExtractLimits, Extractor};
+use crate::extract::{ExtractLimits, Extractor, TypeReader};
 use crate::live::Live;
 use crate::lookup::Lookups;
 use crate::models::Models;
+use crate::reading::{self, Read};
 use crate::report::{self, RunReport};
 use crate::scope::Scope;
 use crate::search::Searcher;
@@ -48,7 +49,7 @@ pub struct Gate {
     pub(crate) broker: Broker,
     pub(crate) live: Arc<Live>,
     pub(crate) searcher: Arc<Searcher>,
-    launcher: Launcher,
+    pub(crate) launcher: Launcher,
     pub(crate) rules: Arc<Rules>,
     limits: Limits,
     models: Arc<Models>,
@@ -260,9 +261,10 @@ impl Gate {
     }
 
     async fn run_inner(&self, request: &RunRequest) -> RunReport {
-        let prepared = match prepare(Arc::clone(&request.source)).await {
-            Ok(prepared) => prepared,
-            Err(error) => return report::rejected(request, &error),
+        let limits = request.limits.as_ref().unwrap_or(&self.limits);
+        let Read { prepared, worker } = match reading::read(&self.launcher, limits, request).await {
+            Ok(read) => read,
+            Err(report) => return *report,
         };
         // The run's own, whatever changes while it lasts.
         let catalog = self.fresh_catalog().await;
@@ -281,7 +283,6 @@ impl Gate {
             Err(report) => return *report,
         };
         let functions = stubs(&prepared.named, &catalog, &request.scope);
-        let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let run = Arc::new(self.broker.run_with(self.setup_of(request)));
         let caller = self.caller_of(request).cloned();
         let searcher = Arc::clone(&self.searcher);
@@ -297,6 +298,7 @@ impl Gate {
             caller,
             Arc::clone(&run),
             self.extract,
+            TypeReader::new(self.launcher.clone(), limits.clone()),
         ));
         let calls = Arc::new(Calls {
             catalog,
@@ -323,7 +325,7 @@ impl Gate {
             functions,
             limits: limits.clone(),
         };
-        let ended = self.launcher.run(job, calls, request.cancel.clone()).await;
+        let ended = worker.run(job, calls, request.cancel.clone()).await;
         let withheld = request.dry_run.is_some().then(|| run.withheld());
         let mut report = report::ended(request, limits, ended, run.ledger(), withheld, self);
         report.run = Some(run.id().to_owned());
@@ -394,15 +396,5 @@ pub(crate) fn hints(tool: &ToolDefinition) -> Hints {
         destructive: said.destructive_hint,
         idempotent: said.idempotent_hint,
         open_world: said.open_world_hint,
-    }
-}
-
-/// Parsing is bounded, but not so tightly that it may hold up other runs.
-pub(crate) async fn prepare(source: Arc<str>) -> Result<Prepared, ScriptError> {
-    match tokio::task::spawn_blocking(move || callgate_script::prepare(&source)).await {
-        Ok(parsed) => parsed,
-        // `prepare` does not panic, so the runtime is shutting down, and this
-        // task with it.
-        Err(_) => std::future::pending().await,
     }
 }

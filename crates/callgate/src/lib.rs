@@ -47,6 +47,7 @@ mod models;
 mod preview;
 mod question;
 mod quoted;
+mod reading;
 mod report;
 mod request;
 mod roots;

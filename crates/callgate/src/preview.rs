@@ -15,8 +15,9 @@ use crate::RunRequest;
 use crate::calls::unknown_tool_message;
 use crate::check::TypeCheck;
 use crate::extract;
-use crate::gate::{Gate, prepare};
+use crate::gate::Gate;
 use crate::lookup::Lookup;
+use crate::reading::{self, Read};
 use crate::report::{self, RunReport, Status};
 
 /// The tools a script names and the decisions they would meet.
@@ -214,10 +215,8 @@ impl Gate {
     /// no acceptable script, or whose type check stops it.
     pub async fn preview(&self, request: impl Into<RunRequest>) -> Result<Preview, Box<RunReport>> {
         let request = request.into();
-        let prepared = match prepare(Arc::clone(&request.source)).await {
-            Ok(prepared) => prepared,
-            Err(error) => return Err(Box::new(report::rejected(&request, &error))),
-        };
+        let limits = request.limits.as_ref().unwrap_or_else(|| self.limits());
+        let Read { prepared, .. } = reading::read(&self.launcher, limits, &request).await?;
         let catalog = self.fresh_catalog().await;
         let mut preview = of(&prepared, self, &catalog, &request);
         preview.script = Arc::clone(&request.name);

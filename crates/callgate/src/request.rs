@@ -7,10 +7,10 @@ use callgate_broker::{Asker, Caller, DryRun};
 use callgate_policy::{Grant, Rules, SessionGrants};
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::prepare;
+use crate::reading::{self, ReadAhead};
 use crate::report::{self, RunReport};
 use crate::scope::Scope;
-use crate::{CheckMode, Limits};
+use crate::{CheckMode, Limits, Workers};
 
 /// A script to run, and what is different in this run.
 ///
@@ -31,6 +31,7 @@ pub struct RunRequest {
     pub(crate) check: Option<CheckMode>,
     pub(crate) scope: Scope,
     pub(crate) cancel: CancellationToken,
+    pub(crate) read_ahead: ReadAhead,
 }
 
 pub(crate) type Observer = Arc<dyn Fn(Event<'_>) + Send + Sync>;
@@ -84,14 +85,21 @@ impl RunRequest {
             check: None,
             scope: Scope::default(),
             cancel: CancellationToken::new(),
+            read_ahead: ReadAhead::default(),
         }
     }
 
     /// The report of this request if its text is no acceptable script, whatever
-    /// servers there are: to know before they are started.
-    pub async fn rejected(&self) -> Option<RunReport> {
-        let error = prepare(Arc::clone(&self.source)).await.err()?;
-        Some(report::rejected(self, &error))
+    /// servers there are: to know before they are started. The script is read in one of
+    /// these workers, which it then runs in, if the gate's limits are theirs.
+    pub async fn rejected(&self, workers: &Workers) -> Option<RunReport> {
+        match reading::read(&workers.launcher, &workers.limits, self).await {
+            Ok(read) => {
+                self.read_ahead.keep(read);
+                None
+            }
+            Err(report) => Some(*report),
+        }
     }
 
     /// The report of this request if it is given up before there is a gate to run

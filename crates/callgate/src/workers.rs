@@ -10,6 +10,8 @@ use crate::Limits;
 #[derive(Debug, Clone)]
 pub struct Workers {
     pub(crate) launcher: Launcher,
+    /// Of the runs they are for.
+    pub(crate) limits: Limits,
 }
 
 impl Workers {
@@ -29,6 +31,7 @@ impl Workers {
         options.jit = limits.jit;
         Self {
             launcher: Launcher::new(program, options),
+            limits: limits.clone(),
         }
     }
 }

@@ -54,7 +54,8 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     if args.grant {
         grants::need_terminal("name the tools with --allow")?;
     }
-    if let Some(report) = request.rejected().await {
+    let workers = session::workers(config.as_ref(), Some(&args.limits));
+    if let Some(report) = request.rejected(&workers).await {
         return print_report(&report, args.json);
     }
     let cancel = session::cancel_on_signal()?;
@@ -66,6 +67,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
         asker: session::asker(&args.permissions, &progress),
         caller: Arc::new(TerminalCaller::new(Arc::clone(&progress))),
         check: args.check.check,
+        workers: Some(workers),
     };
     let Some(gate) = session::connect(config.as_ref(), setting, &progress, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
@@ -118,13 +120,15 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     }
     let (source, name) = session::script(&args.file)?;
     let request = RunRequest::new(source.as_str()).name(name);
-    if let Some(report) = request.rejected().await {
+    let workers = session::workers(config.as_ref(), None);
+    if let Some(report) = request.rejected(&workers).await {
         return print_report(&report, args.json);
     }
     let cancel = session::cancel_on_signal()?;
     let setting = Setting {
         allow: &args.allow,
         check: args.check.check,
+        workers: Some(workers),
         ..Setting::default()
     };
     let progress = Progress::new();
@@ -345,6 +349,7 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
         asker: session::unattended_asker(&args.permissions),
         caller: Arc::new(NoCaller),
         check: args.check.check,
+        workers: None,
     };
     let builder = session::builder(Some(&config), &setting)?;
     let builder = builder.caller(Arc::new(callgate_server::AnyClient));

@@ -156,6 +156,7 @@ fn builder(config: &Config, args: &ServeArgs) -> anyhow::Result<GateBuilder> {
         asker: session::unattended_asker(&args.permissions),
         caller: Arc::new(NoCaller),
         check: args.check.check,
+        workers: None,
     };
     let builder = session::builder(Some(config), &setting)?;
     Ok(builder.caller(Arc::new(AnyClient)))

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use callgate::config::{Config, LedgerConfig};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions,
-    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, ask_with, indented,
+    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, Workers, ask_with, indented,
 };
 use callgate_server::ServeOptions;
 use serde_json::value::RawValue;
@@ -108,6 +108,8 @@ pub struct Setting<'a> {
     pub caller: Arc<dyn Caller>,
     /// `None` for the configuration's mode.
     pub check: Option<CheckMode>,
+    /// `None` for ones of the gate's own.
+    pub workers: Option<Workers>,
 }
 
 impl Default for Setting<'_> {
@@ -120,6 +122,7 @@ impl Default for Setting<'_> {
             caller: Arc::new(NoCaller),
             // Commands that take no script have nothing to check.
             check: Some(CheckMode::Off),
+            workers: None,
         }
     }
 }
@@ -136,6 +139,9 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
     if let Some(mode) = setting.check {
         builder = builder.check(mode);
     }
+    if let Some(workers) = &setting.workers {
+        builder = builder.workers(workers.clone());
+    }
     let granted = setting.allow.iter().map(String::as_str);
     rules = rules.with_grants(granted, "--allow").context("--allow")?;
     Ok(builder
@@ -144,6 +150,11 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
         .limits(limits)
         .asker(Arc::clone(&setting.asker))
         .caller(Arc::clone(&setting.caller)))
+}
+
+/// Workers for one script, which is read before there is a gate.
+pub fn workers(config: Option<&Config>, flags: Option<&LimitArgs>) -> Workers {
+    Workers::new(0, &limits(config, flags))
 }
 
 /// The limits of a run: the flags win over the configuration.

@@ -79,6 +79,20 @@ pub enum Returned {
     },
 }
 
+impl Ended {
+    /// The end of a run whose script did nothing.
+    #[must_use]
+    pub fn without_script(end: End) -> Self {
+        Self {
+            end,
+            output: Captured::default(),
+            emitted: Vec::new(),
+            script_time: Duration::ZERO,
+            calls: 0,
+        }
+    }
+}
+
 /// An exception that a script did not catch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScriptException {

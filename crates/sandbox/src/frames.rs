@@ -34,6 +34,11 @@ impl<F: FromWire> FrameReader<F> {
         })
     }
 
+    /// Reads frames of at most so many bytes from now on.
+    pub(crate) fn set_max_frame(&mut self, max_frame: usize) {
+        self.decoder.set_max_frame(max_frame);
+    }
+
     pub(crate) fn socket(&self) -> &UnixStream {
         self.socket.get_ref()
     }

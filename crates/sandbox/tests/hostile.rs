@@ -91,7 +91,7 @@ async fn broken_frames() {
     check(
         "length",
         &[0xff; 64],
-        "frame of 4294967295 bytes is over the limit of 17825792 bytes",
+        "frame of 4294967295 bytes is over the limit of 65536 bytes",
     )
     .await;
     check(
@@ -111,6 +111,20 @@ async fn broken_frames() {
         "early",
         &call("echo", "{}").encode(100).unwrap().to_vec(),
         "it speaks before it is ready",
+    )
+    .await;
+    check(
+        "length of a later one",
+        &[bytes(vec![]), vec![0xff; 64]].concat(),
+        "frame of 4294967295 bytes is over the limit of 17825792 bytes",
+    )
+    .await;
+    check(
+        "unasked",
+        &bytes(vec![WorkerFrame::Read {
+            outcome: "{}".into(),
+        }]),
+        "it reads what it was not given",
     )
     .await;
     check(

@@ -6,6 +6,7 @@
 //! that a module cannot have are written over in place: a `return` at the top,
 //! and a function without a name that is no expression.
 
+use serde::{Deserialize, Serialize};
 use swc_common::Span;
 use swc_ecma_ast::{
     ArrowExpr, Constructor, Function, GetterProp, Module, ReturnStmt, SetterProp, StaticBlock,
@@ -19,7 +20,7 @@ use crate::source::{Edits, Source};
 ///
 /// It is to be checked as one ES module, with `target` and `module` `esnext`.
 /// Lines end where JavaScript ends them: at U+2028 and U+2029 as well.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Checkable {
     /// TypeScript. Its first lines are not the author's, so comments of his that

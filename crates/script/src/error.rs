@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use unicode_width::UnicodeWidthChar;
 
 /// A script that cannot be run as it is. Its `Display` is
 /// `script.ts:3:14: message`, and below it the line and a caret.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptError {
     kind: ScriptErrorKind,
     message: String,
@@ -15,7 +16,7 @@ pub struct ScriptError {
 }
 
 /// A place in a script.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) line: u32,
     pub(crate) column: u32,
@@ -23,7 +24,7 @@ pub(crate) struct Place {
 }
 
 /// What kind of mistake it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ScriptErrorKind {
     /// The text is not TypeScript.
@@ -43,6 +44,11 @@ pub enum ScriptErrorKind {
 }
 
 impl ScriptError {
+    /// An error of the script as a whole, for a parser that did not come to its end.
+    pub fn without_place(kind: ScriptErrorKind, message: impl Into<String>) -> Self {
+        Self::new(kind, message, None)
+    }
+
     pub(crate) fn new(
         kind: ScriptErrorKind,
         message: impl Into<String>,

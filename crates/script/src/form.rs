@@ -1,5 +1,6 @@
 //! The form of a script: what its value is, and what it cannot have.
 
+use serde::{Deserialize, Serialize};
 use swc_common::{BytePos, Span, Spanned};
 use swc_ecma_ast::{
     CallExpr, Callee, Decl, DefaultDecl, ExportAll, ExportDefaultDecl, ExportDefaultExpr, Expr,
@@ -14,7 +15,7 @@ use crate::source::{Edits, Source};
 use crate::{ScriptError, ScriptErrorKind};
 
 /// The form in which a script was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Form {
     /// Statements; the value is what a top-level `return` gives.

@@ -10,7 +10,6 @@
 //! function around it.
 
 mod apart;
-mod assertions;
 mod checkable;
 mod declared;
 mod depth;
@@ -31,6 +30,7 @@ mod types;
 
 use swc_ecma_ast::{Expr, Module, Script, Stmt};
 
+pub use apart::MAX_STACK;
 pub use checkable::Checkable;
 pub use depth::MAX_DEPTH;
 pub use elsewhere::instead_of;
@@ -44,6 +44,7 @@ pub use types::{MAX_TYPE_BYTES, TypeTextError, json_schema};
 use apart::Lost;
 use form::Wrapping;
 use parse::SyntaxErrors;
+use serde::{Deserialize, Serialize};
 use source::{Source, line_and_column};
 use strip::Stripped;
 use swc_sourcemap::SourceMap;
@@ -52,7 +53,7 @@ use swc_sourcemap::SourceMap;
 pub const MAX_SCRIPT_BYTES: usize = 256 * 1024;
 
 /// A script that is ready to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Prepared {
     /// One JavaScript expression, to be evaluated as a classic script: an async
@@ -70,6 +71,10 @@ pub struct Prepared {
 
 /// Prepares a script for the sandbox.
 ///
+/// On some texts, the time it takes grows with the square of their length, or doubles with each
+/// level of what stands inside each other; others have it take several hundred MiB. So it is for a
+/// process that can be ended.
+///
 /// # Errors
 ///
 /// [`ScriptError`] if the text is no TypeScript, uses what a script cannot
@@ -86,21 +91,10 @@ pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
             None,
         ));
     }
-    on_own_thread(source.to_owned())
-}
-
-/// Works on a thread of its own, as [`apart::run`] says.
-fn on_own_thread(text: String) -> Result<Prepared, ScriptError> {
-    let copy = text.clone();
-    match apart::run("callgate-script", text, prepare_here) {
+    match apart::run("callgate-script", source, prepare_here) {
         Ok(result) => result,
-        Err(Lost::Panicked) => Err(parser_failed(&copy)),
-        Err(lost @ Lost::Late) => Err(ScriptError::new(
-            ScriptErrorKind::TooComplex,
-            format!("the script {lost}"),
-            None,
-        )),
-        Err(lost @ (Lost::Busy | Lost::NotStarted(_))) => Err(internal(lost.to_string())),
+        Err(Lost::Panicked) => Err(parser_failed(source)),
+        Err(lost @ Lost::NotStarted(_)) => Err(internal(lost.to_string())),
     }
 }
 
@@ -198,9 +192,6 @@ struct Alone {
 /// Parses the author's code with nothing around it.
 fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
     let code = source.code();
-    if let Some(found) = assertions::too_many(&code) {
-        return Err(source.error(ScriptErrorKind::TooComplex, found.message, found.at));
-    }
     let first = match parse::module(&code) {
         Ok(module) => {
             if let Some(error) = source.prose()

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
 use swc_common::{GLOBALS, Globals, Mark, Span};
 use swc_ecma_ast::{
     CallExpr, Callee, Expr, Ident, Lit, MemberExpr, MemberProp, Module, ObjectPat, ObjectPatProp,
@@ -16,7 +17,7 @@ use crate::source::Source;
 use crate::{ScriptError, ScriptErrorKind};
 
 /// The tools a script may call, as far as its text tells.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Named {
     /// Every name that is used but not declared in the script, JavaScript's own
@@ -33,7 +34,7 @@ pub struct Named {
 }
 
 /// A name in a script.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Mention {
     /// The name.

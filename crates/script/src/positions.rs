@@ -1,5 +1,6 @@
 //! Where the code that runs stands in the author's text.
 
+use serde::{Deserialize, Serialize};
 use swc_sourcemap::SourceMap;
 
 use crate::operators;
@@ -10,7 +11,7 @@ use crate::source::Lines;
 ///
 /// Places keep their distance to where the stretch begins: on its first line by
 /// columns, and below that by lines, in columns of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
     /// The line of the code where it begins, from 1.
     pub line: u32,

@@ -1,6 +1,7 @@
 //! A TypeScript type, written as text, as a JSON Schema: the types that
 //! [`json_schema`] says, and no others.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use swc_common::{Span, Spanned as _};
 use swc_ecma_ast::{
@@ -10,7 +11,7 @@ use swc_ecma_ast::{
 };
 
 use crate::apart::{self, Lost};
-use crate::{assertions, parse};
+use crate::parse;
 
 /// The most bytes of a type: 8 KiB.
 pub const MAX_TYPE_BYTES: usize = 8 << 10;
@@ -20,8 +21,15 @@ const MAX_TYPE_DEPTH: usize = 32;
 const BEFORE: &str = "type T = (";
 
 /// Why a text is no type that can be a JSON Schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypeTextError(String);
+
+impl TypeTextError {
+    /// An error in these words, for a parser that did not come to its end.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
 
 impl std::fmt::Display for TypeTextError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -42,7 +50,8 @@ impl std::error::Error for TypeTextError {}
 /// # Errors
 ///
 /// [`TypeTextError`] for a text that is no type, for any other type, and for one
-/// of more than [`MAX_TYPE_BYTES`] or 32 levels. No text makes it panic.
+/// of more than [`MAX_TYPE_BYTES`] or 32 levels. No text makes it panic, but on some it takes as
+/// long as [`prepare`](crate::prepare).
 pub fn json_schema(text: &str) -> Result<Value, TypeTextError> {
     if text.len() > MAX_TYPE_BYTES {
         let bytes = text.len();
@@ -50,19 +59,16 @@ pub fn json_schema(text: &str) -> Result<Value, TypeTextError> {
             "the type has {bytes} bytes, over the limit of {MAX_TYPE_BYTES}"
         ));
     }
-    apart::run("callgate-type", text.to_owned(), read).unwrap_or_else(|lost| {
+    apart::run("callgate-type", text, read).unwrap_or_else(|lost| {
         failed(match lost {
-            Lost::Busy | Lost::NotStarted(_) => lost.to_string(),
-            Lost::Late | Lost::Panicked => format!("the type {lost}"),
+            Lost::NotStarted(_) => lost.to_string(),
+            Lost::Panicked => format!("the type {lost}"),
         })
     })
 }
 
 fn read(text: &str) -> Result<Value, TypeTextError> {
     let whole = format!("{BEFORE}{text}\n);");
-    if let Some(found) = assertions::too_many(&whole) {
-        return failed(found.message.to_owned());
-    }
     let module = parse::module(&whole).map_err(|error| {
         TypeTextError(format!("the text is no TypeScript type: {}", error.message))
     })?;

@@ -213,14 +213,4 @@ fn what_is_no_type_of_json_values() {
             .collect::<String>(),
         expect!["the text is no TypeScript type: unexpected )"],
     );
-    check(
-        &format!(
-            "{}a{}",
-            "(infer U extends ".repeat(40),
-            " ? b : c)".repeat(40)
-        ),
-        expect![[
-            r#"there are too many "infer U extends V" inside each other; write the types one after the other, with ";" between them"#
-        ]],
-    );
 }

@@ -40,6 +40,11 @@ impl<F: FromWire> Decoder<F> {
         }
     }
 
+    /// Refuses from now on frames whose body is longer than `max_frame` bytes.
+    pub fn set_max_frame(&mut self, max_frame: usize) {
+        self.max_frame = max_frame;
+    }
+
     /// Adds received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.failed.is_none() {
@@ -111,6 +116,15 @@ impl FromWire for HostFrame {
     fn decode(body: Bytes) -> Result<Self, WireError> {
         let mut r = Reader::new(body);
         match r.kind()? {
+            kind::READ => {
+                let what = match r.u8("what")? {
+                    0 => Readable::Script,
+                    1 => Readable::Type,
+                    other => return Err(bad("what", other)),
+                };
+                let text = r.rest("text")?;
+                Ok(Self::Read(Read { what, text }))
+            }
             kind::START => {
                 let source_name = r.text("source_name")?;
                 let limits = WorkerLimits {
@@ -184,6 +198,9 @@ impl FromWire for WorkerFrame {
                 r.end()?;
                 Ok(Self::Ready { pid })
             }
+            kind::HAS_READ => Ok(Self::Read {
+                outcome: r.rest("outcome")?,
+            }),
             kind::CALL => Ok(Self::Call(call(&mut r)?)),
             kind::CANCEL => {
                 let call = r.u64("call")?;

@@ -46,6 +46,14 @@ pub trait ToWire: Sized {
 impl ToWire for HostFrame {
     fn encode(self, max_frame: usize) -> Result<Encoded, WireError> {
         match self {
+            Self::Read(read) => {
+                let mut w = Writer::new(kind::READ);
+                w.u8(match read.what {
+                    Readable::Script => 0,
+                    Readable::Type => 1,
+                });
+                w.finish(read.text, max_frame)
+            }
             Self::Start(start) => {
                 let mut w = Writer::new(kind::START);
                 w.text(&start.source_name);
@@ -100,6 +108,7 @@ impl ToWire for WorkerFrame {
                 w.u32(pid);
                 w.finish(Text::default(), max_frame)
             }
+            Self::Read { outcome } => Writer::new(kind::HAS_READ).finish(outcome, max_frame),
             Self::Call(call) => {
                 let mut w = Writer::new(kind::CALL);
                 w.u64(call.id);
@@ -201,6 +210,7 @@ impl ToWire for WorkerFrame {
 pub(crate) mod kind {
     pub(crate) const START: u8 = 0x01;
     pub(crate) const REPLY: u8 = 0x02;
+    pub(crate) const READ: u8 = 0x03;
     pub(crate) const READY: u8 = 0x81;
     pub(crate) const CALL: u8 = 0x82;
     pub(crate) const OUTPUT: u8 = 0x83;
@@ -210,6 +220,7 @@ pub(crate) mod kind {
     pub(crate) const CANCEL: u8 = 0x87;
     pub(crate) const MORE: u8 = 0x88;
     pub(crate) const EMIT: u8 = 0x89;
+    pub(crate) const HAS_READ: u8 = 0x8a;
 }
 
 /// The bits that say what a call's frame has besides what all have.

@@ -5,6 +5,9 @@ use crate::Text;
 /// A frame from the host to a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostFrame {
+    /// Read this text, which is answered with [`WorkerFrame::Read`]. Sent after
+    /// [`WorkerFrame::Ready`] and before [`HostFrame::Start`].
+    Read(Read),
     /// Run this script. Sent once, after [`WorkerFrame::Ready`].
     Start(Start),
     /// The answer to one call.
@@ -18,6 +21,12 @@ pub enum WorkerFrame {
     Ready {
         /// Process id as the worker sees it; for messages only.
         pid: u32,
+    },
+    /// What came of a text that was to be read.
+    Read {
+        /// JSON text, whose form is the two ends' own affair. Nothing is known about it but that it
+        /// is UTF-8.
+        outcome: Text,
     },
     /// The script calls a function.
     Call(Call),
@@ -45,6 +54,24 @@ pub enum WorkerFrame {
     LimitHit(LimitHit),
     /// The script has ended. The last frame of a worker.
     Done(Done),
+}
+
+/// A text that is to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// What it is.
+    pub what: Readable,
+    /// The text, as its author wrote it.
+    pub text: Text,
+}
+
+/// What a text that is to be read may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Readable {
+    /// A script.
+    Script,
+    /// A TypeScript type, of which a JSON Schema is to be made.
+    Type,
 }
 
 /// What a worker needs to run one script.

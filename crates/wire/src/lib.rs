@@ -26,8 +26,8 @@ pub use decode::{Decoder, FromWire};
 pub use encode::{Encoded, ToWire};
 pub use error::WireError;
 pub use frames::{
-    Call, Done, ErrorClass, Exception, HostFrame, Level, LimitHit, Output, OutputEnd, Reply,
-    ReturnValue, Start, Stretch, Thrown, WhichLimit, WorkerFrame, WorkerLimits,
+    Call, Done, ErrorClass, Exception, HostFrame, Level, LimitHit, Output, OutputEnd, Read,
+    Readable, Reply, ReturnValue, Start, Stretch, Thrown, WhichLimit, WorkerFrame, WorkerLimits,
 };
 pub use stretches::{MAX_STRETCHES, author_place};
 pub use text::Text;

@@ -70,7 +70,9 @@ fn host_frame() -> impl Strategy<Value = HostFrame> {
     let outcome = prop_oneof![text().prop_map(Ok), thrown.prop_map(Err)];
     let reply = (any::<u64>(), outcome)
         .prop_map(|(call, outcome)| HostFrame::Reply(Reply { call, outcome }));
-    prop_oneof![start, reply]
+    let what = prop_oneof![Just(Readable::Script), Just(Readable::Type)];
+    let read = (what, text()).prop_map(|(what, text)| HostFrame::Read(Read { what, text }));
+    prop_oneof![read, start, reply]
 }
 
 fn call() -> impl Strategy<Value = Call> {
@@ -125,6 +127,7 @@ fn worker_frame() -> impl Strategy<Value = WorkerFrame> {
         any::<u32>().prop_map(|pid| WorkerFrame::Ready { pid }),
         call().prop_map(WorkerFrame::Call),
         any::<u64>().prop_map(|call| WorkerFrame::Cancel { call }),
+        text().prop_map(|outcome| WorkerFrame::Read { outcome }),
         (level, text()).prop_map(|(level, text)| WorkerFrame::Output(Output { level, text })),
         text().prop_map(|text| WorkerFrame::More { text }),
         text().prop_map(|block| WorkerFrame::Emit { block }),

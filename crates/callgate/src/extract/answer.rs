@@ -47,10 +47,10 @@ impl Fit {
 
 #[cfg(test)]
 mod tests {
+    use callgate_schema::Author;
     use expect_test::{Expect, expect};
     use serde_json::json;
 
-    use super::super::schema::read;
     use super::*;
 
     #[test]
@@ -60,7 +60,7 @@ mod tests {
             "properties": { "id": { "type": "integer" }, "tags": { "items": { "type": "string" } } },
             "required": ["id"],
         });
-        let schema = read(&schema.to_string()).unwrap();
+        let schema = Schema::new(schema, Author::Script).unwrap();
         let check = |text: &str, expected: Expect| {
             let said = Said {
                 text: text.to_owned(),
@@ -125,7 +125,7 @@ mod tests {
         let parts: Vec<_> = (0..2_000)
             .map(|_| json!({ "items": { "type": "string" } }))
             .collect();
-        let many = read(&json!({ "allOf": parts }).to_string()).unwrap();
+        let many = Schema::new(json!({ "allOf": parts }), Author::Script).unwrap();
         let said = Said {
             text: format!("[{}0]", "0,".repeat(5_000)),
             cut: false,

@@ -1,17 +1,19 @@
 //! The schema that a script gives: a JSON Schema, or a TypeScript type as text.
 
+use callgate_sandbox::{Launcher, NotRead};
 use callgate_schema::{Author, Schema};
 use serde_json::Value;
+use tokio::sync::Mutex;
+
+use crate::Limits;
 
 /// Reads a JSON Schema, or a TypeScript type in a JSON string.
-pub(super) fn read(text: &str) -> Result<Schema, String> {
+pub(super) async fn read(text: &str, types: &TypeReader) -> Result<Schema, String> {
     Author::Script.takes(text.len())?;
     let value: Value =
         serde_json::from_str(text).map_err(|_| "the schema is nested too deep".to_owned())?;
     let value = match value {
-        Value::String(ty) => {
-            callgate_script::json_schema(&ty).map_err(|error| error.to_string())?
-        }
+        Value::String(ty) => types.read(&ty).await?,
         Value::Object(_) => value,
         _ => {
             return Err(
@@ -19,18 +21,54 @@ pub(super) fn read(text: &str) -> Result<Schema, String> {
             );
         }
     };
-    Schema::new(value, Author::Script)
+    // It may take a while to compile.
+    tokio::task::spawn_blocking(|| Schema::new(value, Author::Script))
+        .await
+        .unwrap_or_else(|_panic| Err("the schema could not be read".to_owned()))
+}
+
+/// Has types parsed, one after the other, each in a worker of its own: the text may do
+/// anything to the parser.
+pub(crate) struct TypeReader {
+    launcher: Mutex<Launcher>,
+    /// Of the workers that wait.
+    limits: Limits,
+}
+
+impl TypeReader {
+    pub(crate) fn new(launcher: Launcher, limits: Limits) -> Self {
+        Self {
+            launcher: Mutex::new(launcher),
+            limits,
+        }
+    }
+
+    async fn read(&self, ty: &str) -> Result<Value, String> {
+        let launcher = self.launcher.lock().await;
+        let worker = launcher.take(&self.limits).await?;
+        worker.read_type(ty).await.map_err(|error| match error {
+            NotRead::Refused(error) => error.to_string(),
+            NotRead::Ended(_) => "the process that reads types failed".to_owned(),
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use callgate_sandbox::{LauncherOptions, WorkerProgram};
     use expect_test::{Expect, expect};
     use serde_json::json;
 
     use super::*;
 
+    /// There is no worker here: types are read in the tests of `mcp.extract`.
     fn check(schema: &Value, expected: Expect) {
-        let shown = match read(&schema.to_string()) {
+        let program = WorkerProgram::Path("/nonexistent/worker".into());
+        let mut options = LauncherOptions::default();
+        options.spares = 0;
+        let types = TypeReader::new(Launcher::new(program, options), Limits::default());
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let shown = match runtime.block_on(read(&schema.to_string(), &types)) {
             Ok(schema) => schema.text().to_owned(),
             Err(message) => message,
         };
@@ -38,16 +76,10 @@ mod tests {
     }
 
     #[test]
-    fn schemas_and_types() {
+    fn schemas() {
         check(
             &json!({ "type": "array", "items": { "$ref": "#/$defs/a" }, "$defs": { "a": {} } }),
             expect![[r##"{"type":"array","items":{"$ref":"#/$defs/a"},"$defs":{"a":{}}}"##]],
-        );
-        check(
-            &json!("{ id: number }"),
-            expect![[
-                r#"{"type":"object","properties":{"id":{"type":"number"}},"required":["id"],"additionalProperties":false}"#
-            ]],
         );
         check(
             &json!({ "properties": { "$ref": { "type": "string" } } }),
@@ -63,9 +95,9 @@ mod tests {
         );
         check(
             &json!("Date"),
-            expect![[
-                r#"the type "Date" cannot be a JSON Schema: JSON has no dates; write string"#
-            ]],
+            expect![
+                "the worker /nonexistent/worker cannot be started: No such file or directory (os error 2)"
+            ],
         );
         check(
             &json!({ "description": "x".repeat(70_000) }),

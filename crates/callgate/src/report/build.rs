@@ -127,23 +127,29 @@ pub(crate) fn ended(
             Status::Cancelled,
             RunError::new(ErrorKind::Cancelled, CANCELLED),
         ),
-        End::Crashed { reason } => {
-            let message = format!("the worker process ended without a result: {reason}");
-            (Status::Failed, RunError::new(ErrorKind::Crashed, message))
-        }
-        End::NotStarted { reason } => {
-            let message = format!("no worker process could be started: {reason}");
-            (Status::Failed, RunError::new(ErrorKind::Crashed, message))
-        }
-        // An end that is added later is at least no success.
-        other => (
-            Status::Failed,
-            RunError::new(ErrorKind::Crashed, format!("{other:?}")),
-        ),
+        end => (Status::Failed, without_result(end)),
     };
     report.status = status;
     report.error = Some(error);
     report
+}
+
+/// The report of a script whose worker did not come to read it.
+pub(crate) fn unread(request: &RunRequest, end: End) -> RunReport {
+    failed(request, Status::Failed, without_result(end))
+}
+
+/// The error of an end that is the worker's.
+fn without_result(end: End) -> RunError {
+    let message = match end {
+        End::Crashed { reason } => {
+            format!("the worker process ended without a result: {reason}")
+        }
+        End::NotStarted { reason } => format!("no worker process could be started: {reason}"),
+        // An end that is added later is at least no success.
+        other => format!("{other:?}"),
+    };
+    RunError::new(ErrorKind::Crashed, message)
 }
 
 impl RunError {

@@ -103,11 +103,38 @@ fn cut(text: &str, bytes: usize) -> String {
     format!("{}{mark}", text.get(..kept).unwrap_or_default())
 }
 
+/// Why a worker is of no use any more.
+#[derive(Debug)]
+pub(super) enum Lost {
+    /// It closed the socket.
+    Gone,
+    /// It said nothing in its time.
+    Late,
+    /// It sent something else than it should.
+    Violation(String),
+}
+
+impl Lost {
+    /// The end of a run that lost its worker by this.
+    pub(super) fn end(self, death: &Death, limits: &Limits) -> End {
+        match self {
+            Self::Gone | Self::Late => crashed(death, limits),
+            Self::Violation(reason) => End::Crashed {
+                reason: format!("the worker breaks the protocol: {reason}"),
+            },
+        }
+    }
+}
+
+/// Whether the worker ended because it might not have more memory, by what Rust says then. One that
+/// lies here has its run end on a limit instead of as crashed, and gains nothing.
+pub(super) fn out_of_memory(death: &Death) -> bool {
+    death.signal() == Some(libc::SIGABRT) && death.stderr.starts_with("memory allocation of ")
+}
+
 /// The end of a run whose worker went away without a word.
-pub(super) fn crashed(death: &Death, limits: &Limits) -> End {
-    // What Rust says when the process may not have more memory. A worker that lies here has its run
-    // end on a limit instead of as crashed, and gains nothing.
-    if death.signal() == Some(libc::SIGABRT) && death.stderr.starts_with("memory allocation of ") {
+fn crashed(death: &Death, limits: &Limits) -> End {
+    if out_of_memory(death) {
         return End::Limit {
             which: WhichLimit::Memory,
             limit: limits.heap_bytes,

@@ -8,6 +8,7 @@ mod endings;
 mod hush;
 mod outbox;
 mod process;
+mod reserved;
 mod run;
 mod spares;
 
@@ -18,11 +19,11 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::worker::Settings;
-use crate::{Captured, End, Ended, ErrorClass, Job, Thrown};
+use crate::{End, Ended, ErrorClass, Job, Limits, Thrown};
 use process::{Spawner, Worker};
+pub use reserved::{NotRead, Reserved};
 use spares::Spares;
 
 /// The program that workers are.
@@ -54,6 +55,11 @@ pub struct LauncherOptions {
     pub heap_bytes: u64,
     /// `jit` of the first spares. Default as in [`Limits`](crate::Limits).
     pub jit: bool,
+    /// Time a worker has to read a text. Default 5 s.
+    ///
+    /// Reading takes milliseconds; on some texts, the time that the parser takes doubles with each
+    /// level of what stands inside each other. A text that takes longer is refused.
+    pub reading_time: Duration,
 }
 
 impl Default for LauncherOptions {
@@ -64,6 +70,7 @@ impl Default for LauncherOptions {
             most_spares: std::thread::available_parallelism().map_or(2, |count| 2 * count.get()),
             heap_bytes: limits.heap_bytes,
             jit: limits.jit,
+            reading_time: Duration::from_secs(5),
         }
     }
 }
@@ -121,8 +128,8 @@ pub struct ScriptCall {
     pub place: Option<(u32, u32)>,
 }
 
-/// Starts workers and runs scripts in them. Cheap to clone; the workers end with the last clone and
-/// the last run.
+/// Starts workers, which run scripts. Cheap to clone; the workers end with the last clone and the
+/// last run.
 #[derive(Debug, Clone)]
 pub struct Launcher {
     inner: Arc<Inner>,
@@ -132,6 +139,7 @@ pub struct Launcher {
 struct Inner {
     spawner: Spawner,
     spares: Mutex<Spares<Worker>>,
+    reading_time: Duration,
 }
 
 impl Launcher {
@@ -144,51 +152,39 @@ impl Launcher {
             inner: Arc::new(Inner {
                 spawner: Spawner::new(program),
                 spares: Mutex::new(Spares::new(options.spares, options.most_spares, settings)),
+                reading_time: options.reading_time,
             }),
         };
         launcher.refill(settings);
         launcher
     }
 
-    /// Runs one script to its end.
+    /// A worker for a run with these limits, which has them for good.
     ///
-    /// Comes back once, with what happened, whatever happened; never panics on what a worker sends.
-    /// When the future is dropped the worker dies. Needs a tokio runtime with I/O and time.
-    pub async fn run(
-        &self,
-        job: Job,
-        calls: Arc<dyn CallHandler>,
-        cancel: CancellationToken,
-    ) -> Ended {
-        let settings = settings(job.limits.heap_bytes, job.limits.jit);
+    /// # Errors
+    ///
+    /// Why none can be started.
+    pub async fn take(&self, limits: &Limits) -> Result<Reserved, String> {
+        let settings = settings(limits.heap_bytes, limits.jit);
         let waiting = self.inner.spares().take(settings, Instant::now());
         let worker = match waiting {
             Some(worker) => Ok(worker),
             None => self.inner.spawner.spawn(settings).await,
         };
         self.refill(settings);
-        match worker {
-            Ok(worker) => {
-                // A task of the runtime's own: in a host that waits for the run on another thread,
-                // each frame and each reply would go through that thread.
-                let run = tokio::spawn(run::run(worker, job, calls, cancel));
-                AbortOnDropHandle::new(run).await.unwrap_or_else(|_| Ended {
-                    end: End::Crashed {
-                        reason: "the host's runtime is shutting down".to_owned(),
-                    },
-                    output: Captured::default(),
-                    emitted: Vec::new(),
-                    script_time: Duration::ZERO,
-                    calls: 0,
-                })
-            }
-            Err(reason) => Ended {
-                end: End::NotStarted { reason },
-                output: Captured::default(),
-                emitted: Vec::new(),
-                script_time: Duration::ZERO,
-                calls: 0,
-            },
+        Reserved::new(worker?, Arc::clone(&self.inner))
+    }
+
+    /// Runs one script that needs no reading in a worker of its own, as [`Reserved::run`] does.
+    pub async fn run(
+        &self,
+        job: Job,
+        calls: Arc<dyn CallHandler>,
+        cancel: CancellationToken,
+    ) -> Ended {
+        match self.take(&job.limits).await {
+            Ok(worker) => worker.run(job, calls, cancel).await,
+            Err(reason) => Ended::without_script(End::NotStarted { reason }),
         }
     }
 

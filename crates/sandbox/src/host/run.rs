@@ -14,18 +14,15 @@ use super::calls::{Answered, Calls, Outcome, Refusal, error_bytes};
 use super::captured::Collector;
 use super::clock::{Clock, CpuTime};
 use super::emitted::Emitted;
-use super::endings::{crashed, data_bytes, told, with_stderr};
+use super::endings::{Lost, data_bytes, told};
 use super::outbox::{LONGEST_ANSWER, Outbox};
 use super::process::{Death, Worker};
 use super::{CallHandler, Undelivered};
 use crate::frames::FrameReader;
-use crate::{Captured, ERROR_BYTES, End, Ended, Job, Limits, WhichLimit};
+use crate::{ERROR_BYTES, End, Ended, Job, Limits, WhichLimit};
 
 /// Time a worker has to stop by itself before it is killed.
 const GRACE: Duration = Duration::from_millis(250);
-
-/// Time a worker has to come up.
-const READY_TIME: Duration = Duration::from_secs(20);
 
 /// Bytes of a function's name in a call.
 const NAME_BYTES: usize = 4096;
@@ -34,36 +31,26 @@ const NAME_BYTES: usize = 4096;
 /// reckoned with them.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Runs the job in the worker, which has been killed when this returns.
+/// Runs the job in the worker, which is ready, and has been killed when this returns. The run began
+/// while it came up.
 pub(super) async fn run(
-    mut worker: Worker,
+    worker: Worker,
+    mut reader: FrameReader<WorkerFrame>,
     job: Job,
     handler: Arc<dyn CallHandler>,
     cancel: CancellationToken,
+    began: Instant,
 ) -> Ended {
-    let began = Instant::now();
     let mut limits = job.limits.clone();
     limits.script_time = limits.script_time.min(LONGEST);
     limits.run_time = limits.run_time.min(LONGEST);
-    let reader = worker
-        .take_socket()
-        .and_then(|socket| FrameReader::new(socket, max_worker_frame(&limits)).ok());
-    let Some(reader) = reader else {
-        return Ended {
-            end: End::NotStarted {
-                reason: "the socket of the worker cannot be used".to_owned(),
-            },
-            output: Captured::default(),
-            emitted: Vec::new(),
-            script_time: Duration::ZERO,
-            calls: 0,
-        };
-    };
+    reader.set_max_frame(max_worker_frame(&limits));
     let mut run = Run {
         cpu: CpuTime::default(),
         worker,
         outbox: Outbox::default(),
-        clock: Clock::new(began),
+        // However long the worker took to come up.
+        clock: Clock::new(Instant::now()),
         collector: Collector::new(limits.output_bytes, limits.whole_bytes),
         calls: Calls::new(handler, limits.calls_in_flight),
         emitted: Emitted::default(),
@@ -100,14 +87,8 @@ struct Stopping {
 enum Stop {
     /// The worker told how the script ended.
     Told(Done),
-    /// The worker closed the socket.
-    Gone,
-    /// The worker sent something else than frames.
-    Violation(String),
-    /// The worker did not stop in time after it was told to.
-    Kill,
-    /// The worker did not come up.
-    NotReady,
+    /// The worker is of no use any more, or did not stop in time after it was told to.
+    Lost(Lost),
 }
 
 impl Run {
@@ -118,32 +99,33 @@ impl Run {
         cancel: &CancellationToken,
         began: Instant,
     ) -> Stop {
-        let mut job = Some(job);
-        let ready_by = began + READY_TIME;
+        if let Err(error) = self.start(job) {
+            self.stop(End::NotStarted {
+                reason: format!("the script is too large: {error}"),
+            });
+        }
         // One timer for the whole run, that is set anew only where it would be late: each setting
         // goes through a lock of the runtime, and may wake another of its threads.
-        let timer = tokio::time::sleep_until(ready_by.into());
+        let timer = tokio::time::sleep_until((began + self.limits.run_time).into());
         tokio::pin!(timer);
         loop {
             // What has been received.
             loop {
                 match reader.next_read() {
                     Ok(Some(frame)) => {
-                        if let Some(stop) = self.take(frame, &mut job) {
+                        if let Some(stop) = self.take(frame) {
                             return stop;
                         }
                     }
                     Ok(None) => break,
-                    Err(error) => return Stop::Violation(error.to_string()),
+                    Err(error) => return violation(&error.to_string()),
                 }
             }
             self.calls.begin();
             let now = Instant::now();
             let wake = match &self.stopping {
-                Some(stopping) if now >= stopping.kill_at => return Stop::Kill,
+                Some(stopping) if now >= stopping.kill_at => return Stop::Lost(Lost::Late),
                 Some(stopping) => stopping.kill_at,
-                None if job.is_some() && now >= ready_by => return Stop::NotReady,
-                None if job.is_some() => ready_by,
                 None => {
                     let cpu = self.cpu.time(&self.worker);
                     if let Some(end) = self.passed(now, began, cpu) {
@@ -164,13 +146,10 @@ impl Run {
                 biased;
                 () = cancel.cancelled(), if self.stopping.is_none() => {
                     self.stop(End::Cancelled);
-                    if job.is_some() {
-                        return Stop::Kill;
-                    }
                 }
                 read = read_or_room(&mut reader, blocked) => {
                     if !read {
-                        return Stop::Gone;
+                        return Stop::Lost(Lost::Gone);
                     }
                 }
                 answered = self.calls.next(), if !self.calls.none_begun() => {
@@ -188,22 +167,14 @@ impl Run {
     }
 
     /// One frame of the worker.
-    fn take(&mut self, frame: WorkerFrame, job: &mut Option<Job>) -> Option<Stop> {
+    fn take(&mut self, frame: WorkerFrame) -> Option<Stop> {
         match frame {
             WorkerFrame::Ready { pid: _ } => {
-                let Some(job) = job.take() else {
-                    return Some(violation("it says twice that it is ready"));
-                };
-                // The script's time begins here, however long the worker took to come up.
-                self.clock = Clock::new(Instant::now());
-                if let Err(error) = self.start(job) {
-                    self.stop(End::NotStarted {
-                        reason: format!("the script is too large: {error}"),
-                    });
-                    return Some(Stop::Kill);
-                }
+                return Some(violation("it says twice that it is ready"));
             }
-            _ if job.is_some() => return Some(violation("it speaks before it is ready")),
+            WorkerFrame::Read { outcome: _ } => {
+                return Some(violation("it reads what it was not given"));
+            }
             WorkerFrame::Call(call) => return self.call(&call),
             WorkerFrame::Cancel { call } => self.calls.cancel(call),
             WorkerFrame::Output(output) => {
@@ -372,18 +343,7 @@ impl Run {
         let end = match (self.stopping, stop) {
             (Some(stopping), _) => stopping.end,
             (None, Stop::Told(done)) => told(done, &self.limits),
-            (None, Stop::Gone) => crashed(&death, &self.limits),
-            (None, Stop::Violation(reason)) => End::Crashed {
-                reason: format!("the worker breaks the protocol: {reason}"),
-            },
-            (None, Stop::NotReady | Stop::Kill) => End::NotStarted {
-                reason: with_stderr(
-                    "the worker did not come up; does the program call worker_main_if_requested \
-                     first thing in its main?"
-                        .to_owned(),
-                    &death,
-                ),
-            },
+            (None, Stop::Lost(lost)) => lost.end(&death, &self.limits),
         };
         Ended {
             end,
@@ -409,7 +369,7 @@ impl Run {
 }
 
 fn violation(what: &str) -> Stop {
-    Stop::Violation(what.to_owned())
+    Stop::Lost(Lost::Violation(what.to_owned()))
 }
 
 fn milliseconds(time: Duration) -> u64 {
@@ -418,7 +378,7 @@ fn milliseconds(time: Duration) -> u64 {
 
 /// Reads what is there, or waits until a socket that is full takes more; false at the end of the
 /// stream.
-async fn read_or_room(reader: &mut FrameReader<WorkerFrame>, full: bool) -> bool {
+pub(super) async fn read_or_room(reader: &mut FrameReader<WorkerFrame>, full: bool) -> bool {
     if !full {
         return poll_fn(|context| reader.poll_read(context))
             .await

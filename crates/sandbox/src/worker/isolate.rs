@@ -15,7 +15,7 @@ use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flag
 use super::buffers::Buffers;
 use super::channel::{Channel, IsolateLink};
 use super::waiting::Waiting;
-use super::{Settings, exit, lock_down, replies};
+use super::{Settings, exit, lock_down, reading, replies};
 use crate::frames::FrameReader;
 use crate::ops::{self, Link};
 
@@ -70,8 +70,16 @@ pub(super) fn run(socket: UnixStream, settings: Settings) -> i32 {
         channel.send(WorkerFrame::Ready {
             pid: std::process::id(),
         });
-        let HostFrame::Start(start) = poll_fn(|context| isolate.poll_frame(context)).await else {
-            return 1;
+        let start = loop {
+            match poll_fn(|context| isolate.poll_frame(context)).await {
+                HostFrame::Read(read) => {
+                    let outcome = reading::read(&read);
+                    channel.send(WorkerFrame::Read { outcome });
+                }
+                HostFrame::Start(start) => break start,
+                // Nothing was called yet.
+                HostFrame::Reply(_) => return 1,
+            }
         };
         channel.set_limits(&start.limits);
         isolate.buffers.set_limit(start.limits.buffer_bytes);
@@ -225,7 +233,7 @@ impl Isolate {
                 }
                 HostFrame::Reply(_) => {}
                 // A second script.
-                HostFrame::Start(_) => exit(1),
+                HostFrame::Read(_) | HostFrame::Start(_) => exit(1),
             }
         }
         if !replies.is_empty() {

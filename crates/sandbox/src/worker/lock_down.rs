@@ -65,15 +65,29 @@ fn stop_signals() -> libc::sigset_t {
 ///
 /// Reserved address space, of which V8 has much, does not count.
 pub(super) fn limit_memory(bytes: u64) {
+    let most = on_top(bytes);
+    set_data_limit(most, most);
+}
+
+/// The same until [`limit_memory`] sets another bound.
+pub(super) fn limit_memory_for_now(bytes: u64) {
+    set_data_limit(on_top(bytes), libc::RLIM_INFINITY);
+}
+
+/// So many bytes on top of what the process has.
+fn on_top(bytes: u64) -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm")
         .ok()
         .and_then(|statm| statm.split_whitespace().nth(5)?.parse::<u64>().ok())
         .unwrap_or(0);
     // SAFETY: a number in, a number out.
     let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
-    let most = pages.saturating_mul(page).saturating_add(bytes);
+    pages.saturating_mul(page).saturating_add(bytes)
+}
+
+fn set_data_limit(bytes: u64, most: u64) {
     let limit = libc::rlimit {
-        rlim_cur: most,
+        rlim_cur: bytes,
         rlim_max: most,
     };
     // SAFETY: the value lives through the call.

@@ -7,6 +7,7 @@ mod channel;
 mod emits;
 mod isolate;
 mod lock_down;
+mod reading;
 mod replies;
 mod waiting;
 

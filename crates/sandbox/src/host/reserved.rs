@@ -1,0 +1,245 @@
+//! A worker that was taken and has no script yet: it comes up, reads a text, and is given its
+//! script.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use callgate_script::{Prepared, ScriptError, ScriptErrorKind, TypeTextError};
+use callgate_wire::{HostFrame, Read, Readable, Text, WorkerFrame};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::endings::{Lost, out_of_memory, with_stderr};
+use super::outbox::Outbox;
+use super::process::Worker;
+use super::spares::Spare as _;
+use super::{CallHandler, Inner, run, settings};
+use crate::frames::FrameReader;
+use crate::{End, Ended, Job, Limits};
+
+/// Time a worker has to come up.
+const READY_TIME: Duration = Duration::from_secs(20);
+
+/// Bytes of a frame of a worker that comes up.
+const FIRST_FRAME_BYTES: usize = 64 << 10;
+
+/// Bytes of what was read of a text. Code that has to be printed anew may be much longer than the
+/// text: the values of its constants stand where they are used.
+const OUTCOME_BYTES: usize = 64 << 20;
+
+/// A worker that was taken for one run. Dropping it ends it.
+///
+/// A script is read in the worker that is to run it, and in no process that lasts: whatever it does
+/// to the parser, it does to itself. Of what comes back nothing is known but its type; the code is for
+/// the same worker, and all else is a forecast.
+#[derive(Debug)]
+pub struct Reserved {
+    worker: Worker,
+    reader: FrameReader<WorkerFrame>,
+    taken: Instant,
+    is_up: bool,
+    /// Whose threads the worker lives as long as.
+    launcher: Arc<Inner>,
+}
+
+/// Why a text was not read.
+#[derive(Debug)]
+pub enum NotRead<E> {
+    /// It is at fault.
+    Refused(E),
+    /// The worker is.
+    Ended(End),
+}
+
+impl Reserved {
+    pub(super) fn new(mut worker: Worker, launcher: Arc<Inner>) -> Result<Self, String> {
+        let socket = worker.take_socket();
+        let reader = socket.and_then(|socket| FrameReader::new(socket, FIRST_FRAME_BYTES).ok());
+        Ok(Self {
+            reader: reader.ok_or("the socket of the worker cannot be used")?,
+            worker,
+            taken: Instant::now(),
+            is_up: false,
+            launcher,
+        })
+    }
+
+    /// Whether it was started for runs with these limits.
+    #[must_use]
+    pub fn fits(&self, limits: &Limits) -> bool {
+        self.worker.settings() == settings(limits.heap_bytes, limits.jit)
+    }
+
+    /// Has the worker read a script.
+    ///
+    /// # Errors
+    ///
+    /// [`NotRead`], with the worker's end: of a text that is no script, that takes longer than
+    /// [`reading_time`](super::LauncherOptions::reading_time), or that the parser does not survive.
+    pub async fn read_script(self, source: &str) -> Result<(Self, Prepared), NotRead<ScriptError>> {
+        self.read(Readable::Script, source, |kind, what| {
+            ScriptError::without_place(kind, format!("the script {what}"))
+        })
+        .await
+    }
+
+    /// Has the worker make a JSON Schema of a TypeScript type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read_script`], for a text that is no type there is a schema for.
+    pub async fn read_type(self, text: &str) -> Result<Value, NotRead<TypeTextError>> {
+        let read = self.read(Readable::Type, text, |_, what| {
+            TypeTextError::new(format!("the type {what}"))
+        });
+        read.await.map(|(_ends, schema)| schema)
+    }
+
+    /// Runs one script to its end.
+    ///
+    /// Comes back once, with what happened, whatever happened; never panics on what a worker sends.
+    /// When the future is dropped the worker dies. Needs a tokio runtime with I/O and time.
+    pub async fn run(
+        mut self,
+        job: Job,
+        calls: Arc<dyn CallHandler>,
+        cancel: CancellationToken,
+    ) -> Ended {
+        let began = Instant::now();
+        let up = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ended::without_script(End::Cancelled),
+            up = self.come_up() => up,
+        };
+        if let Err(lost) = up {
+            return Ended::without_script(self.ended_by(lost, &job.limits).await);
+        }
+        // A task of the runtime's own: in a host that waits for the run on another thread, each frame
+        // and each reply would go through that thread.
+        let launcher = self.launcher;
+        let run = run::run(self.worker, self.reader, job, calls, cancel, began);
+        let ended = AbortOnDropHandle::new(tokio::spawn(run)).await;
+        drop(launcher);
+        ended.unwrap_or_else(|_| {
+            Ended::without_script(End::Crashed {
+                reason: "the host's runtime is shutting down".to_owned(),
+            })
+        })
+    }
+
+    /// `fault` says what is the matter with a text that the parser does not come to an end with.
+    async fn read<T: DeserializeOwned, E: DeserializeOwned>(
+        mut self,
+        what: Readable,
+        text: &str,
+        fault: impl FnOnce(ScriptErrorKind, &str) -> E,
+    ) -> Result<(Self, T), NotRead<E>> {
+        if let Err(lost) = self.come_up().await {
+            let end = self.ended_by(lost, &Limits::default()).await;
+            return Err(NotRead::Ended(end));
+        }
+        let lost = match self.ask(what, text).await {
+            Ok(outcome) => match serde_json::from_str::<Result<T, E>>(&outcome) {
+                Ok(read) => {
+                    return read.map(|read| (self, read)).map_err(NotRead::Refused);
+                }
+                Err(_) => Lost::Violation("it has read something else than a text".to_owned()),
+            },
+            Err(lost) => lost,
+        };
+        let refused = |kind, what: &str| Err(NotRead::Refused(fault(kind, what)));
+        match lost {
+            Lost::Late => {
+                let seconds = self.launcher.reading_time.as_secs_f64();
+                let what =
+                    format!("takes longer than {seconds} s to parse; write it in simpler pieces");
+                refused(ScriptErrorKind::TooComplex, &what)
+            }
+            Lost::Gone => match out_of_memory(&self.worker.end().await) {
+                true => refused(
+                    ScriptErrorKind::TooComplex,
+                    "takes too much memory to parse; write it in simpler pieces",
+                ),
+                false => refused(
+                    ScriptErrorKind::Internal,
+                    "makes the parser fail; write it in simpler pieces",
+                ),
+            },
+            lost @ Lost::Violation(_) => {
+                let end = self.ended_by(lost, &Limits::default()).await;
+                Err(NotRead::Ended(end))
+            }
+        }
+    }
+
+    /// Waits until the worker is ready, which is the first thing it says.
+    async fn come_up(&mut self) -> Result<(), Lost> {
+        if self.is_up {
+            return Ok(());
+        }
+        let up_by = self.taken + READY_TIME;
+        match self.next(&mut Outbox::default(), up_by).await? {
+            WorkerFrame::Ready { pid: _ } => {
+                self.is_up = true;
+                Ok(())
+            }
+            _ => Err(Lost::Violation("it speaks before it is ready".to_owned())),
+        }
+    }
+
+    /// What a worker that is ready makes of a text.
+    async fn ask(&mut self, what: Readable, text: &str) -> Result<Text, Lost> {
+        self.reader.set_max_frame(OUTCOME_BYTES);
+        let mut outbox = Outbox::default();
+        let text = text.into();
+        outbox
+            .push(HostFrame::Read(Read { what, text }))
+            .map_err(|error| Lost::Violation(error.to_string()))?;
+        let read_by = Instant::now() + self.launcher.reading_time;
+        match self.next(&mut outbox, read_by).await? {
+            WorkerFrame::Read { outcome } => Ok(outcome),
+            _ => Err(Lost::Violation("it speaks before it has read".to_owned())),
+        }
+    }
+
+    /// The next thing it says, while it is told this.
+    async fn next(&mut self, outbox: &mut Outbox, by: Instant) -> Result<WorkerFrame, Lost> {
+        loop {
+            match self.reader.next_read() {
+                Ok(Some(frame)) => return Ok(frame),
+                Ok(None) => {}
+                Err(error) => return Err(Lost::Violation(error.to_string())),
+            }
+            outbox.flush(self.reader.socket());
+            let blocked = !outbox.is_empty();
+            tokio::select! {
+                biased;
+                read = run::read_or_room(&mut self.reader, blocked) => {
+                    if !read {
+                        return Err(Lost::Gone);
+                    }
+                }
+                () = tokio::time::sleep_until(by.into()) => return Err(Lost::Late),
+            }
+        }
+    }
+
+    /// How that ends, of a worker that read no text.
+    async fn ended_by(self, lost: Lost, limits: &Limits) -> End {
+        let is_late = matches!(lost, Lost::Late);
+        let death = self.worker.end().await;
+        if is_late {
+            return End::NotStarted {
+                reason: with_stderr(
+                    "the worker did not come up; does the program call worker_main_if_requested \
+                     first thing in its main?"
+                        .to_owned(),
+                    &death,
+                ),
+            };
+        }
+        lost.end(&death, limits)
+    }
+}
