@@ -170,9 +170,7 @@ async fn workers_that_do_not_read() {
         "early",
         vec![read("{}")],
         waits,
-        expect![[
-            r#"Crashed { reason: "the worker breaks the protocol: it speaks before it is ready" }"#
-        ]],
+        expect![[r#"Crashed { reason: "the worker breaks the protocol: it has read something else than a text" }"#]],
     )
     .await;
 }

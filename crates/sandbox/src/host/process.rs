@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::WorkerProgram;
 use super::spares::Spare;
+use crate::frames::has_bytes;
 use crate::worker::{STOP_SIGNAL, Settings, WORKER_NAME};
 
 /// Bytes of a dead worker's standard error that are looked at.
@@ -165,19 +166,7 @@ impl Spare for Worker {
 
     /// The first thing that a worker sends is that it is ready.
     fn is_ready(&self) -> bool {
-        self.socket.as_ref().is_some_and(|socket| {
-            let mut byte = 0_u8;
-            // SAFETY: writes at most one byte to one live byte.
-            let read = unsafe {
-                libc::recv(
-                    socket.as_raw_fd(),
-                    (&raw mut byte).cast(),
-                    1,
-                    libc::MSG_PEEK | libc::MSG_DONTWAIT,
-                )
-            };
-            read == 1
-        })
+        self.socket.as_ref().is_some_and(has_bytes)
     }
 }
 

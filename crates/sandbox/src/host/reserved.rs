@@ -22,6 +22,12 @@ use crate::{End, Ended, Job, Limits};
 /// Time a worker has to come up.
 const READY_TIME: Duration = Duration::from_secs(20);
 
+/// How many times the time for reading may pass on a machine that is busy with other things.
+const BUSY: u32 = 4;
+
+/// Between two looks at the processor time of a worker.
+const LEAST_WAIT: Duration = Duration::from_millis(5);
+
 /// Bytes of a frame of a worker that comes up.
 const FIRST_FRAME_BYTES: usize = 64 << 10;
 
@@ -42,6 +48,29 @@ pub struct Reserved {
     is_up: bool,
     /// Whose threads the worker lives as long as.
     launcher: Arc<Inner>,
+}
+
+/// How long a worker is waited for.
+struct Patience {
+    /// Until then, whatever it does.
+    until: Instant,
+    /// Until it has had so much of the processor, with what it had before.
+    processor: Duration,
+}
+
+impl Patience {
+    /// When to look again whether it is at an end; `None` if it is.
+    fn look_again(&self, worker: &Worker) -> Option<Instant> {
+        let now = Instant::now();
+        // Of one that is dead, the socket tells.
+        let used = worker.cpu_time().unwrap_or_default();
+        if now >= self.until || used >= self.processor {
+            return None;
+        }
+        let left = self.processor.saturating_sub(used);
+        let then = now.checked_add(left.max(LEAST_WAIT));
+        Some(then.map_or(self.until, |then| then.min(self.until)))
+    }
 }
 
 /// Why a text was not read.
@@ -136,10 +165,6 @@ impl Reserved {
         text: &str,
         fault: impl FnOnce(ScriptErrorKind, &str) -> E,
     ) -> Result<(Self, T), NotRead<E>> {
-        if let Err(lost) = self.come_up().await {
-            let end = self.ended_by(lost, &Limits::default()).await;
-            return Err(NotRead::Ended(end));
-        }
         let lost = match self.ask(what, text).await {
             Ok(outcome) => match serde_json::from_str::<Result<T, E>>(&outcome) {
                 Ok(read) => {
@@ -174,13 +199,16 @@ impl Reserved {
         }
     }
 
-    /// Waits until the worker is ready, which is the first thing it says.
+    /// Waits until the worker is ready, which is the first thing it says but for what it has read.
     async fn come_up(&mut self) -> Result<(), Lost> {
         if self.is_up {
             return Ok(());
         }
-        let up_by = self.taken + READY_TIME;
-        match self.next(&mut Outbox::default(), up_by).await? {
+        let patience = Patience {
+            until: self.taken + READY_TIME,
+            processor: Duration::MAX,
+        };
+        match self.next(&mut Outbox::default(), &patience).await? {
             WorkerFrame::Ready { pid: _ } => {
                 self.is_up = true;
                 Ok(())
@@ -189,7 +217,7 @@ impl Reserved {
         }
     }
 
-    /// What a worker that is ready makes of a text.
+    /// What the worker makes of a text. One that is not ready yet may read first.
     async fn ask(&mut self, what: Readable, text: &str) -> Result<Text, Lost> {
         self.reader.set_max_frame(OUTCOME_BYTES);
         let mut outbox = Outbox::default();
@@ -197,21 +225,34 @@ impl Reserved {
         outbox
             .push(HostFrame::Read(Read { what, text }))
             .map_err(|error| Lost::Violation(error.to_string()))?;
-        let read_by = Instant::now() + self.launcher.reading_time;
-        match self.next(&mut outbox, read_by).await? {
-            WorkerFrame::Read { outcome } => Ok(outcome),
-            _ => Err(Lost::Violation("it speaks before it has read".to_owned())),
+        let time = self.launcher.reading_time;
+        let used = self.worker.cpu_time().unwrap_or_default();
+        let patience = Patience {
+            until: Instant::now() + time * BUSY,
+            processor: used.saturating_add(time),
+        };
+        loop {
+            match self.next(&mut outbox, &patience).await? {
+                WorkerFrame::Read { outcome } => return Ok(outcome),
+                WorkerFrame::Ready { pid: _ } if !self.is_up => self.is_up = true,
+                _ => return Err(Lost::Violation("it speaks before it has read".to_owned())),
+            }
         }
     }
 
     /// The next thing it says, while it is told this.
-    async fn next(&mut self, outbox: &mut Outbox, by: Instant) -> Result<WorkerFrame, Lost> {
+    async fn next(
+        &mut self,
+        outbox: &mut Outbox,
+        patience: &Patience,
+    ) -> Result<WorkerFrame, Lost> {
         loop {
             match self.reader.next_read() {
                 Ok(Some(frame)) => return Ok(frame),
                 Ok(None) => {}
                 Err(error) => return Err(Lost::Violation(error.to_string())),
             }
+            let look_again = patience.look_again(&self.worker).ok_or(Lost::Late)?;
             outbox.flush(self.reader.socket());
             let blocked = !outbox.is_empty();
             tokio::select! {
@@ -221,7 +262,7 @@ impl Reserved {
                         return Err(Lost::Gone);
                     }
                 }
-                () = tokio::time::sleep_until(by.into()) => return Err(Lost::Late),
+                () = tokio::time::sleep_until(look_again.into()) => {}
             }
         }
     }

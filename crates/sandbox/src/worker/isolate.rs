@@ -16,7 +16,7 @@ use super::buffers::Buffers;
 use super::channel::{Channel, IsolateLink};
 use super::waiting::Waiting;
 use super::{Settings, exit, lock_down, reading, replies};
-use crate::frames::FrameReader;
+use crate::frames::{FrameReader, has_bytes};
 use crate::ops::{self, Link};
 
 static SNAPSHOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/isolate.snapshot"));
@@ -57,9 +57,17 @@ pub(super) fn run(socket: UnixStream, settings: Settings) -> i32 {
         return 1;
     };
     tokio.block_on(async {
-        let Ok(inbox) = FrameReader::new(reading, MAX_HOST_FRAME) else {
+        let Ok(mut inbox) = FrameReader::new(reading, MAX_HOST_FRAME) else {
             return 1;
         };
+        // A worker that was started for a text finds it waiting: the isolate is made while the host
+        // does what it does with what came of it.
+        if has_bytes(inbox.socket()) {
+            match poll_fn(|context| poll_frame(&mut inbox, context)).await {
+                HostFrame::Read(read) => channel.send(reading::read(&read)),
+                HostFrame::Start(_) | HostFrame::Reply(_) => return 1,
+            }
+        }
         let Ok(mut isolate) = Isolate::new(settings, Arc::clone(&channel), inbox) else {
             return 1;
         };
@@ -71,11 +79,8 @@ pub(super) fn run(socket: UnixStream, settings: Settings) -> i32 {
             pid: std::process::id(),
         });
         let start = loop {
-            match poll_fn(|context| isolate.poll_frame(context)).await {
-                HostFrame::Read(read) => {
-                    let outcome = reading::read(&read);
-                    channel.send(WorkerFrame::Read { outcome });
-                }
+            match poll_fn(|context| poll_frame(&mut isolate.inbox, context)).await {
+                HostFrame::Read(read) => channel.send(reading::read(&read)),
                 HostFrame::Start(start) => break start,
                 // Nothing was called yet.
                 HostFrame::Reply(_) => return 1,
@@ -225,7 +230,7 @@ impl Isolate {
             return Poll::Ready(done);
         }
         let mut replies = Vec::new();
-        while let Poll::Ready(frame) = self.poll_frame(context) {
+        while let Poll::Ready(frame) = poll_frame(&mut self.inbox, context) {
             match frame {
                 // One that the script no longer waits for comes late.
                 HostFrame::Reply(reply) if self.link.calls.settle(reply.call) => {
@@ -266,23 +271,6 @@ impl Isolate {
             // Every error of a script goes to `fail` in 99_start.js, so this is one of the event
             // loop itself.
             Poll::Ready(Err(error)) => Poll::Ready(threw(&error.to_string())),
-        }
-    }
-
-    /// The next frame of the host. Without one, or with one that sends something else than frames,
-    /// there is nothing left to do, so either ends the process.
-    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<HostFrame> {
-        loop {
-            match self.inbox.next_read() {
-                Ok(Some(frame)) => return Poll::Ready(frame),
-                Ok(None) => {}
-                Err(_) => exit(1),
-            }
-            match ready!(self.inbox.poll_read(context)) {
-                Ok(true) => {}
-                Ok(false) => exit(0),
-                Err(_) => exit(1),
-            }
         }
     }
 
@@ -331,6 +319,23 @@ impl Isolate {
             }
         };
         called.is_some()
+    }
+}
+
+/// The next frame of the host. Without one, or with one that sends something else than frames,
+/// there is nothing left to do, so either ends the process.
+fn poll_frame(inbox: &mut FrameReader<HostFrame>, context: &mut Context<'_>) -> Poll<HostFrame> {
+    loop {
+        match inbox.next_read() {
+            Ok(Some(frame)) => return Poll::Ready(frame),
+            Ok(None) => {}
+            Err(_) => exit(1),
+        }
+        match ready!(inbox.poll_read(context)) {
+            Ok(true) => {}
+            Ok(false) => exit(0),
+            Err(_) => exit(1),
+        }
     }
 }
 

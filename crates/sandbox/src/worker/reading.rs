@@ -1,7 +1,7 @@
 //! Reading texts for the host: scripts and types are parsed in the process that a script of theirs
 //! would run in, so that whatever a text does to the parser ends with that process.
 
-use callgate_wire::{Read, Readable, Text};
+use callgate_wire::{Read, Readable, WorkerFrame};
 
 use super::lock_down;
 
@@ -10,12 +10,13 @@ use super::lock_down;
 const MEMORY: u64 = 1 << 30;
 
 /// What came of a text: JSON text of the reader's `Result`.
-pub(super) fn read(read: &Read) -> Text {
+pub(super) fn read(read: &Read) -> WorkerFrame {
     lock_down::limit_memory_for_now(callgate_script::MAX_STACK as u64 + MEMORY);
     let outcome = match read.what {
         Readable::Script => serde_json::to_string(&callgate_script::prepare(&read.text)),
         Readable::Type => serde_json::to_string(&callgate_script::json_schema(&read.text)),
     };
     // Values of plain types, which JSON has room for. The host takes an empty text for no outcome.
-    outcome.unwrap_or_default().into()
+    let outcome = outcome.unwrap_or_default().into();
+    WorkerFrame::Read { outcome }
 }
