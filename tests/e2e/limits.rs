@@ -1,8 +1,9 @@
 //! Each limit ends a run typed, with its exit code, and with the ledger whole.
 
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use callgate_tests::{Workbench, odd};
+use callgate_tests::{Ran, Workbench, odd};
 use serde_json::{Value, json};
 
 /// Far above what each of these takes; a hang would be far above this.
@@ -170,4 +171,41 @@ fn the_ledger_survives_a_limit() {
         "{report:#}"
     );
     assert_eq!(report["calls"][0]["function"], "odd_fails");
+}
+
+/// The parser would take hours for it, in a worker. Nothing was printed before.
+#[test]
+fn ctrl_c_while_the_script_is_read() {
+    let bench = Workbench::new(json!({}));
+    let levels = format!("f({}1{})", "<T>[".repeat(40), "]".repeat(40));
+    bench.write("script.ts", &levels);
+    let child = bench
+        .command(&["run", "script.ts", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start callgate");
+    let pid = i32::try_from(child.id()).expect("a process id");
+    let began = Instant::now();
+    while !has_child(pid) {
+        assert!(began.elapsed() < IN_TIME, "there is no worker");
+        std::thread::yield_now();
+    }
+    // SAFETY: a system call with numbers; the process is ours and not waited for.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    let ran = Ran::from(child.wait_with_output().expect("wait for callgate"));
+    assert_eq!(ran.code, 130, "{ran:?}");
+    let report = ran.json();
+    let told = [&report["status"], &report["error"]["message"]];
+    assert_eq!(told, ["cancelled", "the run was cancelled"]);
+}
+
+fn has_child(pid: i32) -> bool {
+    let pid = pid.to_string();
+    let processes = std::fs::read_dir("/proc").expect("the processes");
+    processes.filter_map(Result::ok).any(|process| {
+        let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        let rest = stat.rsplit(')').next().unwrap_or_default();
+        rest.split_whitespace().nth(1) == Some(&pid)
+    })
 }

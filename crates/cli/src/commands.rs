@@ -54,11 +54,12 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     if args.grant {
         grants::need_terminal("name the tools with --allow")?;
     }
+    let cancel = session::cancel_on_signal()?;
+    request = request.cancel_on(cancel.clone());
     let workers = session::workers(config.as_ref(), Some(&args.limits));
     if let Some(report) = request.rejected(&workers).await {
         return print_report(&report, args.json);
     }
-    let cancel = session::cancel_on_signal()?;
     let progress = Arc::new(Progress::new());
     let setting = Setting {
         allow: &args.permissions.allow,
@@ -87,9 +88,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
         },
     };
     let watched = Arc::clone(&progress);
-    let request = request
-        .on_event(move |event| watched.on_event(event))
-        .cancel_on(cancel);
+    let request = request.on_event(move |event| watched.on_event(event));
     let report = gate.run(request).await;
     progress.clear();
     let code = print_report(&report, args.json);
@@ -119,12 +118,14 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
         grants::need_terminal("write the tools into permissions.allow of the configuration")?;
     }
     let (source, name) = session::script(&args.file)?;
-    let request = RunRequest::new(source.as_str()).name(name);
+    let cancel = session::cancel_on_signal()?;
+    let request = RunRequest::new(source.as_str())
+        .name(name)
+        .cancel_on(cancel.clone());
     let workers = session::workers(config.as_ref(), None);
     if let Some(report) = request.rejected(&workers).await {
         return print_report(&report, args.json);
     }
-    let cancel = session::cancel_on_signal()?;
     let setting = Setting {
         allow: &args.allow,
         check: args.check.check,
@@ -136,7 +137,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
         return print_report(&request.cancelled(), args.json);
     };
     session::tell_problems(&gate);
-    let previewed = gate.preview(request.cancel_on(cancel.clone())).await;
+    let previewed = gate.preview(request).await;
     let preview = match previewed {
         Ok(preview) => preview,
         Err(report) => {

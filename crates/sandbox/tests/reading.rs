@@ -144,7 +144,15 @@ async fn workers_that_do_not_read() {
         expect!["script.ts: the script takes too much memory to parse; write it in simpler pieces"],
     )
     .await;
+    check(
+        "no worker",
+        vec![],
+        "exit 3",
+        expect![[r#"Crashed { reason: "the worker ended with code 3 before the script did" }"#]],
+    )
+    .await;
     let waits = "exec sleep 60";
+    check("no word", vec![], waits, expect![[r#"NotStarted { reason: "the worker did not come up; does the program call worker_main_if_requested first thing in its main?" }"#]]).await;
     check(
         "silent",
         vec![ready()],

@@ -118,7 +118,15 @@ impl Lost {
     /// The end of a run that lost its worker by this.
     pub(super) fn end(self, death: &Death, limits: &Limits) -> End {
         match self {
-            Self::Gone | Self::Late => crashed(death, limits),
+            Self::Gone => crashed(death, limits),
+            Self::Late => End::NotStarted {
+                reason: with_stderr(
+                    "the worker did not come up; does the program call worker_main_if_requested \
+                     first thing in its main?"
+                        .to_owned(),
+                    death,
+                ),
+            },
             Self::Violation(reason) => End::Crashed {
                 reason: format!("the worker breaks the protocol: {reason}"),
             },
@@ -141,10 +149,7 @@ fn crashed(death: &Death, limits: &Limits) -> End {
             observed: data_bytes(limits),
         };
     }
-    let reason = match (
-        death.signal(),
-        death.status.and_then(|status| status.code()),
-    ) {
+    let reason = match (death.signal(), death.code()) {
         (Some(signal), _) => format!("the worker died of signal {signal}"),
         (None, Some(code)) => format!("the worker ended with code {code} before the script did"),
         (None, None) => "the worker closed its socket before the script ended".to_owned(),
@@ -155,7 +160,7 @@ fn crashed(death: &Death, limits: &Limits) -> End {
 }
 
 /// The reason, with the line of standard error that tells most.
-pub(super) fn with_stderr(mut reason: String, death: &Death) -> String {
+fn with_stderr(mut reason: String, death: &Death) -> String {
     let said = death
         .stderr
         .lines()

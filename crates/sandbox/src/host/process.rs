@@ -186,6 +186,11 @@ pub(super) struct Death {
 }
 
 impl Death {
+    /// The code with which it ended by itself.
+    pub(super) fn code(&self) -> Option<i32> {
+        self.status.and_then(|status| status.code())
+    }
+
     /// The signal that ended it, unless it was the host's own SIGKILL.
     pub(super) fn signal(&self) -> Option<i32> {
         self.status

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::endings::{Lost, out_of_memory, with_stderr};
+use super::endings::{Lost, out_of_memory};
 use super::outbox::Outbox;
 use super::process::Worker;
 use super::spares::Spare as _;
@@ -143,7 +143,8 @@ impl Reserved {
             up = self.come_up() => up,
         };
         if let Err(lost) = up {
-            return Ended::without_script(self.ended_by(lost, &job.limits).await);
+            let death = self.worker.end().await;
+            return Ended::without_script(lost.end(&death, &job.limits));
         }
         // A task of the runtime's own: in a host that waits for the run on another thread, each frame
         // and each reply would go through that thread.
@@ -174,29 +175,29 @@ impl Reserved {
             },
             Err(lost) => lost,
         };
-        let refused = |kind, what: &str| Err(NotRead::Refused(fault(kind, what)));
-        match lost {
-            Lost::Late => {
-                let seconds = self.launcher.reading_time.as_secs_f64();
-                let what =
-                    format!("takes longer than {seconds} s to parse; write it in simpler pieces");
-                refused(ScriptErrorKind::TooComplex, &what)
+        let time = self.launcher.reading_time;
+        let had_its_time = self.is_up || self.worker.cpu_time().is_some_and(|used| used >= time);
+        let death = self.worker.end().await;
+        let (kind, what) = match lost {
+            Lost::Late if had_its_time => {
+                let seconds = time.as_secs_f64();
+                let what = format!("takes longer than {seconds} s to parse");
+                (ScriptErrorKind::TooComplex, what)
             }
-            Lost::Gone => match out_of_memory(&self.worker.end().await) {
-                true => refused(
-                    ScriptErrorKind::TooComplex,
-                    "takes too much memory to parse; write it in simpler pieces",
-                ),
-                false => refused(
-                    ScriptErrorKind::Internal,
-                    "makes the parser fail; write it in simpler pieces",
-                ),
-            },
-            lost @ Lost::Violation(_) => {
-                let end = self.ended_by(lost, &Limits::default()).await;
-                Err(NotRead::Ended(end))
+            Lost::Gone if out_of_memory(&death) => {
+                let what = "takes too much memory to parse".to_owned();
+                (ScriptErrorKind::TooComplex, what)
             }
-        }
+            // What a text does to a parser ends its process by a signal; a program that is no worker
+            // ends by itself.
+            Lost::Gone if death.code().is_none() => (
+                ScriptErrorKind::Internal,
+                "makes the parser fail".to_owned(),
+            ),
+            lost => return Err(NotRead::Ended(lost.end(&death, &Limits::default()))),
+        };
+        let what = format!("{what}; write it in simpler pieces");
+        Err(NotRead::Refused(fault(kind, &what)))
     }
 
     /// Waits until the worker is ready, which is the first thing it says but for what it has read.
@@ -265,22 +266,5 @@ impl Reserved {
                 () = tokio::time::sleep_until(look_again.into()) => {}
             }
         }
-    }
-
-    /// How that ends, of a worker that read no text.
-    async fn ended_by(self, lost: Lost, limits: &Limits) -> End {
-        let is_late = matches!(lost, Lost::Late);
-        let death = self.worker.end().await;
-        if is_late {
-            return End::NotStarted {
-                reason: with_stderr(
-                    "the worker did not come up; does the program call worker_main_if_requested \
-                     first thing in its main?"
-                        .to_owned(),
-                    &death,
-                ),
-            };
-        }
-        lost.end(&death, limits)
     }
 }

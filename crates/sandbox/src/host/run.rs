@@ -87,7 +87,7 @@ struct Stopping {
 enum Stop {
     /// The worker told how the script ended.
     Told(Done),
-    /// The worker is of no use any more, or did not stop in time after it was told to.
+    /// The worker is of no use any more; late is one that did not stop in time after it was told to.
     Lost(Lost),
 }
 

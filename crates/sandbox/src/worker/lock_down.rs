@@ -66,12 +66,24 @@ fn stop_signals() -> libc::sigset_t {
 /// Reserved address space, of which V8 has much, does not count.
 pub(super) fn limit_memory(bytes: u64) {
     let most = on_top(bytes);
-    set_data_limit(most, most);
+    set_data_limit(libc::rlimit {
+        rlim_cur: most,
+        rlim_max: most,
+    });
 }
 
 /// The same until [`limit_memory`] sets another bound.
 pub(super) fn limit_memory_for_now(bytes: u64) {
-    set_data_limit(on_top(bytes), libc::RLIM_INFINITY);
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the value lives through the call.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit);
+    }
+    limit.rlim_cur = on_top(bytes).min(limit.rlim_max);
+    set_data_limit(limit);
 }
 
 /// So many bytes on top of what the process has.
@@ -85,11 +97,7 @@ fn on_top(bytes: u64) -> u64 {
     pages.saturating_mul(page).saturating_add(bytes)
 }
 
-fn set_data_limit(bytes: u64, most: u64) {
-    let limit = libc::rlimit {
-        rlim_cur: bytes,
-        rlim_max: most,
-    };
+fn set_data_limit(limit: libc::rlimit) {
     // SAFETY: the value lives through the call.
     unsafe {
         libc::setrlimit(libc::RLIMIT_DATA, &raw const limit);
