@@ -9,7 +9,6 @@ use rmcp::model::{ErrorCode, ErrorData};
 use rustc_hash::FxHashMap;
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
 
@@ -17,9 +16,9 @@ use crate::caller::{Caller, Offers};
 use crate::envelope;
 use crate::incoming::Stream;
 use crate::input::{self, Ask, Asks};
+use crate::room::{Places, Room};
 use crate::session::Session;
 use crate::tasks;
-use crate::values::Room;
 
 /// How many requests of one server are worked on at a time. More are refused.
 const MANY: usize = 16;
@@ -39,8 +38,8 @@ pub(crate) struct Asked {
     /// Whom requests go to that belong to no call.
     caller: Arc<dyn Caller>,
     running: Mutex<Running>,
-    /// What is left of [`MAX_ASKED_BYTES`].
-    room: Arc<Semaphore>,
+    /// For what it has others asked with: as it wrote that, and as it is read.
+    bytes: Room,
     pub(crate) values: Room,
 }
 
@@ -65,7 +64,7 @@ impl Asked {
             session,
             caller,
             running: Mutex::default(),
-            room: Arc::new(Semaphore::new(MAX_ASKED_BYTES as usize)),
+            bytes: Room::new(MAX_ASKED_BYTES),
             values: Room::new(MAX_ASKED_VALUES),
         }
     }
@@ -175,10 +174,9 @@ impl Asked {
     }
 
     /// Room for what the server asks for with so many bytes, until they are dropped.
-    pub(crate) fn room_for(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ErrorData> {
-        let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.room).try_acquire_many_owned(permits);
-        room.map_err(|_| input::full(MAX_ASKED_BYTES, "bytes"))
+    pub(crate) fn room_for(&self, bytes: usize) -> Result<Places, ErrorData> {
+        let full = || input::full(self.bytes.most(), "bytes");
+        self.bytes.take(bytes).ok_or_else(full)
     }
 
     /// The server no longer wants an answer to its request.

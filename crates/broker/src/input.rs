@@ -14,7 +14,8 @@ use crate::form;
 use crate::misfit;
 use crate::object::MAX_VALUE_BYTES;
 use crate::pages::{Pages, Shown};
-use crate::values::{Held, Room, Unread};
+use crate::room::Room;
+use crate::values::{Held, Unread};
 
 /// The longest `params` of what a person or the host is asked, in bytes.
 const MAX_SMALL_BYTES: usize = 64 << 10;

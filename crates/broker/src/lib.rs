@@ -56,6 +56,7 @@ mod patience;
 mod process;
 mod refusal;
 mod review;
+mod room;
 mod ruling;
 mod run;
 mod secrets;

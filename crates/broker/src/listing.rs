@@ -8,12 +8,19 @@ use serde_json::value::RawValue;
 
 use crate::misfit;
 use crate::object::{First, MAX_VALUE_BYTES, object};
+use crate::room::Room;
 use crate::tools::Specials;
+use crate::values::Unread;
 
 /// The most tools of a list that are looked at, whether they can be used or not.
 const MAX_TOOLS: usize = 10_000;
 /// The most bytes of its pages, beyond which no tools are looked at either.
 const MAX_BYTES: usize = 16 << 20;
+/// The most values that its tools have together, beyond which no tools are looked at either.
+/// So many bytes may have ten times as many, which would take gigabytes.
+const MAX_VALUES: u32 = 1 << 19;
+/// The most values of one tool.
+const MAX_TOOL_VALUES: u32 = 1 << 17;
 /// The most bytes of JSON by which a list goes on.
 const MAX_CURSOR_BYTES: usize = 64 << 10;
 /// Of how many tools that are left off it is said why.
@@ -36,6 +43,8 @@ pub(crate) struct Listing {
     pub(crate) seen: usize,
     /// How many bytes its pages have so far.
     bytes: usize,
+    /// For the values of its tools.
+    values: Room,
     /// Whether a page has more than are looked at.
     pub(crate) cut: bool,
     /// How long it holds: of its pages the least, as they say it.
@@ -60,6 +69,7 @@ impl Listing {
             whole: true,
             seen: 0,
             bytes: 0,
+            values: Room::new(MAX_VALUES),
             cut: false,
             ttl: None,
         }
@@ -99,26 +109,28 @@ impl Listing {
                 self.cut = true;
                 break;
             }
+            let read = match bytes > MAX_VALUE_BYTES {
+                true => Err(format!(
+                    "it has {bytes} bytes, and {MAX_VALUE_BYTES} are the most"
+                )),
+                false => match self.values.object_of(tool.get(), MAX_TOOL_VALUES) {
+                    Ok(tool) => Ok(tool.kept()),
+                    Err(Unread::Full { .. }) => {
+                        self.cut = true;
+                        break;
+                    }
+                    Err(Unread::TooMany { most }) => Err(format!("it has more than {most} values")),
+                    Err(Unread::Unfit(error)) => Err(misfit::describe(&error)),
+                },
+            };
             room -= bytes;
             self.seen += 1;
-            if bytes > MAX_VALUE_BYTES {
-                let number = self.seen;
-                self.dropped.add(|| {
-                    format!(
-                        "its tool {number} is dropped: it has {bytes} bytes, and \
-                         {MAX_VALUE_BYTES} are the most"
-                    )
-                });
-                continue;
-            }
-            match object(tool.get()) {
+            match read {
                 Ok(tool) => self.tools.push(tool),
-                Err(error) => {
+                Err(reason) => {
                     let number = self.seen;
-                    self.dropped.add(|| {
-                        let reason = misfit::describe(&error);
-                        format!("its tool {number} is dropped: {reason}")
-                    });
+                    let clause = || format!("its tool {number} is dropped: {reason}");
+                    self.dropped.add(clause);
                 }
             }
         }
@@ -188,23 +200,18 @@ mod tests {
 
     #[test]
     fn a_list_and_a_tool_are_as_long_as_they_may_be() {
-        // As values these would take fifty times as much.
         let long = |bytes: usize| {
-            format!(
-                r#"{{"name":"t","annotations":[{}0]}}"#,
-                "0,".repeat(bytes / 2)
-            )
+            let description = "x".repeat(bytes - 29);
+            format!(r#"{{"name":"t","description":"{description}"}}"#)
         };
+        assert_eq!(long(MAX_VALUE_BYTES).len(), MAX_VALUE_BYTES);
         let mut listing = Listing::new();
+        page_of(&mut listing, &long(MAX_VALUE_BYTES + 1), 1);
         page_of(&mut listing, &long(MAX_VALUE_BYTES), 1);
-        page_of(&mut listing, &long(MAX_VALUE_BYTES / 2), 1);
         assert_eq!((listing.tools.len(), listing.cut), (1, false));
-        let bytes = long(MAX_VALUE_BYTES).len();
         assert_eq!(
             listing.dropped.said(),
-            [format!(
-                "its tool 1 is dropped: it has {bytes} bytes, and 1048576 are the most"
-            )]
+            ["its tool 1 is dropped: it has 1048577 bytes, and 1048576 are the most"]
         );
 
         let half = format!(r#"{{"description":"{}"}}"#, "x".repeat((1 << 19) - 18));
@@ -218,6 +225,50 @@ mod tests {
         assert!(!listing.is_full());
         page_of(&mut listing, &format!("0{}", " ".repeat(1 << 19)), 1);
         assert!(listing.is_full());
+    }
+
+    #[test]
+    fn a_list_and_a_tool_have_as_many_values_as_they_may() {
+        let many = |values: u32| format!(r#"{{"name":[{}0]}}"#, "0,".repeat(values as usize - 2));
+        let mut listing = Listing::new();
+        page_of(&mut listing, &many(MAX_TOOL_VALUES + 1), 2);
+        page_of(&mut listing, &many(MAX_TOOL_VALUES), 4);
+        assert_eq!((listing.tools.len(), listing.cut), (4, false));
+        assert_eq!(
+            listing.dropped.said(),
+            [1, 2].map(|n| format!("its tool {n} is dropped: it has more than 131072 values"))
+        );
+        page_of(&mut listing, r#"{"name":"t"}"#, 1);
+        assert_eq!((listing.tools.len(), listing.cut), (4, true));
+        assert_eq!(listing.seen, 6);
+    }
+
+    #[test]
+    fn a_tool_is_an_object() {
+        let mut listing = Listing::new();
+        for (element, fault) in [
+            (
+                "null",
+                "invalid type: null, expected a map at line 1 column 4",
+            ),
+            (
+                "[[]]",
+                "invalid type: sequence, expected a map at line 1 column 0",
+            ),
+            (
+                r#"{"a":{"$serde_json::private::RawValue":"[]"}}"#,
+                "a name in it begins with \"$serde_json::private::\", which many programs in Rust \
+                 do not read as a name; name it otherwise at line 1 column 38",
+            ),
+        ] {
+            page_of(&mut listing, element, 1);
+            let said = listing.dropped.said();
+            let [said] = &said[..] else {
+                panic!("{said:?}");
+            };
+            assert!(said.ends_with(&format!("is dropped: {fault}")), "{said}");
+        }
+        assert!(listing.tools.is_empty());
     }
 
     #[test]

@@ -15,7 +15,11 @@ pub(crate) fn describe(error: &serde_json::Error) -> String {
     } else {
         String::new()
     };
-    for ours in ["missing field `", "duplicate field `"] {
+    for ours in [
+        "missing field `",
+        "duplicate field `",
+        "a name in it begins with ",
+    ] {
         if said.starts_with(ours) {
             return format!("{said}{place}");
         }

@@ -26,11 +26,11 @@ use crate::options::{CallOptions, Place};
 use crate::outcome::Outcome;
 use crate::output::{self, Checked, Mismatch};
 use crate::review::Reviews;
+use crate::room::Room;
 use crate::ruling::Ruling;
 use crate::setup::{Renew, RunSetup};
 use crate::shape::{Shaped, shape};
 use crate::target::Target;
-use crate::values::Room;
 
 /// One script run: its rules, what was granted in it, and its ledger. Clones
 /// are the same run.

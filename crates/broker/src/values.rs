@@ -3,11 +3,11 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::room::{Places, Room};
 
 /// With names that begin so, serde_json passes on texts of its own: depending on how it was
 /// built, it reads an object with one of them as what its text says. Rules would see one
@@ -15,26 +15,19 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const NOT_A_NAME: &str = "$serde_json::private::";
 
 /// How many places are taken at once.
-const PART: u32 = 64;
-
-/// Room for so many values.
-#[derive(Debug)]
-pub(crate) struct Room {
-    most: u32,
-    left: Arc<Semaphore>,
-}
+const PART: usize = 64;
 
 /// A value in its room, which it leaves when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     value: Value,
-    _places: Option<OwnedSemaphorePermit>,
+    places: Option<Places>,
 }
 
 /// Why there is no value.
 #[derive(Debug)]
 pub(crate) enum Unread {
-    /// It has more than this room is for.
+    /// It has more than it may, whatever else is there.
     TooMany { most: u32 },
     /// The room is for so many, and others are there.
     Full { most: u32 },
@@ -43,27 +36,28 @@ pub(crate) enum Unread {
 }
 
 impl Room {
-    /// `most` is whole parts of [`PART`].
-    pub(crate) fn new(most: u32) -> Self {
-        Self {
-            most,
-            left: Arc::new(Semaphore::new(most as usize)),
-        }
-    }
-
     /// Reads any value.
     pub(crate) fn value(&self, json: &str) -> Result<Held, Unread> {
-        self.read(json, |taking, json| Any(taking).deserialize(json))
+        self.read(json, self.most(), |taking, json| {
+            Any(taking).deserialize(json)
+        })
     }
 
     /// Reads an object, or null for an empty one.
-    pub(crate) fn object(&self, json: &str) -> Result<Held, Unread> {
-        self.read(json, |taking, json| {
+    pub(crate) fn object_or_null(&self, json: &str) -> Result<Held, Unread> {
+        self.read(json, self.most(), |taking, json| {
             json.deserialize_option(Members(taking))
         })
     }
 
-    fn read<F>(&self, json: &str, read: F) -> Result<Held, Unread>
+    /// Reads an object of at most so many values beside itself.
+    pub(crate) fn object_of(&self, json: &str, most: u32) -> Result<Held, Unread> {
+        self.read(json, most, |taking, json| {
+            json.deserialize_map(Members(taking))
+        })
+    }
+
+    fn read<F>(&self, json: &str, most: u32, read: F) -> Result<Held, Unread>
     where
         F: for<'de> FnOnce(
             &mut Taking<'_>,
@@ -72,6 +66,8 @@ impl Room {
     {
         let mut taking = Taking {
             room: self,
+            most,
+            read: 0,
             places: None,
             unused: 0,
             ended: None,
@@ -80,13 +76,26 @@ impl Room {
         let value = read(&mut taking, &mut text);
         let value = value.and_then(|value| text.end().map(|()| value));
         match (value, taking.ended) {
-            (Ok(value), _) => Ok(Held {
-                value,
-                _places: taking.places,
-            }),
+            (Ok(value), _) => {
+                let mut places = taking.places;
+                if let Some(places) = &mut places {
+                    places.give_back(taking.unused);
+                }
+                Ok(Held { value, places })
+            }
             (Err(_), Some(ended)) => Err(ended),
             (Err(unfit), None) => Err(Unread::Unfit(unfit)),
         }
+    }
+}
+
+impl Held {
+    /// The value alone, which keeps its places for as long as there is the room.
+    pub(crate) fn kept(self) -> Value {
+        if let Some(places) = self.places {
+            places.keep();
+        }
+        self.value
     }
 }
 
@@ -101,34 +110,44 @@ impl Deref for Held {
 /// The places that a text takes, as it is read.
 struct Taking<'a> {
     room: &'a Room,
-    places: Option<OwnedSemaphorePermit>,
+    /// How many it may.
+    most: u32,
+    /// How many it has so far.
+    read: u32,
+    places: Option<Places>,
     /// Of those.
-    unused: u32,
+    unused: usize,
     ended: Option<Unread>,
 }
 
 impl Taking<'_> {
     /// A place for one more.
     fn place<E: serde::de::Error>(&mut self) -> Result<(), E> {
+        let most = self.most;
+        if self.read == most {
+            return Err(self.end(Unread::TooMany { most }));
+        }
         if self.unused == 0 {
-            let left = Arc::clone(&self.room.left);
-            let Ok(more) = left.try_acquire_many_owned(PART) else {
-                let taken = self.places.as_ref().map_or(0, |taken| taken.num_permits());
-                let most = self.room.most;
-                self.ended = Some(match taken >= most as usize {
-                    true => Unread::TooMany { most },
-                    false => Unread::Full { most },
-                });
-                return Err(E::custom("too many values"));
+            let room = self.room;
+            let part = room.take(PART).map(|part| (part, PART));
+            let Some((more, unused)) = part.or_else(|| Some((room.take(1)?, 1))) else {
+                return Err(self.end(Unread::Full { most: room.most() }));
             };
             match &mut self.places {
-                Some(places) => places.merge(more),
+                Some(places) => places.add(more),
                 none => *none = Some(more),
             }
-            self.unused = PART;
+            self.unused = unused;
         }
         self.unused -= 1;
+        self.read += 1;
         Ok(())
+    }
+
+    /// Nothing more is read.
+    fn end<E: serde::de::Error>(&mut self, why: Unread) -> E {
+        self.ended = Some(why);
+        E::custom("too many values")
     }
 }
 
@@ -238,7 +257,7 @@ mod tests {
         let all = room.value(&many(256)).expect("there is room");
         assert!(matches!(room.value("0"), Err(Unread::Full { most: 256 })));
         drop(all);
-        let read = room.object(&format!(r#"{{"a":{}}}"#, many(256)));
+        let read = room.object_or_null(&format!(r#"{{"a":{}}}"#, many(256)));
         assert!(read.is_ok(), "the arguments themselves are none: {read:?}");
         drop(read);
         // Nothing after the first that has none is read.
@@ -249,14 +268,42 @@ mod tests {
                 "{read:?}"
             );
         }
-        assert_eq!(room.left.available_permits(), 256);
+        assert!(room.take(256).is_some());
+    }
+
+    #[test]
+    fn a_value_leaves_no_more_places_than_it_has() {
+        let room = Room::new(256);
+        let free = |places: usize| room.take(places).is_some() && room.take(places + 1).is_none();
+        let held = room.value(&many(65)).expect("there is room");
+        assert!(free(191));
+        drop(held);
+        let object = |items: u32| format!(r#"{{"a":{}}}"#, many(items));
+        let read = room.object_of(&object(101), 100);
+        assert!(
+            matches!(read, Err(Unread::TooMany { most: 100 })),
+            "{read:?}"
+        );
+        assert!(free(256));
+        for left in [156, 56] {
+            let held = room.object_of(&object(100), 100).expect("there is room");
+            assert_eq!(held.kept()["a"].as_array().map(Vec::len), Some(99));
+            assert!(free(left));
+        }
+        let read = room.object_of(&object(57), 100);
+        assert!(matches!(read, Err(Unread::Full { most: 256 })), "{read:?}");
+        assert!(room.object_of(&object(56), 100).is_ok());
+        for text in ["null", "[1]"] {
+            let read = room.object_of(text, 100);
+            assert!(matches!(read, Err(Unread::Unfit(_))), "{read:?}");
+        }
     }
 
     #[test]
     fn what_is_no_object() {
         let room = Room::new(256);
         let check = |json: &str, expected: &str| {
-            let shown = match room.object(json) {
+            let shown = match room.object_or_null(json) {
                 Ok(held) => held.to_string(),
                 Err(Unread::Unfit(error)) => error.to_string(),
                 Err(other) => format!("{other:?}"),
@@ -279,7 +326,7 @@ mod tests {
                 format!(r#"{{"{name}":"[1]"}}"#),
                 format!(r#"{{"v":[{{"{name}":"[1]"}}]}}"#),
             ] {
-                let unread = room.object(&text).expect_err("it is no name");
+                let unread = room.object_or_null(&text).expect_err("it is no name");
                 let Unread::Unfit(error) = unread else {
                     panic!("{unread:?}");
                 };

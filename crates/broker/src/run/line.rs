@@ -12,9 +12,10 @@ use crate::integers;
 use crate::ledger::{Entry, MAX_LINES};
 use crate::options::Place;
 use crate::outcome::Outcome;
+use crate::room::Room;
 use crate::ruling::Ruling;
 use crate::target::Target;
-use crate::values::{Held, Room, Unread};
+use crate::values::{Held, Unread};
 use crate::written::is_written;
 
 /// The most levels that are read.
@@ -178,7 +179,7 @@ impl From<String> for Unfit {
 
 /// What a call is given, as a value and as the text that everybody sees.
 fn parse(room: &Room, given: Arc<String>, what: &str) -> Result<(Held, Arc<String>), Unfit> {
-    let parsed = room.object(&given).map_err(|unread| match unread {
+    let parsed = room.object_or_null(&given).map_err(|unread| match unread {
         Unread::TooMany { most } => Unfit::from(format!(
             "the {what} must have at most {most} values, and have more; give some of them as \
              text, or in parts"

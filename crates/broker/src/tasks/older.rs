@@ -13,7 +13,7 @@ use rmcp::model::ErrorData;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -25,6 +25,7 @@ use crate::inbox::{Token, Who};
 use crate::link::LinkError;
 use crate::object::{Object, object};
 use crate::patience::{Clock, Patience, later};
+use crate::room::{Places, Room};
 use crate::session::{Request, Session};
 
 /// The member of `_meta` by which a message says to which task it belongs.
@@ -34,8 +35,8 @@ const RELATED: &str = "io.modelcontextprotocol/related-task";
 const LATE: Duration = Duration::from_secs(60);
 /// How many of a connection are waited for so, and how many bytes they may have of which the
 /// server has taken no notice. Of more, nobody is there to cancel the task.
-const MANY_GIVEN_UP: usize = 64;
-const MAX_GIVEN_UP_BYTES: usize = if cfg!(test) { 1 << 20 } else { 16 << 20 };
+const MANY_GIVEN_UP: u32 = 64;
+const MAX_GIVEN_UP_BYTES: u32 = if cfg!(test) { 1 << 20 } else { 16 << 20 };
 
 /// The task that a message with these parameters belongs to, by its own word.
 pub(crate) fn related(params: &str) -> Option<String> {
@@ -190,26 +191,24 @@ impl Owned {
 /// What calls may take up that were given up and whose answers are waited for.
 #[derive(Debug)]
 pub(crate) struct GivenUp {
-    calls: Semaphore,
+    calls: Room,
     /// Of what has not been sent yet.
-    bytes: Semaphore,
+    bytes: Room,
 }
 
 impl Default for GivenUp {
     fn default() -> Self {
         Self {
-            calls: Semaphore::new(MANY_GIVEN_UP),
-            bytes: Semaphore::new(MAX_GIVEN_UP_BYTES),
+            calls: Room::new(MANY_GIVEN_UP),
+            bytes: Room::new(MAX_GIVEN_UP_BYTES),
         }
     }
 }
 
 impl GivenUp {
     /// Room for one more, of which so many bytes are held, until it is dropped.
-    fn room_for(&self, bytes: usize) -> Option<[SemaphorePermit<'_>; 2]> {
-        let bytes = u32::try_from(bytes).ok()?;
-        let bytes = self.bytes.try_acquire_many(bytes).ok()?;
-        Some([self.calls.try_acquire().ok()?, bytes])
+    fn room_for(&self, bytes: usize) -> Option<[Places; 2]> {
+        Some([self.bytes.take(bytes)?, self.calls.take(1)?])
     }
 }
 
