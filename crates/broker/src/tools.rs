@@ -117,11 +117,7 @@ impl Special {
     ///
     /// There are none for them.
     pub(crate) fn headers(&self, arguments: &str) -> Result<Vec<(String, String)>, Failure> {
-        if self.mirror.is_empty() {
-            return Ok(Vec::new());
-        }
-        let arguments = serde_json::from_str(arguments).unwrap_or_default();
-        self.mirror.headers(&arguments).map_err(Failure::Unfit)
+        self.mirror.headers(arguments).map_err(Failure::Unfit)
     }
 }
 

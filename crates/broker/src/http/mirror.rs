@@ -2,8 +2,12 @@
 //! `inputSchema` (2026-07-28, Streamable HTTP, "Custom Headers from Tool
 //! Parameters").
 
-use std::collections::BTreeSet;
+mod argument;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use argument::{Argument, Wanted};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
@@ -34,8 +38,9 @@ pub(crate) struct Mirror {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Parameter {
-    /// The names of the properties that lead to it.
-    path: Vec<String>,
+    /// The names of the properties that lead to it. They are shared: long ones would take
+    /// much for each that they lead to.
+    path: Vec<Arc<str>>,
     /// The whole name of the header.
     header: String,
 }
@@ -51,35 +56,31 @@ impl Mirror {
         Self::read(schema).map_err(|reason| format!("of its {ANNOTATION}, {reason}"))
     }
 
-    /// Whether nothing is mirrored.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.parameters.is_empty()
-    }
-
-    /// The headers for these arguments, names and encoded values. An argument
-    /// that is absent, null, or not what its schema says has none: the server
+    /// The headers for these arguments, which are a JSON object: names and encoded values.
+    /// An argument that is absent, null, or not what its schema says has none: the server
     /// has the say on such arguments.
     ///
     /// # Errors
     ///
     /// An argument is an integer that no header may have.
-    pub(crate) fn headers(
-        &self,
-        arguments: &Map<String, Value>,
-    ) -> Result<Vec<(String, String)>, String> {
-        let with_value = self.parameters.iter().filter_map(|parameter| {
-            let (last, way) = parameter.path.split_last()?;
-            let within = way
-                .iter()
-                .try_fold(arguments, |object, name| object.get(name)?.as_object())?;
-            let text = match within.get(last)? {
-                Value::String(text) => text.clone(),
-                Value::Bool(truth) => truth.to_string(),
-                Value::Number(number) => match integer(number)? {
-                    integer if integer.unsigned_abs() <= MAX_SAFE => integer.to_string(),
-                    _ => return Some(Err(unsafe_integer(parameter))),
-                },
-                Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    pub(crate) fn headers(&self, arguments: &str) -> Result<Vec<(String, String)>, String> {
+        if self.parameters.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut wanted = Wanted::default();
+        for (number, parameter) in self.parameters.iter().enumerate() {
+            wanted.add(number, parameter.path.iter().map(|name| &**name));
+        }
+        let found = wanted.read(arguments, self.parameters.len());
+        let with_value = self.parameters.iter().zip(found);
+        let with_value = with_value.filter_map(|(parameter, argument)| {
+            let text = match argument? {
+                Argument::Text(text) => text,
+                Argument::Truth(truth) => truth.to_string(),
+                Argument::Integer(integer) if integer.unsigned_abs() <= MAX_SAFE => {
+                    integer.to_string()
+                }
+                Argument::Integer(_) => return Some(Err(unsafe_integer(parameter))),
             };
             Some(Ok((parameter.header.clone(), encode(&text))))
         });
@@ -89,9 +90,6 @@ impl Mirror {
     fn read(schema: &Value) -> Result<Self, String> {
         let mut mirror = Self::default();
         mirror.walk(schema, Some(&mut Vec::new()))?;
-        if mirror.parameters.len() > MAX_PARAMETERS {
-            return Err(format!("there are more than {MAX_PARAMETERS}"));
-        }
         let mut names = BTreeSet::new();
         for parameter in &mirror.parameters {
             if !names.insert(parameter.header.to_ascii_lowercase()) {
@@ -102,7 +100,7 @@ impl Mirror {
     }
 
     /// `path` is the way from the root, while it leads through `properties` alone.
-    fn walk(&mut self, schema: &Value, mut path: Option<&mut Vec<String>>) -> Result<(), String> {
+    fn walk(&mut self, schema: &Value, mut path: Option<&mut Vec<Arc<str>>>) -> Result<(), String> {
         let members = match schema {
             Value::Object(members) => members,
             Value::Array(items) => {
@@ -113,12 +111,15 @@ impl Mirror {
         for (key, value) in members {
             match (key.as_str(), &mut path, value) {
                 (ANNOTATION, path, value) => {
+                    if self.parameters.len() == MAX_PARAMETERS {
+                        return Err(format!("there are more than {MAX_PARAMETERS}"));
+                    }
                     let path = path.as_deref().map_or(&[][..], Vec::as_slice);
                     self.parameters.push(parameter(members, path, value)?);
                 }
                 ("properties", Some(path), Value::Object(properties)) => {
                     for (name, property) in properties {
-                        path.push(name.clone());
+                        path.push(name.as_str().into());
                         self.walk(property, Some(path))?;
                         path.pop();
                     }
@@ -150,7 +151,7 @@ pub(crate) fn encode(value: &str) -> String {
 
 fn parameter(
     schema: &Map<String, Value>,
-    path: &[String],
+    path: &[Arc<str>],
     annotation: &Value,
 ) -> Result<Parameter, String> {
     let Some(name) = annotation.as_str() else {
@@ -201,19 +202,6 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// A number that is an integer, as `42.0` is, too.
-fn integer(number: &serde_json::Number) -> Option<i128> {
-    if let Some(integer) = number.as_i64() {
-        return Some(integer.into());
-    }
-    if let Some(integer) = number.as_u64() {
-        return Some(integer.into());
-    }
-    let float = number.as_f64()?;
-    // What is beyond is the largest one there is.
-    (float.fract() == 0.0).then_some(float as i128)
-}
-
 fn unsafe_integer(parameter: &Parameter) -> String {
     let (name, header) = (parameter.path.join("."), &parameter.header);
     format!(
@@ -232,9 +220,8 @@ mod tests {
     fn check(schema: Value, arguments: Value, expected: Expect) {
         let shown = match Mirror::of(&schema) {
             Ok(mirror) => {
-                let arguments = arguments.as_object().expect("arguments are an object");
                 let line = |(name, value)| format!("{name}: {value}\n");
-                match mirror.headers(arguments) {
+                match mirror.headers(&arguments.to_string()) {
                     Ok(headers) => headers.into_iter().map(line).collect(),
                     Err(reason) => format!("refused: {reason}\n"),
                 }
@@ -381,6 +368,17 @@ mod tests {
             Mirror::of(&tool(MAX_PARAMETERS + 1)),
             Err("of its x-mcp-header, there are more than 256".to_owned())
         );
+    }
+
+    #[test]
+    fn what_leads_to_many_is_there_once() {
+        let leaf = |name: &str| json!({ "type": "string", "x-mcp-header": name });
+        let schema = one(json!({ "properties": { "b": leaf("B"), "c": leaf("C") } }));
+        let mirror = Mirror::of(&schema).expect("it is allowed");
+        let [b, c] = &mirror.parameters[..] else {
+            panic!("{mirror:?}");
+        };
+        assert!(Arc::ptr_eq(&b.path[0], &c.path[0]));
     }
 
     #[test]
