@@ -15,9 +15,13 @@ use super::link::Shared;
 use crate::auth::Waits;
 use crate::link::{LinkError, LinkErrorKind, Outgoing};
 
-/// How many are on their way together, without answers. With as many answers on their way, no
-/// more of the server's own requests are answered.
-pub(super) const MANY: usize = 64;
+/// How many are on their way together, answers aside: each has a connection of its own. The
+/// others wait for their turn.
+pub(super) const TURNS: usize = 64;
+/// With how many answers on their way no more of the server's own requests are answered.
+/// Answers do not wait for turns, since calls may wait for them: a server that asks and does
+/// not take them would have ever more.
+pub(super) const MAX_ANSWERS: usize = 64;
 /// How many are on their way or wait for that, beyond which only answers are taken.
 pub(super) const MOST: usize = if cfg!(test) { 80 } else { 1_024 };
 /// How long a server has to take one, and then to end what it says to it: nobody gives up
@@ -34,7 +38,7 @@ pub(super) struct Posts {
     many: watch::Sender<usize>,
     /// Answers among them.
     answers: AtomicUsize,
-    /// What is left of [`MANY`].
+    /// What is left of [`TURNS`].
     turns: Semaphore,
 }
 
@@ -43,7 +47,7 @@ impl Default for Posts {
         Self {
             many: watch::Sender::default(),
             answers: AtomicUsize::new(0),
-            turns: Semaphore::new(MANY),
+            turns: Semaphore::new(TURNS),
         }
     }
 }
@@ -51,7 +55,7 @@ impl Default for Posts {
 impl Posts {
     /// Whether answers would only pile up.
     pub(super) fn is_congested(&self) -> bool {
-        self.answers.load(Ordering::Relaxed) >= MANY
+        self.answers.load(Ordering::Relaxed) >= MAX_ANSWERS
     }
 
     /// Waits until there are none.

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::server::{Request, Server};
 use super::{Client, in_time};
-use crate::http::posts::{MANY, MOST, PATIENCE};
+use crate::http::posts::{MAX_ANSWERS, MOST, PATIENCE, TURNS};
 
 fn notify(client: &Client, number: usize) {
     let message = format!(r#"{{"jsonrpc":"2.0","method":"notifications/{number}"}}"#);
@@ -40,7 +40,7 @@ where
 /// Some are never answered at all, and of some the answer never ends.
 #[tokio::test]
 async fn a_server_that_takes_nothing_has_a_bounded_number_and_each_for_a_time() {
-    let (server, all) = noting(MANY + 1, |mut request, number| {
+    let (server, all) = noting(TURNS + 1, |mut request, number| {
         async move {
             if number % 2 == 0 {
                 request.events().await;
@@ -52,7 +52,7 @@ async fn a_server_that_takes_nothing_has_a_bounded_number_and_each_for_a_time() 
     .await;
     let client = Client::speaking(&server, ProtocolVersion::V_2025_11_25);
     let began = Instant::now();
-    for number in 0..=MANY {
+    for number in 0..=TURNS {
         notify(&client, number);
     }
     // The last one has its turn when another one has been given up.
@@ -63,9 +63,9 @@ async fn a_server_that_takes_nothing_has_a_bounded_number_and_each_for_a_time() 
 
 #[tokio::test]
 async fn so_many_answers_are_on_their_way_before_no_more_questions_are_taken() {
-    let (server, all) = noting(MANY, |mut request, number| {
+    let (server, all) = noting(MAX_ANSWERS, |mut request, number| {
         async move {
-            if number == MANY {
+            if number == MAX_ANSWERS {
                 request.gone().await;
             } else {
                 request.answer("202 Accepted", "", "").await;
@@ -75,7 +75,7 @@ async fn so_many_answers_are_on_their_way_before_no_more_questions_are_taken() {
     })
     .await;
     let client = Client::speaking(&server, ProtocolVersion::V_2025_11_25);
-    for number in 0..MANY {
+    for number in 0..MAX_ANSWERS {
         assert!(!client.link.is_congested(), "{number}");
         let answer = format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{}}}}"#);
         client.link.post("", None, answer);
