@@ -4,15 +4,17 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use callgate::auth::{self, Grant, LoginRequest, OAuth, OpenUrl};
-use callgate::{Gate, Rules, Source};
+use callgate::{Connect, Gate, Rules, ServerSpec, ServerState, Source};
 use callgate_tests::binary;
 use expect_test::expect;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::guarded::{Follow, Guarded, decline, follow};
 
@@ -48,12 +50,15 @@ enum Does {
     Decline,
     /// Has no browser to see it in.
     CannotSee,
+    /// Leaves it open, and logs in there when told to.
+    Waits,
 }
 
 /// Does one thing after the other, and the last one with every later page.
 struct Person {
     does: Vec<Does>,
     pages: AtomicUsize,
+    goes_on: Notify,
     issuer: String,
 }
 
@@ -62,6 +67,7 @@ impl Person {
         Arc::new(Self {
             does: does.into(),
             pages: AtomicUsize::new(0),
+            goes_on: Notify::new(),
             issuer: guarded.issuer.clone(),
         })
     }
@@ -80,6 +86,10 @@ impl OpenUrl for Person {
                 Does::LogIn => follow(url).await,
                 Does::Decline => decline(url, &self.issuer).await,
                 Does::CannotSee => Err("there is no browser".into()),
+                Does::Waits => {
+                    self.goes_on.notified().await;
+                    follow(url).await
+                }
             };
             gone.map_err(io::Error::other)
         }
@@ -89,10 +99,14 @@ impl OpenUrl for Person {
 
 /// A gate to the server, whose logins this person makes.
 async fn gate_of(guarded: &Guarded, folder: &Path, person: &Arc<Person>) -> Gate {
+    gate_to(guarded.spec(folder), person).await
+}
+
+async fn gate_to(server: ServerSpec, person: &Arc<Person>) -> Gate {
     Gate::builder()
         .worker_binary(binary("callgate-worker"))
         .spare_workers(0)
-        .server(guarded.spec(folder))
+        .server(server)
         .rules(Rules::new(["*"], [], []).expect("a rule"))
         .browser(Arc::clone(person) as Arc<dyn OpenUrl>)
         .build()
@@ -173,6 +187,84 @@ async fn connections_that_want_the_same_login_show_one_page() {
         gate.shutdown().await;
     }
     assert_eq!(person.pages(), 1);
+}
+
+/// Whose page a call waits for is told when its time is over; what the next one wants, though
+/// it is something else, waits for the same page.
+#[tokio::test]
+async fn a_call_that_cannot_wait_for_a_login_any_longer_says_so() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn, Does::Waits], &guarded);
+    let opener = Arc::clone(&person) as Arc<dyn OpenUrl>;
+    let oauth = OAuth {
+        folder: Some(folder.path().to_owned()),
+        place: auth::TokenPlace::File,
+        browser: Some(auth::Browser::new(opener)),
+        ..OAuth::default()
+    };
+    let gate = async || {
+        let mut spec = guarded.spec_with(oauth.clone());
+        spec.call_timeout = Duration::from_secs(1);
+        let gate = Gate::builder()
+            .worker_binary(binary("callgate-worker"))
+            .spare_workers(0)
+            .server(spec)
+            .rules(Rules::new(["*"], [], []).expect("a rule"))
+            .build();
+        gate.await.expect("a gate")
+    };
+    let (one, other) = (gate().await, gate().await);
+    expect![[r#"web.write: server `web` wants the scope "read write", and a login with it has not come in time; log in on the page that was shown, or run `callgate auth login web --scope 'read write'`, and try again (code -32000)"#]].assert_eq(&said(&one, "web_write").await);
+    guarded.post("expire").await;
+    guarded.post("forget").await;
+    expect!["web.read: server `web` wants a login, which has not come in time; log in on the page that was shown, or run `callgate auth login web`, and try again (code -32000)"].assert_eq(&said(&other, "web_read").await);
+    assert_eq!(person.pages(), 2);
+    person.goes_on.notify_one();
+    assert_eq!(said(&other, "web_read").await, "{\"a\":1}");
+    assert_eq!(said(&one, "web_write").await, "{\"a\":1}");
+    assert_eq!(person.pages(), 2);
+    one.shutdown().await;
+    other.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_wait_for_the_login_of_a_start_says_so() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn, Does::Waits], &guarded);
+    let mut spec = guarded.spec(folder.path());
+    spec.call_timeout = Duration::from_secs(1);
+    spec.connect = Connect::Lazy;
+    spec.idle = Some(Duration::from_millis(10));
+    let gate = gate_to(spec, &person).await;
+    guarded.post("expire").await;
+    guarded.post("forget").await;
+    let rests = async {
+        while gate.servers()[0].state != ServerState::Idle {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), rests)
+        .await
+        .expect("it rests");
+    expect!["web.read: server `web` wants a login, which has not come in time; log in on the page that was shown, or run `callgate auth login web`, and try again (code -32000)"].assert_eq(&said(&gate, "web_read").await);
+    person.goes_on.notify_one();
+    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+    assert_eq!(person.pages(), 2);
+    gate.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_start_that_cannot_wait_for_a_login_any_longer_says_so() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::Waits], &guarded);
+    let mut spec = guarded.spec(folder.path());
+    spec.start_timeout = Duration::from_secs(1);
+    let gate = gate_to(spec, &person).await;
+    expect!["server `web` did not start: server `web` wants a login, which has not come in time; log in on the page that was shown, or run `callgate auth login web`, and try again"].assert_eq(&gate.unavailable()[0].reason);
+    gate.shutdown().await;
 }
 
 #[tokio::test]

@@ -53,6 +53,11 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Why a request is not sent yet, if what it waits for is to be authorized.
+    fn held_up(&self, _id: u64) -> Option<AuthError> {
+        None
+    }
+
     /// Ends the connection from this side. Flights still in the air are lost.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
@@ -97,6 +102,17 @@ pub(crate) enum LinkErrorKind {
     Unauthorized,
     /// There should be authorization, and there is none that will do.
     Authorization(AuthError),
+}
+
+impl From<AuthError> for LinkError {
+    /// The message is not sent, or was refused.
+    fn from(error: AuthError) -> Self {
+        Self {
+            reason: error.to_string(),
+            kind: LinkErrorKind::Authorization(error),
+            sent: false,
+        }
+    }
 }
 
 impl LinkError {

@@ -20,7 +20,7 @@ use crate::link::{LinkError, LinkErrorKind};
 use crate::listed::{Covered, Decided, Listed};
 use crate::patience::{Patience, soon};
 use crate::spec::{Connect, ServerSpec};
-use crate::start::start;
+use crate::start::{Admission, start};
 use crate::state::{Down, Stand, State};
 use crate::supervise::supervise;
 use crate::usage::Usage;
@@ -38,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) spec: ServerSpec,
     pub(crate) stand: Stand,
     pub(crate) usage: Usage,
+    pub(crate) admission: Admission,
     pub(crate) listed: Listed,
     /// How often somebody wished for a new list.
     pub(crate) wishes: watch::Sender<u64>,
@@ -57,6 +58,7 @@ impl Server {
     ) -> Self {
         let listed = Listed::new(spec.remembered.as_ref());
         let mut backoff = Backoff::default();
+        let admission = Admission::default();
         let state = if !unique {
             listed.fail(StartError {
                 server: spec.name.clone(),
@@ -69,7 +71,7 @@ impl Server {
         } else if spec.starts_idle() {
             State::Idle
         } else {
-            match start(&spec, Some(launch)).await {
+            match start(&spec, &admission, Some(launch)).await {
                 Ok((connection, ready)) => {
                     listed.take(ready, Covered::default());
                     State::Up(Arc::new(connection))
@@ -87,6 +89,7 @@ impl Server {
             spec,
             stand: Stand::new(state),
             usage: Usage::default(),
+            admission,
             listed,
             wishes: watch::Sender::default(),
             changes: Arc::clone(changes),
@@ -326,7 +329,10 @@ impl Server {
             }
             match timeout_at(deadline, standing.changed()).await {
                 Ok(Ok(())) => {}
-                _ => return Err(reason),
+                _ => {
+                    let held_up = wants.then(|| self.shared.admission.held_up()).flatten();
+                    return Err(held_up.map_or(reason, |error| error.to_string()));
+                }
             }
         }
     }

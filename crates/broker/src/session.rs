@@ -218,6 +218,7 @@ impl Session {
         last_sign: impl Fn() -> Option<Instant>,
     ) -> Result<Box<RawValue>, Failure> {
         let clock = Clock::start(patience, &self.asked);
+        let id = flight.id();
         let answered = pin!(async {
             self.send(flight, request).await?;
             flight.answer().await
@@ -225,7 +226,15 @@ impl Session {
         clock
             .limit(answered, last_sign, &self.asked)
             .await
-            .map_err(|failure| self.failed(failure))
+            .map_err(|failure| self.failed(self.held_up(id, failure)))
+    }
+
+    /// A failure that says what a request has waited for, if its time was over before it
+    /// was authorized.
+    pub(crate) fn held_up(&self, id: u64, failure: Failure) -> Failure {
+        let is_late = matches!(failure, Failure::Timeout(_));
+        let held_up = is_late.then(|| self.link.held_up(id)).flatten();
+        held_up.map_or(failure, |error| Failure::Lost(error.into()))
     }
 
     /// Sends a request and waits for its answer as long as it takes.

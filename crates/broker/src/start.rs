@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use rmcp::model::ProtocolVersion;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::auth::{AuthError, Authorize};
 use crate::broker::Ready;
 use crate::connection::Connection;
 use crate::error::{StartError, StartErrorKind};
@@ -26,14 +27,36 @@ use crate::stdio::StdioLink;
 /// How long a server that closed its output has to exit, for the message.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// What the last attempt to start a server asks about authorization.
+#[derive(Debug, Default)]
+pub(crate) struct Admission(Mutex<Option<Weak<dyn Authorize>>>);
+
+impl Admission {
+    /// Why it is not let in yet, if what it waits for is to be authorized.
+    pub(crate) fn held_up(&self) -> Option<AuthError> {
+        let authorize = self.lock().as_ref().and_then(Weak::upgrade)?;
+        authorize.holds_up()
+    }
+
+    fn is_by(&self, authorize: &Arc<dyn Authorize>) {
+        *self.lock() = Some(Arc::downgrade(authorize));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Weak<dyn Authorize>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Starts a server within its time limit. `launch` is held until its process has been
 /// started.
 pub(crate) async fn start(
     spec: &ServerSpec,
+    admission: &Admission,
     launch: Option<watch::Receiver<()>>,
 ) -> Result<(Connection, Ready), StartError> {
     let mut attempt = Attempt {
         spec,
+        admission,
         launch,
         name: spec.name.as_str().into(),
         secrets: Secrets::of(&spec.transport),
@@ -106,6 +129,7 @@ fn out_of_reach(http: &Http, error: LinkError) -> StartErrorKind {
 
 struct Attempt<'a> {
     spec: &'a ServerSpec,
+    admission: &'a Admission,
     launch: Option<watch::Receiver<()>>,
     name: Arc<str>,
     secrets: Secrets,
@@ -142,6 +166,7 @@ impl Attempt<'_> {
         };
         let inbox = Inbox::new(Arc::clone(&self.name), self.spec.max_message_bytes);
         let authorize = crate::auth::authorize(&self.name, http, &self.secrets);
+        self.admission.is_by(&authorize);
         let endpoint = Endpoint::new(http, authorize, self.secrets.clone())?;
         let link = HttpLink::new(Arc::clone(&self.name), endpoint, Arc::clone(&inbox));
         let session = self.session(inbox, Arc::new(link));
@@ -153,7 +178,10 @@ impl Attempt<'_> {
             }
             Ok(Err(Disagreement::Start(kind))) => kind,
             Ok(Err(Disagreement::Lost(error))) => out_of_reach(http, error),
-            Err(_) => self.timed_out("waiting for its handshake"),
+            Err(_) => match self.admission.held_up() {
+                Some(error) => StartErrorKind::Authorization(error),
+                None => self.timed_out("waiting for its handshake"),
+            },
         };
         session.close().await;
         Err(problem)

@@ -2,6 +2,7 @@
 //! renewed before they end, and asked for anew when the server says so.
 
 mod anew;
+mod awaited;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,11 +14,12 @@ use http::HeaderValue;
 use tokio::sync::Mutex;
 use url::Url;
 
+use self::awaited::{Awaited, What};
 use super::account::Account;
 use super::challenge::Challenge;
 use super::discovery::settle;
 use super::error::{AuthError, AuthErrorKind};
-use super::settings::{Browser, Grant};
+use super::settings::Grant;
 use super::store::Login;
 use super::tokens::{self, Ask, Refused, covers};
 use super::{Authorize, Refusal, Waits};
@@ -39,6 +41,8 @@ struct Inner {
     ready: RwLock<Ready>,
     /// Held while tokens are read, renewed or asked for.
     state: Mutex<State>,
+    /// What whoever holds it waits for.
+    awaited: Awaited,
 }
 
 #[derive(Clone, Default)]
@@ -75,6 +79,7 @@ impl Bearer {
                 account,
                 ready: RwLock::default(),
                 state: Mutex::default(),
+                awaited: Awaited::default(),
             }),
         }
     }
@@ -116,6 +121,10 @@ impl Authorize for Bearer {
             }
             _ => std::future::ready(Ok(false)).boxed(),
         }
+    }
+
+    fn holds_up(&self) -> Option<AuthError> {
+        self.inner.holds_up()
     }
 
     fn may_go(&self, url: &Url) -> bool {
@@ -240,22 +249,6 @@ impl Inner {
         Ok(true)
     }
 
-    /// Has a person log in where that mends the error.
-    async fn or_by_person(
-        &self,
-        state: &mut State,
-        error: AuthError,
-        waits: Waits,
-        challenge: Option<&str>,
-    ) -> Result<(), AuthError> {
-        match self.asks(waits) {
-            Some(browser) if matches!(error.kind, AuthErrorKind::LoginRequired { .. }) => {
-                self.by_person(state, browser, Vec::new(), challenge).await
-            }
-            _ => Err(error),
-        }
-    }
-
     /// After a 403 with `insufficient_scope`.
     async fn too_narrow(
         &self,
@@ -308,14 +301,6 @@ impl Inner {
         }
     }
 
-    /// Who asks a person now, if anybody does.
-    fn asks(&self, waits: Waits) -> Option<&Browser> {
-        let settings = &self.account.settings;
-        let is_persons = settings.grant == Grant::AuthorizationCode;
-        let browser = settings.browser.as_ref();
-        browser.filter(|_| is_persons && waits == Waits::Someone)
-    }
-
     /// Has another token than `refused`, from another process or by renewing,
     /// which one process at a time does.
     async fn renew(
@@ -334,7 +319,9 @@ impl Inner {
             self.adopt(state, None)?;
             return Err(none());
         }
+        let waiting = self.awaited.begin(What::Process);
         let _lock = account.store.lock().await?;
+        drop(waiting);
         let Some(mut stored) = account.store.load().await? else {
             self.adopt(state, None)?;
             return Err(none());

@@ -74,6 +74,23 @@ impl fmt::Display for AuthError {
                     None => f.write_str("`"),
                 }
             }
+            AuthErrorKind::Awaited { scope } => {
+                match scope {
+                    Some(scope) => write!(
+                        f,
+                        "server `{server}` wants the scope {scope:?}, and a login with it"
+                    )?,
+                    None => write!(f, "server `{server}` wants a login, which")?,
+                }
+                write!(
+                    f,
+                    " has not come in time; log in on the page that was shown, or run `{login}"
+                )?;
+                if let Some(scope) = scope {
+                    write!(f, " --scope {}", shell_word(scope))?;
+                }
+                f.write_str("`, and try again")
+            }
             AuthErrorKind::Discovery { reason } => {
                 write!(
                     f,
@@ -132,6 +149,12 @@ pub enum AuthErrorKind {
     Declined {
         /// The scope that the login is to have, space-separated, if it is for a
         /// wider one.
+        scope: Option<String>,
+    },
+    /// A person is being asked for a login, and the time of the call that waited for it
+    /// was over. Its page is still there for some time.
+    Awaited {
+        /// As in [`AuthErrorKind::Declined`].
         scope: Option<String>,
     },
     /// The metadata of the server or of its authorization server is missing,

@@ -6,11 +6,11 @@ use rmcp::transport::auth::{InMemoryStateStore, OAuthClientConfig, StateStore as
 use url::Url;
 
 use super::account::Account;
+use super::browser::OpenUrl;
 use super::challenge::is_scope;
 use super::discovery::{Found, authentication, describe, discover, parameter, revocation, says};
 use super::error::{AuthError, AuthErrorKind};
 use super::redirect::{Callback, Redirect};
-use super::settings::OpenUrl;
 use super::store::{ClientAuthentication, Kept, Login, Record};
 use super::tokens::{self, Ask, Refused, code};
 

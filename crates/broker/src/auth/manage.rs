@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::account::Account;
+use super::browser::OpenUrl;
 use super::discovery::{probe, settle};
 use super::error::{AuthError, AuthErrorKind};
 use super::login::{Wish, log_in};
-use super::settings::{Grant, OpenUrl};
+use super::settings::Grant;
 use super::store::{Kept, Login};
 use super::tokens;
 use crate::secrets::Secrets;

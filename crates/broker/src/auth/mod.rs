@@ -7,6 +7,7 @@
 
 mod account;
 mod bearer;
+mod browser;
 mod challenge;
 mod discovery;
 mod error;
@@ -31,10 +32,11 @@ use url::Url;
 
 use self::account::Account;
 use self::bearer::Bearer;
+pub use self::browser::{Browser, OpenUrl};
 pub use self::error::{AuthError, AuthErrorKind};
 pub use self::manage::{LoggedOut, LoginRequest, LoginStatus, login, logout, status};
 pub(crate) use self::reach::is_loopback;
-pub use self::settings::{Browser, Grant, OAuth, OpenUrl, TokenPlace};
+pub use self::settings::{Grant, OAuth, TokenPlace};
 pub use self::store::Kept;
 use crate::secrets::Secrets;
 use crate::spec::Http;
@@ -60,6 +62,12 @@ pub trait Authorize: fmt::Debug + Send + Sync {
     ///
     /// [`AuthError`] if a person has to do something first.
     fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>>;
+
+    /// Why a request that waits for one of these has to, for whoever cannot wait any
+    /// longer; `None` if that is not known.
+    fn holds_up(&self) -> Option<AuthError> {
+        None
+    }
 
     /// Whether a request that a server redirects within its origin may take the
     /// header of [`Authorize::bearer`] along to this URL.

@@ -2,13 +2,14 @@
 //! redirects, and what may be said of a failure.
 
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, LOCATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::{Client, Response, Url};
+use rustc_hash::FxHashSet;
 use tokio::sync::watch;
 
 use crate::auth::{AuthError, Authorize, Refusal, Waits, is_loopback};
@@ -48,6 +49,8 @@ pub(crate) struct Endpoint {
     url: Secret<Url>,
     headers: HeaderMap,
     authorize: Arc<dyn Authorize>,
+    /// The requests that wait to be authorized, by their ids.
+    waiting: Mutex<FxHashSet<u64>>,
     /// The last `Authorization` with which the server took a request.
     accepted: watch::Sender<Option<HeaderValue>>,
     secrets: Secrets,
@@ -87,6 +90,7 @@ impl Endpoint {
             url: Secret(url),
             headers: configured(http)?,
             authorize,
+            waiting: Mutex::default(),
             accepted: watch::Sender::default(),
             secrets,
         })
@@ -99,20 +103,24 @@ impl Endpoint {
 
     /// Sends one request and waits for the headers of the answer, whatever its
     /// status. It may be sent again: with another token, if the server refused
-    /// the one it had, and where the server redirects it to.
+    /// the one it had, and where the server redirects it to. By `id` it is known to
+    /// [`Endpoint::held_up`].
     pub(crate) async fn exchange(
         &self,
         method: Method,
         headers: HeaderMap,
         body: Bytes,
         waits: Waits,
+        id: Option<u64>,
     ) -> Result<Response, LinkError> {
         let mut all = self.headers.clone();
         all.extend(headers);
         let mut challenges = 0;
         loop {
-            let bearer = self.authorize.bearer(waits).await;
-            if let Some(bearer) = bearer.map_err(unauthorized)? {
+            let held_up = self.hold_up(id);
+            let bearer = self.authorize.bearer(waits).await?;
+            drop(held_up);
+            if let Some(bearer) = bearer {
                 all.insert(AUTHORIZATION, bearer);
             }
             let response = self.follow(&method, &all, &body).await?;
@@ -136,11 +144,29 @@ impl Endpoint {
                 sent: all.get(AUTHORIZATION),
                 waits,
             };
-            let again = self.authorize.challenged(refusal).await;
-            if !again.map_err(unauthorized)? {
+            let held_up = self.hold_up(id);
+            let again = self.authorize.challenged(refusal).await?;
+            drop(held_up);
+            if !again {
                 return Ok(response);
             }
         }
+    }
+
+    /// Why a request is not sent yet, if what it waits for is to be authorized.
+    pub(crate) fn held_up(&self, id: u64) -> Option<AuthError> {
+        let is = self.waiting().contains(&id);
+        is.then(|| self.authorize.holds_up()).flatten()
+    }
+
+    fn hold_up(&self, id: Option<u64>) -> Option<HeldUp<'_>> {
+        let id = id?;
+        self.waiting().insert(id);
+        Some(HeldUp { endpoint: self, id })
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, FxHashSet<u64>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn accepts(&self, sent: Option<&HeaderValue>) {
@@ -217,6 +243,18 @@ impl Endpoint {
     }
 }
 
+/// A request waits to be authorized as long as this is there.
+struct HeldUp<'a> {
+    endpoint: &'a Endpoint,
+    id: u64,
+}
+
+impl Drop for HeldUp<'_> {
+    fn drop(&mut self) {
+        self.endpoint.waiting().remove(&self.id);
+    }
+}
+
 /// A URL without the parts that may hold secrets.
 fn shown(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
@@ -230,14 +268,6 @@ fn innermost(error: &dyn std::error::Error) -> String {
         innermost = source;
     }
     innermost.to_string()
-}
-
-fn unauthorized(error: AuthError) -> LinkError {
-    LinkError {
-        reason: error.to_string(),
-        kind: LinkErrorKind::Authorization(error),
-        sent: false,
-    }
 }
 
 fn configured(http: &Http) -> Result<HeaderMap, StartErrorKind> {

@@ -20,7 +20,7 @@ use super::endpoint::Endpoint;
 use super::mirror;
 use super::posts::{self, Posts};
 use super::streams::{Listening, is_for_good};
-use crate::auth::Waits;
+use crate::auth::{AuthError, Waits};
 use crate::failure::Failure;
 use crate::inbox::Inbox;
 use crate::link::{Link, LinkError, LinkErrorKind, Outgoing};
@@ -109,7 +109,7 @@ impl Link for HttpLink {
             let response = self
                 .shared
                 .endpoint
-                .exchange(Method::POST, headers, body, waits)
+                .exchange(Method::POST, headers, body, waits, message.id)
                 .await?;
             match message.id {
                 Some(id) => self.shared.answered(id, message.method, response).await,
@@ -147,6 +147,10 @@ impl Link for HttpLink {
         self.shared.posts.is_congested()
     }
 
+    fn held_up(&self, id: u64) -> Option<AuthError> {
+        self.shared.endpoint.held_up(id)
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let closed = LinkError::closed("the connection was closed", true);
@@ -163,10 +167,13 @@ impl Link for HttpLink {
             };
             let mut headers = self.shared.headers();
             headers.insert(SESSION, session);
-            let deleted =
-                self.shared
-                    .endpoint
-                    .exchange(Method::DELETE, headers, Bytes::new(), Waits::Nobody);
+            let deleted = self.shared.endpoint.exchange(
+                Method::DELETE,
+                headers,
+                Bytes::new(),
+                Waits::Nobody,
+                None,
+            );
             // Servers may refuse it; the session ends in its own time then.
             match timeout(CLOSE_PATIENCE, deleted).await {
                 Ok(Ok(_)) => {}

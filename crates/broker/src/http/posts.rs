@@ -127,7 +127,9 @@ impl Shared {
             "" => Waits::Someone,
             _ => Waits::Nobody,
         };
-        let exchanged = self.endpoint.exchange(Method::POST, headers, body, waits);
+        let exchanged = self
+            .endpoint
+            .exchange(Method::POST, headers, body, waits, None);
         let response = match waits {
             // It may take so long because a person logs in.
             Waits::Someone => exchanged.await?,

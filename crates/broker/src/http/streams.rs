@@ -241,7 +241,7 @@ impl Shared {
         }
         let response = self
             .endpoint
-            .exchange(Method::GET, headers, Bytes::new(), waits)
+            .exchange(Method::GET, headers, Bytes::new(), waits, None)
             .await?;
         // A server without such streams may answer 404 as well as 405; of one
         // that has had this stream, 404 says that the session is gone.

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use memchr::memmem;
@@ -94,6 +94,7 @@ pub(crate) async fn begin(
     let gone = |sent| Failure::Lost(LinkError::closed("the connection was closed", sent));
     let shared = session.asked.session().ok_or_else(|| gone(false))?;
     let call = Owned::of(call, token.id());
+    let id = Arc::clone(&call.id);
     let (tell, answered) = oneshot::channel();
     let late = Patience {
         idle: patience.idle.max(LATE),
@@ -106,7 +107,18 @@ pub(crate) async fn begin(
         answer.unwrap_or_else(|_| Err(gone(true)))
     });
     let last_sign = || session.inbox.progressed_at(token.id());
-    clock.limit(answer, last_sign, &session.asked).await
+    let answered = clock.limit(answer, last_sign, &session.asked).await;
+    let (Err(failure @ Failure::Timeout(_)), Some(id)) = (&answered, id.get()) else {
+        return answered;
+    };
+    Err(match session.held_up(*id, failure.clone()) {
+        // It may be sent before it is given up.
+        Failure::Lost(error) => Failure::Lost(LinkError {
+            sent: true,
+            ..error
+        }),
+        failure => failure,
+    })
 }
 
 /// Makes a call that may be given up meanwhile, and tells its answer.
@@ -116,6 +128,7 @@ async fn make(session: &Session, call: Owned, patience: Patience, mut tell: Tell
         return;
     }
     let (token, bytes) = (call.token, call.members.len());
+    let id = Arc::clone(&call.id);
     let is_sent = AtomicBool::new(false);
     let answer = pin!(async {
         let mut flight = call.send(session).await?;
@@ -135,6 +148,10 @@ async fn make(session: &Session, call: Owned, patience: Patience, mut tell: Tell
             return;
         }
         () = tell.closed() => {
+            if id.get().is_some_and(|id| session.link.held_up(*id).is_some()) {
+                // It is not made: nobody knows when it would be.
+                return;
+            }
             let held = if is_sent.load(Ordering::Relaxed) { 0 } else { bytes };
             let Some(room) = session.given_up.room_for(held) else {
                 tracing::debug!(server = %session.server, "a call too many was given up");
@@ -158,6 +175,8 @@ struct Owned {
     parameters: Vec<(String, String)>,
     who: Option<Who>,
     token: u64,
+    /// Of its request, once there is one.
+    id: Arc<OnceLock<u64>>,
 }
 
 impl Owned {
@@ -169,6 +188,7 @@ impl Owned {
             parameters: call.parameters.to_owned(),
             who: call.who.clone(),
             token,
+            id: Arc::default(),
         }
     }
 
@@ -183,6 +203,8 @@ impl Owned {
             ..Request::new(&self.method, &self.members)
         };
         let mut flight = session.open(&request)?;
+        // There is one.
+        let _first = self.id.set(flight.id());
         session.send(&mut flight, &request).await?;
         Ok(flight)
     }

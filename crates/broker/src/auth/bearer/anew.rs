@@ -4,13 +4,16 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use super::super::Waits;
+use super::super::browser::{Browser, OpenUrl, Turn};
 use super::super::challenge::{Challenge, is_scope};
 use super::super::discovery::{authentication, discover, probe};
 use super::super::error::{AuthError, AuthErrorKind};
 use super::super::login::{NoLogin, OFFLINE, Wish, log_in};
-use super::super::settings::{Browser, OpenUrl, Turn};
+use super::super::settings::Grant;
 use super::super::store::{Kept, Login, Record};
 use super::super::tokens::{self, Ask, Refused};
+use super::awaited::What;
 use super::{Inner, State};
 
 /// How long a person has for a login that a call waits for.
@@ -87,9 +90,33 @@ impl Inner {
         self.adopt(state, Some(Login { record, tokens }))
     }
 
+    /// Has a person log in where that mends the error.
+    pub(super) async fn or_by_person(
+        &self,
+        state: &mut State,
+        error: AuthError,
+        waits: Waits,
+        challenge: Option<&str>,
+    ) -> Result<(), AuthError> {
+        match self.asks(waits) {
+            Some(browser) if matches!(error.kind, AuthErrorKind::LoginRequired { .. }) => {
+                self.by_person(state, browser, Vec::new(), challenge).await
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Who asks a person now, if anybody does.
+    pub(super) fn asks(&self, waits: Waits) -> Option<&Browser> {
+        let settings = &self.account.settings;
+        let is_persons = settings.grant == Grant::AuthorizationCode;
+        let browser = settings.browser.as_ref();
+        browser.filter(|_| is_persons && waits == Waits::Someone)
+    }
+
     /// Has a token by a person's login. Somebody who does not want one is asked
-    /// once for these scopes, however many calls come; of connections that want the
-    /// same, one asks, and what comes of it is for all.
+    /// once for these scopes, however many calls come; of connections that want a login,
+    /// one at a time asks, and what comes of it is for all who want the same.
     pub(super) async fn by_person(
         &self,
         state: &mut State,
@@ -98,22 +125,32 @@ impl Inner {
         challenge: Option<&str>,
     ) -> Result<(), AuthError> {
         let made = state.login.as_ref().map(|login| login.record.made);
-        let turn = browser.ask(self.account.store.file(), made, &scopes);
-        let login = match turn.map_err(|kind| self.account.error(kind))? {
-            Turn::Own(asking) => {
-                let made = self.made_by_person(asking.opener(), scopes, challenge);
-                let made = made.await;
-                asking.has_come_to(made)?
-            }
-            Turn::Another(mut outcome) => {
-                tracing::debug!(server = self.account.server, "a login is under way");
-                let outcome = outcome.wait_for(Option::is_some).await;
-                let outcome = outcome.ok().and_then(|outcome| outcome.clone());
-                let gone = || {
-                    let reason = "another call had begun it, and gave it up; call again";
-                    Err(self.account.exchange(reason))
-                };
-                outcome.unwrap_or_else(gone)?
+        let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
+        let _waiting = self.awaited.begin(What::Login { scope });
+        let login = loop {
+            let turn = browser.ask(self.account.store.file(), made, &scopes);
+            match turn.map_err(|kind| self.account.error(kind))? {
+                Turn::Own(asking) => {
+                    let made = self.made_by_person(asking.opener(), scopes, challenge);
+                    let made = made.await;
+                    break asking.has_come_to(made)?;
+                }
+                Turn::Another { mut outcome, same } => {
+                    tracing::debug!(server = self.account.server, "a login is under way");
+                    let outcome = outcome.wait_for(Option::is_some).await;
+                    let outcome = outcome.ok().and_then(|outcome| outcome.clone());
+                    match outcome {
+                        // If it is for too little, the server says so once more.
+                        Some(Ok(login)) => break login,
+                        Some(Err(error)) if same => return Err(error),
+                        None if same => {
+                            let reason = "another call had begun it, and gave it up; call again";
+                            return Err(self.account.exchange(reason));
+                        }
+                        // Something else may be had.
+                        Some(Err(_)) | None => {}
+                    }
+                }
             }
         };
         state.last = None;

@@ -9,10 +9,12 @@ use futures::future::BoxFuture;
 use http::HeaderValue;
 use tokio::sync::Notify;
 
-use super::in_time;
 use super::server::Server;
 use super::sessions::{EVENTS, begins, in_session_with};
+use super::{Client, in_time};
 use crate::auth::{AuthError, AuthErrorKind, Authorize, Grant, Refusal, Waits};
+use crate::flight::Flight;
+use crate::link::Outgoing;
 
 /// Notes who waits for what is refused.
 #[derive(Debug, Default)]
@@ -157,4 +159,77 @@ async fn the_sessions_own_stream_is_opened_once_a_call_has_what_it_lacked() {
         DELETE s-1 2025-11-25
     "#]]
     .assert_eq(&server.log());
+}
+
+/// A person is asked for a login, and never makes one.
+#[derive(Debug)]
+struct Asking;
+
+impl Asking {
+    fn error() -> AuthError {
+        AuthError {
+            server: "s".to_owned(),
+            kind: AuthErrorKind::Awaited { scope: None },
+        }
+    }
+}
+
+impl Authorize for Asking {
+    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+        std::future::ready(Ok(None)).boxed()
+    }
+
+    fn challenged<'a>(&'a self, _refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+        std::future::pending().boxed()
+    }
+
+    fn holds_up(&self) -> Option<AuthError> {
+        Some(Self::error())
+    }
+}
+
+#[tokio::test]
+async fn a_login_holds_up_what_the_server_refused_and_nothing_else() {
+    let server = Server::start(|mut request| {
+        async move {
+            let method = request.method();
+            let is_refused = method == "refused";
+            request.log.note(method);
+            if is_refused {
+                return request.answer("401 Unauthorized", "", "").await;
+            }
+            request.gone().await;
+        }
+        .boxed()
+    })
+    .await;
+    let client = Client::with(&server.url(), Arc::new(Asking));
+    let open = |method| {
+        let flight = Flight::open(&client.inbox, &client.link, None, method);
+        flight.expect("it is not lost")
+    };
+    let (mut taken, mut refused) = (open("taken"), open("refused"));
+    let (taken_id, refused_id) = (taken.id(), refused.id());
+    let message = |method, text, id| Outgoing {
+        text,
+        method,
+        id: Some(id),
+        name: None,
+        parameters: &[],
+    };
+    let mut sending = Box::pin(futures::future::join(
+        taken.send(message("taken", r#"{"method":"taken"}"#, taken_id)),
+        refused.send(message("refused", r#"{"method":"refused"}"#, refused_id)),
+    ));
+    let held_up = async {
+        while !(server.log().contains("taken") && client.link.held_up(refused_id).is_some()) {
+            assert!(futures::poll!(&mut sending).is_pending());
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(held_up).await;
+    assert_eq!(client.link.held_up(refused_id), Some(Asking::error()));
+    assert_eq!(client.link.held_up(taken_id), None);
+    drop(sending);
+    assert_eq!(client.link.held_up(refused_id), None);
 }
