@@ -234,6 +234,8 @@ async fn a_call_that_cannot_wait_for_the_login_of_a_start_says_so() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let person = Person::who([Does::LogIn, Does::Waits], &guarded);
     let mut spec = guarded.spec(folder.path());
+    // The first attempt fails before the call, which then waits for another one.
+    spec.start_timeout = Duration::from_secs(2);
     spec.call_timeout = Duration::from_secs(1);
     spec.connect = Connect::Lazy;
     spec.idle = Some(Duration::from_millis(10));
