@@ -13,6 +13,9 @@ use crate::link::LinkError;
 pub(crate) enum Failure {
     /// The server refused it.
     Refused(ErrorData),
+    /// It refused it before it did anything for it, since it no longer speaks the revision
+    /// that was agreed on.
+    Left(ErrorData),
     /// It refused a request of a call that had come so far, before it did anything for that
     /// request, for headers that are not what its list asks for.
     Headers(ErrorData, Box<Rounds>),
@@ -42,7 +45,7 @@ pub(crate) enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(error) | Self::Headers(error, _) => {
+            Self::Refused(error) | Self::Left(error) | Self::Headers(error, _) => {
                 write!(f, "{} (code {})", error.message, error.code.0)
             }
             Self::Lost(error) => error.fmt(f),

@@ -10,6 +10,9 @@ use crate::handshake::{DISCOVER, INITIALIZE};
 use crate::inbox::{Answer, Inbox, Who};
 use crate::link::{Link, LinkError, Outgoing};
 
+/// The request by which a server of the newest revision is listened to. Its answer is the end.
+pub(crate) const LISTEN: &str = "subscriptions/listen";
+
 /// A request whose answer has not been taken.
 ///
 /// Dropped before that, it forgets the request, and tells the server not to go
@@ -34,7 +37,7 @@ impl Flight {
         method: &str,
     ) -> Result<Self, LinkError> {
         Ok(Self {
-            id: inbox.open(who, method == "subscriptions/listen")?,
+            id: inbox.open(who, method == LISTEN)?,
             inbox: Arc::clone(inbox),
             link: Arc::clone(link),
             // The handshake may not be cancelled.

@@ -48,11 +48,18 @@ const NEWER_ERRORS: std::ops::RangeInclusive<i32> = -32022..=-32020;
 const UNSUPPORTED_VERSION: i32 = -32022;
 
 /// Whether a server refuses a request because it does not speak the revision that was agreed
-/// on, as when another version of it answers now. It has to say what it speaks instead: the
-/// code alone may be one that it passes on, or, before the newest revision, one of its own.
+/// on, as when another version of it answers now. It has to say which one that we know it
+/// speaks instead, and, if it says what was requested, the one agreed on: the code alone may be
+/// one that it passes on, or, before the newest revision, one of its own.
 pub(crate) fn is_left(agreed: &ProtocolVersion, error: &ErrorData) -> bool {
-    let speaks = greeting::supported(error.data.as_ref());
-    error.code.0 == UNSUPPORTED_VERSION && !speaks.is_empty() && !speaks.contains(agreed)
+    let known = |version| ProtocolVersion::KNOWN_VERSIONS.contains(version);
+    let data = error.data.as_ref();
+    let speaks = greeting::supported(data);
+    let requested = data.and_then(|data| data.get("requested"));
+    error.code.0 == UNSUPPORTED_VERSION
+        && !speaks.contains(agreed)
+        && speaks.iter().any(known)
+        && requested.is_none_or(|requested| requested == agreed.as_str())
 }
 
 /// What to try.
@@ -322,7 +329,9 @@ impl State<'_> {
         failure: Failure,
     ) -> Result<StartErrorKind, Disagreement> {
         match failure {
-            Failure::Refused(error) | Failure::Headers(error, _) => Ok(refused(method, error)),
+            Failure::Refused(error) | Failure::Left(error) | Failure::Headers(error, _) => {
+                Ok(refused(method, error))
+            }
             // An older HTTP server refuses what it does not know by its status.
             Failure::Lost(error) if self.may_go_on() && error.is_status() => {
                 Ok(malformed(method, error.reason))

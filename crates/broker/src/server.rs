@@ -153,6 +153,9 @@ impl Server {
                     return Err((failure, reason));
                 }
             };
+            if tried {
+                connection.session().asked_again();
+            }
             // What it took to have a connection is time of the call.
             let Patience { idle, most } = call.patience;
             let before = began.elapsed();

@@ -18,7 +18,6 @@ use crate::caller::{Caller, LogLevel, Offers};
 use crate::envelope::{self, Meta};
 use crate::failure::Failure;
 use crate::flight::Flight;
-use crate::handshake::is_left;
 use crate::inbox::{Answer, Inbox, Who};
 use crate::incoming::Incoming;
 use crate::link::{Link, LinkError, Outgoing};
@@ -32,6 +31,10 @@ use crate::tools::Tools;
 /// How long a server has to take the level of its log messages before the call whose
 /// caller hears them is sent all the same.
 const LOGS_PATIENCE: Duration = Duration::from_secs(1);
+
+/// For how long a server is not taken to have gone over to another revision after what it had
+/// refused for its revision was asked for again.
+const AGREED_FOR: Duration = Duration::from_secs(60);
 
 /// A connection. It ends with [`Session::close`], or with the link.
 #[derive(Debug)]
@@ -51,6 +54,8 @@ pub(crate) struct Session {
     /// What the caller offered when the connection was made.
     offers: Offers,
     agreed: OnceLock<Agreed>,
+    /// Since when it is asked for what was refused on an earlier connection, if it is.
+    again: OnceLock<Instant>,
     /// What each request says of the client in the newest revision, for
     /// `offers`.
     client: OnceLock<String>,
@@ -152,6 +157,7 @@ impl Session {
                 offers: caller.offers(),
                 asked: Asked::new(session.clone(), caller),
                 agreed: OnceLock::new(),
+                again: OnceLock::new(),
                 pages: Arc::default(),
                 tools: Tools::default(),
                 given_up: GivenUp::default(),
@@ -367,21 +373,33 @@ impl Session {
         Cow::Borrowed(self.client.get_or_init(stateless))
     }
 
+    /// Notes that what was refused on an earlier connection is asked for on this one, which was
+    /// agreed on since.
+    pub(crate) fn asked_again(&self) {
+        self.again.get_or_init(Instant::now);
+    }
+
+    /// Whether the server may have gone over to another revision. One that refuses what it has
+    /// just agreed on contradicts itself, and would be connected to anew for ever.
+    fn may_be_left(&self) -> bool {
+        let again = self.again.get();
+        again.is_none_or(|since| since.elapsed() >= AGREED_FOR)
+    }
+
     /// A failure as it is passed on, without secrets and no longer than it should be. A server
     /// that no longer speaks the revision of the connection takes no more requests on it.
     pub(crate) fn failed(&self, failure: Failure) -> Failure {
-        let Failure::Refused(mut error) = failure else {
-            return failure;
+        let mut error = match failure {
+            Failure::Left(_) if self.may_be_left() => {
+                // What it refused so it has not done; what it has taken before it may answer.
+                let reason = "the server has gone over to another protocol revision";
+                let left = LinkError::closed(reason, false);
+                self.inbox.shut(left.clone());
+                return Failure::Lost(left);
+            }
+            Failure::Refused(error) | Failure::Left(error) => error,
+            failure => return failure,
         };
-        if let Some(agreed) = self.agreed()
-            && is_left(&agreed.version, &error)
-        {
-            // What it refused so it has not done; what it has taken before it may answer.
-            let reason = "the server has gone over to another protocol revision";
-            let left = LinkError::closed(reason, false);
-            self.inbox.shut(left.clone());
-            return Failure::Lost(left);
-        }
         error.message = self.secrets.message(&error.message).into();
         if let Some(data) = &mut error.data {
             self.secrets.redact_value(data);

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::backoff::Backoff;
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::flight::LISTEN;
 use crate::listed::Covered;
 use crate::server::Shared;
 use crate::session::{Request, Session};
@@ -281,6 +282,6 @@ async fn listen(shared: &Shared, session: &Session) {
 /// Listens until the server ends it.
 async fn subscribe(session: &Session) -> Result<(), Failure> {
     let members = r#""notifications":{"toolsListChanged":true}"#;
-    let request = Request::new("subscriptions/listen", members);
+    let request = Request::new(LISTEN, members);
     session.request_patiently(&request).await.map(drop)
 }

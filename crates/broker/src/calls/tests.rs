@@ -426,3 +426,20 @@ async fn a_server_that_does_not_say_that_it_logs_is_called_all_the_same() {
         ]
     );
 }
+
+/// A process is of the revision that was agreed on with it, whatever it says later.
+#[tokio::test]
+async fn only_over_http_a_server_goes_over_to_another_revision() {
+    let server = |message: &Value| {
+        let data = json!({ "supported": ["2026-07-28"], "requested": "2025-11-25" });
+        let error = json!({ "code": -32022, "message": "m", "data": data });
+        vec![json!({ "jsonrpc": "2.0", "id": message["id"], "error": error })]
+    };
+    let version = ProtocolVersion::V_2025_11_25;
+    let host = Host::able();
+    let (session, _) = agree(version, Abilities::default(), &host, server);
+    for _ in 0..2 {
+        let failure = session.call(&call(&host)).await.expect_err("no result");
+        assert_eq!(failure.to_string(), "m (code -32022)");
+    }
+}

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::Response;
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{ErrorData, ProtocolVersion};
 use rustc_hash::FxHashMap;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -22,6 +22,8 @@ use super::posts::{self, Posts};
 use super::streams::{Listening, is_for_good};
 use crate::auth::{AuthError, Waits};
 use crate::failure::Failure;
+use crate::flight::LISTEN;
+use crate::handshake::is_left;
 use crate::inbox::Inbox;
 use crate::link::{Link, LinkError, LinkErrorKind, Outgoing};
 
@@ -99,7 +101,7 @@ impl Link for HttpLink {
             let body = Bytes::copy_from_slice(message.text.as_bytes());
             // Since 2026-07-28 the session's own stream is asked for by a request.
             let waits = match message.method {
-                "subscriptions/listen" => Waits::Nobody,
+                LISTEN => Waits::Nobody,
                 _ => Waits::Someone,
             };
             if let Some(id) = message.id {
@@ -298,7 +300,11 @@ impl Shared {
                 && !says_later(method, &lost.kind)
                 && let Some(error) = body::rpc_error(&mut response).await
             {
-                self.inbox.failed(id, Failure::Refused(error));
+                let failure = match self.is_left(status, method, &error) {
+                    true => Failure::Left(error),
+                    false => Failure::Refused(error),
+                };
+                self.inbox.failed(id, failure);
                 return Ok(());
             }
             return Err(lost);
@@ -329,6 +335,18 @@ impl Shared {
                 Ok(())
             }
         }
+    }
+
+    /// Whether a request was refused because the server has gone over to another revision. It
+    /// says that with 400, before it does anything (2026-07-28, basic/transports/streamable-http,
+    /// "Protocol Version Header"); an error in any other answer may be of a call that was carried
+    /// out. One that does not listen says nothing of the others.
+    fn is_left(&self, status: StatusCode, method: &str, error: &ErrorData) -> bool {
+        let agreement = self.agreement();
+        let agreed = agreement.version.as_ref();
+        status == StatusCode::BAD_REQUEST
+            && method != LISTEN
+            && agreed.is_some_and(|agreed| is_left(agreed, error))
     }
 
     async fn take_body(&self, id: u64, mut response: Response) -> Result<(), LinkError> {

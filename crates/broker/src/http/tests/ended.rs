@@ -202,45 +202,74 @@ async fn a_server_that_goes_over_to_another_revision_is_agreed_with_anew() {
     .await;
 }
 
-/// What a call comes to whose server of 2026-07-28 refuses all calls for their revision, with
-/// these data, and how often it is made.
-async fn refused_for_its_revision(data: Value) -> (String, usize) {
-    let server = Server::start(move |mut request| {
+/// A server of 2026-07-28 that refuses all calls by this status with these data, as if it had
+/// gone over to another revision.
+async fn refusing(status: &'static str, data: Value) -> Server {
+    Server::start(move |mut request| {
         let data = data.clone();
         async move {
             let method = request.method();
+            request.log.note(&method);
             if method != "tools/call" {
                 let does = Arc::<Replaced>::default();
                 does.newest.store(true, Ordering::Relaxed);
                 return replaced(request, does).await;
             }
-            request.log.note(method);
+            let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
             let error = json!({ "code": -32022, "message": "m", "data": data });
-            let error = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
+            let error = json!({ "jsonrpc": "2.0", "id": message["id"], "error": error });
             let headers = "Content-Type: application/json\r\n";
-            request.answer("400 Bad Request", headers, &error).await;
+            request.answer(status, headers, &error.to_string()).await;
         }
         .boxed()
     })
-    .await;
-    let (kept, _changes) = keep(ServerSpec::http("s", server.url())).await;
-    let said = call(&kept, "says", Arc::new(NoCaller)).await;
-    kept.shut_down().await;
-    (said, server.log().matches("tools/call").count())
+    .await
 }
 
-/// Such as what it passes on of another server.
+/// How often it was connected to, and called.
+fn connected_and_called(server: &Server) -> (usize, usize) {
+    let log = server.log();
+    let count = |method: &str| log.lines().filter(|line| *line == method).count();
+    (count("server/discover"), count("tools/call"))
+}
+
+const BAD_REQUEST: &str = "400 Bad Request";
+
+/// Such as what it passes on of another server, or says of something else.
 #[tokio::test]
-async fn the_code_of_another_revision_alone_is_the_calls_error() {
-    let expected = ("m (code -32022)".to_owned(), 1);
-    for data in [json!(null), json!({ "supported": ["2026-07-28"] })] {
-        assert_eq!(refused_for_its_revision(data).await, expected);
+async fn what_may_be_said_of_something_else_is_the_calls_error() {
+    let older = json!({ "supported": ["2025-11-25"] });
+    for (status, data) in [
+        (BAD_REQUEST, json!(null)),
+        (BAD_REQUEST, json!({ "supported": ["2026-07-28"] })),
+        (BAD_REQUEST, json!({ "supported": ["en", "de"] })),
+        (
+            BAD_REQUEST,
+            json!({ "supported": ["2025-11-25"], "requested": "2025-06-18" }),
+        ),
+        // The call may have been carried out.
+        ("200 OK", older.clone()),
+        ("422 Unprocessable Content", older),
+    ] {
+        let server = refusing(status, data.clone()).await;
+        let (kept, _changes) = keep(ServerSpec::http("s", server.url())).await;
+        let said = call(&kept, "says", Arc::new(NoCaller)).await;
+        assert_eq!(said, "m (code -32022)", "{status} {data}");
+        kept.shut_down().await;
+        assert_eq!(connected_and_called(&server), (1, 1), "{status} {data}");
     }
 }
 
+/// It has just agreed on what it refuses.
 #[tokio::test]
-async fn a_call_that_is_refused_for_its_revision_again_and_again_is_made_twice() {
-    let said = "the server has gone over to another protocol revision before the call";
-    let refused = refused_for_its_revision(json!({ "supported": ["2025-11-25"] })).await;
-    assert_eq!(refused, (said.to_owned(), 2));
+async fn a_server_that_contradicts_itself_is_connected_to_anew_once() {
+    let data = json!({ "supported": ["2025-11-25"], "requested": "2026-07-28" });
+    let server = refusing(BAD_REQUEST, data).await;
+    let (kept, _changes) = keep(ServerSpec::http("s", server.url())).await;
+    for calls in [2, 3] {
+        let said = call(&kept, "says", Arc::new(NoCaller)).await;
+        assert_eq!(said, "m (code -32022)");
+        assert_eq!(connected_and_called(&server), (2, calls));
+    }
+    kept.shut_down().await;
 }
