@@ -332,8 +332,12 @@ impl State<'_> {
             Failure::Refused(error) | Failure::Left(error) | Failure::Headers(error, _) => {
                 Ok(refused(method, error))
             }
-            // An older HTTP server refuses what it does not know by its status.
-            Failure::Lost(error) if self.may_go_on() && error.is_status() => {
+            // An older HTTP server refuses what it does not know by its status, or ends its
+            // answer to that without one.
+            Failure::Lost(error)
+                if self.may_go_on()
+                    && (error.is_status() || method == DISCOVER && error.is_unanswered()) =>
+            {
                 Ok(malformed(method, error.reason))
             }
             Failure::Lost(error) => Err(Disagreement::Lost(error)),

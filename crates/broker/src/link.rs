@@ -121,6 +121,12 @@ impl LinkError {
         matches!(self.kind, LinkErrorKind::Status(_))
     }
 
+    /// Whether the server may have read the message, and has ended its answer before there
+    /// was one, and not the connection.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        self.sent && self.kind == LinkErrorKind::Unreachable
+    }
+
     /// The connection has ended.
     pub(crate) fn closed(reason: impl Into<String>, sent: bool) -> Self {
         Self {

@@ -227,7 +227,9 @@ async fn an_endpoint_whose_answers_break_off_is_left_alone_until_a_call_wants_it
     expect![[r#"Protocol { server: "web", tool: "count", code: -32000, message: "server `web` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: the server cannot be reached: unexpected EOF during chunk size line; it failed to start 5 times in a row, and is tried again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
     outlast(&broker, wait).await;
     waited(&web.asked("server/discover"), 5);
-    assert_eq!(web.requests(), 5);
+    // It may be an older one that does not know what it is asked first.
+    assert_eq!(web.asked("initialize").len(), 5);
+    assert_eq!(web.requests(), 10);
     web.breaks(false);
     assert!(works(&run(&broker), "web", "count").await);
     waited(&web.asked("server/discover"), 6);

@@ -214,3 +214,25 @@ async fn a_server_that_is_slow_to_refuse_what_it_does_not_know_is_agreed_with() 
     let agreed = session.agreed().map(|agreed| agreed.version.clone());
     assert_eq!(agreed, Some(ProtocolVersion::V_2025_11_25));
 }
+
+/// It closes the connection, or says nothing in the answer that it begins.
+#[tokio::test]
+async fn a_server_that_ends_what_it_does_not_know_without_a_status_is_agreed_with() {
+    for begins in [false, true] {
+        let server = Server::start(move |mut request| {
+            async move {
+                if request.method() != "server/discover" {
+                    handle(request).await;
+                } else if begins {
+                    request.events().await;
+                }
+            }
+            .boxed()
+        })
+        .await;
+        let (kept, _changes) = keep(ServerSpec::http("s", server.url())).await;
+        let called = call(&kept, "t", Arc::new(NoCaller)).await;
+        assert_eq!(called, r#"{"content":[]}"#);
+        in_time(kept.shut_down()).await;
+    }
+}
