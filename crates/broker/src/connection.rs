@@ -215,14 +215,9 @@ impl Connection {
             None => String::new(),
         };
         let request = Request::new("tools/list", &members);
-        let listed = self
-            .session
-            .request(request, Patience::exactly(limit))
-            .await;
-        match listed {
-            Err(Failure::Lost(error)) => Err(Failure::Lost(self.with_last_words(error).await)),
-            listed => self.session.whole(listed?),
-        }
+        let patience = Patience::exactly(limit);
+        self.session
+            .whole(self.session.request(request, patience).await?)
     }
 
     /// For how long a list of its tools holds; `None` if that is told otherwise,
@@ -261,6 +256,11 @@ impl Connection {
                 None => std::future::pending().await,
             }
         }
+    }
+
+    /// How its process ended, if it does within a moment.
+    pub(crate) async fn status(&self) -> Option<String> {
+        self.process.as_ref()?.ended(LAST_WORDS).await
     }
 
     /// How it ended, without secrets.

@@ -285,6 +285,13 @@ impl Attempt<'_> {
                     message: error.message.into_owned(),
                 });
             }
+            Ok(Err(Failure::Lost(error))) => {
+                return Err(match (&self.spec.transport, connection.status().await) {
+                    (Transport::Http(http), _) => out_of_reach(http, error),
+                    (Transport::Stdio(_), Some(status)) => StartErrorKind::Exited { status },
+                    (Transport::Stdio(_), None) => StartErrorKind::ClosedOutput,
+                });
+            }
             Ok(Err(failure)) => {
                 return Err(StartErrorKind::Malformed {
                     method: "tools/list",

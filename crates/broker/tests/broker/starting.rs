@@ -156,6 +156,39 @@ async fn one_that_fails_takes_no_other_down() {
     .await;
 }
 
+/// A shell that agrees on a revision and does this when it is asked for its tools.
+fn listing(name: &str, does: &str) -> ServerSpec {
+    let result = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}"#;
+    let script = format!(
+        r#"
+        read -r request
+        echo '{{"jsonrpc":"2.0","id":1,"result":{result}}}'
+        read -r notification
+        read -r request
+        {does}
+    "#
+    );
+    let mut spec = program(name, "sh", &["-c", &script]);
+    spec.era = "2025-11-25".parse().expect("a revision");
+    spec
+}
+
+#[tokio::test]
+async fn one_that_ends_when_it_is_asked_for_its_tools_has_no_malformed_list() {
+    check(
+        vec![
+            listing("ends", "echo 'no database' >&2; exit 3"),
+            listing("goes mute", "exec >&-; exec sleep 100"),
+        ],
+        expect![[r#"
+            server `ends` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:
+              no database
+            server `goes mute` did not start: it closed its standard output; an MCP server speaks there
+        "#]],
+    )
+    .await;
+}
+
 #[tokio::test]
 async fn secrets_are_not_in_messages() {
     let spec = program(

@@ -11,10 +11,12 @@ use tokio::sync::Notify;
 
 use super::server::Server;
 use super::sessions::{EVENTS, begins, in_session_with};
-use super::{Client, in_time};
+use super::{Client, discovered, in_time};
 use crate::auth::{AuthError, AuthErrorKind, Authorize, Grant, Refusal, Waits};
 use crate::flight::Flight;
 use crate::link::Outgoing;
+use crate::spec::ServerSpec;
+use crate::start::start;
 
 /// Notes who waits for what is refused.
 #[derive(Debug, Default)]
@@ -232,4 +234,37 @@ async fn a_login_holds_up_what_the_server_refused_and_nothing_else() {
     assert_eq!(client.link.held_up(taken_id), None);
     drop(sending);
     assert_eq!(client.link.held_up(refused_id), None);
+}
+
+#[tokio::test]
+async fn a_list_that_cannot_be_had_at_the_start_is_not_malformed() {
+    for (status, expected) in [
+        (
+            "503 Service Unavailable",
+            expect![
+                "server `s` did not start: URL did not answer as an MCP endpoint: it answers with HTTP status 503 Service Unavailable"
+            ],
+        ),
+        (
+            "401 Unauthorized",
+            expect![
+                "server `s` did not start: server `s` wants a login, and there is none; run `callgate auth login s`"
+            ],
+        ),
+    ] {
+        let server = Server::start(move |mut request| {
+            async move {
+                match request.method().as_str() {
+                    "server/discover" => discovered(&mut request, serde_json::json!({})).await,
+                    _ => request.answer(status, "", "").await,
+                }
+            }
+            .boxed()
+        })
+        .await;
+        let spec = ServerSpec::http("s", server.url());
+        let error = in_time(start(&spec, None)).await.expect_err("no list");
+        let said = error.to_string().replace(&server.url(), "URL");
+        expected.assert_eq(&said);
+    }
 }
