@@ -120,7 +120,7 @@ impl Session {
             return self.asked.cancelled(request_id);
         }
         // There it ends a subscription, and is allowed for nothing else.
-        if let Ok(id) = request_id.get().parse()
+        if let Ok(Some(id)) = serde_json::from_str(request_id.get()).map(Id::number)
             && self.inbox.is_listening(id)
         {
             let reason = "the server ended the subscription";
@@ -185,15 +185,22 @@ fn subscription(params: &str) -> Option<u64> {
         #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
         id: Id,
     }
-    // Some servers write every id as a string.
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Id {
-        Number(u64),
-        Text(String),
-    }
-    match object::<Params>(params).ok()?.meta.0.id {
-        Id::Number(id) => Some(id),
-        Id::Text(id) => id.parse().ok(),
+    object::<Params>(params).ok()?.meta.0.id.number()
+}
+
+/// The id of a request of ours. Some servers write every id as a string.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Id {
+    Number(u64),
+    Text(String),
+}
+
+impl Id {
+    fn number(self) -> Option<u64> {
+        match self {
+            Self::Number(id) => Some(id),
+            Self::Text(id) => id.parse().ok(),
+        }
     }
 }

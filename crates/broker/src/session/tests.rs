@@ -416,3 +416,22 @@ async fn changes_count_where_they_were_asked_for() {
     session.inbox.deliver(ended.to_string().as_bytes());
     assert_eq!(session.watch_changes().borrow().tools, 2);
 }
+
+#[tokio::test]
+async fn the_end_of_a_subscription_is_heard_however_its_id_is_written() {
+    for as_text in [false, true] {
+        let host = Arc::default();
+        let (session, _) = agree(NEWEST, Abilities::default(), &host, |_| Vec::new());
+        let flight = session.open(&Request::new("subscriptions/listen", ""));
+        let id = flight.as_ref().expect("a flight").id();
+        let shown = if as_text {
+            json!(id.to_string())
+        } else {
+            json!(id)
+        };
+        let params = json!({ "requestId": shown });
+        let ended = json!({ "method": "notifications/cancelled", "params": params });
+        session.inbox.deliver(ended.to_string().as_bytes());
+        assert!(!session.inbox.is_listening(id), "{shown}");
+    }
+}
