@@ -18,6 +18,7 @@ use crate::handshake::{DISCOVER_PATIENCE, DISCOVER_PATIENCE_HTTP, Disagreement, 
 use crate::http::{Endpoint, HttpLink};
 use crate::inbox::Inbox;
 use crate::link::{Link, LinkError, LinkErrorKind};
+use crate::patience::soon;
 use crate::process::{Process, Started};
 use crate::secrets::Secrets;
 use crate::session::Session;
@@ -60,7 +61,7 @@ pub(crate) async fn start(
         launch,
         name: spec.name.as_str().into(),
         secrets: Secrets::of(&spec.transport),
-        deadline: Instant::now() + spec.start_timeout,
+        deadline: soon(spec.start_timeout),
         stderr: String::new(),
     };
     let failed = |attempt: &Attempt<'_>, kind| StartError {

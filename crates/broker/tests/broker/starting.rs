@@ -190,6 +190,19 @@ async fn one_that_ends_when_it_is_asked_for_its_tools_has_no_malformed_list() {
 }
 
 #[tokio::test]
+async fn a_start_may_take_as_long_as_there_is_time() {
+    let mut patient = odd("counter");
+    patient.start_timeout = Duration::MAX;
+    check(
+        vec![patient],
+        expect![[r#"
+            counter: 2025-11-25, tools [wait]
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn secrets_are_not_in_messages() {
     let spec = program(
         "leaky",
