@@ -37,8 +37,10 @@ pub(crate) fn complete(
         .and_then(Value::as_object)
         .unwrap_or(&none);
     for (name, property) in properties {
+        // One that does not fit, such as `null` for none, would make the answer unfit.
         if let Some(default) = property.get("default")
             && !content.contains_key(name)
+            && misfit(default, property).is_none()
         {
             content.insert(name.clone(), default.clone());
         }
@@ -170,6 +172,26 @@ mod tests {
             expect![[
                 r#"{"action":"accept","content":{"color":"red","sure":false,"age":1,"score":0,"name":""}}"#
             ]],
+        );
+    }
+
+    #[test]
+    fn a_default_that_does_not_fit_is_none() {
+        let properties = json!({
+            "name": { "type": "string", "default": null },
+            "age": { "type": "integer", "maximum": 9, "default": 10 },
+        });
+        check(
+            json!({}),
+            properties.clone(),
+            json!([]),
+            expect![[r#"{"action":"accept","content":{}}"#]],
+        );
+        check(
+            json!({}),
+            properties,
+            json!(["age"]),
+            expect![[r#"the answer does not fit the form: "age" is missing"#]],
         );
     }
 
