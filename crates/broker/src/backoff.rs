@@ -44,17 +44,13 @@ impl Backoff {
         self.failures.unstarted = self.failures.unstarted.saturating_add(1);
     }
 
-    /// How long to wait now: between half and the whole of a time that grows with
-    /// the failures, so that servers which ended together do not come back
-    /// together. It may grow for longer where the server's tools are not `known`.
+    /// How long to wait now: a time that grows with the failures, [`spread`]. It may grow for longer where the server's tools are not `known`.
     pub(crate) fn wait(&self, known: bool) -> Duration {
         let longest = match known {
             true => LONGEST,
             false => LONGEST_UNKNOWN,
         };
-        longest_wait(self.failures.count())
-            .min(longest)
-            .mul_f64(0.5 + random() / 2.0)
+        spread(longest_wait(self.failures.count()).min(longest))
     }
 
     /// Failures in a row.
@@ -92,6 +88,12 @@ impl fmt::Display for Failures {
             ),
         }
     }
+}
+
+/// Between half and the whole of a wait, so that what ended together does not come back
+/// together.
+pub(crate) fn spread(wait: Duration) -> Duration {
+    wait.mul_f64(0.5 + random() / 2.0)
 }
 
 fn longest_wait(failures: u32) -> Duration {

@@ -15,13 +15,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rmcp::model::ErrorCode;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::backoff::Backoff;
+use crate::backoff::{Backoff, spread};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::flight::LISTEN;
+use crate::http::is_for_good;
 use crate::listed::Covered;
 use crate::server::Shared;
 use crate::session::{Request, Session};
@@ -255,12 +257,14 @@ async fn listen(shared: &Shared, session: &Session) {
     let mut wait = LISTEN_AGAIN;
     loop {
         let began = Instant::now();
+        let before = session.changes.borrow().acknowledged;
         let ended = match tells {
             true => subscribe(session).await,
             false => std::future::pending().await,
         };
+        let last = session.changes.borrow().acknowledged;
         match ended {
-            Err(Failure::Refused(error)) if error.code.0 == -32601 => {
+            Err(failure) if last.is_none() && is_refusal(&failure) => {
                 return std::future::pending().await;
             }
             Err(failure) => {
@@ -272,10 +276,24 @@ async fn listen(shared: &Shared, session: &Session) {
         if began.elapsed() > LISTEN_AGAIN_AT_MOST {
             wait = LISTEN_AGAIN;
         }
-        sleep(wait).await;
+        sleep(spread(wait)).await;
         wait = (wait * 2).min(LISTEN_AGAIN_AT_MOST);
-        // What changed meanwhile was told to nobody.
-        shared.wishes.send_modify(|wishes| *wishes += 1);
+        if last != before {
+            // What changed meanwhile was told to nobody.
+            shared.wishes.send_modify(|wishes| *wishes += 1);
+        }
+    }
+}
+
+/// Whether a server will refuse to be listened to however often it is asked.
+fn is_refusal(failure: &Failure) -> bool {
+    match failure {
+        Failure::Refused(error) => matches!(
+            error.code,
+            ErrorCode::METHOD_NOT_FOUND | ErrorCode::INVALID_PARAMS
+        ),
+        Failure::Lost(error) => error.is_status() && is_for_good(&error.kind),
+        _ => false,
     }
 }
 
@@ -284,4 +302,33 @@ async fn subscribe(session: &Session) -> Result<(), Failure> {
     let members = r#""notifications":{"toolsListChanged":true}"#;
     let request = Request::new(LISTEN, members);
     session.request_patiently(&request).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::ErrorData;
+
+    use super::*;
+    use crate::link::{LinkError, LinkErrorKind};
+
+    #[test]
+    fn who_does_not_listen_is_not_asked_again_and_who_fails_is() {
+        let refused = |code| {
+            let error = ErrorData::new(ErrorCode(code), "m", None);
+            is_refusal(&Failure::Refused(error))
+        };
+        let lost = |kind| {
+            let reason = "m".to_owned();
+            let sent = true;
+            is_refusal(&Failure::Lost(LinkError { kind, reason, sent }))
+        };
+        assert!(refused(-32601) && refused(-32602));
+        assert!(!refused(-32603) && !refused(-32000));
+        for (status, expected) in [(400, true), (404, true), (429, false), (503, false)] {
+            assert_eq!(lost(LinkErrorKind::Status(status)), expected, "{status}");
+        }
+        // Somebody may log in, or it may come back.
+        assert!(!lost(LinkErrorKind::Unauthorized));
+        assert!(!lost(LinkErrorKind::Unreachable));
+    }
 }
