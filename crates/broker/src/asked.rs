@@ -46,7 +46,9 @@ pub(crate) struct Asked {
 #[derive(Debug, Default)]
 struct Running {
     /// By the text of their id.
-    tasks: FxHashMap<Box<str>, Option<AbortHandle>>,
+    tasks: FxHashMap<Box<str>, Worked>,
+    /// How many there have been.
+    count: u64,
     /// How many somebody is asked for, in requests and in rounds of calls.
     asking: usize,
     since: Option<Instant>,
@@ -56,6 +58,14 @@ struct Running {
     /// When the server last asked for folders on its own.
     folders: Option<Instant>,
     ended: bool,
+}
+
+/// A request that is being worked on.
+#[derive(Debug)]
+struct Worked {
+    /// Which one it is: another may have the same id once this one is cancelled.
+    number: u64,
+    task: Option<AbortHandle>,
 }
 
 impl Asked {
@@ -125,7 +135,7 @@ impl Asked {
             return reply(declined);
         }
         let key: Box<str> = id.get().into();
-        {
+        let number = {
             let mut running = self.running();
             if running.ended {
                 return;
@@ -135,11 +145,15 @@ impl Asked {
                 let message = format!("more than {MANY} requests at a time, or one id twice");
                 return reply(Err(ErrorData::new(ErrorCode(-32000), message, None)));
             }
-            running.tasks.insert(key.clone(), None);
             if is_own && asks == Asks::Roots {
                 running.folders = Some(Instant::now());
             }
-        }
+            running.count += 1;
+            let number = running.count;
+            let worked = Worked { number, task: None };
+            running.tasks.insert(key.clone(), worked);
+            number
+        };
         let id = id.to_owned();
         let server = Arc::clone(&session.server);
         let pages = Arc::clone(&session.pages);
@@ -147,6 +161,7 @@ impl Asked {
         let done = Done {
             session: Weak::clone(&self.session),
             key: key.clone(),
+            number,
         };
         let asking = Asking::start(&session);
         drop(session);
@@ -168,8 +183,16 @@ impl Asked {
                 session.link.post("", None, answer);
             }
         });
-        if let Some(slot) = self.running().tasks.get_mut(&key) {
-            *slot = Some(task.abort_handle());
+        let is_listed = match self.running().tasks.get_mut(&key) {
+            Some(worked) if worked.number == number => {
+                worked.task = Some(task.abort_handle());
+                true
+            }
+            _ => false,
+        };
+        if !is_listed {
+            // It is done, or was cancelled at once.
+            task.abort();
         }
     }
 
@@ -181,8 +204,8 @@ impl Asked {
 
     /// The server no longer wants an answer to its request.
     pub(crate) fn cancelled(&self, id: &RawValue) {
-        let task = self.running().tasks.remove(id.get());
-        if let Some(Some(task)) = task {
+        let worked = self.running().tasks.remove(id.get());
+        if let Some(task) = worked.and_then(|worked| worked.task) {
             task.abort();
         }
     }
@@ -205,7 +228,7 @@ impl Asked {
             running.ended = true;
             std::mem::take(&mut running.tasks)
         };
-        for task in tasks.into_values().flatten() {
+        for task in tasks.into_values().filter_map(|worked| worked.task) {
             task.abort();
         }
     }
@@ -272,12 +295,17 @@ impl Drop for Asking {
 struct Done {
     session: Weak<Session>,
     key: Box<str>,
+    number: u64,
 }
 
 impl Drop for Done {
     fn drop(&mut self) {
         if let Some(session) = self.session.upgrade() {
-            session.asked.running().tasks.remove(&self.key);
+            let mut running = session.asked.running();
+            let last = running.tasks.get(&self.key);
+            if last.is_some_and(|last| last.number == self.number) {
+                running.tasks.remove(&self.key);
+            }
         }
     }
 }

@@ -33,3 +33,35 @@ async fn a_call_leaves_time_to_take_in_folders() {
     assert_eq!([first, second], ["tools/call", "tools/call"]);
     assert!(told.contains("file:///work"), "{told}");
 }
+
+/// The first one ends when the second one is there.
+#[tokio::test]
+async fn a_request_with_the_id_of_one_that_was_cancelled_is_held_on_to() {
+    let silent = Host {
+        silent: true,
+        offers: Host::able().offers,
+        ..Host::default()
+    };
+    let host = Arc::new(silent);
+    let version = ProtocolVersion::V_2025_11_25;
+    let (session, _) = agree(version, Abilities::default(), &host, |_| Vec::new());
+    let asks = br#"{"jsonrpc":"2.0","id":"x","method":"elicitation/create"}"#;
+    let cancels =
+        br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}"#;
+    // Each is asked, or ends.
+    let run = async || {
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+    };
+    session.inbox.deliver(asks);
+    run().await;
+    session.inbox.deliver(cancels);
+    session.inbox.deliver(asks);
+    run().await;
+    assert_eq!(host.heard().len(), 2);
+    assert!(session.asked.is_asking());
+    session.inbox.deliver(cancels);
+    run().await;
+    assert!(!session.asked.is_asking());
+}
