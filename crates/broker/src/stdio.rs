@@ -137,9 +137,12 @@ impl Link for StdioLink {
         Box::pin(std::future::ready(written))
     }
 
-    fn post(&self, _method: &str, _name: Option<&str>, message: String) {
-        // A server that is gone needs no answer.
-        let _closed = self.writer.answer(&message);
+    fn post(&self, method: &str, _name: Option<&str>, message: String) {
+        // A server that is gone needs none.
+        let _closed = match method {
+            "" => self.writer.answer(&message),
+            _ => self.writer.write(&message),
+        };
     }
 
     fn read(&self, flight: u64, cx: &mut Context<'_>) {
@@ -318,6 +321,23 @@ mod tests {
             assert!(inbox.forget(id));
             link.left(id);
         }
+    }
+
+    /// The others come from calls, which are bounded themselves.
+    #[tokio::test]
+    async fn only_answers_keep_a_server_from_being_answered() {
+        let (_child, _inbox, link) = link("exec sleep 100");
+        // More than the pipe has room for.
+        let long = "x".repeat(1 << 20);
+        link.post("tasks/cancel", None, long);
+        for _ in 0..1_000 {
+            link.post("tasks/cancel", None, REQUEST.to_owned());
+        }
+        assert!(!link.is_congested());
+        for _ in 0..1_000 {
+            link.post("", None, REQUEST.to_owned());
+        }
+        assert!(link.is_congested());
     }
 
     /// The server takes a request and ends, and whoever reads hears of that before whoever

@@ -8,6 +8,7 @@
 //! meanwhile, and what is left is written by the task, which runs as soon as
 //! whoever gives them waits for something.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
@@ -47,8 +48,10 @@ struct State {
     /// Messages, with their line feeds, of which so much is written.
     waiting: Vec<u8>,
     written: usize,
-    /// Answers to requests of the server's among them.
-    answers: usize,
+    /// How many bytes there have been, those that wait among them.
+    taken: u64,
+    /// Where the answers to requests of the server's end that wait among them.
+    answers: VecDeque<u64>,
     /// Whether a task writes what waits.
     draining: bool,
     /// Whether a task is about to run that writes what waits, if anything does.
@@ -71,7 +74,8 @@ impl Writer {
             pipe: Some(pipe),
             waiting: Vec::new(),
             written: 0,
-            answers: 0,
+            taken: 0,
+            answers: VecDeque::new(),
             draining: false,
             gathering: false,
             gathered: 0,
@@ -85,7 +89,7 @@ impl Writer {
 
     /// Whether the server has stopped reading, for now.
     pub(crate) fn is_congested(&self) -> bool {
-        lock(&self.state).answers >= MANY
+        lock(&self.state).answers.len() >= MANY
     }
 
     /// Whether a request of so many bytes may wait too; an error says how many wait already.
@@ -151,12 +155,11 @@ impl Writer {
     /// [`Writer::write`] for answers to the server's requests, which count for
     /// [`Writer::is_congested`].
     pub(crate) fn answer(&self, message: &str) -> Result<(), Closed> {
-        self.write(message)?;
         let mut state = lock(&self.state);
-        if state.draining {
-            state.answers += 1;
-        }
-        Ok(())
+        state.take(message)?;
+        let end = state.taken;
+        state.answers.push_back(end);
+        self.flush(state)
     }
 
     /// Closes the pipe. What waits is lost.
@@ -178,6 +181,7 @@ impl State {
         self.waiting.reserve(message.len() + 1);
         self.waiting.extend_from_slice(message.as_bytes());
         self.waiting.push(b'\n');
+        self.taken += message.len() as u64 + 1;
         Ok(())
     }
 
@@ -193,7 +197,12 @@ impl State {
         while self.written < self.waiting.len() {
             let rest = self.waiting.get(self.written..).unwrap_or_default();
             match Pin::new(&mut *pipe).poll_write(cx, rest) {
-                Poll::Ready(Ok(bytes)) if bytes > 0 => self.written += bytes,
+                Poll::Ready(Ok(bytes)) if bytes > 0 => {
+                    self.written += bytes;
+                    let unread = self.waiting.len().saturating_sub(self.written);
+                    let written = self.taken - unread as u64;
+                    while self.answers.pop_front_if(|end| *end <= written).is_some() {}
+                }
                 Poll::Ready(_) => {
                     self.close();
                     return Poll::Ready(Err(Closed));
@@ -213,7 +222,7 @@ impl State {
     fn empty(&mut self) {
         self.gathered = 0;
         self.written = 0;
-        self.answers = 0;
+        self.answers.clear();
         self.waiting.clear();
         self.waiting.shrink_to(KEPT_BYTES);
     }
@@ -290,6 +299,26 @@ mod tests {
 
         drop(writer);
         assert!(cat.wait().await.expect("it ends").success());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_read_waits_no_more_whatever_comes_after_it() {
+        let (mut cat, writer) = cat();
+        // More than the pipes and `cat` have room for together.
+        let long = "x".repeat(8 * MOST_UNREAD);
+        writer.write(&long).expect("it is open");
+        for _ in 0..MANY {
+            assert!(!writer.is_congested());
+            writer.answer("answer").expect("it is open");
+        }
+        assert!(writer.is_congested());
+        writer.write(&long).expect("it is open");
+        let mut out = cat.stdout.take().expect("it has an output");
+        let mut read = vec![0; long.len() + 1 + MANY * "answer\n".len()];
+        out.read_exact(&mut read).await.expect("it comes back");
+        assert!(read.ends_with(b"answer\n"));
+        assert!(!writer.is_congested());
+        assert!(writer.has_room(long.len()).is_err(), "the rest waits");
     }
 
     #[tokio::test]

@@ -11,7 +11,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::{Client, Response, Url};
 use rustc_hash::FxHashSet;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
+use super::posts::not_taken;
 use crate::auth::{AuthError, Authorize, Refusal, Waits, is_loopback};
 use crate::error::StartErrorKind;
 use crate::link::{LinkError, LinkErrorKind};
@@ -113,6 +115,21 @@ impl Endpoint {
         waits: Waits,
         id: Option<u64>,
     ) -> Result<Response, LinkError> {
+        self.exchange_within(None, method, headers, body, waits, id)
+            .await
+    }
+
+    /// [`Endpoint::exchange`] in which the server has so long to answer each time; what is done
+    /// for a token does not count.
+    pub(super) async fn exchange_within(
+        &self,
+        limit: Option<Duration>,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+        waits: Waits,
+        id: Option<u64>,
+    ) -> Result<Response, LinkError> {
         let mut all = self.headers.clone();
         all.extend(headers);
         let mut challenges = 0;
@@ -123,7 +140,13 @@ impl Endpoint {
             if let Some(bearer) = bearer {
                 all.insert(AUTHORIZATION, bearer);
             }
-            let response = self.follow(&method, &all, &body).await?;
+            let followed = self.follow(&method, &all, &body);
+            let response = match limit {
+                Some(limit) => timeout(limit, followed)
+                    .await
+                    .map_err(|_| not_taken(limit))??,
+                None => followed.await?,
+            };
             let refused = matches!(
                 response.status(),
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN

@@ -31,6 +31,13 @@ pub(super) const PATIENCE: Duration = match cfg!(test) {
     false => Duration::from_secs(20),
 };
 
+/// How long a server has to take an answer to one of its requests, each time that it is sent:
+/// those that it never takes would keep it from being answered for good.
+pub(super) const ANSWER_PATIENCE: Duration = match cfg!(test) {
+    true => Duration::from_secs(1),
+    false => Duration::from_secs(300),
+};
+
 /// Those of one link.
 #[derive(Debug)]
 pub(super) struct Posts {
@@ -122,29 +129,30 @@ impl Shared {
         };
         let headers = self.headers_of(&outgoing);
         let body = Bytes::copy_from_slice(message.as_bytes());
-        // An answer is part of a call.
-        let waits = match method {
-            "" => Waits::Someone,
-            _ => Waits::Nobody,
-        };
-        let exchanged = self
-            .endpoint
-            .exchange(Method::POST, headers, body, waits, None);
-        let response = match waits {
-            // It may take so long because a person logs in.
-            Waits::Someone => exchanged.await?,
-            Waits::Nobody => timeout(PATIENCE, exchanged).await.map_err(|_| late())??,
+        let post = Method::POST;
+        let response = if method.is_empty() {
+            // An answer is part of a call, and a person may have to log in for it first.
+            let limit = Some(ANSWER_PATIENCE);
+            let exchanged =
+                self.endpoint
+                    .exchange_within(limit, post, headers, body, Waits::Someone, None);
+            exchanged.await?
+        } else {
+            let exchanged = self.endpoint.exchange(post, headers, body, Waits::Nobody, None);
+            let late = |_| not_taken(PATIENCE);
+            timeout(PATIENCE, exchanged).await.map_err(late)??
         };
         self.accepted(response).await
     }
 }
 
-fn late() -> LinkError {
+/// A server does not take a message in its time.
+pub(super) fn not_taken(limit: Duration) -> LinkError {
     LinkError {
         kind: LinkErrorKind::Unreachable,
         reason: format!(
             "the server does not take it within {} ms",
-            PATIENCE.as_millis()
+            limit.as_millis()
         ),
         sent: true,
     }

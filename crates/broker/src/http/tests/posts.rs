@@ -5,12 +5,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::HeaderValue;
 use rmcp::model::ProtocolVersion;
 use tokio::sync::Notify;
 
 use super::server::{Request, Server};
 use super::{Client, in_time};
-use crate::http::posts::{MAX_ANSWERS, MOST, PATIENCE, TURNS};
+use crate::auth::{AuthError, Authorize, Refusal, Waits};
+use crate::http::posts::{ANSWER_PATIENCE, MAX_ANSWERS, MOST, PATIENCE, TURNS};
+
+fn answer(client: &Client, number: usize) {
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{}}}}"#);
+    client.link.post("", None, answer);
+}
 
 fn notify(client: &Client, number: usize) {
     let message = format!(r#"{{"jsonrpc":"2.0","method":"notifications/{number}"}}"#);
@@ -22,7 +30,7 @@ fn notify(client: &Client, number: usize) {
 /// it has so many.
 async fn noting<F>(many: usize, handle: F) -> (Server, Arc<Notify>)
 where
-    F: Fn(Request, usize) -> futures::future::BoxFuture<'static, ()> + Send + Sync + 'static,
+    F: Fn(Request, usize) -> BoxFuture<'static, ()> + Send + Sync + 'static,
 {
     let (seen, all) = (AtomicUsize::new(0), Arc::new(Notify::new()));
     let tells = Arc::clone(&all);
@@ -77,8 +85,7 @@ async fn so_many_answers_are_on_their_way_before_no_more_questions_are_taken() {
     let client = Client::speaking(&server, ProtocolVersion::V_2025_11_25);
     for number in 0..MAX_ANSWERS {
         assert!(!client.link.is_congested(), "{number}");
-        let answer = format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{}}}}"#);
-        client.link.post("", None, answer);
+        answer(&client, number);
     }
     assert!(client.link.is_congested());
     in_time(all.notified()).await;
@@ -103,8 +110,7 @@ async fn messages_wait_for_their_turn_and_too_many_are_not_sent() {
         notify(&client, number);
     }
     // An answer always has room.
-    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
-    client.link.post("", None, answer.to_owned());
+    answer(&client, 1);
     in_time(all.notified()).await;
     in_time(client.link.close()).await;
     let log = server.log();
@@ -114,4 +120,66 @@ async fn messages_wait_for_their_turn_and_too_many_are_not_sent() {
     expected.push("POST".to_owned());
     expected.sort_unstable();
     assert_eq!(seen, expected);
+}
+
+/// Has a token for the first request once somebody has logged in, and none for others.
+#[derive(Debug, Default)]
+struct LoggingIn {
+    asked: AtomicUsize,
+    logged_in: Notify,
+}
+
+impl Authorize for LoggingIn {
+    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+        async move {
+            if self.asked.fetch_add(1, Ordering::Relaxed) > 0 {
+                return Ok(None);
+            }
+            self.logged_in.notified().await;
+            Ok(Some(HeaderValue::from_static("Bearer late")))
+        }
+        .boxed()
+    }
+
+    fn challenged<'a>(&'a self, _refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+        std::future::ready(Ok(false)).boxed()
+    }
+}
+
+/// Those that it does not take are given up. One for which somebody logs in is not among them.
+#[tokio::test]
+async fn a_server_that_takes_no_answer_is_answered_again_after_a_time() {
+    let came = Arc::new(Notify::new());
+    let comes = Arc::clone(&came);
+    let server = Server::start(move |mut request| {
+        let comes = Arc::clone(&comes);
+        async move {
+            if request.header("authorization") == "Bearer late" {
+                comes.notify_one();
+                return request.answer("202 Accepted", "", "").await;
+            }
+            request.gone().await;
+        }
+        .boxed()
+    })
+    .await;
+    let logging_in = Arc::new(LoggingIn::default());
+    let authorize = Arc::clone(&logging_in) as Arc<dyn Authorize>;
+    let client = Client::with(&server.url(), authorize);
+    client.link.agreed(&ProtocolVersion::V_2025_11_25);
+    let began = Instant::now();
+    for number in 0..MANY {
+        answer(&client, number);
+    }
+    assert!(client.link.is_congested());
+    let congested = async {
+        while client.link.is_congested() {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(congested).await;
+    assert!(began.elapsed() >= ANSWER_PATIENCE, "{:?}", began.elapsed());
+    logging_in.logged_in.notify_one();
+    in_time(came.notified()).await;
+    in_time(client.link.close()).await;
 }

@@ -16,7 +16,7 @@ use crate::auth::{AuthError, AuthErrorKind, Authorize, Grant, Refusal, Waits};
 use crate::flight::Flight;
 use crate::link::Outgoing;
 use crate::spec::ServerSpec;
-use crate::start::start;
+use crate::start::{Admission, start};
 
 /// Notes who waits for what is refused.
 #[derive(Debug, Default)]
@@ -263,7 +263,7 @@ async fn a_list_that_cannot_be_had_at_the_start_is_not_malformed() {
         })
         .await;
         let spec = ServerSpec::http("s", server.url());
-        let error = in_time(start(&spec, None)).await.expect_err("no list");
+        let error = in_time(start(&spec, &Admission::default(), None)).await.expect_err("no list");
         let said = error.to_string().replace(&server.url(), "URL");
         expected.assert_eq(&said);
     }
