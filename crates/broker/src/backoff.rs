@@ -44,7 +44,8 @@ impl Backoff {
         self.failures.unstarted = self.failures.unstarted.saturating_add(1);
     }
 
-    /// How long to wait now: a time that grows with the failures, [`spread`]. It may grow for longer where the server's tools are not `known`.
+    /// How long to wait now: a time that grows with the failures, [`spread`]. It may grow for
+    /// longer where the server's tools are not `known`.
     pub(crate) fn wait(&self, known: bool) -> Duration {
         let longest = match known {
             true => LONGEST,

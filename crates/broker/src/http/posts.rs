@@ -138,7 +138,9 @@ impl Shared {
                     .exchange_within(limit, post, headers, body, Waits::Someone, None);
             exchanged.await?
         } else {
-            let exchanged = self.endpoint.exchange(post, headers, body, Waits::Nobody, None);
+            let exchanged = self
+                .endpoint
+                .exchange(post, headers, body, Waits::Nobody, None);
             let late = |_| not_taken(PATIENCE);
             timeout(PATIENCE, exchanged).await.map_err(late)??
         };

@@ -263,7 +263,9 @@ async fn a_list_that_cannot_be_had_at_the_start_is_not_malformed() {
         })
         .await;
         let spec = ServerSpec::http("s", server.url());
-        let error = in_time(start(&spec, &Admission::default(), None)).await.expect_err("no list");
+        let error = in_time(start(&spec, &Admission::default(), None))
+            .await
+            .expect_err("no list");
         let said = error.to_string().replace(&server.url(), "URL");
         expected.assert_eq(&said);
     }
