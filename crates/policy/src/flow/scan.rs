@@ -74,9 +74,9 @@ pub(super) struct Scan<'a> {
     results: usize,
     /// Where the arguments go.
     to: &'a Side,
-    /// The filter of what others said, and whether those are more than one source.
+    /// The filter of what others said, and whether those are one source.
     others: Place,
-    several: bool,
+    has_one_other: bool,
     /// One with all that the target said.
     own: Place,
     /// Texts that are no server's secret: the script, in normal form and lower
@@ -104,10 +104,10 @@ impl<'a> Scan<'a> {
     ) -> Self {
         let others = index.sources.iter();
         let others = others.filter(|source| source.server != to.server);
-        let several = others.count() > 1;
+        let has_one_other = others.count() == 1;
         let others = index.others(&to.server);
         Self {
-            several,
+            has_one_other,
             others,
             own: index.filters.own(&to.server),
             index,
@@ -222,7 +222,7 @@ impl<'a> Scan<'a> {
                 }
                 let run = self.run(text, suspect);
                 let piece_end = if run.len() >= SAMPLE {
-                    self.piece(text, run.clone(), encoding)
+                    self.piece(text, suspect, run.clone(), encoding)
                 } else {
                     None
                 };

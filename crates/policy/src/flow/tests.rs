@@ -5,6 +5,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::json;
 
 use super::finding::Seen;
+use super::index::MIN_PIECE;
 use super::*;
 
 mod properties;
@@ -144,6 +145,18 @@ fn a_piece_within_a_longer_one_of_another_source_is_found() {
         ["36 bytes of crm.get (call 1) go to mail.send"]
     );
     assert_eq!(inspect([wiki, crm]), [""; 0]);
+}
+
+#[test]
+fn a_piece_that_the_target_repeats_is_found_wherever_each_has_it() {
+    let piece = &SECRET[..MIN_PIECE];
+    for (before, before_own) in (0..5).flat_map(|one| (0..5).map(move |other| (one, other))) {
+        let said = |before: usize| json!(format!("{}{piece}", "-".repeat(before)));
+        let results = [("crm_get", said(before)), ("mail_read", said(before_own))];
+        let found = inspect(&results, &json!({ "text": piece }));
+        let sources: Vec<_> = found.iter().map(|found| &found.from.function).collect();
+        assert_eq!(sources, ["crm_get"], "{before} {before_own}");
+    }
 }
 
 #[test]

@@ -48,16 +48,21 @@ impl Scan<'_> {
         self.index.shares() && gram().is_some_and(|gram| self.index.is_shared(gram))
     }
 
-    /// The pieces that a place of `run` is in and that are not known yet, of each source that
-    /// has one; where the last of them ends.
+    /// The pieces that a place of `run`, which is around `suspect`, is in and that are not known
+    /// yet, of each source that has one; where the last of them ends.
     pub(super) fn piece(
         &mut self,
         text: &[u8],
+        suspect: usize,
         run: Range<usize>,
         encoding: Encoding,
     ) -> Option<usize> {
         self.index.ready();
+        let is_shared = self.is_shared(text, suspect);
+        let near =
+            run.start.max((suspect + 1).saturating_sub(SAMPLE))..run.end.min(suspect + SAMPLE);
         let (mut own, mut others) = (Vec::new(), Vec::new());
+        let mut last = None;
         for at in run {
             let gram = self.index.key.gram(text, at)?;
             for place in self.index.places(gram) {
@@ -70,32 +75,45 @@ impl Scan<'_> {
                 let places = if of_target { &mut own } else { &mut others };
                 places.push(Known { source, at, place });
             }
-            if !self.several {
-                let last = self.pieces_at(text, &own, &mut others, encoding);
-                if last.is_some() {
+            if is_shared {
+                continue;
+            }
+            if let Some(piece) = self.pieces_at(text, &own, &mut others, encoding) {
+                last = last.max(Some(piece.end));
+                // What is at the suspect is nobody else's then: what two have of a piece's
+                // length is shared, and another piece would be beyond this one.
+                let is_all = piece.start <= near.start && piece.end >= near.end - 1 + GRAM;
+                if is_all || self.has_one_other && !self.hits.is_empty() {
                     return last;
                 }
-                own.clear();
-                others.clear();
             }
+            own.clear();
+            others.clear();
         }
-        self.pieces_at(text, &own, &mut others, encoding)
+        let piece = self.pieces_at(text, &own, &mut others, encoding);
+        last.max(piece.map(|piece| piece.end))
     }
 
-    /// The pieces of sources that have what is at a place of the text at a place of theirs.
+    /// The pieces of sources that have what is at a place of the text at a place of theirs: the
+    /// one that ends last.
     fn pieces_at(
         &mut self,
         text: &[u8],
         own: &[Known],
         others: &mut [Known],
         encoding: Encoding,
-    ) -> Option<usize> {
-        let mut last = None;
+    ) -> Option<Range<usize>> {
+        let mut pieces: Option<Range<usize>> = None;
+        let mut reached = |piece: &Range<usize>| {
+            if pieces.as_ref().is_none_or(|last| last.end < piece.end) {
+                pieces = Some(piece.clone());
+            }
+        };
         others.sort_by_key(|known| known.source);
         for Known { source, at, place } in own {
             if let Some(piece) = self.reach(text, *at, *place) {
                 self.reached.insert(*source, piece.end);
-                last = last.max(Some(piece.end));
+                reached(&piece);
             }
         }
         for places in others.chunk_by(|one, other| one.source == other.source) {
@@ -119,13 +137,13 @@ impl Scan<'_> {
             };
             let (source, ordinal) = self.index.origin_at(place);
             self.reached.insert(source, piece.end);
-            last = last.max(Some(piece.end));
+            reached(&piece);
             let found = found.and_then(|found| text.get(found)).unwrap_or_default();
             if is_data(found) && !self.is_known(found) {
                 self.record(source, ordinal, found, encoding);
             }
         }
-        last
+        pieces
     }
 
     /// How far a piece reaches of the source that has this place. `None` if that is no

@@ -62,6 +62,7 @@ proptest! {
         words in proptest::collection::vec(proptest::collection::vec(0_usize..16, 1..6), 4),
         before in "[0-9]{0,6}",
         of_target in 0_usize..4,
+        count in 2_usize..4,
         padding in any::<bool>(),
     ) {
         // Words that are no piece alone, records that begin alike, and a whole piece.
@@ -76,7 +77,8 @@ proptest! {
             *from = "mail_read";
         }
         let texts: Vec<String> = words[..3].iter().map(joined).collect();
-        let results: Vec<_> = from.into_iter().zip(texts.iter().map(|text| json!(text))).collect();
+        let results = from.into_iter().zip(texts.iter().map(|text| json!(text)));
+        let results: Vec<_> = results.take(count).collect();
         let mut sent = format!("{before}{}", joined(&words[3]));
         let mut least = 16;
         if padding {
@@ -85,8 +87,8 @@ proptest! {
         }
         let found = inspect(&results, &json!({ "text": sent }));
         let sent = sent.replace('\n', " ").to_lowercase();
-        let own = texts.get(of_target).map(|text| text.replace('\n', " ").to_lowercase());
-        for (nth, (from, text)) in from.iter().zip(&texts).enumerate() {
+        let own = texts.iter().take(count).nth(of_target).map(|text| text.replace('\n', " ").to_lowercase());
+        for (nth, (from, text)) in from.iter().zip(&texts).enumerate().take(count) {
             let text = text.replace('\n', " ").to_lowercase();
             let own = own.as_ref().filter(|_| nth > of_target);
             let has = |least: usize, own: Option<&String>| {
