@@ -20,6 +20,10 @@ pub(super) const MIN_PIECE: usize = 16;
 /// places side by side.
 pub(super) const SAMPLE: usize = MIN_PIECE - GRAM + 1;
 
+/// How many fingerprints there is room for at the least: so many that a few which dozens of
+/// sources have, such as those of an error's message, are not in each other's way.
+const MIN_GRAMS: usize = 1 << 11;
+
 /// The most numbers that one run's index takes.
 const MAX_NUMBERS: usize = 1 << 18;
 
@@ -137,7 +141,8 @@ impl Index {
     /// Makes the fingerprints ready by which results are known, if they are not.
     pub(super) fn ready(&mut self) {
         if self.grams.is_none() {
-            self.grams = Some(Prints::with_room(self.text.len() / SAMPLE));
+            let grams = (self.text.len() / SAMPLE).max(MIN_GRAMS);
+            self.grams = Some(Prints::with_room(grams));
             self.fill_grams(0);
             self.fill_shared(0);
         }
