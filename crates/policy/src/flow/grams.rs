@@ -110,6 +110,16 @@ impl Filter {
         word.copied().unwrap_or(0)
     }
 
+    /// Has the processor bring what [`Self::word`] is about to be asked for.
+    #[inline(always)]
+    pub(super) fn fetch(&self, gram: u64) {
+        fetch(
+            self.words
+                .as_ptr()
+                .wrapping_add((gram >> self.shift) as usize),
+        );
+    }
+
     /// [`Self::has`] by [`Self::word`].
     #[inline]
     pub(super) fn word_has(word: u64, gram: u64) -> bool {
@@ -126,6 +136,19 @@ pub(super) const BITS: [u32; 2] = [31, 37];
 fn bits(gram: u64) -> u64 {
     let [one, other] = BITS.map(|bit| 1 << (gram >> bit & 63));
     one | other
+}
+
+/// Has the processor bring what is at a place of its memory, wherever that is.
+#[inline(always)]
+fn fetch(place: *const u64) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: all processors of this kind have it, and it does nothing where no memory is.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _no_way = place;
 }
 
 /// Fingerprints and one value for each time one was added.
@@ -185,6 +208,11 @@ impl Prints {
             .filter_map(|slot| decoded(*slot))
     }
 
+    /// Has the processor bring what [`Self::find`] looks at first.
+    pub(super) fn fetch(&self, gram: u64) {
+        fetch(self.slots.as_ptr().wrapping_add(self.first(gram)));
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.used
@@ -192,11 +220,7 @@ impl Prints {
 
     fn places(&self, gram: u64) -> impl Iterator<Item = usize> + use<> {
         let length = self.slots.len();
-        // Fingerprints of what counts up are in a row as well.
-        let scattered = (gram & !VALUE ^ gram >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        let scattered = (scattered ^ scattered >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        let first = (u128::from(scattered) * length as u128) >> 64;
-        let first = usize::try_from(first).unwrap_or(0);
+        let first = self.first(gram);
         (first..first + MAX_PROBES.min(length)).map(move |place| {
             if place < length {
                 place
@@ -204,6 +228,15 @@ impl Prints {
                 place - length
             }
         })
+    }
+
+    /// Where the slots begin that may be of this fingerprint.
+    fn first(&self, gram: u64) -> usize {
+        // Fingerprints of what counts up are in a row as well.
+        let scattered = (gram & !VALUE ^ gram >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        let scattered = (scattered ^ scattered >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        let first = (u128::from(scattered) * self.slots.len() as u128) >> 64;
+        usize::try_from(first).unwrap_or(0)
     }
 
     fn grow(&mut self) {

@@ -165,6 +165,13 @@ impl Index {
         places.map(|place| place as usize)
     }
 
+    /// Has the processor bring what [`Self::places`] looks at first.
+    pub(super) fn fetch_places(&self, gram: u64) {
+        if let Some(grams) = &self.grams {
+            grams.fetch(gram);
+        }
+    }
+
     /// Where else this place's source has its fingerprint, if the place is one of
     /// [`Self::places`].
     pub(super) fn again(&self, place: usize) -> impl Iterator<Item = usize> {

@@ -74,7 +74,7 @@ impl Visit for Appended<'_> {
 /// Where the chunk at `at` differs from its normal form, or may: at escapes, and
 /// at each space that another follows.
 #[inline(always)]
-fn stops(raw: &[u8], at: usize, kinds: Kinds) -> u64 {
+pub(super) fn stops(raw: &[u8], at: usize, kinds: Kinds) -> u64 {
     let next = u64::from(raw.get(at + CHUNK) == Some(&b' '));
     kinds.backslashes | kinds.percents | kinds.spaces & (kinds.spaces >> 1 | next << 63)
 }

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::encoded::MIN_RUN;
 use super::kinds::{CHUNK, Kinds, Marked, Row, Visit, bits, ends_of_rows, walk};
+use super::normal::stops;
 use super::numbers::MIN_DIGITS;
 
 /// What was found, and where.
@@ -37,6 +38,41 @@ pub(super) fn parts(text: &[u8], wanted: Wanted, visit: impl FnMut(Part)) {
         words: Rows::default(),
     };
     walk(text, &mut parts);
+}
+
+/// [`parts`] of a text that is its own normal form, except for `+`, which is told on the same
+/// way. Otherwise `false`, and there may be parts missing.
+pub(super) fn parts_of_normal(text: &[u8], wanted: Wanted, visit: impl FnMut(Part)) -> bool {
+    let parts = Parts {
+        text,
+        wanted,
+        visit,
+        base64: Rows::default(),
+        words: Rows::default(),
+    };
+    let mut normal = Normal {
+        parts,
+        is_normal: true,
+    };
+    walk(text, &mut normal);
+    normal.is_normal
+}
+
+struct Normal<'a, F> {
+    parts: Parts<'a, F>,
+    is_normal: bool,
+}
+
+impl<F: FnMut(Part)> Visit for Normal<'_, F> {
+    #[inline(always)]
+    fn chunk(&mut self, at: usize, kinds: Kinds) -> usize {
+        self.is_normal = stops(self.parts.text, at, kinds) == 0;
+        if self.is_normal {
+            self.parts.chunk(at, kinds)
+        } else {
+            usize::MAX
+        }
+    }
 }
 
 struct Parts<'a, F> {

@@ -12,7 +12,7 @@ use super::index::{Index, MIN_PIECE, SAMPLE};
 use super::kinds::bits;
 use super::normal::{append, is_normal, plus_is_space, without_plus};
 use super::numbers::{number, numbers};
-use super::parts::{Part, Wanted, parts};
+use super::parts::{Part, Wanted, parts, parts_of_normal};
 use super::probe::{BLOCK, known};
 
 mod pieces;
@@ -30,9 +30,16 @@ pub(super) const MIN_PIECE_IN_LONG: usize = 24;
 /// ones count as unknown.
 const MAX_KNOWN_CHECKS: usize = 64;
 
+/// The most parts that are kept until it is known that a text is in normal form. Where there are
+/// more, they are looked for again.
+const MAX_PARTS: usize = 1 << 15;
+
 /// The most places of results that one look goes to, besides one for each four bytes: many sources
 /// that say the same, and arguments that repeat it, would make it slow.
 const MIN_STEPS: usize = 1 << 16;
+
+/// How many suspects the filter is asked about together.
+const MANY: usize = 16;
 
 /// What was found of one source.
 #[derive(Debug)]
@@ -50,6 +57,7 @@ pub(super) struct Rooms {
     normal: Vec<u8>,
     decoded: Vec<u8>,
     decoded_normal: Vec<u8>,
+    found: Vec<Part>,
 }
 
 impl Rooms {
@@ -135,19 +143,25 @@ impl<'a> Scan<'a> {
             normal,
             decoded,
             decoded_normal,
+            found,
         } = rooms;
         self.most_steps = MIN_STEPS + json.len() / 4;
         normal.clear();
-        let as_it_is = is_normal(json);
-        if !as_it_is {
-            append(json, normal);
-        }
-        let text: &[u8] = if as_it_is { json } else { &*normal };
         let wanted = Wanted {
             base64: true,
             digits: self.index.has_numbers(),
         };
-        parts(text, wanted, |part| match part {
+        found.clear();
+        let mut are_all = true;
+        let as_it_is = parts_of_normal(json, wanted, |part| match found.len() {
+            0..MAX_PARTS => found.push(part),
+            _ => are_all = false,
+        });
+        if !as_it_is {
+            append(json, normal);
+        }
+        let text: &[u8] = if as_it_is { json } else { &*normal };
+        let mut look = |part| match part {
             Part::Base64(run) => {
                 let run = text.get(run).unwrap_or_default();
                 self.run_of_base64(run, decoded, decoded_normal);
@@ -157,7 +171,12 @@ impl<'a> Scan<'a> {
                     self.number(value, digits);
                 }
             }
-        });
+        };
+        if as_it_is && are_all {
+            found.drain(..).for_each(look);
+        } else {
+            parts(text, wanted, &mut look);
+        }
         if memchr(b'+', text).is_none() {
             return self.pieces(text, Encoding::Text);
         }
@@ -261,18 +280,28 @@ impl<'a> Scan<'a> {
             }
         }
         // Of the fingerprints so far before the place and behind it, one is known,
-        // too, for each place of a piece.
-        let is_known = |at: usize| key.gram(text, at).is_some_and(|gram| filter.has(gram));
+        // too, for each place of a piece. Beyond the ends of the text it is that of nothing: a
+        // yes to that is one too many, as others are.
         let mut in_company = 0;
-        for nth in 0..count {
-            let place = suspects.get(nth).copied().unwrap_or(0);
-            let here = at + usize::from(place);
-            let before = here.checked_sub(STRIDE / 2).is_some_and(is_known);
-            let behind = is_known(here + STRIDE / 2);
-            if let Some(suspect) = suspects.get_mut(in_company) {
-                *suspect = place;
+        for first in (0..count).step_by(MANY) {
+            let some = first..count.min(first + MANY);
+            let mut beside = [[0; 2]; MANY];
+            for (nth, beside) in some.clone().zip(&mut beside) {
+                let here = at + usize::from(suspects.get(nth).copied().unwrap_or(0));
+                let around = [here.checked_sub(STRIDE / 2), Some(here + STRIDE / 2)];
+                *beside = around.map(|at| at.and_then(|at| key.gram(text, at)).unwrap_or(0));
+                for gram in beside {
+                    filter.fetch(*gram);
+                }
             }
-            in_company += usize::from(before | behind);
+            for (nth, grams) in some.zip(&beside) {
+                let place = suspects.get(nth).copied().unwrap_or(0);
+                let [before, behind] = grams.map(|gram| filter.has(gram));
+                if let Some(suspect) = suspects.get_mut(in_company) {
+                    *suspect = place;
+                }
+                in_company += usize::from(before | behind);
+            }
         }
         in_company
     }

@@ -266,6 +266,21 @@ fn what_came_later_is_not_found() {
 }
 
 #[test]
+fn a_number_behind_many_others_is_found() {
+    let others = "1234567,".repeat(40_000);
+    let found = inspect(
+        &[("crm_get", json!({ "id": 4_915_112 }))],
+        &json!({ "ids": format!("{others}4915112") }),
+    );
+    let encodings = found.iter().map(|found| &found.seen);
+    let encodings = encodings.map(|seen| match seen {
+        Seen::Copied(copied) => Some(copied.encoding),
+        Seen::NotCompared(_) => None,
+    });
+    assert_eq!(encodings.collect::<Vec<_>>(), [Some(Encoding::Number)]);
+}
+
+#[test]
 fn learning_ahead_changes_nothing() {
     let result = json!({ "note": SECRET }).to_string();
     let mut flows = Flows::default();

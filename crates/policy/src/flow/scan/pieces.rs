@@ -61,9 +61,12 @@ impl Scan<'_> {
         let is_shared = self.is_shared(text, suspect);
         let near =
             run.start.max((suspect + 1).saturating_sub(SAMPLE))..run.end.min(suspect + SAMPLE);
+        for gram in run.clone().filter_map(|at| self.index.key.gram(text, at)) {
+            self.index.fetch_places(gram);
+        }
         let (mut own, mut others) = (Vec::new(), Vec::new());
         let mut last = None;
-        for at in run {
+        for at in run.clone() {
             let gram = self.index.key.gram(text, at)?;
             for place in self.index.places(gram) {
                 self.steps += 1;
