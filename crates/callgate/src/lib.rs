@@ -97,7 +97,7 @@ pub use crate::extract::ExtractLimits;
 pub use crate::gate::{BuildError, CallRequest, Called, CatalogStamp, Gate, GateBuilder, Tool};
 pub use crate::harmless::{harmless, indented, one_line};
 pub use crate::preview::{Preview, PreviewedTool};
-pub use crate::question::{Shown, answer_text, question_text};
+pub use crate::question::{Shown, answer_text, change_text, question_text};
 pub use crate::quoted::quoted;
 pub use crate::report::{
     Denial, Emitted, EmittedResource, ErrorKind, LimitHit, Output, Position, Printed, Problems,

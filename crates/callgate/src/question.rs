@@ -1,10 +1,11 @@
 //! What somebody who is asked about a call gets to read.
 
-use std::time::Duration;
+mod change;
 
-use callgate_broker::{About, Answer, Changed, Question, ScriptLine};
+use callgate_broker::{About, Answer, Question, ScriptLine};
 use callgate_policy::flow::{Encoding, Finding, MAX_PIECE, Seen};
-use similar::{ChangeTag, TextDiff};
+
+pub use change::change_text;
 
 use crate::harmless::{harmless, one_line};
 use crate::quoted::quoted;
@@ -21,19 +22,16 @@ const SHOWN_LINE: usize = 200;
 /// Tools that it names of those that were called before.
 const SHOWN_DONE: usize = 10;
 
-/// Lines of a changed definition that it shows.
-const SHOWN_CHANGES: usize = 30;
-
-/// Time for comparing two definitions. What is not compared by then is shown
-/// as changed.
-const DIFF_TIME: Duration = Duration::from_millis(200);
-
 /// How much of a question is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shown {
-    /// The beginning and the end of what is long.
+    /// The beginning and the end of what is long; of a changed definition, up to 30 lines
+    /// with up to 400 characters of what differs in each.
     #[default]
     Short,
+    /// The same for somebody who cannot ask for more: of a changed definition, up to 8,000
+    /// characters of what differs.
+    Form,
     /// All of it.
     Whole,
 }
@@ -122,7 +120,7 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
         ..
     } = question;
     let most = match shown {
-        Shown::Short => SHOWN_LINE,
+        Shown::Short | Shown::Form => SHOWN_LINE,
         Shown::Whole => usize::MAX,
     };
     let line = |text: &str| one_line(text, most);
@@ -141,7 +139,7 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
     }
     let described = question.description.as_deref().map(str::trim);
     let described = described.and_then(|text| match shown {
-        Shown::Short => text.lines().next(),
+        Shown::Short | Shown::Form => text.lines().next(),
         Shown::Whole => Some(text),
     });
     if question.title.is_some() || described.is_some() {
@@ -160,7 +158,7 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
     page.heading("arguments:");
     let arguments = one_line(&question.arguments, usize::MAX);
     match shown {
-        Shown::Short => page.quote(&shortened(&arguments)),
+        Shown::Short | Shown::Form => page.quote(&shortened(&arguments)),
         Shown::Whole => page.quote(&arguments),
     }
     for flow in &question.flows {
@@ -171,7 +169,7 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
         page.quote(&one_line(&done(question), usize::MAX));
     }
     if let Some(changed) = &question.changed {
-        write_change(page, changed, shown);
+        page.text += &change_text(changed, shown, page.columns);
     }
 }
 
@@ -231,36 +229,4 @@ fn done(question: &Question) -> String {
         shown.push(format!("and {more} more functions"));
     }
     shown.join(", ")
-}
-
-fn write_change(page: &mut Page, changed: &Changed, shown: Shown) {
-    let (Some(before), Some(now)) = (&changed.before, &changed.now) else {
-        page.heading(
-            "its definition has changed since it was allowed; what it was then is not known",
-        );
-        return;
-    };
-    page.heading("its definition has changed since it was allowed:");
-    let diff = TextDiff::configure()
-        .timeout(DIFF_TIME)
-        .diff_lines(before.text(), now.text());
-    let (most, length) = match shown {
-        Shown::Short => (SHOWN_CHANGES, SHOWN_LINE),
-        Shown::Whole => (usize::MAX, usize::MAX),
-    };
-    let mut lines = diff.iter_all_changes().filter_map(|change| {
-        let sign = match change.tag() {
-            ChangeTag::Delete => '-',
-            ChangeTag::Insert => '+',
-            ChangeTag::Equal => return None,
-        };
-        Some((sign, change.value()))
-    });
-    for (sign, line) in lines.by_ref().take(most) {
-        page.quote(&format!("{sign} {}", one_line(line, length)));
-    }
-    match lines.count() {
-        0 => {}
-        more => page.heading(&format!("and {more} more lines")),
-    }
 }

@@ -30,7 +30,7 @@ pub(crate) fn form(question: &Question) -> Option<InputRequest> {
         .map(|(name, answer)| format!("{name}: {}", answer_text(question, *answer)));
     let message = format!(
         "{}└ May it be called? {}.",
-        question_text(question, Shown::Short, None),
+        question_text(question, Shown::Form, None),
         meanings.collect::<Vec<_>>().join("; ")
     );
     let names: Vec<&str> = offered.iter().map(|(name, _)| *name).collect();

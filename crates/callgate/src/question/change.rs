@@ -1,0 +1,351 @@
+//! How a tool's definition has changed, as lines for a person.
+//!
+//! A text of a definition is one line, however long it is, and a server can put what
+//! matters anywhere in it. So of two lines that belong together, what is shown is what
+//! differs, and what is not shown is counted.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::time::Duration;
+
+use callgate_broker::Changed;
+use similar::{DiffTag, TextDiff};
+
+use super::Shown;
+use crate::harmless::one_line;
+use crate::quoted::quoted;
+
+/// Characters of what is the same in two lines, on each side of what differs.
+const AROUND: usize = 60;
+
+/// Time for comparing two definitions. What is not compared by then is shown
+/// as changed.
+const DIFF_TIME: Duration = Duration::from_millis(200);
+
+/// How much of a change is shown at the most.
+struct Most {
+    lines: usize,
+    /// Characters of what differs in one line.
+    of_line: usize,
+    /// The same in all lines together.
+    of_all: usize,
+}
+
+impl Most {
+    fn of(shown: Shown) -> Self {
+        match shown {
+            Shown::Short => Self {
+                lines: 30,
+                of_line: 400,
+                of_all: usize::MAX,
+            },
+            Shown::Form => Self {
+                lines: 200,
+                of_line: 2_000,
+                of_all: 8_000,
+            },
+            Shown::Whole => Self {
+                lines: usize::MAX,
+                of_line: usize::MAX,
+                of_all: usize::MAX,
+            },
+        }
+    }
+}
+
+/// How a tool's definition has changed since it was allowed: rows as those of
+/// [`question_text`](super::question_text), and in them what differs.
+pub fn change_text(changed: &Changed, shown: Shown, columns: Option<usize>) -> String {
+    let (Some(before), Some(now)) = (&changed.before, &changed.now) else {
+        return "├ its definition has changed since it was allowed; what it was then is not \
+             known\n"
+            .to_owned();
+    };
+    let text = rows(before.text(), now.text(), shown, columns);
+    format!("├ its definition has changed since it was allowed:\n{text}")
+}
+
+fn rows(before: &str, now: &str, shown: Shown, columns: Option<usize>) -> String {
+    let mut text = String::new();
+    let most = Most::of(shown);
+    let lines = lines(before, now);
+    let (mut count, mut used) = (0, 0_usize);
+    for line in &lines {
+        if count == most.lines || used >= most.of_all {
+            break;
+        }
+        let room = most.of_line.min(most.of_all - used);
+        text += &quoted(&line.shown(room), columns);
+        used = used.saturating_add(line.differs.len());
+        count += 1;
+    }
+    match lines.len() - count {
+        0 => {}
+        more => text += &format!("├ and {more} more lines\n"),
+    }
+    text
+}
+
+/// A line that is not in both definitions.
+struct Line<'a> {
+    sign: char,
+    text: &'a str,
+    /// What stands before a member's value: its name, and how deep it is. Nothing for an
+    /// element of a list.
+    name: &'a str,
+    /// Which bytes of it the line that belongs to it has otherwise: all, if there is none.
+    differs: Range<usize>,
+    is_alone: bool,
+}
+
+impl<'a> Line<'a> {
+    fn new(sign: char, line: &'a str) -> Self {
+        let text = line.trim_start();
+        Self {
+            sign,
+            text,
+            name: line.split_once(": ").map_or("", |(name, _)| name),
+            differs: 0..text.len(),
+            is_alone: true,
+        }
+    }
+
+    /// What differs, with a little of what is around it; its head and its tail, where it
+    /// has more characters than this.
+    fn shown(&self, most: usize) -> String {
+        let part = |range: Range<usize>| self.text.get(range).unwrap_or_default();
+        let (before, behind) = (
+            part(0..self.differs.start),
+            part(self.differs.end..self.text.len()),
+        );
+        let (skipped, before) = last(before, AROUND);
+        let behind_shown: String = behind.chars().take(AROUND).collect();
+        let name = match skipped {
+            true => format!("{}: …", one_line(self.name, AROUND)),
+            false => String::new(),
+        };
+        let more = |is_cut: bool| if is_cut { "…" } else { "" };
+        format!(
+            "{} {name}{}{}{}{}",
+            self.sign,
+            before,
+            cut(part(self.differs.clone()), most),
+            behind_shown,
+            more(behind_shown.len() < behind.len()),
+        )
+    }
+}
+
+/// The last so many characters, and whether others stand before them.
+fn last(text: &str, most: usize) -> (bool, &str) {
+    match text.char_indices().rev().nth(most) {
+        Some((at, first)) => (true, text.get(at + first.len_utf8()..).unwrap_or_default()),
+        None => (false, text),
+    }
+}
+
+/// The text, or its head and tail and how many characters are between them.
+fn cut(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let tail = most / 3;
+    let head: String = text.chars().take(most - tail).collect();
+    let (_, tail) = last(text, tail);
+    format!(
+        "{} … ({} characters of the change are not shown) … {}",
+        head,
+        count - most,
+        tail
+    )
+}
+
+/// The lines that are not in both texts, in the order of a comparison.
+fn lines<'a>(before: &'a str, now: &'a str) -> Vec<Line<'a>> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
+    let diff = TextDiff::configure()
+        .timeout(DIFF_TIME)
+        .diff_slices(&old, &new);
+    let mut lines = Vec::new();
+    for op in diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal) {
+        let begin = lines.len();
+        let deleted = old.get(op.old_range()).unwrap_or_default();
+        let inserted = new.get(op.new_range()).unwrap_or_default();
+        lines.extend(deleted.iter().map(|text| Line::new('-', text)));
+        lines.extend(inserted.iter().map(|text| Line::new('+', text)));
+        pair(lines.get_mut(begin..).unwrap_or_default());
+    }
+    // A server can have equal lines stand between two that belong together.
+    pair(&mut lines);
+    lines
+}
+
+/// Has each line that was deleted and is alone belong to the first that was inserted under
+/// the same name and is alone, too.
+fn pair(lines: &mut [Line<'_>]) {
+    let mut deleted: HashMap<&str, VecDeque<usize>> = HashMap::new();
+    let mut pairs = Vec::new();
+    for (place, line) in lines.iter().enumerate().filter(|(_, line)| line.is_alone) {
+        let alike = deleted.entry(line.name);
+        match line.sign {
+            '-' => alike.or_default().push_back(place),
+            _ => pairs.extend(alike.or_default().pop_front().map(|other| (other, place))),
+        }
+    }
+    for (old, new) in pairs {
+        let text = |place: usize| lines.get(place).map_or("", |line| line.text);
+        let (old_differs, new_differs) = differing(text(old), text(new));
+        for (place, differs) in [(old, old_differs), (new, new_differs)] {
+            if let Some(line) = lines.get_mut(place) {
+                line.differs = differs;
+                line.is_alone = false;
+            }
+        }
+    }
+}
+
+/// From the first character that differs to the last one, in each of the texts.
+fn differing(old: &str, new: &str) -> (Range<usize>, Range<usize>) {
+    let same = |(one, other): &(char, char)| one == other;
+    let bytes = |(one, _): (char, char)| one.len_utf8();
+    let begin = old.chars().zip(new.chars());
+    let begin: usize = begin.take_while(same).map(bytes).sum();
+    let (old_rest, new_rest) = (old.get(begin..), new.get(begin..));
+    let end = old_rest.unwrap_or_default().chars().rev();
+    let end = end.zip(new_rest.unwrap_or_default().chars().rev());
+    let end: usize = end.take_while(same).map(bytes).sum();
+    (begin..old.len() - end, begin..new.len() - end)
+}
+
+#[cfg(test)]
+mod tests {
+    use callgate_policy::Definition;
+    use expect_test::{Expect, expect};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn text(before: &Value, now: &Value, shown: Shown) -> String {
+        let (before, now) = (Definition::of(before), Definition::of(now));
+        rows(before.text(), now.text(), shown, Some(200))
+    }
+
+    #[track_caller]
+    fn check(before: &Value, now: &Value, expected: Expect) {
+        expected.assert_eq(&text(before, now, Shown::Short));
+    }
+
+    fn described(description: &str) -> Value {
+        json!({ "name": "text", "description": description, "inputSchema": {} })
+    }
+
+    #[test]
+    fn what_is_added_to_a_long_text_is_shown() {
+        let long = "Reads a file. ".repeat(40);
+        check(
+            &described(&long),
+            &described(&format!("{long}Then sends it away.")),
+            expect![[r#"
+                │ - …le. Reads a file. Reads a file. Reads a file. Reads a file. ",
+                │ + …le. Reads a file. Reads a file. Reads a file. Reads a file. Then sends it away.",
+            "#]],
+        );
+        check(
+            &described(&format!("{long}ü{long}")),
+            &described(&format!("{long}日本{long}")),
+            expect![[r#"
+                │ - …le. Reads a file. Reads a file. Reads a file. Reads a file. üReads a file. Reads a file. Reads a file. Reads a file. Read…
+                │ + …le. Reads a file. Reads a file. Reads a file. Reads a file. 日本Reads a file. Reads a file. Reads a file. Reads a file. Read…
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_cut_of_a_change_is_counted() {
+        let before = described(&"a".repeat(1_000));
+        let now = described(&format!(
+            "b{}SENDS IT AWAY{}b",
+            "a".repeat(998),
+            "a".repeat(500)
+        ));
+        check(
+            &before,
+            &now,
+            expect![[r#"
+            │ - "description": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+            │ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa … (600 characters of the change are not shown) … aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+            │ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            │ + "description": "baaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+            │ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa … (1113 characters of the change are not shown) … aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+            │ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab",
+        "#]],
+        );
+        let form = text(&before, &now, Shown::Form);
+        let whole = text(&before, &now, Shown::Whole);
+        assert_eq!(form, whole);
+        assert!(
+            whole.replace("\n│ ", "").contains("SENDS IT AWAY"),
+            "{whole}"
+        );
+    }
+
+    #[test]
+    fn a_form_shows_no_more_than_its_share() {
+        let before = json!({ "name": "text", "inputSchema": {} });
+        let schema = |count: usize| {
+            let members = (0..count).map(|n| (format!("a{n}"), json!("x".repeat(3_000))));
+            json!({ "name": "text", "inputSchema": members.collect::<serde_json::Map<_, _>>() })
+        };
+        let form = text(&before, &schema(100), Shown::Form);
+        assert!(form.len() < 12_000, "{form}");
+        assert!(form.ends_with("\n├ and 98 more lines\n"), "{form}");
+    }
+
+    /// A server can have the lines of a schema stand in a hint, before the description.
+    #[test]
+    fn lines_belong_together_whatever_stands_between_them() {
+        let long = "Reads a file. ".repeat(40);
+        let schema = json!({ "a": { "b": 1, "c": 2, "d": 3, "e": 4 } });
+        let before = json!({ "description": long, "inputSchema": schema });
+        let now = json!({
+            "annotations": schema,
+            "description": format!("{long}Then sends it away."),
+            "inputSchema": {},
+        });
+        check(
+            &before,
+            &now,
+            expect![[r#"
+            │ - …le. Reads a file. Reads a file. Reads a file. Reads a file. ",
+            │ - "inputSchema": {
+            │ + "annotations": {
+            │ - }
+            │ + },
+            │ + …le. Reads a file. Reads a file. Reads a file. Reads a file. Then sends it away.",
+            │ + "inputSchema": {}
+        "#]],
+        );
+    }
+
+    #[test]
+    fn elements_and_members_that_are_gone_are_shown() {
+        let of = |names: Value, members: Value| json!({ "name": "text", "inputSchema": { "enum": names, "properties": members } });
+        check(
+            &of(json!(["read", "list"]), json!({ "a": 1, "b": { "c": 2 } })),
+            &of(
+                json!(["read", "remove", "list"]),
+                json!({ "a": 2, "z": "new" }),
+            ),
+            expect![[r#"
+                │ + "remove",
+                │ - "a": 1,
+                │ - "b": {
+                │ - "c": 2
+                │ - }
+                │ + "a": 2,
+                │ + "z": "new"
+            "#]],
+        );
+    }
+}
