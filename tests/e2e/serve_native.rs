@@ -136,6 +136,38 @@ async fn an_answer_is_for_its_call() {
     );
     let required = match session.client.call_tool_once(first.clone()).await {
         Ok(CallToolResponse::InputRequired(required)) => required,
+/// There is no run that a rule could count in, so it counts in all calls of the client.
+#[tokio::test]
+async fn uses_of_a_rule_are_those_of_all_calls() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "allow": [{ "tool": "ticketing_createIssue", "maxCalls": 2 }] },
+    }));
+    for (mode, version) in ["native", "discovery"].into_iter().zip(eras()) {
+        let session = connect(&bench, User::new(version, &[]), &["--mode", mode]).await;
+        let issue = json!({ "title": "A", "body": "B" });
+        let (tool, arguments) = match mode {
+            "native" => ("ticketing_createIssue", issue),
+            _ => (
+                "call_tool",
+                json!({ "name": "ticketing_createIssue", "arguments": issue }),
+            ),
+        };
+        let calls = (0..6).map(|_| call(&session, tool, arguments.clone()));
+        let called = futures::future::join_all(calls).await;
+        let denied: Vec<String> = called
+            .iter()
+            .map(shown)
+            .filter_map(|(is_error, said)| is_error.then_some(said))
+            .collect();
+        assert_eq!(denied.len(), 4, "{mode}: {denied:?}");
+        for said in denied {
+            assert!(said.contains("is used up"), "{mode}: {said}");
+        }
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
         other => panic!("{other:?}"),
     };
     let answer = json!({ "question-1": { "action": "accept", "content": { "answer": "once" } } });

@@ -57,7 +57,10 @@ pub(crate) struct Case<'a> {
 
 impl Judge {
     pub(crate) fn new(setup: RunSetup, reviews: Arc<Reviews>) -> Self {
-        let authority = Authority::new(setup.rules, setup.session);
+        let authority = match setup.one_call {
+            true => Authority::of_one_call(setup.rules, setup.session),
+            false => Authority::new(setup.rules, setup.session),
+        };
         for grant in setup.grants {
             authority.grant(grant, Scope::Run);
         }

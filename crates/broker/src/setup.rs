@@ -35,6 +35,9 @@ pub struct RunSetup {
     /// What is granted to all runs of its session. Default: a session of its
     /// own.
     pub session: Arc<SessionGrants>,
+    /// Whether it is one call without a script, so that what rules count they count over all
+    /// such runs of the session. Default: no.
+    pub one_call: bool,
     /// Where an answer "always" is kept. Default: nowhere, so that it lasts for
     /// the session.
     pub keep: Option<Arc<dyn Keep>>,
@@ -76,6 +79,7 @@ impl RunSetup {
             asker,
             grants: Vec::new(),
             session: Arc::default(),
+            one_call: false,
             keep: None,
             definitions: None,
             lines: None,

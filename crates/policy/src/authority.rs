@@ -14,8 +14,8 @@ use crate::rules::Rules;
 #[derive(Debug)]
 pub struct Authority {
     rules: Arc<Rules>,
-    /// The uses of each rule in this run.
-    used: Box<[AtomicU32]>,
+    /// The uses of each rule in this run; `None` where the session counts them.
+    used: Option<Box<[AtomicU32]>>,
     run: SessionGrants,
     session: Arc<SessionGrants>,
 }
@@ -26,8 +26,17 @@ impl Authority {
     pub fn new(rules: Arc<Rules>, session: Arc<SessionGrants>) -> Self {
         let used = (0..rules.len()).map(|_| AtomicU32::new(0)).collect();
         Self {
+            used: Some(used),
+            ..Self::of_one_call(rules, session)
+        }
+    }
+
+    /// The authority of one call without a script: what rules count, they count over all
+    /// such calls of the session.
+    pub fn of_one_call(rules: Arc<Rules>, session: Arc<SessionGrants>) -> Self {
+        Self {
             rules,
-            used,
+            used: None,
             run: SessionGrants::new(),
             session,
         }
@@ -63,10 +72,15 @@ impl Authority {
     fn decide(&self, facts: &CallFacts<'_>, take: bool) -> Decision {
         self.rules.walk(
             facts,
-            |index, most| {
-                self.used
+            |index, most| match &self.used {
+                Some(used) => used
                     .get(index)
-                    .is_some_and(|used| use_once(used, most, take))
+                    .is_some_and(|used| use_once(used, most, take)),
+                None => self
+                    .rules
+                    .shared()
+                    .get(index)
+                    .is_some_and(|rule| self.session.use_rule(rule, most, take)),
             },
             |scope, facts| match scope {
                 Scope::Run => self.run.answer(facts, take),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
@@ -136,10 +136,14 @@ impl Serialize for Grant {
 }
 
 /// The grants of a session, or of one run: shared between threads, and counted
-/// so that no use is given twice.
+/// so that no use is given twice. Those of a session know, too, how often rules were used
+/// by its calls without a script.
 #[derive(Default)]
 pub struct SessionGrants {
     by_function: RwLock<FxHashMap<String, Vec<Given>>>,
+    /// The uses of rules by calls without a script, which are no run of their own. Rules that
+    /// read the same have one count.
+    used: Mutex<FxHashMap<String, Arc<AtomicU32>>>,
 }
 
 #[derive(Clone)]
@@ -205,12 +209,21 @@ impl SessionGrants {
         grants
     }
 
-    /// Takes back every grant.
+    /// Takes back every grant. What rules have counted stays.
     pub fn clear(&self) {
         self.by_function
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .clear();
+    }
+
+    /// Whether this rule, which lets through so many calls without a script in a session,
+    /// may let one more through; and if `take`, one use less.
+    pub(crate) fn use_rule(&self, rule: &Rule, most: u32, take: bool) -> bool {
+        let text = format!("{:?} {} {}", rule.effect, rule.written_in, rule.to_json());
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = Arc::clone(used.entry(text).or_default());
+        use_once(&used, most, take)
     }
 
     /// What the grants say, and if `take`, one use less of the one that says

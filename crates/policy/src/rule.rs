@@ -32,8 +32,8 @@ pub struct Rule {
     pub arguments: Vec<Condition>,
     /// What it says of the tool's hints.
     pub annotations: Annotations,
-    /// How often in a run an allow rule lets a call through. After that it is
-    /// passed over. Deny and ask rules are never used up.
+    /// How often in a run an allow rule lets a call through; of calls without a script, in a
+    /// session. After that it is passed over. Deny and ask rules are never used up.
     pub max_calls: Option<u32>,
     /// From when on it is passed over.
     pub expires: Option<Timestamp>,
@@ -212,7 +212,7 @@ impl Rule {
         }
     }
 
-    /// How many calls it lets through in a run, if it counts them.
+    /// How many calls it lets through in a run or a session, if it counts them.
     pub(crate) fn counted(&self) -> Option<u32> {
         self.max_calls.filter(|_| self.effect.widens())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_broker::{Asker, CallError, CallOptions, Caller, DryRun, LedgerLine, Withheld};
-use callgate_policy::{Grant, Rules};
+use callgate_policy::{Grant, Rules, SessionGrants};
 use serde_json::value::RawValue;
 
 use super::Gate;
@@ -22,6 +22,7 @@ pub struct CallRequest {
     pub(crate) rules: Option<Arc<Rules>>,
     pub(crate) asker: Option<Arc<dyn Asker>>,
     pub(crate) grants: Vec<Grant>,
+    pub(crate) session: Option<Arc<SessionGrants>>,
     pub(crate) dry_run: Option<Arc<DryRun>>,
     pub(crate) caller: Option<Arc<dyn Caller>>,
     pub(crate) timeout: Option<Duration>,
@@ -37,6 +38,7 @@ impl CallRequest {
             rules: None,
             asker: None,
             grants: Vec::new(),
+            session: None,
             dry_run: None,
             caller: None,
             timeout: None,
@@ -80,6 +82,13 @@ impl CallRequest {
     /// Grants something for this call.
     pub fn grant(mut self, grant: Grant) -> Self {
         self.grants.push(grant);
+        self
+    }
+
+    /// The session it belongs to in place of the gate's: what was granted in it, and what
+    /// rules with `maxCalls` have counted of its calls without a script.
+    pub fn session(mut self, session: Arc<SessionGrants>) -> Self {
+        self.session = Some(session);
         self
     }
 
@@ -155,6 +164,10 @@ impl Gate {
             Err(late) => return none(late),
         };
         let mut setup = self.setup(request.rules.as_ref(), request.asker.as_ref());
+        setup.one_call = true;
+        if let Some(session) = request.session {
+            setup.session = session;
+        }
         setup.grants = request.grants;
         setup.dry_run = request.dry_run;
         setup.caller = request.caller.map(|caller| with_roots(&self.roots, caller));

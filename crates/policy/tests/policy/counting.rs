@@ -43,6 +43,49 @@ fn a_rule_that_is_used_up_is_passed_over() {
 }
 
 #[test]
+fn calls_without_a_script_are_counted_over_their_session() {
+    let lists = json!({ "allow": [{ "tool": "fs_*", "maxCalls": 2 }, { "tool": "fs_write", "maxCalls": 1 }] });
+    let session = Arc::<SessionGrants>::default();
+    // Each call may bring rules of its own that read the same.
+    let one = || Authority::of_one_call(Arc::new(rules(lists.clone())), Arc::clone(&session));
+    let said: Vec<String> = (0..4).map(|_| lines(&one(), 1)).collect();
+    expect![[r#"
+        Allow: allowed by rule "fs_*" (2 calls) in permissions.allow
+        Allow: allowed by rule "fs_*" (2 calls) in permissions.allow
+        Allow: allowed by rule "fs_write" (1 call) in permissions.allow
+        Ask: needs approval: rule "fs_*" (2 calls) in permissions.allow is used up"#]]
+    .assert_eq(&said.join("\n"));
+    // A run counts for itself, and another session does.
+    let run = Authority::new(Arc::new(rules(lists.clone())), Arc::clone(&session));
+    let other = Authority::of_one_call(Arc::new(rules(lists)), Arc::default());
+    for authority in [run, other] {
+        let arguments = json!({});
+        let decision = authority.take(&facts(Some(&arguments)));
+        assert_eq!(decision.verdict, Verdict::Allow);
+    }
+}
+
+#[test]
+fn no_two_threads_make_one_call_of_a_session() {
+    let rules = Arc::new(rules(json!({ "allow": [{ "tool": "*", "maxCalls": 50 }] })));
+    let (session, allowed) = (Arc::<SessionGrants>::default(), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    let call = Authority::of_one_call(Arc::clone(&rules), Arc::clone(&session));
+                    let arguments = json!({});
+                    let decision = call.take(&facts(Some(&arguments)));
+                    let one = usize::from(decision.verdict == Verdict::Allow);
+                    allowed.fetch_add(one, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(allowed.into_inner(), 50);
+}
+
+#[test]
 fn looking_counts_nothing() {
     let authority = authority(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] }));
     let arguments = json!({});
