@@ -7,6 +7,8 @@
 use regex::{RegexSet, RegexSetBuilder, SetMatches};
 use rustc_hash::FxHashMap;
 
+use crate::text::after_folders;
+
 /// The fewest characters of a literal that says something.
 const LEAST: usize = 2;
 /// The most bytes that a search for all literals may compile to.
@@ -61,7 +63,22 @@ impl Search {
 
 /// The literals of a glob.
 pub(crate) fn of_glob(glob: &str) -> Vec<String> {
-    glob.split(['*', '?']).map(str::to_owned).collect()
+    let mut literals = vec![String::new()];
+    let mut rest = glob;
+    while let Some(c) = rest.chars().next() {
+        let mut after = rest.get(c.len_utf8()..).unwrap_or_default();
+        if let Some(after_folders) = after_folders(glob, glob.len() - rest.len()) {
+            // With no folder there is no slash of it, either.
+            after = after_folders;
+            literals.push(String::new());
+        } else if matches!(c, '*' | '?') {
+            literals.push(String::new());
+        } else if let Some(literal) = literals.last_mut() {
+            literal.push(c);
+        }
+        rest = after;
+    }
+    literals
 }
 
 /// Literals that every match of a regular expression has. None, which is always
@@ -162,6 +179,16 @@ mod tests {
         check(r"a\bc", expect!["[]"]);
     }
 
+    #[test]
+    fn literals_of_globs() {
+        let check = |glob: &str, literals: Expect| {
+            literals.assert_eq(&format!("{:?}", of_glob(glob)));
+        };
+        check("**/.env", expect![[r#"["", ".env"]"#]]);
+        check("/a/**/b/*.md", expect![[r#"["/a/", "b/", ".md"]"#]]);
+        check("a**/b", expect![[r#"["a", "", "/b"]"#]]);
+    }
+
     fn has_all(text: &str, literals: Vec<String>) -> bool {
         let mut known = Literals::default();
         let needed = known.numbers(literals);
@@ -179,6 +206,17 @@ mod tests {
         ) {
             if let Ok(regex) = WholeRegex::new(&pattern) && regex.matches(&text) {
                 prop_assert!(has_all(&text, of_regex(&pattern)));
+            }
+        }
+
+        #[test]
+        fn what_a_glob_matches_has_all_literals(
+            glob in r"(\*\*/|/\*\*/|\*|\?|[ab/]|ab){1,6}",
+            text in "[ab/]{0,8}",
+        ) {
+            let glob = Glob::new(&glob).expect("a glob");
+            if glob.matches(&text) {
+                prop_assert!(has_all(&text, of_glob(glob.as_str())));
             }
         }
 

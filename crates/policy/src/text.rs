@@ -12,7 +12,9 @@ const MAX_COMPILED_BYTES: usize = 1 << 20;
 const MAX_NESTING: u32 = 50;
 
 /// A shell's pattern over a whole text: `*` stands for any characters but
-/// `/`, `**` for any characters, `?` for one that is not `/`.
+/// `/`, `**` for any characters, `?` for one that is not `/`. At the beginning and
+/// behind a `/`, `**/` stands for any number of folders, also for none: `**/.env` matches
+/// `.env`, too.
 #[derive(Clone)]
 pub struct Glob {
     text: String,
@@ -41,7 +43,11 @@ impl Glob {
         let mut pattern = String::with_capacity(text.len() * 2);
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
-            rest = if let Some(after) = rest.strip_prefix("**") {
+            let begun = text.len() - rest.len();
+            rest = if let Some(after) = after_folders(text, begun) {
+                pattern.push_str("(?:.*/)?");
+                after
+            } else if let Some(after) = rest.strip_prefix("**") {
                 pattern.push_str(".*");
                 after.trim_start_matches('*')
             } else {
@@ -70,6 +76,16 @@ impl Glob {
     pub fn matches(&self, text: &str) -> bool {
         text.starts_with(&self.prefix) && self.regex.is_match(text)
     }
+}
+
+/// What comes after `**/` in a glob, if that is at this place and stands for folders.
+pub(crate) fn after_folders(glob: &str, at: usize) -> Option<&str> {
+    let (before, rest) = glob.split_at_checked(at)?;
+    if !(before.is_empty() || before.ends_with('/')) {
+        return None;
+    }
+    let after = rest.strip_prefix("**")?;
+    after.trim_start_matches('*').strip_prefix('/')
 }
 
 /// A regular expression that has to match a whole text. `.` matches line ends

@@ -86,9 +86,24 @@ fn glob() {
         json!("/data/a/b/x.csv"),
         "both",
     );
+    // Any number of folders, also none.
+    for path in [".env", "a/.env", "/.env", "/a/b/.env"] {
+        check(json!({ "glob": "**/.env" }), json!(path), "both");
+    }
+    check(json!({ "glob": "**/.env" }), json!("x.env"), "neither");
     check(
         json!({ "glob": "/data/**/x.csv" }),
         json!("/data/x.csv"),
+        "both",
+    );
+    check(
+        json!({ "glob": "/data/**/x.csv" }),
+        json!("/data/yx.csv"),
+        "neither",
+    );
+    check(
+        json!({ "glob": "/data**/x.csv" }),
+        json!("/datax.csv"),
         "neither",
     );
     check(json!({ "glob": "*.csv" }), json!("x.csv\n"), "neither");
