@@ -134,7 +134,7 @@ impl Test {
         }
     }
 
-    fn judge(&self, value: Option<&Value>) -> Judged {
+    pub(crate) fn judge(&self, value: Option<&Value>) -> Judged {
         if let Self::Exists(wanted) = self {
             return Judged::of(value.is_some() == *wanted);
         }

@@ -28,6 +28,7 @@ mod pointer;
 mod problem;
 mod rule;
 mod rules;
+mod sense;
 mod text;
 mod unmatched;
 

@@ -14,6 +14,7 @@ use crate::pattern::{Pattern, ServerPattern};
 use crate::pointer::Pointer;
 use crate::problem::{RuleProblem, RuleProblemKind, Step};
 use crate::rule::{Annotations, Effect, Rule};
+use crate::sense::contradiction;
 use crate::text::{Glob, WholeRegex};
 
 /// Keys of a rule.
@@ -220,6 +221,9 @@ impl Reader {
                 CONDITION.get(1..).unwrap_or_default().join(", ")
             );
             self.problem(RuleProblemKind::Key, message);
+        }
+        if let Some(message) = contradiction(&tests) {
+            self.problem(RuleProblemKind::Value, message);
         }
         Some(Condition::new(at?, tests))
     }

@@ -13,6 +13,7 @@ use crate::pattern::Pattern;
 use crate::pointer::Pointer;
 use crate::rule::{Rank, Rule};
 use crate::rules::Rules;
+use crate::sense::{Misfit, misfit, never_together};
 
 /// A rule that can decide nothing, and why. Its `Display` is a warning for a
 /// person.
@@ -35,7 +36,10 @@ pub enum Why {
         nearest: Option<String>,
     },
     /// Functions match, but they are not of a server that matches.
-    NoServer,
+    NoServer {
+        /// The server whose name is most like the one that the rule has.
+        nearest: Option<String>,
+    },
     /// Functions match, but their servers are, or are not, trusted.
     Trust,
     /// Functions match, but not their hints; or the hints do not count, because
@@ -55,6 +59,20 @@ pub enum Why {
         /// The name that is most like the one missing, as a pointer.
         nearest: Option<String>,
     },
+    /// What it says of one place of the arguments is never so.
+    Contradiction {
+        /// The place that it looks at.
+        at: String,
+    },
+    /// Every tool it matches declares values there that its tests are not for.
+    Type {
+        /// The place that it looks at.
+        at: String,
+        /// What it wants there, such as `a text`.
+        wanted: &'static str,
+        /// The types that a tool declares.
+        declared: String,
+    },
     /// Every tool it matches is taken by rules that are asked before it; this
     /// is one of them.
     TakenBy(Arc<Rule>),
@@ -73,7 +91,15 @@ impl fmt::Display for Unmatched {
             Why::NoTool {
                 nearest: Some(nearest),
             } => write!(f, "{rule} matches no tool; the nearest is \"{nearest}\""),
-            Why::NoServer => write!(f, "{rule} matches no tool of such a server"),
+            Why::NoServer { nearest: None } => {
+                write!(f, "{rule} matches no tool of such a server")
+            }
+            Why::NoServer {
+                nearest: Some(nearest),
+            } => write!(
+                f,
+                "{rule} matches no tool of such a server; did you mean {nearest:?}?"
+            ),
             Why::Trust => write!(f, "{rule} matches no tool: it is about the servers' trust"),
             Why::Annotations {
                 for_want_of_trust: true,
@@ -97,6 +123,18 @@ impl fmt::Display for Unmatched {
                 f,
                 "{rule} looks at {at}, which no tool that it matches has; did you mean {nearest}?"
             ),
+            Why::Contradiction { at } => {
+                write!(f, "{rule} wants of {} what no value can be", place(at))
+            }
+            Why::Type {
+                at,
+                wanted,
+                declared,
+            } => write!(
+                f,
+                "{rule} wants {wanted} at {at}, and the tools that it matches declare {declared} \
+                 there"
+            ),
             Why::TakenBy(earlier) => {
                 write!(f, "{rule} never decides: {earlier} comes first")
             }
@@ -109,7 +147,7 @@ impl Unmatched {
     /// their names begin so, if that is known.
     pub fn may_be_about(&self, server: &str, beginning: Option<&str>, trusted: bool) -> bool {
         let rule = &self.rule;
-        !matches!(self.why, Why::Expired(_))
+        !matches!(self.why, Why::Expired(_) | Why::Contradiction { .. })
             && beginning.is_none_or(|beginning| rule.pattern.may_match_with(beginning))
             && rule.server.as_ref().is_none_or(|s| s.matches(server))
             && rule.trusted.is_none_or(|wanted| wanted == trusted)
@@ -130,6 +168,21 @@ fn nearest_tool<'t>(pattern: &Pattern, tools: &[KnownTool<'t>]) -> Option<&'t st
     });
     let near = nearest(begin, beginnings).filter(|near| near.len() > 2)?;
     functions().find(|function| function.starts_with(near))
+}
+
+/// The server that a rule was most likely meant for. A pattern with stars is none's name.
+fn nearest_server<'t>(rule: &Rule, tools: &[KnownTool<'t>]) -> Option<&'t str> {
+    let name = rule.server.as_ref()?.as_str();
+    let servers = tools.iter().map(|tool| tool.server);
+    nearest(name, servers).filter(|_| !name.contains('*'))
+}
+
+/// A place as a sentence has it.
+fn place(at: &str) -> &str {
+    match at {
+        "" => "the arguments",
+        at => at,
+    }
 }
 
 impl Rules {
@@ -159,6 +212,10 @@ impl Rules {
         if let Some(expires) = rule.expires.filter(|expires| *expires <= now) {
             return Some(Why::Expired(expires));
         }
+        if let Some(at) = never_together(&rule.arguments) {
+            let at = at.as_str().to_owned();
+            return Some(Why::Contradiction { at });
+        }
         let mut left: Vec<&KnownTool<'_>> = tools
             .iter()
             .filter(|tool| rule.pattern.matches(tool.function))
@@ -169,7 +226,9 @@ impl Rules {
         }
         left.retain(|tool| rule.server.as_ref().is_none_or(|s| s.matches(tool.server)));
         if left.is_empty() {
-            return Some(Why::NoServer);
+            return Some(Why::NoServer {
+                nearest: nearest_server(rule, tools).map(str::to_owned),
+            });
         }
         left.retain(|tool| rule.trusted.is_none_or(|trusted| trusted == tool.trusted));
         if left.is_empty() {
@@ -195,6 +254,19 @@ impl Rules {
                 return Some(Why::NoArgument {
                     at: condition.at().as_str().to_owned(),
                     nearest: left.iter().find_map(|tool| absent(tool)?),
+                });
+            }
+        }
+        for condition in &rule.arguments {
+            let misfits = left.iter().map(|tool| misfit(condition, tool.input_schema));
+            let misfits: Option<Vec<Misfit>> = misfits.collect();
+            if let Some(Misfit { wanted, declared }) =
+                misfits.and_then(|all| all.into_iter().next())
+            {
+                return Some(Why::Type {
+                    at: place(condition.at().as_str()).to_owned(),
+                    wanted,
+                    declared,
                 });
             }
         }

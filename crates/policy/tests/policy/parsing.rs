@@ -31,7 +31,7 @@ fn a_rule_reads_as_it_is() {
                 { "at": "/a", "equals": { "long": "x".repeat(100) } },
                 { "at": "", "exists": true },
                 { "at": "/b", "min": 1, "max": 2 },
-                { "at": "/c", "in": [1, 2], "exists": false },
+                { "at": "/c", "in": [1, 2], "exists": true },
                 { "at": "/d", "glob": "*.md", "regex": "a+", "prefix": "é\n" },
             ],
             "annotations": { "readOnly": true, "openWorld": false },
@@ -39,7 +39,7 @@ fn a_rule_reads_as_it_is() {
             "definition": format!("sha256:{}", "0".repeat(64)),
         }),
         expect![[
-            r#"rule "fs_*" (server "fs", trusted, /a = {"long":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…, the arguments exists, /b ≥ 1 and ≤ 2, /c does not exist and is one of 2, /d begins with "é\n" and matches "*.md" and matches regex "a+", readOnly: true, openWorld: false, 1 call, until 2026-12-31T18:00:00Z, one definition) in permissions.allow"#
+            r#"rule "fs_*" (server "fs", trusted, /a = {"long":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…, the arguments exists, /b ≥ 1 and ≤ 2, /c exists and is one of 2, /d begins with "é\n" and matches "*.md" and matches regex "a+", readOnly: true, openWorld: false, 1 call, until 2026-12-31T18:00:00Z, one definition) in permissions.allow"#
         ]],
     );
 }
@@ -139,4 +139,18 @@ fn a_prefix_or_glob_that_no_text_can_be_judged_by_is_none() {
     for text in ["**/.env", "/a/.*/b", "/a/.?", "**./x", "/a/..*", "?./x"] {
         check("glob", text, true);
     }
+}
+
+#[test]
+fn tests_that_nothing_passes_are_refused() {
+    check(
+        json!({ "tool": "*", "arguments": [
+            { "at": "/a", "min": 100, "max": 10 },
+            { "at": "/b", "exists": false, "prefix": "x" },
+            { "at": "/c", "min": 10, "max": 10.0 },
+        ] }),
+        expect![[r#"
+            [Key("arguments"), Index(0)]: a condition has "min" 100 above "max" 10, and no number is both; swap them
+            [Key("arguments"), Index(1)]: a condition says "exists": false and tests the value, too; leave "exists" out, or the other tests"#]],
+    );
 }

@@ -16,6 +16,7 @@ fn check(lists: Value, expected: Expect) {
         "type": "object",
         "properties": {
             "path": { "type": "string" },
+            "count": { "type": ["integer", "null"] },
             "options": { "type": "object", "properties": { "a/b": {} }, "additionalProperties": false },
             "open": { "type": "object" },
             "either": { "oneOf": [], "properties": {} },
@@ -57,6 +58,7 @@ fn rules_that_match_no_tool() {
         json!({ "allow": [
             "logging_*", "ticktng_*", "logging_getLog", "nothing_like_it", "*",
             { "tool": "fs_*", "server": "file*" },
+            { "tool": "fs_*", "server": "fss" },
             { "tool": "fs_*", "trusted": true },
             { "tool": "logging_*", "trusted": true },
         ] }),
@@ -65,6 +67,7 @@ fn rules_that_match_no_tool() {
             rule "logging_getLog" in permissions.allow matches no tool; did you mean "logging_getLogs"?
             rule "nothing_like_it" in permissions.allow matches no tool
             rule "fs_*" (server "file*") in permissions.allow matches no tool of such a server
+            rule "fs_*" (server "fss") in permissions.allow matches no tool of such a server; did you mean "fs"?
             rule "fs_*" (trusted) in permissions.allow matches no tool: it is about the servers' trust"#]],
     );
 }
@@ -107,8 +110,10 @@ fn rules_over_arguments_that_no_tool_has() {
             rule("/options/a~1c"), rule("/open/x"), rule("/either/x"), rule("/path/x"),
         ] }),
         expect![[r#"
+            rule "fs_write" (/path = 1) in permissions.allow wants a number at /path, and the tools that it matches declare string there
             rule "fs_write" (/pth = 1) in permissions.allow looks at /pth, which no tool that it matches has; did you mean /path?
             rule "fs_write" (/colour = 1) in permissions.allow looks at /colour, which no tool that it matches has
+            rule "fs_write" (the arguments = 1) in permissions.allow wants a number at the arguments, and the tools that it matches declare object there
             rule "fs_write" (/options/a~1c = 1) in permissions.allow looks at /options/a~1c, which no tool that it matches has; did you mean /options/a~1b?"#]],
     );
 }
@@ -165,4 +170,54 @@ fn tools_that_are_not_known_yet() {
     );
     let expired = json!({ "tool": "*", "expires": "2026-06-01T11:00:00Z" });
     check(expired, [false; 4]);
+}
+
+#[test]
+fn rules_whose_tests_no_argument_passes() {
+    let said = |tests: Value| {
+        let tests = tests.as_array().expect("a list").iter();
+        let tests: Vec<Value> = tests
+            .map(|test| json!({ "tool": "fs_*", "arguments": test }))
+            .collect();
+        json!({ "deny": tests })
+    };
+    check(
+        said(json!([
+            [{ "at": "/path", "equals": "a" }, { "at": "/path", "equals": "b" }],
+            [{ "at": "/path", "in": ["a", "b"] }, { "at": "/path", "in": ["c", "d"] }],
+            [{ "at": "/path", "in": ["a", "b"], "prefix": "c" }],
+            [{ "at": "/count", "min": 100 }, { "at": "/count", "max": 10 }],
+            [{ "at": "", "equals": {} }, { "at": "", "equals": [] }],
+            [{ "at": "/count", "equals": "five" }],
+            [{ "at": "/count", "in": ["five", true] }],
+            [{ "at": "/count", "prefix": "5" }],
+            [{ "at": "/path", "max": 5 }],
+            [{ "at": "", "prefix": "5" }],
+        ])),
+        expect![[r#"
+            rule "fs_*" (/path = "a", /path = "b") in permissions.deny wants of /path what no value can be
+            rule "fs_*" (/path is one of 2, /path is one of 2) in permissions.deny wants of /path what no value can be
+            rule "fs_*" (/path begins with "c" and is one of 2) in permissions.deny wants of /path what no value can be
+            rule "fs_*" (/count ≥ 100, /count ≤ 10) in permissions.deny wants of /count what no value can be
+            rule "fs_*" (the arguments = {}, the arguments = []) in permissions.deny wants an array at the arguments, and the tools that it matches declare object there
+            rule "fs_*" (/count = "five") in permissions.deny wants a text at /count, and the tools that it matches declare integer or null there
+            rule "fs_*" (/count is one of 2) in permissions.deny wants a text at /count, and the tools that it matches declare integer or null there
+            rule "fs_*" (/count begins with "5") in permissions.deny wants a text at /count, and the tools that it matches declare integer or null there
+            rule "fs_*" (/path ≤ 5) in permissions.deny wants a number at /path, and the tools that it matches declare string there
+            rule "fs_*" (the arguments begins with "5") in permissions.deny wants a text at the arguments, and the tools that it matches declare object there"#]],
+    );
+    check(
+        said(json!([
+            [{ "at": "/path", "in": ["a", "b"] }, { "at": "/path", "equals": "b" }],
+            [{ "at": "/path", "equals": "b", "regex": "a|b" }],
+            [{ "at": "/path", "equals": "5" }, { "at": "/path", "equals": 5 }],
+            [{ "at": "/count", "min": 10 }, { "at": "/count", "max": 10 }],
+            [{ "at": "/count", "in": ["five", null] }],
+            [{ "at": "/count", "equals": 5, "exists": true }],
+            [{ "at": "/options/a~1b", "equals": 5 }],
+        ])),
+        expect![[
+            r#"rule "fs_*" (/path = "5", /path = 5) in permissions.deny wants a number at /path, and the tools that it matches declare string there"#
+        ]],
+    );
 }
