@@ -49,6 +49,9 @@ impl Ruling {
     /// The rule over calls that decided, or that said to ask; `None` where none
     /// matched.
     pub fn rule(&self) -> Option<&Rule> {
+        if let Some(rule) = &self.decision.asked_by {
+            return Some(rule);
+        }
         match &self.decision.because {
             Because::Rule(rule) | Because::Depends(rule) => Some(rule),
             Because::DefinitionChanged(Leave::Rule(rule))
@@ -112,5 +115,48 @@ impl fmt::Display for Ruling {
             }
             (Verdict::Allow | Verdict::Deny, _) => decision.fmt(f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use callgate_policy::{Authority, CallFacts, Definition, Effect, Hints, Rules};
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_rule_that_asks_is_named_and_not_the_leave_that_is_used_up() {
+        let definition = Definition::of(&json!({ "name": "write" }));
+        let once = json!({
+            "tool": "fs_write", "maxCalls": 1, "definition": definition.hash().to_string(),
+        });
+        let rule = |effect, entry| Rule::parse(effect, &entry).expect("a rule");
+        let rules: Rules = [rule(Effect::Allow, once), rule(Effect::Ask, json!("fs_*"))]
+            .into_iter()
+            .collect();
+        let authority = Authority::new(Arc::new(rules), Arc::default());
+        let decided = || {
+            authority.take(&CallFacts {
+                function: "fs_write",
+                server: "fs",
+                tool: "write",
+                hints: Hints::default(),
+                trusted: false,
+                definition: Some(definition.hash()),
+                arguments: Some(&Value::Null),
+                now: Timestamp::UNIX_EPOCH,
+            })
+        };
+        let written = |decision| {
+            let ruling = Ruling::by_rules(decision);
+            let rule = ruling.written_rule();
+            rule.map(|(_, place)| place.to_owned())
+        };
+        assert_eq!(written(decided()).as_deref(), Some("permissions.allow"));
+        assert_eq!(written(decided()).as_deref(), Some("permissions.ask"));
     }
 }
