@@ -98,7 +98,7 @@ pub use crate::gate::{BuildError, CallRequest, Called, CatalogStamp, Gate, GateB
 pub use crate::harmless::{harmless, indented, one_line};
 pub use crate::preview::{Preview, PreviewedTool};
 pub use crate::question::{Shown, answer_text, change_text, question_text};
-pub use crate::quoted::quoted;
+pub use crate::quoted::{quoted, undrawn};
 pub use crate::report::{
     Denial, Emitted, EmittedResource, ErrorKind, LimitHit, Output, Position, Printed, Problems,
     REPORT_VERSION, Returned, RunError, RunReport, Status, Unavailable,

@@ -47,10 +47,15 @@ pub fn quoted(text: &str, columns: Option<usize>) -> String {
 
 /// A line without anything that could leave its row or draw a margin.
 fn spelled_out(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    for character in harmless(line).chars() {
+    undrawn(&harmless(line)).replace('\t', " ")
+}
+
+/// The text with all characters that draw lines spelled out: nothing of it can pass for a
+/// row of a question.
+pub fn undrawn(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
         match character {
-            '\t' => out.push(' '),
             c if is_frame(c) => out += &format!("\\u{:04x}", u32::from(c)),
             c => out.push(c),
         }

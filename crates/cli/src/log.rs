@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use callgate::one_line;
+use callgate::{one_line, undrawn};
 
 /// Bytes that are kept while a person is asked.
 const MOST_HELD: usize = 1 << 20;
@@ -107,17 +107,7 @@ fn held() -> MutexGuard<'static, Held> {
 /// An event as one line. Characters that draw lines are spelled out: where the
 /// terminal breaks a long one, its rest stands where questions have theirs.
 fn line(event: &str) -> String {
-    let mut line = String::with_capacity(event.len() + 1);
-    for character in one_line(event, usize::MAX).chars() {
-        match character {
-            '\u{2500}'..='\u{257f}' => {
-                let _ = write!(line, "\\u{:04x}", u32::from(character));
-            }
-            _ => line.push(character),
-        }
-    }
-    line.push('\n');
-    line
+    undrawn(&one_line(event, usize::MAX)) + "\n"
 }
 
 #[cfg(test)]

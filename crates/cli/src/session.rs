@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use callgate::config::{Config, LedgerConfig};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions,
-    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, Workers, ask_with, indented,
+    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, Workers, ask_with,
 };
 use callgate_server::ServeOptions;
 use serde_json::value::RawValue;
@@ -59,7 +59,7 @@ pub fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
         }
     }
     for warning in config.iter().flat_map(|config| &config.warnings) {
-        print::err(&format!("warning: {warning}\n"));
+        print::warning(&warning.to_string());
     }
     Ok(config)
 }
@@ -251,15 +251,10 @@ pub async fn with_tools(
 /// Tells on standard error what could not be connected or used.
 pub fn tell_problems(gate: &Gate) {
     for server in gate.unavailable() {
-        print::err(&format!(
-            "warning: {}
-",
-            server.reason
-        ));
+        print::warning(&server.reason);
     }
     for warning in gate.warnings() {
-        // Servers have words in them.
-        print::err(&format!("warning: {}\n", indented(&warning)));
+        print::warning(&warning);
     }
     tell_unmatched_rules(gate);
 }
@@ -267,14 +262,14 @@ pub fn tell_problems(gate: &Gate) {
 /// Tells on standard error which permissions match nothing.
 pub fn tell_unmatched_rules(gate: &Gate) {
     for unmatched in gate.unmatched_rules() {
-        print::err(&format!("warning: {unmatched}\n"));
+        print::warning(&unmatched);
     }
 }
 
 /// Tells on standard error what the flags of a dry run name that there is not.
 pub fn tell_unmatched_flags(gate: &Gate, dry_run: Option<&DryRun>) {
     for unmatched in dry_run.into_iter().flat_map(|it| gate.unmatched_in(it)) {
-        print::err(&format!("warning: {unmatched}\n"));
+        print::warning(&unmatched);
     }
 }
 
