@@ -36,12 +36,25 @@ async fn definitions_are_the_servers_own() {
         let tool = serde_json::to_value(&tools[7]).expect("JSON");
         assert_eq!(tool["name"], "records_search_records_7");
         assert_eq!(tool["title"], "Search records 7");
-        assert_eq!(tool["annotations"], json!({ "readOnlyHint": true }));
+        // Nobody said that the server is to be believed.
+        assert_eq!(tool.get("annotations"), None);
         assert_eq!(tool["_meta"], json!({ "example.com/kind": "records" }));
         assert_eq!(tool["inputSchema"]["required"], json!(["query", "project"]));
         assert_eq!(tool["outputSchema"]["required"], json!(["records"]));
         session.client.cancel().await.expect("a clean end");
     }
+}
+
+#[tokio::test]
+async fn hints_that_calm_are_those_of_trusted_servers() {
+    let mut records = odd("many");
+    records["trusted"] = json!(true);
+    let bench = Workbench::new(json!({ "records": records }));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &NATIVE).await;
+    let tools = session.client.list_all_tools().await.expect("a list");
+    let tool = serde_json::to_value(&tools[7]).expect("JSON");
+    assert_eq!(tool["annotations"], json!({ "readOnlyHint": true }));
+    session.client.cancel().await.expect("a clean end");
 }
 
 #[tokio::test]
@@ -123,19 +136,6 @@ async fn calls_are_asked_about() {
     assert!(calls.count() >= 4, "{ledger}");
 }
 
-/// What a client comes again with is good for the same call alone.
-#[tokio::test]
-async fn an_answer_is_for_its_call() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-    }));
-    let session = connect(&bench, User::new(&NEWEST, &[]), &NATIVE).await;
-    let first = request(
-        "ticketing_createIssue",
-        &json!({ "title": "A", "body": "B" }),
-    );
-    let required = match session.client.call_tool_once(first.clone()).await {
-        Ok(CallToolResponse::InputRequired(required)) => required,
 /// There is no run that a rule could count in, so it counts in all calls of the client.
 #[tokio::test]
 async fn uses_of_a_rule_are_those_of_all_calls() {
@@ -168,6 +168,19 @@ async fn uses_of_a_rule_are_those_of_all_calls() {
     }
 }
 
+/// What a client comes again with is good for the same call alone.
+#[tokio::test]
+async fn an_answer_is_for_its_call() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+    }));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &NATIVE).await;
+    let first = request(
+        "ticketing_createIssue",
+        &json!({ "title": "A", "body": "B" }),
+    );
+    let required = match session.client.call_tool_once(first.clone()).await {
+        Ok(CallToolResponse::InputRequired(required)) => required,
         other => panic!("{other:?}"),
     };
     let answer = json!({ "question-1": { "action": "accept", "content": { "answer": "once" } } });

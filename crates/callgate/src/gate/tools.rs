@@ -51,8 +51,9 @@ impl Gate {
 
     /// A tool as its server lists it (MCP 2026-07-28, server/tools, "Tool"), but
     /// for its name, which is the generated one: schemas, title, description,
-    /// annotations and `_meta` are the server's own words. `None` for a name that
-    /// is no tool.
+    /// annotations and `_meta` are the server's own words. Hints that say that a call does
+    /// less than the protocol takes for granted are left out, unless the server is trusted:
+    /// who reads them may ask less. `None` for a name that is no tool.
     pub fn tool_entry(&self, function: &str) -> Option<Map<String, Value>> {
         let catalog = self.catalog();
         let tool = catalog.get(function)?;
@@ -80,8 +81,18 @@ impl Gate {
             "idempotentHint": said.idempotent_hint,
             "openWorldHint": said.open_world_hint,
         });
+        let is_trusted = || {
+            let mut servers = self.broker.servers();
+            servers.any(|it| it.trusted && it.name == definition.server)
+        };
+        let widens = |hint: &str, value: &Value| match hint {
+            "readOnlyHint" | "idempotentHint" => *value == Value::Bool(true),
+            "destructiveHint" | "openWorldHint" => *value == Value::Bool(false),
+            _ => false,
+        };
         if let Value::Object(annotations) = &mut annotations {
-            annotations.retain(|_, value| !value.is_null());
+            let is_trusted = annotations.iter().any(|(hint, it)| widens(hint, it)) && is_trusted();
+            annotations.retain(|hint, it| !it.is_null() && (is_trusted || !widens(hint, it)));
         }
         let any = annotations != json!({});
         put("annotations", any.then_some(annotations));
