@@ -420,6 +420,25 @@ async fn rules_over_tools_and_flows_count() {
     assert_eq!(line["flows"][0]["to"], "model_extract", "{line:#}");
 }
 
+/// Rules, grants and flows would take the one for the other.
+#[tokio::test]
+async fn no_tool_has_the_name_of_the_extraction() {
+    let server = binary("callgate-odd-server").display().to_string();
+    let gate = builder()
+        .server(ServerSpec::stdio("model", server, ["changes"]))
+        .rules(Rules::new(["*"], [], []).expect("rules"))
+        .build()
+        .await
+        .expect("a gate");
+    let script = "await model_add({ name: 'extract' });
+        await model_add({ name: 'search' });
+        return (await mcp.searchTools('Changed times', { server: 'model', detail: 'names' }))
+          .tools.map((tool) => tool.name.replace(/\\$.*/, '$')).filter((name) => name.includes('$'))
+          .sort();";
+    let found = value(&run(&gate, script).await);
+    assert_eq!(found, json!(["model_extract$", "model_search$"]));
+}
+
 #[test]
 fn by_the_configuration_and_with_types() {
     let model = Endpoint::doing([Do::Say("[{\"id\": 1}]")]);

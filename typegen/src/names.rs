@@ -72,11 +72,21 @@ pub struct Names {
     functions: BTreeMap<String, BTreeMap<String, String>>,
     originals: BTreeMap<String, (String, String)>,
     collisions: Vec<Collision>,
+    /// Names that no pair gets.
+    reserved: BTreeSet<String>,
     /// The names of pairs that are gone: server, tool, function.
     gone: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl Names {
+    /// No pairs yet, and names that none gets in this catalog or in one that follows it.
+    pub fn reserving<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        Self {
+            reserved: names.into_iter().map(str::to_owned).collect(),
+            ..Self::default()
+        }
+    }
+
     /// The function a tool became.
     pub fn function(&self, server: &str, tool: &str) -> Option<&str> {
         Some(self.functions.get(server)?.get(tool)?.as_str())
@@ -125,12 +135,13 @@ impl Names {
         gone.retain(|_, tools| !tools.is_empty());
         Self {
             gone,
+            reserved: self.reserved.clone(),
             ..Self::default()
         }
     }
 }
 
-/// A name that nobody got, because more than one tool wanted it.
+/// A name that nobody got, because more than one tool wanted it, or it is reserved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collision {
     /// The name that was wanted.
@@ -184,7 +195,7 @@ fn separate(pairs: &[(&str, &str)], natural: &[String], before: &Names) -> Vec<S
     // `None` is a name that was given up, or that nobody new can have.
     let mut holders: HashMap<String, Option<usize>> = HashMap::new();
     let gone = before.gone.values().flat_map(BTreeMap::values);
-    for name in before.originals.keys().chain(gone) {
+    for name in before.originals.keys().chain(gone).chain(&before.reserved) {
         holders.insert(name.clone(), None);
     }
     let mut moving = Vec::new();
@@ -410,6 +421,23 @@ mod tests {
         let after = assign_after(&between, [("a_b", "c"), ("a", "b_c")]);
         assert_eq!(after.function("a", "b_c"), Some("a_b_c"));
         assert_eq!(after.function("a_b", "c"), between.function("a_b", "c"));
+    }
+
+    #[test]
+    fn a_reserved_name_is_nobodys() {
+        let reserving = Names::reserving(["model_extract"]);
+        let pairs = [("model", "extract"), ("model", "other")];
+        let first = assign_after(&reserving, pairs);
+        let function = first.function("model", "extract").expect("a name");
+        assert!(function.starts_with("model_extract$"), "{function}");
+        assert_eq!(first.function("model", "other"), Some("model_other"));
+        assert_eq!(first.collisions().len(), 1);
+        // Nor in what follows it.
+        let gone = assign_after(&first, []);
+        let later = assign_after(&gone, [("model_extract", ""), ("model", "ext.ract")]);
+        assert_eq!(later.original("model_extract"), None);
+        let again = assign_after(&gone, pairs);
+        assert_eq!(again.function("model", "extract"), Some(function));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_policy::flow::Finding;
-use callgate_policy::{Decision, Definition};
+use callgate_policy::{Because, Decision, Definition, DefinitionHash, Leave};
 use futures::future::BoxFuture;
 use serde::Serialize;
 
@@ -179,6 +179,29 @@ pub struct Changed {
     pub before: Option<Arc<Definition>>,
     /// What it is now.
     pub now: Option<Arc<Definition>>,
+}
+
+impl Changed {
+    /// How a tool has changed, if a decision was that leave is void for that. `find` has what
+    /// tools were that rules are for.
+    pub fn of(
+        decision: &Decision,
+        now: Option<&Arc<Definition>>,
+        find: impl FnOnce(&DefinitionHash) -> Option<Arc<Definition>>,
+    ) -> Option<Self> {
+        let Because::DefinitionChanged(leave) = &decision.because else {
+            return None;
+        };
+        let before = match leave {
+            Leave::Grant(grant, _) => grant.definition.clone(),
+            Leave::Rule(rule) => rule.definition.as_ref().and_then(find),
+            _ => None,
+        };
+        Some(Self {
+            before,
+            now: now.cloned(),
+        })
+    }
 }
 
 /// What somebody answers. Which of them differ in what they do is in

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
 use callgate_policy::{
-    Authority, Because, CallFacts, Decision, Definition, DefinitionHash, Grant, Leave, Scope,
-    Verdict,
+    Authority, Because, CallFacts, Decision, Definition, DefinitionHash, Grant, Scope, Verdict,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -198,17 +197,8 @@ impl Judge {
         ledger: &Ledger,
     ) -> Question {
         let target = case.target;
-        let changed = match &decision.because {
-            Because::DefinitionChanged(leave) => Some(Changed {
-                before: match leave {
-                    Leave::Grant(grant, _) => grant.definition.clone(),
-                    Leave::Rule(rule) => rule.definition.and_then(|hash| self.find(hash)),
-                    _ => None,
-                },
-                now: target.definition.clone(),
-            }),
-            _ => None,
-        };
+        let find = |hash: &DefinitionHash| self.find(*hash);
+        let changed = Changed::of(decision, target.definition.as_ref(), find);
         let line = case.place.map(|place| ScriptLine {
             number: place.line,
             text: self.lines.as_ref().and_then(|text| text(place.line)),

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate_broker::{CallError, Caller, Consultant, Place, Run, Unanswered, code};
+use callgate_broker::{CallError, Caller, Place, Run, Unanswered, code};
 use callgate_sandbox::{ErrorClass, Thrown};
 use callgate_schema::Schema;
 use serde::Deserialize;
@@ -20,17 +20,13 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::calls;
+use crate::consultants::EXTRACTION;
 use crate::models::{Models, Silent, Task};
 use answer::Fit;
 pub(crate) use schema::TypeReader;
 
 /// What a script calls it.
 pub(crate) const NAME: &str = "mcp.extract";
-/// What rules and the ledger call it: as if a server `model` had a tool.
-const FUNCTION: &str = "model_extract";
-/// What stands for the model where a server's name stands, in rules over flows
-/// too.
-const SERVER: &str = "model";
 /// The most problems that are told, to the model and to the script.
 const MAX_PROBLEMS: usize = 10;
 /// The most bytes of a wrong answer that the model is shown again.
@@ -70,15 +66,6 @@ impl Default for ExtractLimits {
             input_bytes: 1 << 20,
             output_bytes: 1 << 20,
         }
-    }
-}
-
-/// What the extractions of a run are known by, to rules and in the ledger.
-pub(crate) fn consultant() -> Consultant {
-    Consultant {
-        function: FUNCTION.to_owned(),
-        server: SERVER.to_owned(),
-        tool: "extract".to_owned(),
     }
 }
 
@@ -156,7 +143,7 @@ impl Extractor {
                 error: failed,
             })
         };
-        match self.run.consult(&consultant(), input, place, work).await {
+        match self.run.consult(&EXTRACTION, input, place, work).await {
             Ok(extracted) => extracted.map_err(Failed::thrown),
             Err(error) => Err(self.refused(error)),
         }

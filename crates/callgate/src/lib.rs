@@ -35,6 +35,7 @@ mod cache;
 mod calls;
 mod check;
 pub mod config;
+mod consultants;
 mod export;
 mod extract;
 mod gate;

@@ -15,10 +15,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use crate::cache::Cache;
-use crate::calls;
 use crate::scope::Scope;
 use crate::search::Indexes;
 use crate::unmatched::Oversight;
+use crate::{calls, consultants};
 
 /// How long something waits for lists that are being asked for anew, at most;
 /// after that, what is known serves.
@@ -45,7 +45,10 @@ impl Live {
             indexes: Arc::new(Indexes::new(Arc::clone(&oversight.settings))),
             oversight,
             cache,
-            known: RwLock::default(),
+            known: RwLock::new(Arc::new(Known {
+                catalog: Arc::new(Catalog::reserving(consultants::FUNCTIONS)),
+                ..Known::default()
+            })),
             updating: Mutex::default(),
         });
         let mut changes = broker.watch();

@@ -4,16 +4,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use callgate_broker::Consultant;
+use callgate_broker::{Changed, Consultant};
 use callgate_catalog::{Catalog, CatalogTool};
 use callgate_policy::flow::Side;
-use callgate_policy::{Because, Decision, Definition, Effect, Grant, Verdict};
+use callgate_policy::{Because, Decision, Definition, DefinitionHash, Effect, Grant, Verdict};
 use callgate_script::Prepared;
 use serde::Serialize;
 
 use crate::RunRequest;
 use crate::calls::unknown_tool_message;
 use crate::check::TypeCheck;
+use crate::consultants::EXTRACTION;
 use crate::extract;
 use crate::gate::Gate;
 use crate::lookup::Lookup;
@@ -118,8 +119,11 @@ pub struct PreviewedTool {
     pub title: Option<String>,
     /// The first sentence or line of what its server says it does.
     pub summary: Option<String>,
-    /// The hash of its definition, to which a grant is bound; `None` for what is the host's own.
+    /// The hash of its definition, to which a grant is bound.
     pub definition: Option<String>,
+    /// How it has changed since it was allowed, if that is why it would be asked about.
+    #[serde(skip)]
+    pub changed: Option<Changed>,
     #[serde(skip)]
     identity: Option<Arc<Definition>>,
     /// What the rule does that looks at the arguments, where it is that one's word.
@@ -146,7 +150,8 @@ impl PreviewedTool {
         }
     }
 
-    fn of_tool(tool: &CatalogTool, summary: Option<&str>, line: u32, decision: &Decision) -> Self {
+    fn of_tool(tool: &CatalogTool, summary: Option<&str>, line: u32, foreseen: Foreseen) -> Self {
+        let Foreseen { decision, changed } = foreseen;
         let definition = &tool.definition;
         Self {
             function: tool.function.clone(),
@@ -158,17 +163,20 @@ impl PreviewedTool {
             title: definition.title.clone(),
             summary: summary.map(str::to_owned),
             definition: Some(definition.identity.hash().to_string()),
+            changed,
             identity: Some(Arc::clone(&definition.identity)),
-            depends_on: depends_on(decision),
+            depends_on: depends_on(&decision),
         }
     }
 
-    fn of_extraction(line: u32, decision: &Decision) -> Self {
+    fn of_extraction(line: u32, foreseen: Foreseen) -> Self {
+        let Foreseen { decision, changed } = foreseen;
         let Consultant {
             function,
             server,
             tool,
-        } = extract::consultant();
+            definition,
+        } = EXTRACTION.clone();
         Self {
             function,
             server,
@@ -178,9 +186,27 @@ impl PreviewedTool {
             because: decision.to_string(),
             title: None,
             summary: None,
-            definition: None,
-            identity: None,
-            depends_on: depends_on(decision),
+            definition: Some(definition.hash().to_string()),
+            changed,
+            identity: Some(definition),
+            depends_on: depends_on(&decision),
+        }
+    }
+}
+
+/// What the rules say of a tool, and how it has changed, if that is why.
+struct Foreseen {
+    decision: Decision,
+    changed: Option<Changed>,
+}
+
+impl Foreseen {
+    fn new(gate: &Gate, decision: Decision, now: &Arc<Definition>) -> Self {
+        let definitions = gate.definitions();
+        let find = |hash: &DefinitionHash| definitions.as_ref()?.find(hash);
+        Self {
+            changed: Changed::of(&decision, Some(now), find),
+            decision,
         }
     }
 }
@@ -260,11 +286,14 @@ fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, request: &RunRequest)
         // What its server listed at an earlier time is no tool that a run has.
         if !missing && let (Some(tool), Some(decision)) = (catalog.get(name), gate.decision(name)) {
             let summary = catalog.summary(name);
-            let tool = PreviewedTool::of_tool(tool, summary, mention.line, &decision);
+            let foreseen = Foreseen::new(gate, decision, &tool.definition.identity);
+            let tool = PreviewedTool::of_tool(tool, summary, mention.line, foreseen);
             preview.tools.push(tool);
         } else if name == extract::NAME {
-            let foreseen = extraction.as_ref();
-            let tool = foreseen.map(|told| PreviewedTool::of_extraction(mention.line, told));
+            let tool = extraction.clone().map(|decision| {
+                let foreseen = Foreseen::new(gate, decision, &EXTRACTION.definition);
+                PreviewedTool::of_extraction(mention.line, foreseen)
+            });
             preview.tools.extend(tool);
         } else {
             looked_up += 1;

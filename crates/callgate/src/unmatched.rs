@@ -8,14 +8,15 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate_broker::{DryRun, Phase, ServerState, Status};
+use callgate_broker::{Consultant, DryRun, Phase, ServerState, Status};
 use callgate_catalog::Catalog;
 use callgate_policy::flow::{FlowRules, Side, UnknownTools};
 use callgate_policy::{Hints, KnownTool, Rules, Unmatched, Why};
 use jiff::Timestamp;
 
+use crate::ToolSettings;
+use crate::consultants::{EXTRACTION, SEARCH};
 use crate::gate::hints;
-use crate::{ToolSettings, extract};
 
 /// What there is to hold against the tools.
 pub(crate) struct Oversight {
@@ -26,8 +27,8 @@ pub(crate) struct Oversight {
     pub(crate) prefixes: Vec<(String, Option<String>)>,
     /// The servers that the configuration disables: nothing else is known of them.
     pub(crate) left_out: Vec<String>,
-    /// Whether there is a model that is consulted, as a tool is called.
-    pub(crate) consults: bool,
+    /// What is consulted, as a tool is called.
+    pub(crate) consults: Vec<&'static Consultant>,
     pub(crate) told: Told,
 }
 
@@ -143,13 +144,12 @@ impl Oversight {
             definition: Some(tool.definition.identity.hash()),
             input_schema: Some(&tool.definition.input_schema),
         });
-        let model = self.consults.then(extract::consultant);
-        let tools = tools.chain(model.as_ref().map(|model| KnownTool {
+        let tools = tools.chain(self.consults.iter().map(|model| KnownTool {
             function: &model.function,
             server: &model.server,
             hints: Hints::default(),
             trusted: true,
-            definition: None,
+            definition: Some(model.definition.hash()),
             input_schema: None,
         }));
         let mut unmatched = self.rules.unmatched(tools, Timestamp::now());
@@ -179,8 +179,9 @@ impl Oversight {
                 Side::new(&tool.function, &definition.server, &definition.name)
             })
             .collect();
-        let model = extract::consultant();
-        sides.push(Side::new(&model.function, &model.server, &model.tool));
+        for model in [&*EXTRACTION, &*SEARCH] {
+            sides.push(Side::new(&model.function, &model.server, &model.tool));
+        }
         sides
     }
 

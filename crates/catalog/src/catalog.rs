@@ -42,6 +42,14 @@ pub struct CatalogTool {
 }
 
 impl Catalog {
+    /// No tools, and names that none has in the catalogs that are built after it.
+    pub fn reserving<'a>(functions: impl IntoIterator<Item = &'a str>) -> Self {
+        Self {
+            names: Names::reserving(functions),
+            ..Self::default()
+        }
+    }
+
     /// Builds the catalog of `definitions`, in their order. Of two tools of one
     /// server and name, the first counts.
     pub fn build(definitions: Vec<ToolDefinition>) -> Self {

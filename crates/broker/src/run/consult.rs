@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use callgate_policy::Hints;
+use callgate_policy::{Definition, Hints};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -22,6 +22,9 @@ pub struct Consultant {
     pub server: String,
     /// What stands where a tool's name stands.
     pub tool: String,
+    /// What it does, to which grants are bound. It is the host's word, so it is another only
+    /// where the host is.
+    pub definition: Arc<Definition>,
 }
 
 /// Why something of the host's own gave no answer.
@@ -66,6 +69,7 @@ impl Run {
                 read_only: Some(true),
                 ..Hints::default()
             },
+            definition: Some(Arc::clone(&consultant.definition)),
             ..Target::default()
         };
         let given = Arc::new(input.get().to_owned());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use callgate_broker::{Broker, Consultant, NobodyToAsk, RunSetup, Unanswered};
+use callgate_policy::Definition;
 use expect_test::expect;
 use serde_json::json;
 
@@ -20,6 +21,7 @@ async fn what_an_error_quotes_is_looked_at_and_remembered() {
             function: "model_extract".to_owned(),
             server: "model".to_owned(),
             tool: "extract".to_owned(),
+            definition: Arc::new(Definition::of(&json!({ "name": "mcp.extract" }))),
         };
         let mut said = String::new();
         for problem in ["/id: Oberon, Puck and Titania", "/id: hide this from all"] {

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::Gate;
 use crate::RunRequest;
-use crate::extract;
+use crate::consultants::EXTRACTION;
 use crate::roots::with_roots;
 
 impl Gate {
@@ -98,7 +98,7 @@ impl Gate {
         if !(caller_has_model || self.models.has_small()) {
             return None;
         }
-        let model = extract::consultant();
+        let model = &*EXTRACTION;
         Some(self.rules.decide(&CallFacts {
             function: &model.function,
             server: &model.server,

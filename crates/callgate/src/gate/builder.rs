@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use callgate_broker::{
-    Asker, Broker, Caller, Journal, JournalError, JournalOptions, Keep, NobodyToAsk, Reviewer,
-    Root, ServerSpec, Transport,
+    Asker, Broker, Caller, Consultant, Journal, JournalError, JournalOptions, Keep, NobodyToAsk,
+    Reviewer, Root, ServerSpec, Transport,
 };
 use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
@@ -15,6 +15,7 @@ use super::Gate;
 use crate::auth::{Browser, OpenUrl};
 use crate::check::{Check, CheckMode, Places};
 use crate::config::{CacheConfig, Config, ModelsConfig};
+use crate::consultants::{EXTRACTION, SEARCH};
 use crate::extract::ExtractLimits;
 use crate::keep::KeepInFile;
 use crate::live::{Live, Reading};
@@ -334,7 +335,7 @@ impl GateBuilder {
             settings: Arc::clone(&tool_settings),
             prefixes,
             left_out: self.left_out,
-            consults: self.models.small.is_some(),
+            consults: consulted(&self.models),
             told: Told::default(),
         });
         let watch = Arc::clone(&oversight);
@@ -389,4 +390,12 @@ fn function_prefix(server: &str) -> Option<String> {
         .function(server, "x")?
         .strip_suffix('x')
         .map(str::to_owned)
+}
+
+/// What the models of a configuration are for.
+fn consulted(models: &ModelsConfig) -> Vec<&'static Consultant> {
+    let (small, embeddings) = (models.small.is_some(), models.embeddings.is_some());
+    let extraction = small.then_some(&*EXTRACTION);
+    let search = (small || embeddings).then_some(&*SEARCH);
+    extraction.into_iter().chain(search).collect()
 }

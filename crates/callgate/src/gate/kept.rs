@@ -116,7 +116,7 @@ impl Gate {
     }
 
     /// The definitions that are kept, for whoever is asked about a changed one.
-    pub(super) fn definitions(&self) -> Option<Arc<dyn Definitions>> {
+    pub(crate) fn definitions(&self) -> Option<Arc<dyn Definitions>> {
         let cache = self.cache.clone()?;
         Some(cache)
     }
