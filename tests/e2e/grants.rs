@@ -9,6 +9,7 @@ use rexpect::process::{Signal, WaitStatus};
 use rexpect::session::PtySession;
 use serde_json::json;
 
+use crate::endpoint::{Do, Endpoint};
 use crate::pty::at_terminal;
 
 /// The end of the question at a call.
@@ -239,6 +240,63 @@ fn check_grants_for_good() {
         ticketing_createIssue (line 2): allowed by rule "ticketing_createIssue" (one definition) in permissions.allow
         to run it unattended: --allow ticketing_listIssues
     "#]].assert_eq(&stdout);
+}
+
+/// Whoever renews leave sees what it is for now, as whoever is asked during a run.
+#[test]
+fn leave_is_not_renewed_without_what_has_changed() {
+    for (command, place) in [
+        ("check", "for good, in callgate.json"),
+        ("run", "in this run"),
+    ] {
+        let mut config = ticketing();
+        config["permissions"] = json!({ "allow": [{
+            "tool": "ticketing_createIssue",
+            "definition": format!("sha256:{}", "0".repeat(64)),
+        }] });
+        let bench = Workbench::with_config(config);
+        bench.write("script.ts", "await ticketing_createIssue({ title: 'x' })");
+        let arguments = [command, "script.ts", "--grant", "--check=off"];
+        let mut session = at_terminal(&bench, &arguments);
+        let question = until(&mut session, "[n] none: ");
+        let said =
+            "├ its definition has changed since it was allowed; what it was then is not known";
+        assert!(question.contains(said), "{question}");
+        let prompt = format!(
+            "└ allow them {place}? [a] all of them  [1 2] those, by number  [w] show whole"
+        );
+        assert!(question.contains(&prompt), "{question}");
+        session.send_line("w").expect("answer");
+        let whole = until(&mut session, "[n] none: ");
+        assert!(whole.contains(said), "{whole}");
+        session.send_line("n").expect("answer");
+        session.exp_eof().expect("the end");
+    }
+}
+
+/// A grant is for the extraction as it is, and comes before rules that ask.
+#[test]
+fn always_holds_for_an_extraction() {
+    let model = Endpoint::doing([Do::Say("1"), Do::Say("2")]);
+    let bench = Workbench::with_config(json!({
+        "models": { "small": { "api": "openai", "url": model.url, "model": "small" } },
+        "permissions": { "ask": ["model_extract"] },
+    }));
+    bench.write("script.ts", "return await mcp.extract('one', 'number')");
+    let run = ["run", "script.ts", "--check=off"];
+    let mut session = at_terminal(&bench, &run);
+    until(&mut session, PROMPT);
+    session.send_line("a").expect("answer");
+    let rest = session.exp_eof().expect("the end");
+    assert!(plain(&rest).ends_with('1'), "{rest}");
+    let written = config(&bench);
+    let rule = r#"{ "tool": "model_extract", "definition": "HASH" }"#;
+    let compact = |text: &str| text.replace([' ', '\n'], "");
+    assert!(compact(&written).contains(&compact(rule)), "{written}");
+    // Nobody is there to be asked.
+    let ran = bench.callgate(&run);
+    assert_eq!((ran.code, ran.stdout.trim()), (0, "2"), "{ran:#?}");
+    assert_eq!(ran.stderr, "");
 }
 
 #[test]

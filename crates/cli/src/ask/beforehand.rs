@@ -1,6 +1,6 @@
 //! Asks before a script runs which of the tools it names it may call.
 
-use callgate::{PreviewedTool, harmless, quoted};
+use callgate::{PreviewedTool, Shown, change_text, harmless, quoted};
 use indicatif::MultiProgress;
 
 use crate::terminal::Conversation;
@@ -24,9 +24,14 @@ pub async fn choose(
     granting: &str,
 ) -> std::io::Result<Chosen> {
     let mut conversation = Conversation::begin(progress).await?;
-    let text = list(tools, conversation.columns());
+    let text = list(tools, Shown::Short, conversation.columns());
     conversation.show(&format!("\n{text}")).await?;
-    let prompt = format!("└ {granting}? [a] all of them  [1 2] those, by number  [n] none: ");
+    let whole = match tools.iter().any(|tool| tool.changed.is_some()) {
+        true => "[w] show whole  ",
+        false => "",
+    };
+    let prompt =
+        format!("└ {granting}? [a] all of them  [1 2] those, by number  {whole}[n] none: ");
     loop {
         let Some(line) = conversation.ask(&harmless(&prompt)).await? else {
             return Ok(Chosen::Nothing);
@@ -35,6 +40,10 @@ pub async fn choose(
         match line.trim().to_lowercase().as_str() {
             "a" | "all" => return Ok(Chosen::Tools(all())),
             "n" | "no" | "none" => return Ok(Chosen::Tools(Vec::new())),
+            "w" | "whole" => {
+                let text = list(tools, Shown::Whole, conversation.columns());
+                conversation.show(&text).await?;
+            }
             numbers => {
                 if let Some(some) = by_number(numbers, tools) {
                     return Ok(Chosen::Tools(some));
@@ -45,8 +54,12 @@ pub async fn choose(
 }
 
 /// The tools with their numbers: as in a question about a call, what servers say
-/// stands after a bar.
-fn list(tools: &[PreviewedTool], columns: Option<usize>) -> String {
+/// stands after a bar, and what changed of a tool is shown.
+fn list(tools: &[PreviewedTool], shown: Shown, columns: Option<usize>) -> String {
+    let most = match shown {
+        Shown::Whole => usize::MAX,
+        Shown::Short | Shown::Form => SHOWN,
+    };
     let mut text = String::from("┌ The script names these tools, which would be asked about:\n");
     for (index, tool) in tools.iter().enumerate() {
         let PreviewedTool {
@@ -62,7 +75,7 @@ fn list(tools: &[PreviewedTool], columns: Option<usize>) -> String {
         );
         let said = tool.title.iter().chain(&tool.summary);
         let said: Vec<String> = said
-            .map(|said| said.chars().take(SHOWN).collect::<String>())
+            .map(|said| said.chars().take(most).collect::<String>())
             .map(|said| said.replace(['\n', '\t'], " "))
             .collect();
         if !said.is_empty() {
@@ -70,6 +83,9 @@ fn list(tools: &[PreviewedTool], columns: Option<usize>) -> String {
             text += &quoted(&said, columns);
         }
         text += &quoted(&because.replace('\n', " "), columns);
+        if let Some(changed) = &tool.changed {
+            text += &change_text(changed, shown, columns);
+        }
     }
     harmless(&text)
 }
