@@ -6,6 +6,7 @@ use std::sync::Arc;
 use callgate::config::{Config, ModelsConfig, SmallModelConfig};
 use callgate::{
     Api, Caller, CheckMode, Gate, Offers, Refusal, Sample, SearchBy, SearchRequest, ServerSpec,
+    flow,
 };
 use callgate_policy::Rules;
 use callgate_tests::{Workbench, binary, fixture};
@@ -243,6 +244,57 @@ async fn a_script_has_the_model_of_its_client_pick() {
         json!([{ "name": "ticketing_createIssue", "server": "ticketing" }]),
         "{report:#}"
     );
+}
+
+/// What a script looks for goes to the model as an extraction's value does: by the rules,
+/// with a line in the ledger, and looked at for other servers' data.
+#[tokio::test]
+async fn a_scripts_search_goes_through_the_rules() {
+    let endpoint = Endpoint::doing([Do::Say(r#"{ "names": ["ticketing_listIssues"] }"#)]);
+    let found = async |rules: Rules, flows: flow::FlowRules, query: &str| {
+        let gate = builder().rules(rules).flow_rules(flows);
+        let gate = gate.models(small(&endpoint.url)).build().await;
+        let script = format!(
+            "const {{ tools, notes }} = await mcp.searchTools({query}, {{ by: 'model', limit: 1 }});
+             return [tools.map((tool) => tool.name), notes];"
+        );
+        let report = gate.expect("a gate").run(script.as_str()).await;
+        let text = serde_json::to_value(&report).expect("JSON");
+        let line = report.calls.last().expect("a line");
+        let line = format!(
+            "{} (line {:?}): {}",
+            line.function, line.line, line.decision
+        );
+        (text["value"]["json"].to_string(), line)
+    };
+    let none = flow::FlowRules::default;
+    let rules = Rules::new(["*"], [], []).expect("rules");
+    let (value, line) = found(rules, none(), "'create an issue'").await;
+    expect![[r#"
+        [["ticketing_listIssues"],[]]
+        model_search (line Some(1)): allowed by rule "*" in permissions.allow"#]]
+    .assert_eq(&format!("{value}\n{line}"));
+    assert_eq!(endpoint.prompts().len(), 1);
+
+    let rules = Rules::new(["*"], [], ["model_search"]).expect("rules");
+    let (value, line) = found(rules, none(), "'create an issue'").await;
+    expect![[r#"
+        [["ticketing_createIssue"],["only words were compared: model_search was not called: denied by rule \"model_search\" in permissions.deny"]]
+        model_search (line Some(1)): denied by rule "model_search" in permissions.deny"#]]
+    .assert_eq(&format!("{value}\n{line}"));
+    let mut flows = none();
+    flows.label_server("ticketing", "private");
+    let rules = Rules::new(["*"], [], []).expect("rules");
+    let query =
+        "(await ticketing_createIssue({ title: 'a title nobody else would think of' })).title";
+    let (value, line) = found(rules, flows, query).await;
+    let said = "ticketing_createIssue is labelled \"private\" and model_search is not";
+    assert!(line.contains(said), "{line}");
+    assert!(
+        value.contains("only words were compared: model_search was not called"),
+        "{value}"
+    );
+    assert_eq!(endpoint.prompts().len(), 1);
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl CallHandler for Calls {
         let input = mended(input);
         if let Some(lookup) = Lookup::named(&function) {
             let lookups = Arc::clone(&self.lookups);
-            let answer = async move { lookups.answer(lookup, &input).await };
+            let answer = async move { lookups.answer(lookup, &input, options.place).await };
             return within(options.timeout, function, answer).boxed();
         }
         if function == extract::NAME {

@@ -292,6 +292,7 @@ impl Gate {
             request.scope.clone(),
             Arc::clone(request.rules.as_ref().unwrap_or(&self.rules)),
             caller.clone(),
+            Arc::clone(&run),
         ));
         let extractor = Arc::new(Extractor::new(
             Arc::clone(&self.models),

@@ -3,14 +3,15 @@
 //!
 //! They come over the same way as calls of tools, under names that no function
 //! has. They reach no server, so no rule is asked and the ledger has no line of
-//! them; they are counted, and a run has so many of them.
+//! them, but for searches that give what is looked for to a model or an endpoint;
+//! they are counted, and a run has so many of them.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use callgate_broker::{Caller, code};
+use callgate_broker::{Caller, Place, Run, code};
 use callgate_catalog::{Catalog, CatalogTool, Detail};
 use callgate_policy::Rules;
 use callgate_sandbox::{ErrorClass, Thrown};
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 use crate::calls::SUGGESTIONS;
 use crate::live::Live;
 use crate::scope::Scope;
-use crate::search::{SearchBy, SearchRequest, Searcher};
+use crate::search::{SearchBy, SearchRequest, Searcher, Searching};
 
 /// The most lookups of one run.
 const MAX_LOOKUPS: u64 = 100;
@@ -78,6 +79,7 @@ pub(crate) struct Lookups {
     rules: Arc<Rules>,
     /// Whose model may pick tools.
     caller: Option<Arc<dyn Caller>>,
+    run: Arc<Run>,
     waits: Waits,
     made: AtomicU64,
     /// Names that no tool has, so far.
@@ -91,6 +93,7 @@ impl Lookups {
         scope: Scope,
         rules: Arc<Rules>,
         caller: Option<Arc<dyn Caller>>,
+        run: Arc<Run>,
     ) -> Self {
         Self {
             live,
@@ -98,6 +101,7 @@ impl Lookups {
             scope,
             rules,
             caller,
+            run,
             waits: Waits::default(),
             made: AtomicU64::new(0),
             unknown: Arc::default(),
@@ -114,6 +118,7 @@ impl Lookups {
         &self,
         lookup: Lookup,
         input: &RawValue,
+        place: Option<Place>,
     ) -> Result<Box<RawValue>, Thrown> {
         if self.made.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS {
             let message = format!(
@@ -123,13 +128,17 @@ impl Lookups {
             return Err(Failed(code::TOO_MANY_CALLS, message).thrown(lookup));
         }
         let answered = match lookup {
-            Lookup::Search => self.search(input).await,
+            Lookup::Search => self.search(input, place).await,
             Lookup::Details => self.details(input).await,
         };
         answered.map_err(|failed| failed.thrown(lookup))
     }
 
-    async fn search(&self, input: &RawValue) -> Result<Box<RawValue>, Failed> {
+    async fn search(
+        &self,
+        input: &RawValue,
+        place: Option<Place>,
+    ) -> Result<Box<RawValue>, Failed> {
         let asked: SearchInput = parse(input)?;
         if asked.query.len() > MAX_QUERY {
             return Err(invalid(format!(
@@ -150,7 +159,9 @@ impl Lookups {
             request.limit = limit;
         }
         request.among = self.scope.servers();
-        let found = self.searcher.search(&request, &self.rules).await;
+        let run = &self.run;
+        let searching = Some(Searching { run, place });
+        let found = self.searcher.search(&request, &self.rules, searching).await;
         let found = found.map_err(|error| invalid(error.to_string()))?;
         let catalog = self.live.catalog();
         let shown = move || {

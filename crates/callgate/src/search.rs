@@ -1,5 +1,6 @@
 //! Finding tools by what they do.
 
+mod consulted;
 mod index;
 mod meaning;
 mod pick;
@@ -11,6 +12,7 @@ use callgate_broker::{Broker, Caller, Phase, ServerState};
 use callgate_catalog::Catalog;
 use callgate_catalog::search::{PatternFault, Ranked, SearchIndex};
 use callgate_policy::Rules;
+use futures::FutureExt as _;
 use serde::Serialize;
 use tokio::task::JoinHandle;
 
@@ -21,6 +23,7 @@ use crate::models::Models;
 use crate::servers::closest;
 use crate::vectors::Vectors;
 
+pub(crate) use consulted::Searching;
 pub(crate) use index::Indexes;
 use pick::Showable;
 
@@ -151,7 +154,7 @@ impl Gate {
     /// [`SearchError`] for a request that means nothing here. Nothing found is
     /// no error.
     pub async fn search(&self, request: &SearchRequest) -> Result<Found, SearchError> {
-        self.searcher.search(request, &self.rules).await
+        self.searcher.search(request, &self.rules, None).await
     }
 
     /// How a search is done here that asks for this: what [`SearchBy::Auto`]
@@ -192,11 +195,13 @@ impl Searcher {
     }
 
     /// As [`Gate::search`]. What these rules deny whatever its arguments, no model is
-    /// shown.
+    /// shown. Where a script searches, its run decides whether anything is given to a model
+    /// or an endpoint; where that may not be, words are compared, and a note says so.
     pub(crate) async fn search(
         &self,
         request: &SearchRequest,
         rules: &Arc<Rules>,
+        searching: Option<Searching<'_>>,
     ) -> Result<Found, SearchError> {
         let catalog = self.live.fresh().await;
         let servers = self.live.servers();
@@ -240,29 +245,58 @@ impl Searcher {
             hits: hits(&index.by_words(query, |one| request.is_of(one), limit)),
             ..Found::default()
         };
-        let ranked = match (way, showable) {
-            (_, Some(showable)) => {
-                let most = showable.candidates(limit);
-                let mut candidates = if self.vectors.can_be_made() {
-                    let way = SearchBy::Hybrid;
-                    let meant = self.by_meaning(way, &catalog, &index, request, query, most);
+        let ranking = async {
+            match (way, showable) {
+                (_, Some(showable)) => {
+                    let most = showable.candidates(limit);
+                    let mut candidates = if self.vectors.can_be_made() {
+                        let way = SearchBy::Hybrid;
+                        let meant = self.by_meaning(way, &catalog, &index, request, query, most);
+                        meant.await
+                    } else {
+                        by_words(most)
+                    };
+                    showable.choose(&mut candidates, limit);
+                    self.by_model(&catalog, request, limit, candidates, &showable)
+                        .await
+                }
+                (SearchBy::Vectors | SearchBy::Hybrid, _) => {
+                    let meant = self.by_meaning(way, &catalog, &index, request, query, limit);
                     meant.await
-                } else {
-                    by_words(most)
-                };
-                showable.choose(&mut candidates, limit);
-                self.by_model(&catalog, request, limit, candidates, &showable)
-                    .await
+                }
+                _ => by_words(limit),
             }
-            (SearchBy::Vectors | SearchBy::Hybrid, _) => {
-                let meant = self.by_meaning(way, &catalog, &index, request, query, limit);
-                meant.await
-            }
-            _ => by_words(limit),
+        }
+        .boxed();
+        let ranked = match searching.filter(|_| self.gives_away(way, request)) {
+            None => ranking.await,
+            Some(searching) => match searching.consult(query, ranking).await {
+                Ok(ranked) => ranked,
+                Err(reason) => Found {
+                    notes: vec![format!("only words were compared: {reason}")],
+                    ..by_words(limit)
+                },
+            },
         };
         found.hits = ranked.hits;
         found.notes.extend(ranked.notes);
         Ok(found)
+    }
+}
+
+impl Searcher {
+    /// Whether a search in this way gives what is looked for to a model or an endpoint.
+    fn gives_away(&self, way: SearchBy, request: &SearchRequest) -> bool {
+        let caller = request.caller.as_ref();
+        match way {
+            SearchBy::Vectors | SearchBy::Hybrid => self.vectors.can_be_made(),
+            SearchBy::Model => {
+                self.vectors.can_be_made()
+                    || self.models.has_small()
+                    || caller.is_some_and(|caller| caller.offers().sampling)
+            }
+            SearchBy::Auto | SearchBy::Words | SearchBy::Regex => false,
+        }
     }
 }
 

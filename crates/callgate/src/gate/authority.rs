@@ -77,6 +77,7 @@ impl Gate {
         setup.flows = Arc::clone(&self.flows);
         setup.reviewers.clone_from(&self.reviewers);
         setup.consults = self.models.has_small()
+            || self.models.has_embeddings()
             || self
                 .caller
                 .as_ref()
@@ -108,7 +109,7 @@ impl Gate {
                 ..Hints::default()
             },
             trusted: true,
-            definition: None,
+            definition: Some(model.definition.hash()),
             arguments: None,
             now: Timestamp::now(),
         }))
