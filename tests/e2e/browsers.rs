@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use callgate::auth::{self, Grant, LoginRequest, OAuth, OpenUrl};
+use callgate::config::CacheConfig;
 use callgate::{Connect, Gate, Rules, ServerSpec, ServerState, Source};
 use callgate_tests::binary;
 use expect_test::expect;
@@ -121,6 +122,70 @@ async fn said(gate: &Gate, tool: &str) -> String {
         Ok(result) => result.get().to_owned(),
         Err(error) => error.to_string(),
     }
+}
+
+/// Whoever it was that logged in: nobody is shown what somebody else could see.
+#[tokio::test]
+async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
+    let guarded = Guarded::start(&json!({ "ownTools": true }));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let cache = folder.path().join("cache");
+    let gate_of = async |spec| {
+        let gate = Gate::builder()
+            .worker_binary(binary("callgate-worker"))
+            .spare_workers(0)
+            .server(spec)
+            .rules(Rules::new(["*"], [], []).expect("a rule"))
+            .browser(Arc::new(Follow))
+            .cache(Some(CacheConfig::at(&cache)))
+            .build();
+        gate.await.expect("a gate")
+    };
+    let own = |gate: &Gate| {
+        let tools = gate.tools().into_iter().map(|tool| tool.tool);
+        let own = tools.filter(|tool| tool.starts_with("of_"));
+        own.collect::<Vec<_>>().join(" ")
+    };
+    // A list may take as long as it does on a busy machine.
+    let in_time = async |gate: &Gate, wanted: &str| {
+        let comes = async {
+            while own(gate) != wanted {
+                gate.refresh().await;
+                tokio::task::yield_now().await;
+            }
+        };
+        let came = tokio::time::timeout(Duration::from_secs(30), comes).await;
+        assert_eq!((own(gate), came.is_ok()), (wanted.to_owned(), true));
+    };
+    let gate = gate_of(guarded.spec(folder.path())).await;
+    assert_eq!(own(&gate), "of_1");
+    // For more than before.
+    assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
+    in_time(&gate, "of_2").await;
+    // The one before has ended.
+    guarded.post("expire").await;
+    guarded.post("forget").await;
+    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+    in_time(&gate, "of_3").await;
+    gate.shutdown().await;
+    let asked = async || guarded.seen().await["with a token"].clone();
+    let before = asked().await;
+    let lazy = || {
+        let mut spec = guarded.spec(folder.path());
+        spec.connect = Connect::Lazy;
+        spec
+    };
+    let gate = gate_of(lazy()).await;
+    assert_eq!(own(&gate), "of_3");
+    gate.shutdown().await;
+    assert_eq!(asked().await, before, "it is kept");
+    // By somebody else, in a process of their own.
+    let login = LoginRequest::new(Arc::new(Follow));
+    let login = auth::login(&guarded.spec(folder.path()), login).await;
+    login.expect("a login");
+    let gate = gate_of(lazy()).await;
+    assert_eq!(own(&gate), "of_4");
+    gate.shutdown().await;
 }
 
 #[tokio::test]

@@ -178,6 +178,32 @@ fn an_authorization_server_forges_no_lines() {
     assert_eq!(shown.lines().count(), 6, "{shown}");
 }
 
+/// Nobody is shown what somebody else could see at the same server.
+#[test]
+fn another_login_has_the_tools_listed_anew() {
+    let guarded = Guarded::start(&json!({ "ownTools": true }));
+    let bench = Workbench::new(json!({ "web": { "url": guarded.url, "connect": "lazy" } }));
+    let own = || {
+        let ran = run(&bench, &["tools"]);
+        let names = ran.stdout.split_whitespace();
+        let names = names.filter(|name| name.starts_with("web_of_"));
+        (ran.code, names.collect::<Vec<_>>().join(" "))
+    };
+    let asked = || {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(guarded.seen())["with a token"].clone()
+    };
+    assert_eq!(log_in(&bench, &[]).code, 0);
+    assert_eq!(own(), (0, "web_of_1".to_owned()));
+    let before = asked();
+    assert_eq!(own(), (0, "web_of_1".to_owned()));
+    assert_eq!(asked(), before, "it is kept");
+    assert_eq!(log_in(&bench, &[]).code, 0);
+    assert_eq!(own(), (0, "web_of_2".to_owned()));
+    assert_eq!(run(&bench, &["auth", "logout", "web"]).code, 0);
+    assert_eq!(own(), (5, String::new()));
+}
+
 #[test]
 fn commands_that_cannot_work() {
     let guarded = Guarded::start(&json!({}));
@@ -186,10 +212,16 @@ fn commands_that_cannot_work() {
         "key": { "url": guarded.url, "headers": { "Authorization": "Bearer x" } },
         "off": { "url": guarded.url, "oauth": false },
         "git": { "command": "git" },
+        "own": { "url": guarded.url, "oauth": {
+            "grant": "client_credentials", "clientId": "registered",
+            "clientSecret": "registered-secret", "issuer": guarded.issuer,
+        } },
     }));
     let mut said = String::new();
     for arguments in [
         ["auth", "login", "web"],
+        ["auth", "login", "git"],
+        ["auth", "login", "own"],
         ["auth", "status", "no"],
         ["auth", "status", "key"],
         ["auth", "status", "off"],
@@ -200,7 +232,9 @@ fn commands_that_cannot_work() {
     }
     expect![[r#"
         2 callgate: a login needs a person, and there is no terminal; run it in one, or with --no-browser if somebody sees what it prints
-        2 callgate: no server is named "no"; there are: web, key, off, git
+        1 callgate: server `git` takes no login: it is a program to start; give it what it needs in "env"
+        1 callgate: the "oauth" of server `own` cannot be used: its grant is the client's own credentials, which need no login
+        2 callgate: no server is named "no"; there are: web, key, off, git, own
         1 callgate: server `key` takes no login: its "Authorization" header is configured; remove that first
         1 callgate: server `off` takes no login: its "oauth" is false in the configuration
         1 callgate: server `git` takes no login: it is a program to start; give it what it needs in "env"

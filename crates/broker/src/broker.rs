@@ -123,6 +123,8 @@ pub struct Ready {
     /// How long the list holds by the server's own word (`ttlMs`), within 5 s and
     /// a day; `None` if it does not say.
     pub ttl: Option<Duration>,
+    /// The name of the login that its tools were asked for with; `None` for no login.
+    pub login: Option<Arc<str>>,
 }
 
 /// A server's program.

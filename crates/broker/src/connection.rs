@@ -26,6 +26,9 @@ use crate::tools::Specials;
 /// message.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
+/// How often a list is asked for again because of a login meanwhile.
+const MAX_LOGINS: usize = 3;
+
 /// The most pages of a list, beside the bounds on what they have.
 const MAX_PAGES: usize = 1_000;
 
@@ -117,11 +120,21 @@ impl Connection {
     /// Lists every page of tools. Each request may take up to `limit`. Calls are made as
     /// before until the list is taken.
     pub(crate) async fn list_tools(&self, limit: Duration) -> Result<Listing, Failure> {
-        let mut listing = self.list_pages(limit).await?;
-        let (mirrored, dropped) = (self.mirrors(), &mut listing.dropped);
-        listing.specials = Specials::read(&mut listing.tools, mirrored, dropped);
-        listing.warnings.extend(listing.dropped.said());
-        Ok(listing)
+        for _ in 0..MAX_LOGINS {
+            let login = self.session.login();
+            let mut listing = self.list_pages(limit).await?;
+            if login != self.session.login() {
+                // What came may be for somebody else, or a part of it.
+                continue;
+            }
+            let (mirrored, dropped) = (self.mirrors(), &mut listing.dropped);
+            listing.specials = Specials::read(&mut listing.tools, mirrored, dropped);
+            listing.warnings.extend(listing.dropped.said());
+            listing.login = login;
+            return Ok(listing);
+        }
+        let reason = "each time that it was asked for, there was another login meanwhile";
+        Err(Failure::Malformed(reason.to_owned()))
     }
 
     /// Has calls made by a list from now on, which `publish` makes known in the place of
@@ -130,6 +143,7 @@ impl Connection {
         let ready = Ready {
             fresh_for: self.fresh_for(&listing),
             ttl: listing.ttl(),
+            login: listing.login,
             tools: listing.tools,
             warnings: listing.warnings,
             ..before.clone()

@@ -30,6 +30,7 @@ pub(crate) struct FakeLink {
     inbox: Arc<Inbox>,
     script: Mutex<Script>,
     sent: Mutex<Vec<Value>>,
+    login: Mutex<Option<Arc<str>>>,
 }
 
 impl FakeLink {
@@ -40,6 +41,11 @@ impl FakeLink {
         for answer in answers {
             self.inbox.deliver(answer.to_string().as_bytes());
         }
+    }
+
+    /// From now on requests go with this login.
+    pub(crate) fn log_in(&self, login: &str) {
+        *self.login.lock().expect("no panic") = Some(login.into());
     }
 
     /// The methods of what was sent so far; an answer shows as it is.
@@ -90,6 +96,10 @@ impl Link for FakeLink {
 
     fn agreed(&self, _version: &ProtocolVersion) {}
 
+    fn login(&self) -> Option<Arc<str>> {
+        self.login.lock().expect("no panic").clone()
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         self.inbox.lost(LinkError::closed("closed", true));
         Box::pin(std::future::ready(()))
@@ -106,6 +116,7 @@ pub(crate) fn connect(
         inbox: Arc::clone(&inbox),
         script: Mutex::new(Box::new(script)),
         sent: Mutex::default(),
+        login: Mutex::default(),
     });
     let (caller, secrets) = (Arc::clone(caller), Secrets::default());
     let session = Session::new("s".into(), inbox, Arc::clone(&link) as _, caller, secrets);
@@ -165,6 +176,7 @@ pub(crate) fn ready(tools: Vec<Value>) -> Ready {
         warnings: Vec::new(),
         fresh_for: None,
         ttl: None,
+        login: None,
     }
 }
 

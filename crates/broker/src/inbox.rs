@@ -110,6 +110,13 @@ impl Inbox {
         let _already = self.incoming.set(incoming);
     }
 
+    /// Requests go with another login than before.
+    pub(crate) fn login_changed(&self) {
+        if let Some(incoming) = self.incoming() {
+            incoming.login_changed();
+        }
+    }
+
     /// Takes one message. Whatever is no JSON-RPC message is counted and
     /// forgotten.
     pub(crate) fn deliver(&self, message: &[u8]) {

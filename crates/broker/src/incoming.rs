@@ -29,6 +29,9 @@ pub(crate) trait Incoming: fmt::Debug + Send + Sync {
 
     /// A notification.
     fn notification(&self, method: &str, params: Option<&RawValue>, stream: Stream);
+
+    /// Requests go with another login than before.
+    fn login_changed(&self);
 }
 
 impl Incoming for Session {
@@ -51,6 +54,11 @@ impl Incoming for Session {
             "notifications/subscriptions/acknowledged" => self.on_acknowledged(params),
             _ => tracing::trace!(server = %self.server, "a notification that nobody hears"),
         }
+    }
+
+    fn login_changed(&self) {
+        // It may be somebody else's, who sees other tools, or one for more of them.
+        self.changes.send_modify(|changes| changes.tools += 1);
     }
 }
 

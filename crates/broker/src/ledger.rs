@@ -1,6 +1,5 @@
 //! What was called, in what order, by whose leave, and with what outcome.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -13,6 +12,7 @@ use crate::journal::{Body, Event, Journal, JournalError, Record, Together, diges
 use crate::outcome::Outcome;
 use crate::ruling::Ruling;
 use crate::tally::{Counts, Tally};
+use crate::unique::unique_id;
 
 /// The most lines of one ledger. A call beyond it is not sent.
 pub(crate) const MAX_LINES: usize = 10_000;
@@ -95,7 +95,7 @@ impl Ledger {
         let shared = journal.clone().filter(|_| together);
         Self {
             began: Instant::now(),
-            run: run_id().into(),
+            run: unique_id().into(),
             together: shared.map(|journal| Arc::new(Together::new(journal))),
             journal,
             lines: Arc::default(),
@@ -393,17 +393,6 @@ impl Drop for Entry {
             self.finish(Outcome::Cancelled, None);
         }
     }
-}
-
-/// 128 bits that no other run has. They are no secret, so the seeds that the
-/// system gives to hash tables will do: random ones for each thread.
-fn run_id() -> String {
-    let half = || {
-        let mut hasher = RandomState::new().build_hasher();
-        hasher.write_i128(Timestamp::now().as_nanosecond());
-        hasher.finish()
-    };
-    format!("{:016x}{:016x}", half(), half())
 }
 
 fn millis(since: Instant) -> u64 {

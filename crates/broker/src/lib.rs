@@ -77,6 +77,7 @@ mod tally;
 mod target;
 mod tasks;
 mod tools;
+mod unique;
 mod usage;
 mod values;
 mod writer;

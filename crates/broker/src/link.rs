@@ -4,6 +4,7 @@
 //! [`crate::inbox::Inbox`], and [`crate::session::Session`] decides what leaves.
 
 use std::fmt;
+use std::sync::Arc;
 use std::task::Context;
 
 use futures::future::BoxFuture;
@@ -46,6 +47,11 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
 
     /// The revision that was agreed on: from now on every message is of it.
     fn agreed(&self, version: &ProtocolVersion);
+
+    /// The name of the login that requests go with now, where there is one.
+    fn login(&self) -> Option<Arc<str>> {
+        None
+    }
 
     /// Whether the server has stopped reading, so that answers to its requests
     /// would only pile up.

@@ -1,5 +1,6 @@
 //! What a server lists as its tools, page by page, as far as it is used.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -49,6 +50,8 @@ pub(crate) struct Listing {
     pub(crate) cut: bool,
     /// How long it holds: of its pages the least, as they say it.
     ttl: Option<Duration>,
+    /// The login that it was asked for with.
+    pub(crate) login: Option<Arc<str>>,
 }
 
 /// Tools that are left off a list.
@@ -72,6 +75,7 @@ impl Listing {
             values: Room::new(MAX_VALUES),
             cut: false,
             ttl: None,
+            login: None,
         }
     }
 

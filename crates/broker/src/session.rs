@@ -196,6 +196,11 @@ impl Session {
         self.changes.subscribe()
     }
 
+    /// The name of the login that requests go with now, where there is one.
+    pub(crate) fn login(&self) -> Option<Arc<str>> {
+        self.link.login()
+    }
+
     /// Whether, and why, the connection is gone.
     pub(crate) fn watch_lost(&self) -> watch::Receiver<Option<LinkError>> {
         self.inbox.watch_lost()

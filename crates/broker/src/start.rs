@@ -301,7 +301,7 @@ impl Attempt<'_> {
             }
         };
         let fresh_for = connection.fresh_for(&listing);
-        let ttl = listing.ttl();
+        let (ttl, login) = (listing.ttl(), listing.login);
         let mut warnings = listing.warnings;
         let junk = connection.junk();
         if junk > 0 {
@@ -324,6 +324,7 @@ impl Attempt<'_> {
             warnings,
             fresh_for,
             ttl,
+            login,
         })
     }
 

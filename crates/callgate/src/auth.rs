@@ -8,5 +8,5 @@
 
 pub use callgate_broker::auth::{
     AuthError, AuthErrorKind, Browser, Grant, Kept, LoggedOut, LoginRequest, LoginStatus, OAuth,
-    OpenUrl, TokenPlace, login, logout, status,
+    OpenUrl, TokenPlace, login, logout, status, takes_login,
 };

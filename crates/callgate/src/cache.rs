@@ -21,10 +21,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use callgate_broker::{Phase, Ready, Remembered, ServerSpec, ServerState, Status};
+use callgate_broker::{Phase, Ready, Remembered, ServerSpec, ServerState, Status, auth};
 
 use crate::config::CacheConfig;
-use entry::{MAX_FILE, Unfit};
+use entry::{Entry, MAX_FILE, Unfit};
 use identity::Key;
 
 /// A list that was asked for anew is written again only if its file says that it
@@ -108,6 +108,7 @@ impl Cache {
             Some(bytes) => entry::read(&bytes, &identity, &self.key).map(Some),
             None => Ok(None),
         });
+        let entry = entry.and_then(|entry| self.of_login(entry, spec, &file));
         let mut slot = Slot {
             file,
             identity,
@@ -172,6 +173,30 @@ impl Cache {
         self.definitions.tidy(granted::UNUSED);
         // Of those, what was never written to its end.
         self.vectors.tidy(UNUSED);
+    }
+
+    /// An entry, unless there is another login than when the server listed: what somebody
+    /// else may see is removed.
+    fn of_login(
+        &self,
+        entry: Option<Entry>,
+        spec: &ServerSpec,
+        file: &str,
+    ) -> Result<Option<Entry>, Unfit> {
+        let Some(entry) = entry else {
+            return Ok(None);
+        };
+        let login = auth::login_id(spec).map_err(|error| Unfit::Io(error.to_string()))?;
+        if entry.ready.login.as_deref() == login.as_deref() {
+            return Ok(Some(entry));
+        }
+        tracing::info!(
+            server = spec.name,
+            "there was another login since it listed its tools"
+        );
+        let removed = self.lists.remove(file);
+        removed.map_err(|error| Unfit::Io(error.to_string()))?;
+        Ok(None)
     }
 
     fn forget(&self, slot: &mut Slot) -> std::io::Result<()> {

@@ -135,6 +135,11 @@ fn owner(config: &Config, args: &OwnerArgs) -> anyhow::Result<Option<String>> {
 }
 
 async fn login(server: &ServerSpec, args: LoginArgs) -> anyhow::Result<u8> {
+    // A terminal is no help where there is nothing to log in at.
+    if let Err(error) = auth::takes_login(server) {
+        print::error(&error.to_string());
+        return Ok(1);
+    }
     let attended = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !attended && !args.no_browser {
         bail!(

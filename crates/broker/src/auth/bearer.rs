@@ -3,6 +3,7 @@
 
 mod anew;
 mod awaited;
+mod ready;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -23,6 +24,7 @@ use super::settings::Grant;
 use super::store::Login;
 use super::tokens::{self, Ask, Refused, covers};
 use super::{Authorize, Refusal, Waits};
+use ready::Ready;
 
 /// How soon a token that still lasts is tried to be renewed again.
 const RENEW_AGAIN: Duration = Duration::from_secs(5);
@@ -43,22 +45,6 @@ struct Inner {
     state: Mutex<State>,
     /// What whoever holds it waits for.
     awaited: Awaited,
-}
-
-#[derive(Clone, Default)]
-enum Ready {
-    /// Nobody has looked yet.
-    #[default]
-    Unknown,
-    /// There is no login: requests go without a token until one is refused.
-    None,
-    Token {
-        header: HeaderValue,
-        /// When it has to be renewed.
-        tokens: tokens::Tokens,
-        /// What it is for.
-        resource: String,
-    },
 }
 
 #[derive(Default)]
@@ -128,10 +114,11 @@ impl Authorize for Bearer {
     }
 
     fn may_go(&self, url: &Url) -> bool {
-        match &*self.inner.ready() {
-            Ready::Token { resource, .. } => covers(resource, url.as_str()),
-            Ready::None | Ready::Unknown => true,
-        }
+        self.inner.ready().may_go(url)
+    }
+
+    fn login(&self) -> Option<Arc<str>> {
+        self.inner.ready().login()
     }
 }
 
@@ -167,7 +154,7 @@ impl Inner {
             }
             self.or_by_person(&mut state, error, waits, None).await?;
         }
-        Ok(self.header())
+        Ok(self.ready().header())
     }
 
     /// Sees to it that there is no token that has ended.
@@ -210,7 +197,7 @@ impl Inner {
         waits: Waits,
     ) -> Result<bool, AuthError> {
         let mut state = self.state.lock().await;
-        if self.has_changed(sent.as_ref()) {
+        if self.ready().is_other_than(sent.as_ref()) {
             return Ok(true);
         }
         let header = header.as_deref();
@@ -258,7 +245,7 @@ impl Inner {
         waits: Waits,
     ) -> Result<bool, AuthError> {
         let mut state = self.state.lock().await;
-        if self.has_changed(sent.as_ref()) {
+        if self.ready().is_other_than(sent.as_ref()) {
             return Ok(true);
         }
         let wanted = challenge.scopes();
@@ -373,6 +360,7 @@ impl Inner {
 
     /// Goes on with this login, or without any.
     fn adopt(&self, state: &mut State, login: Option<Login>) -> Result<(), AuthError> {
+        let is_persons = self.account.settings.grant == Grant::AuthorizationCode;
         let ready = match &login {
             None => Ready::None,
             Some(login) => {
@@ -386,6 +374,7 @@ impl Inner {
                     header,
                     tokens: login.tokens.clone(),
                     resource: login.record.resource.clone(),
+                    login: is_persons.then(|| login.record.id.as_str().into()),
                 }
             }
         };
@@ -401,21 +390,6 @@ impl Inner {
         } else {
             let reason = "has a login that is for another resource";
             Err(self.account.login_required(reason))
-        }
-    }
-
-    /// Whether a request with this header would go with another one now.
-    fn has_changed(&self, sent: Option<&HeaderValue>) -> bool {
-        match (&*self.ready(), sent) {
-            (Ready::Token { header, .. }, sent) => Some(header) != sent,
-            (Ready::None | Ready::Unknown, _) => false,
-        }
-    }
-
-    fn header(&self) -> Option<HeaderValue> {
-        match &*self.ready() {
-            Ready::Token { header, .. } => Some(header.clone()),
-            Ready::None | Ready::Unknown => None,
         }
     }
 

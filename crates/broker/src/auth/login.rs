@@ -13,6 +13,7 @@ use super::error::{AuthError, AuthErrorKind};
 use super::redirect::{Callback, Redirect};
 use super::store::{ClientAuthentication, Kept, Login, Record};
 use super::tokens::{self, Ask, Refused, code};
+use crate::unique::unique_id;
 
 /// What the client calls itself where it registers.
 const CLIENT_NAME: &str = "Callgate";
@@ -110,6 +111,7 @@ pub(super) async fn log_in(
         revocation_endpoint: revocation(&found.metadata),
         published: true,
         made: tokens::now(),
+        id: unique_id(),
         client: client.authentication,
         client_id: client.id,
         kept: Kept::File,

@@ -88,6 +88,15 @@ pub enum LoggedOut {
     Forgotten,
 }
 
+/// Whether a person can log in at a server by its configuration. Nobody is asked.
+///
+/// # Errors
+///
+/// [`AuthError`], as [`login`] has it for a server that takes no login.
+pub fn takes_login(server: &ServerSpec) -> Result<(), AuthError> {
+    persons_account(server).map(drop)
+}
+
 /// Has a person log in at an HTTP server and keeps the tokens.
 ///
 /// # Errors
@@ -95,12 +104,7 @@ pub enum LoggedOut {
 /// [`AuthError`], also for a server that takes no login: a program to start,
 /// one with a configured `Authorization` header, one whose `oauth` is off.
 pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginStatus, AuthError> {
-    let (account, url) = account(server)?;
-    if account.settings.grant == Grant::ClientCredentials {
-        return Err(account.error(AuthErrorKind::Settings {
-            reason: "its grant is the client's own credentials, which need no login".to_owned(),
-        }));
-    }
+    let (account, url) = persons_account(server)?;
     let mut scopes = request.scopes;
     // What was granted before is asked for again, so that more scopes are more.
     if !scopes.is_empty()
@@ -131,6 +135,23 @@ pub async fn status(server: &ServerSpec) -> Result<Option<LoginStatus>, AuthErro
     let (account, _) = account(server)?;
     let login = account.store.load().await?;
     Ok(login.map(|login| describe(&account, login)))
+}
+
+/// The name of the login that is kept for a server, which is no secret and another for each
+/// login; `None` if there is none, or the server takes none. Reads a file, and waits for that.
+///
+/// # Errors
+///
+/// [`AuthErrorKind::Settings`] and [`AuthErrorKind::Store`].
+pub fn login_id(server: &ServerSpec) -> Result<Option<String>, AuthError> {
+    match account(server) {
+        Ok((account, _)) if account.settings.grant == Grant::AuthorizationCode => {
+            account.store.login_id()
+        }
+        Ok(_) => Ok(None),
+        Err(error) if matches!(error.kind, AuthErrorKind::NoLogin { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Deletes a server's tokens, and has the authorization server take them back
@@ -164,6 +185,17 @@ async fn revoked(account: &Account, login: &Login) -> bool {
         return false;
     };
     tokens::revoke(web, &record, &login.tokens, secret.as_deref()).await
+}
+
+/// The account at a server where a person logs in.
+fn persons_account(server: &ServerSpec) -> Result<(Account, String), AuthError> {
+    let (account, url) = account(server)?;
+    if account.settings.grant == Grant::ClientCredentials {
+        return Err(account.error(AuthErrorKind::Settings {
+            reason: "its grant is the client's own credentials, which need no login".to_owned(),
+        }));
+    }
+    Ok((account, url))
 }
 
 fn account(server: &ServerSpec) -> Result<(Account, String), AuthError> {

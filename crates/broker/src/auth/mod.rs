@@ -34,7 +34,9 @@ use self::account::Account;
 use self::bearer::Bearer;
 pub use self::browser::{Browser, OpenUrl};
 pub use self::error::{AuthError, AuthErrorKind};
-pub use self::manage::{LoggedOut, LoginRequest, LoginStatus, login, logout, status};
+pub use self::manage::{
+    LoggedOut, LoginRequest, LoginStatus, login, login_id, logout, status, takes_login,
+};
 pub(crate) use self::reach::is_loopback;
 pub use self::settings::{Grant, OAuth, TokenPlace};
 pub use self::store::Kept;
@@ -73,6 +75,12 @@ pub trait Authorize: fmt::Debug + Send + Sync {
     /// header of [`Authorize::bearer`] along to this URL.
     fn may_go(&self, _url: &Url) -> bool {
         true
+    }
+
+    /// The name of the person's login that requests go with now, which is no secret and
+    /// another for each login; `None` if they go without one.
+    fn login(&self) -> Option<Arc<str>> {
+        None
     }
 }
 

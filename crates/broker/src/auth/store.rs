@@ -57,6 +57,10 @@ pub(super) struct Record {
     /// When it was made, in seconds since 1970, which renewals leave as it is.
     #[serde(default)]
     pub(super) made: u64,
+    /// Its own name, which no other login has and renewals leave as it is; no secret. Empty
+    /// for an older one, and for a token by the client's credentials.
+    #[serde(default)]
+    pub(super) id: String,
     /// How the client shows who it is at the token endpoint.
     pub(super) client: ClientAuthentication,
     pub(super) client_id: String,
@@ -149,6 +153,15 @@ impl Store {
     pub(super) async fn load(&self) -> Result<Option<Login>, AuthError> {
         let stored = self.stored().await?;
         Ok(stored.map(|stored| unsaved::newest(&self.path, stored)))
+    }
+
+    /// The name of the login that is kept; `None` if there is none.
+    pub(super) fn login_id(&self) -> Result<Option<String>, AuthError> {
+        let path = self.file();
+        match read_document(&path) {
+            Ok(document) => Ok(document.map(|document| document.record.id)),
+            Err(error) => Err(self.failed(format!("{}: {error}", path.display()))),
+        }
     }
 
     async fn stored(&self) -> Result<Option<Login>, AuthError> {

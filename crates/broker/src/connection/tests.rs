@@ -1,5 +1,7 @@
 //! Lists and calls of a server that is a function.
 
+use std::sync::OnceLock;
+
 use callgate_policy::Definition;
 use futures::future::join_all;
 use rmcp::model::ProtocolVersion;
@@ -7,7 +9,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::*;
-use crate::fake::{Host, agree, call, call_decided, ready, result};
+use crate::fake::{FakeLink, Host, agree, call, call_decided, ready, result};
+use crate::link::Link as _;
 use crate::listed::{Covered, Listed};
 use crate::session::Abilities;
 
@@ -61,6 +64,53 @@ async fn a_list_of_another_type_is_none() {
     }
     let expected = "the answer is malformed: its resultType is none that clients know";
     assert_eq!(listed(json!("partial")).await, expected);
+}
+
+/// Lists the tools of a server whose list has two pages, the first `logins` times with
+/// another login for the second one: the tools and the login of the list.
+async fn listed_meanwhile(logins: usize) -> Result<(Vec<Value>, Option<Arc<str>>), String> {
+    let link = Arc::new(OnceLock::<Arc<FakeLink>>::new());
+    let server = {
+        let (link, mut made) = (Arc::clone(&link), 0);
+        move |message: &Value| {
+            let link = link.get().expect("it is there");
+            let tool = json!({ "name": link.login().as_deref() });
+            if !message["params"]["cursor"].is_null() {
+                return vec![result(message, json!({ "tools": [tool] }))];
+            }
+            if made < logins {
+                made += 1;
+                link.log_in(&made.to_string());
+            }
+            vec![result(
+                message,
+                json!({ "tools": [tool], "nextCursor": "2" }),
+            )]
+        }
+    };
+    let version = ProtocolVersion::V_2025_11_25;
+    let (session, made) = agree(version, Abilities::default(), &Host::able(), server);
+    made.log_in("0");
+    link.set(made).expect("the first");
+    let connection = Connection::new(session, None);
+    match connection.list_tools(Duration::from_secs(20)).await {
+        Ok(listing) => Ok((listing.tools, listing.login)),
+        Err(failure) => Err(failure.to_string()),
+    }
+}
+
+/// Of two people's tools, nobody's list has some of each.
+#[tokio::test]
+async fn a_list_is_asked_for_again_after_a_login_meanwhile() {
+    for logins in 0..3 {
+        let login = logins.to_string();
+        let tool = json!({ "name": login });
+        let list = (vec![tool.clone(), tool], Some(login.as_str().into()));
+        assert_eq!(listed_meanwhile(logins).await, Ok(list));
+    }
+    let reason = "the answer is malformed: each time that it was asked for, there was another \
+        login meanwhile";
+    assert_eq!(listed_meanwhile(3).await, Err(reason.to_owned()));
 }
 
 /// A server's refusal of a call for its headers.

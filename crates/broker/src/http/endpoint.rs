@@ -103,6 +103,11 @@ impl Endpoint {
         self.accepted.subscribe()
     }
 
+    /// The name of the login that requests go with now, where there is one.
+    pub(crate) fn login(&self) -> Option<Arc<str>> {
+        self.authorize.login()
+    }
+
     /// Sends one request and waits for the headers of the answer, whatever its
     /// status. It may be sent again: with another token, if the server refused
     /// the one it had, and where the server redirects it to. By `id` it is known to

@@ -66,6 +66,8 @@ pub(super) struct Shared {
 struct Agreement {
     version: Option<ProtocolVersion>,
     session: Option<HeaderValue>,
+    /// What the last request went with, once there was one.
+    login: Option<Option<Arc<str>>>,
 }
 
 impl HttpLink {
@@ -113,6 +115,8 @@ impl Link for HttpLink {
                 .endpoint
                 .exchange(Method::POST, headers, body, waits, message.id)
                 .await?;
+            // Before the answer: who goes on by it sees that there is something to wait for.
+            self.shared.notice_login();
             match message.id {
                 Some(id) => self.shared.answered(id, message.method, response).await,
                 None => self.shared.accepted(response).await,
@@ -143,6 +147,10 @@ impl Link for HttpLink {
 
     fn agreed(&self, version: &ProtocolVersion) {
         self.shared.agreement().version = Some(version.clone());
+    }
+
+    fn login(&self) -> Option<Arc<str>> {
+        self.shared.endpoint.login()
     }
 
     fn is_congested(&self) -> bool {
@@ -221,6 +229,15 @@ impl Shared {
             headers.insert(SESSION, session.clone());
         }
         headers
+    }
+
+    /// Tells of it when requests go with another login than before.
+    fn notice_login(&self) {
+        let login = self.endpoint.login();
+        let before = self.agreement().login.replace(login.clone());
+        if before.is_some_and(|before| before != login) {
+            self.inbox.login_changed();
+        }
     }
 
     /// A 404 for a request of a session means that there is no such session

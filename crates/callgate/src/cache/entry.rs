@@ -68,6 +68,7 @@ struct List<T> {
     warnings: Vec<String>,
     fresh_for: Option<Duration>,
     ttl: Option<Duration>,
+    login: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -111,6 +112,7 @@ pub(super) fn read(bytes: &[u8], identity: &str, key: &Key) -> Result<Entry, Unf
             warnings: list.warnings,
             fresh_for: list.fresh_for,
             ttl: list.ttl,
+            login: list.login.map(Into::into),
         },
         written_ms: file.written_ms,
     })
@@ -135,6 +137,7 @@ pub(super) fn write(
         warnings: ready.warnings.clone(),
         fresh_for: ready.fresh_for,
         ttl: ready.ttl,
+        login: ready.login.as_deref().map(str::to_owned),
     };
     let list = serde_json::value::to_raw_value(&list)?;
     let text = serde_json::to_vec(&File {

@@ -24,6 +24,7 @@ fn ready(tools: &[Value]) -> Ready {
         warnings: vec!["it is odd".to_owned()],
         fresh_for: Some(Duration::from_millis(1_500)),
         ttl: Some(Duration::from_secs(60)),
+        login: None,
     }
 }
 
@@ -137,6 +138,24 @@ fn a_list_that_changed_is_dropped_and_the_next_one_kept() {
     cache.follow(&[state(&next)]);
     let (remembered, _) = recalled(folder.path(), spec());
     assert_eq!(*remembered.expect("it is known").ready, *next);
+}
+
+/// Somebody else may see other tools.
+#[test]
+fn what_was_listed_with_another_login_is_removed() {
+    let (folder, file, ready) = kept();
+    let cache = open(folder.path());
+    cache.recall(&mut spec());
+    let listed = Ready {
+        login: Some("one".into()),
+        ..(*ready).clone()
+    };
+    cache.follow(&[state(&Arc::new(listed))]);
+    assert!(file.exists());
+    let (remembered, warnings) = recalled(folder.path(), spec());
+    assert!(remembered.is_none());
+    assert_eq!(warnings, Vec::<String>::new());
+    assert!(!file.exists());
 }
 
 #[test]

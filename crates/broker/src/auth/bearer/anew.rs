@@ -67,6 +67,7 @@ impl Inner {
                     revocation_endpoint: None,
                     published: true,
                     made: tokens::now(),
+                    id: String::new(),
                     kept: Kept::File,
                 };
                 (record, named)
