@@ -183,14 +183,7 @@ fn the_declarations_of_one_tool() {
 #[test]
 fn tools_for_a_provider() {
     let bench = ticketing();
-    let flags = [
-        "export",
-        "--format",
-        "gemini",
-        "--defer",
-        "*_createIssue",
-        "nothing_*",
-    ];
+    let flags = ["export", "--format", "gemini", "--defer", "*_createIssue"];
     check(
         &bench,
         &bench.callgate(&flags),
@@ -235,10 +228,24 @@ fn tools_for_a_provider() {
               }
             ]
             --- stderr
-            callgate: no tool is matched by nothing_*
             callgate: gemini has no search of its own, so every tool is loaded at once
         "#]],
     );
+    let mut said = String::new();
+    for patterns in [
+        &["*_createIssue", "nothing_*"][..],
+        &["ticketing_createIsue"],
+        &["--defer", "--load", "ticketing_creteIssue"],
+    ] {
+        let ran = bench.callgate(&[&["export", "--format", "openai"], patterns].concat());
+        said += &format!("{} {}{}", ran.code, ran.stdout, ran.stderr);
+    }
+    expect![[r#"
+        2 callgate: no tool is named "nothing_*"; `callgate tools` lists those there are
+        2 callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
+        2 callgate: no tool is named "ticketing_creteIssue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
+    "#]]
+    .assert_eq(&said);
     let ran = bench.callgate(&["export", "--format", "palm"]);
     check(
         &bench,

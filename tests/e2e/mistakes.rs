@@ -1,7 +1,7 @@
 //! What a newcomer is told of what is not there or is wrong: configurations, scripts,
 //! flags.
 
-use callgate_tests::Workbench;
+use callgate_tests::{Workbench, fixture};
 use expect_test::expect;
 use serde_json::json;
 
@@ -162,7 +162,7 @@ fn what_there_is_none_of() {
         &line,
         &line.callgate(&["tools"]),
         expect![[r#"
-        exit code 0
+        exit code 5
         --- stdout
         --- stderr
         warning: server `line` did not start: command "python3 server.py" was not found; name the program alone there, and put its arguments under `args`
@@ -184,6 +184,65 @@ fn a_named_configuration_that_is_not_there() {
             callgate: nope.json: cannot be read: No such file or directory (os error 2)
         "#]],
     );
+}
+
+#[test]
+fn no_server_starts() {
+    let config = json!({
+        "a": { "command": "/nonexistent/a" },
+        "b": { "command": "/nonexistent/b" },
+        // Nothing can be said of it, and nobody asked.
+        "c": { "command": "/nonexistent/c", "connect": "manual" },
+    });
+    let bench = Workbench::new(config);
+    let mut said = String::new();
+    for command in [
+        "tools",
+        "tools --json",
+        "types --detail name",
+        "types a_x",
+        "types c_x",
+        "types d_x",
+        "search x",
+        "search x --server d",
+        "export --format openai",
+        "export --format openai a_* x_*",
+    ] {
+        let ran = bench.callgate(&command.split(' ').collect::<Vec<_>>());
+        let mut told = ran.stderr.lines();
+        for name in ["a", "b"] {
+            let warning = told.next().expect("a warning");
+            assert!(warning.starts_with(&format!("warning: server `{name}` did not start: ")));
+        }
+        let last = told.next_back().unwrap_or_default();
+        said += &format!("{} {command}: {}{last}\n", ran.code, ran.stdout.trim_end());
+    }
+    expect![[r#"
+        5 tools: no server that is in use offers a tool
+        5 tools --json: []
+        5 types --detail name: 
+        5 types a_x: callgate: server `a` did not start: command "/nonexistent/a" was not found; install it, or give its full path
+        2 types c_x: callgate: c_x is not available: server "c" is disabled; name it in a skill (--skill), or give it "connect": "lazy" in the configuration
+        2 types d_x: callgate: no tool is named "d_x"; `callgate tools` lists those there are
+        5 search x: none of 0 tools fits
+        2 search x --server d: callgate: no server is named "d"
+        5 export --format openai: []
+        5 export --format openai a_* x_*: []
+    "#]]
+    .assert_eq(&said);
+    // Of several, one is enough.
+    let config = json!({
+        "a": { "command": "/nonexistent/a" },
+        "ticketing": fixture("callgate-demo-ticketing", &[]),
+    });
+    let bench = Workbench::new(config);
+    for command in [
+        &["tools"][..],
+        &["types"],
+        &["export", "--format", "openai"],
+    ] {
+        assert_eq!(bench.callgate(command).code, 0, "{command:?}");
+    }
 }
 
 #[test]

@@ -77,3 +77,17 @@ fn a_client_that_reads_no_more_is_gone() {
     assert!(busy.child.wait().expect("an end").success());
     drop(busy.stdin);
 }
+
+/// That is how a server is told to end, so nothing has failed.
+#[test]
+fn a_signal_to_end_is_no_failure() {
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        let mut busy = Busy::start(0);
+        let pid = i32::try_from(busy.child.id()).expect("a process id");
+        // SAFETY: a system call with numbers; the process is ours and not waited for.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+        let ended = busy.child.wait().expect("an end");
+        assert_eq!(ended.code(), Some(0), "{signal}");
+        drop((busy.stdin, busy.stdout));
+    }
+}

@@ -30,6 +30,10 @@ Exit codes, as `run` would end if the script called all it names:
   3 a call is denied, or would be asked about and there is no terminal
   5 a server it needs did not start   130 interrupted";
 
+const LIST_EXIT_CODES: &str = "\
+Exit codes: 0 done, 2 usage or configuration error, or no tool has that name,
+5 no server started, or not that of a tool, 130 interrupted";
+
 const TOP_EXAMPLES: &str = "\
 Examples:
   callgate tools                                 what the configured servers offer
@@ -75,14 +79,16 @@ pub enum Command {
     Check(CheckArgs),
 
     /// Print the TypeScript declarations of the tools, or Rust types
+    #[command(after_help = LIST_EXIT_CODES)]
     Types(TypesArgs),
 
     /// List the tools, grouped by server
+    #[command(after_help = LIST_EXIT_CODES)]
     Tools(ToolsArgs),
 
     /// Find tools by what they do, the best first
     #[command(
-        after_help = "Examples:\n  callgate search 'close a pull request'\n  callgate search createIsue --detail signature\n  callgate search '^git_.*(log|diff)' --by regex\n\nExit codes: 0 found, 1 nothing found, 2 usage or configuration error, 130 interrupted"
+        after_help = "Examples:\n  callgate search 'close a pull request'\n  callgate search createIsue --detail signature\n  callgate search '^git_.*(log|diff)' --by regex\n\nExit codes: 0 found, 1 nothing found, 2 usage or configuration error,\n5 no server started, 130 interrupted"
     )]
     Search(crate::search::SearchArgs),
 
@@ -97,7 +103,7 @@ pub enum Command {
 
     /// Print the tools as the array that a provider's interface takes
     #[command(
-        after_help = "Example:\n  callgate export --format anthropic --defer --load 'git_*' > tools.json"
+        after_help = "Example:\n  callgate export --format anthropic --defer --load 'git_*' > tools.json\n\nExit codes: 0 done, 2 usage or configuration error, or a pattern that matches no tool,\n5 no server started, or not that of a pattern, 130 interrupted"
     )]
     Export(crate::export::ExportArgs),
 

@@ -382,7 +382,8 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
             served?;
             0
         }
-        () = cancel.cancelled() => session::INTERRUPTED,
+        // That is how a server is told to end, as over HTTP.
+        () = cancel.cancelled() => 0,
         None = gate.clone() => crate::USAGE,
     };
     if let Some(Some(gate)) = gate.peek() {
@@ -391,9 +392,9 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// Says what is wrong with the first name that is no tool; the exit code for
-/// it.
-fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
+/// Says what is wrong with the first name that is no tool, or pattern that matches none; the
+/// exit code for it.
+pub fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
     let function = functions.iter().find(|function| !gate.has_tool(function))?;
     if let Some(code) = missing_server(gate, function) {
         return Some(code);

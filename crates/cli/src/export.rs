@@ -5,7 +5,7 @@ use callgate::{ExportFormat, Gate};
 use clap::Args;
 
 use crate::session::Sources;
-use crate::{print, session};
+use crate::{commands, print, session};
 
 /// Flags of `export`.
 #[derive(Debug, Args)]
@@ -37,14 +37,17 @@ fn print_tools(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
     let one_of = |patterns: &[Pattern], function: &str| {
         patterns.iter().any(|pattern| pattern.matches(function))
     };
-    for pattern in args.tools.iter().chain(&args.load) {
-        if !gate
-            .tools()
-            .iter()
-            .any(|tool| pattern.matches(&tool.function))
-        {
-            print::error(&format!("no tool is matched by {pattern}"));
-        }
+    let tools = gate.tools();
+    let patterns = args.tools.iter().chain(&args.load);
+    let unmatched: Vec<String> = patterns
+        .filter(|pattern| !tools.iter().any(|tool| pattern.matches(&tool.function)))
+        .map(ToString::to_string)
+        .collect();
+    // Where no server is up, nothing is known of any pattern.
+    if !session::lacks_all_servers(gate)
+        && let Some(code) = commands::not_a_tool(gate, &unmatched)
+    {
+        return Ok(code);
     }
     if args.defer && !args.format.defers() {
         print::error(&format!(

@@ -244,8 +244,22 @@ pub async fn with_tools(
         code = command(&gate) => code,
         () = cancel.cancelled() => Ok(cancelled("the command was cancelled")),
     };
+    let for_want_of_servers = lacks_all_servers(&gate);
     gate.shutdown().await;
-    code
+    match code? {
+        code @ (crate::USAGE | INTERRUPTED) => Ok(code),
+        _ if for_want_of_servers => Ok(Status::MissingServer.exit_code()),
+        code => Ok(code),
+    }
+}
+
+/// Whether there is no tool because none of the servers in use has started. What one that
+/// is down listed at an earlier time are tools.
+pub fn lacks_all_servers(gate: &Gate) -> bool {
+    let servers = gate.servers().into_iter();
+    let in_use = servers.filter(|server| server.state != ServerState::Disabled);
+    let unavailable = gate.unavailable().len();
+    unavailable > 0 && unavailable == in_use.count() && gate.tools().is_empty()
 }
 
 /// Tells on standard error what could not be connected or used.
