@@ -16,6 +16,7 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use self::awaited::{Awaited, What};
+use self::ready::Ready;
 use super::account::Account;
 use super::challenge::Challenge;
 use super::discovery::settle;
@@ -24,7 +25,6 @@ use super::settings::Grant;
 use super::store::Login;
 use super::tokens::{self, Ask, Refused, covers};
 use super::{Authorize, Refusal, Waits};
-use ready::Ready;
 
 /// How soon a token that still lasts is tried to be renewed again.
 const RENEW_AGAIN: Duration = Duration::from_secs(5);
