@@ -270,6 +270,10 @@ fn leave_is_not_renewed_without_what_has_changed() {
         let whole = until(&mut session, "[n] none: ");
         assert!(whole.contains(said), "{whole}");
         session.send_line("n").expect("answer");
+        if command == "run" {
+            until(&mut session, PROMPT);
+            session.send_line("n").expect("answer");
+        }
         session.exp_eof().expect("the end");
     }
 }

@@ -285,8 +285,7 @@ async fn a_scripts_search_goes_through_the_rules() {
     let mut flows = none();
     flows.label_server("ticketing", "private");
     let rules = Rules::new(["*"], [], []).expect("rules");
-    let query =
-        "(await ticketing_createIssue({ title: 'a title nobody else would think of' })).title";
+    let query = "JSON.stringify(await ticketing_createIssue({ title: 'a' }))";
     let (value, line) = found(rules, flows, query).await;
     let said = "ticketing_createIssue is labelled \"private\" and model_search is not";
     assert!(line.contains(said), "{line}");

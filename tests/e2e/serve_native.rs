@@ -161,8 +161,15 @@ async fn uses_of_a_rule_are_those_of_all_calls() {
             .filter_map(|(is_error, said)| is_error.then_some(said))
             .collect();
         assert_eq!(denied.len(), 4, "{mode}: {denied:?}");
-        for said in denied {
-            assert!(said.contains("is used up"), "{mode}: {said}");
+        // Whoever is asked about the others says no.
+        let asked = session.asked();
+        assert_eq!(asked.len(), 4, "{mode}: {asked:?}");
+        for question in asked {
+            let message = question["message"].as_str().expect("a message");
+            assert!(
+                message.replace("\n│ ", "").contains("is used up"),
+                "{mode}: {message}"
+            );
         }
         session.client.cancel().await.expect("a clean end");
     }

@@ -262,7 +262,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    use super::{MAX_GONE, assign, assign_after, suffixed_name};
+    use super::{MAX_GONE, Names, assign, assign_after, suffixed_name};
     use crate::reserved::is_reserved_value;
 
     fn check(pairs: &[(&str, &str)], expected: Expect) {
@@ -429,7 +429,7 @@ mod tests {
         let pairs = [("model", "extract"), ("model", "other")];
         let first = assign_after(&reserving, pairs);
         let function = first.function("model", "extract").expect("a name");
-        assert!(function.starts_with("model_extract$"), "{function}");
+        assert!(function.starts_with("model_extract_"), "{function}");
         assert_eq!(first.function("model", "other"), Some("model_other"));
         assert_eq!(first.collisions().len(), 1);
         // Nor in what follows it.
