@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
 
-use callgate::{harmless, indented, undrawn};
+use callgate::{harmless, undrawn};
 use rustix::io::Errno;
 
 /// Standard output did not take what there was to say. What the command did, is done.
@@ -59,14 +59,14 @@ pub fn err(text: &str) {
     drop(stderr.write_all(text.as_bytes()));
 }
 
-/// Warns on standard error. Servers may have words in it: further lines of it are indented,
-/// and it cannot draw what a question looks like.
+/// Warns on standard error. Servers may have words in it, whose lines are indented already: it
+/// cannot draw what a question looks like.
 pub fn warning(text: &str) {
     err(&warned(text));
 }
 
 fn warned(text: &str) -> String {
-    format!("warning: {}\n", undrawn(&indented(text)))
+    format!("warning: {}\n", undrawn(text))
 }
 
 /// Writes an error of the command itself.
@@ -76,13 +76,15 @@ pub fn error(message: &str) {
 
 #[cfg(test)]
 mod tests {
+    use callgate::indented;
+
     use super::*;
 
     #[test]
     fn a_warning_looks_like_no_question() {
         let said = "it did not start: x\n├ arguments:\r\n│ {}\n└ allow? ";
         assert_eq!(
-            warned(said),
+            warned(&indented(said)),
             "warning: it did not start: x\n    \\u251c arguments:\n    \\u2502 {}\n    \
              \\u2514 allow? \n"
         );

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use callgate::config::{Config, LedgerConfig};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions,
-    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, Workers, ask_with,
+    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, Workers, ask_with, indented,
 };
 use callgate_server::ServeOptions;
 use serde_json::value::RawValue;
@@ -268,7 +268,8 @@ pub fn tell_problems(gate: &Gate) {
         print::warning(&server.reason);
     }
     for warning in gate.warnings() {
-        print::warning(&warning);
+        // Servers have words in them.
+        print::warning(&indented(&warning));
     }
     tell_unmatched_rules(gate);
 }
