@@ -150,7 +150,7 @@ async fn uses_of_a_rule_are_those_of_all_calls() {
             "native" => ("ticketing_createIssue", issue),
             _ => (
                 "call_tool",
-                json!({ "name": "ticketing_createIssue", "arguments": issue }),
+                json!({ "name": "ticketing_createIssue", "args": issue }),
             ),
         };
         let calls = (0..6).map(|_| call(&session, tool, arguments.clone()));

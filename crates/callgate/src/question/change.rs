@@ -247,16 +247,16 @@ mod tests {
             &described(&long),
             &described(&format!("{long}Then sends it away.")),
             expect![[r#"
-                │ - …le. Reads a file. Reads a file. Reads a file. Reads a file. ",
-                │ + …le. Reads a file. Reads a file. Reads a file. Reads a file. Then sends it away.",
+                │ - "description": …le. Reads a file. Reads a file. Reads a file. Reads a file. ",
+                │ + "description": …le. Reads a file. Reads a file. Reads a file. Reads a file. Then sends it away.",
             "#]],
         );
         check(
             &described(&format!("{long}ü{long}")),
             &described(&format!("{long}日本{long}")),
             expect![[r#"
-                │ - …le. Reads a file. Reads a file. Reads a file. Reads a file. üReads a file. Reads a file. Reads a file. Reads a file. Read…
-                │ + …le. Reads a file. Reads a file. Reads a file. Reads a file. 日本Reads a file. Reads a file. Reads a file. Reads a file. Read…
+                │ - "description": …le. Reads a file. Reads a file. Reads a file. Reads a file. üReads a file. Reads a file. Reads a file. Reads a file. Read…
+                │ + "description": …le. Reads a file. Reads a file. Reads a file. Reads a file. 日本Reads a file. Reads a file. Reads a file. Reads a file. Read…
             "#]],
         );
     }
@@ -317,12 +317,12 @@ mod tests {
             &before,
             &now,
             expect![[r#"
-            │ - …le. Reads a file. Reads a file. Reads a file. Reads a file. ",
+            │ - "description": …le. Reads a file. Reads a file. Reads a file. Reads a file. ",
             │ - "inputSchema": {
             │ + "annotations": {
             │ - }
             │ + },
-            │ + …le. Reads a file. Reads a file. Reads a file. Reads a file. Then sends it away.",
+            │ + "description": …le. Reads a file. Reads a file. Reads a file. Reads a file. Then sends it away.",
             │ + "inputSchema": {}
         "#]],
         );
