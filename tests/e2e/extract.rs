@@ -165,7 +165,7 @@ async fn an_endpoint_that_fails_or_never_answers() {
 async fn a_script_gives_a_slow_model_up() {
     let model = Endpoint::doing([Do::Hang, Do::Hang]);
     let gate = gate(&model).await;
-    let script = "return await mcp.extract('x', 'string', { timeoutMs: 50 })";
+    let script = "return await mcp.extract('x', { type: 'string' }, { timeoutMs: 50 })";
     expect![[
         r#"["McpTimeoutError","mcp.extract",null,"mcp.extract gave no answer within 50 ms",null]"#
     ]]
@@ -173,7 +173,7 @@ async fn a_script_gives_a_slow_model_up() {
     model.given_up().await;
     let script = "
         const given = new AbortController();
-        const waiting = mcp.extract('x', 'string', { signal: given.signal });
+        const waiting = mcp.extract('x', { type: 'string' }, { signal: given.signal });
         setTimeout(() => given.abort(), 1);
         return await waiting.catch((error) => error.name);";
     assert_eq!(value(&run(&gate, script).await), json!("AbortError"));
