@@ -111,7 +111,7 @@ fn extractions_are_foreseen() {
             assert_eq!(ran.code, code, "{ran:#?}");
         }
     }
-    // It is no call of a tool, so its definition is none.
+    // It is no call of a tool, and leave for it is bound to what it is all the same.
     let bench = with_model(&json!({}));
     bench.write("script.ts", "return await mcp.extract('a', 'string')");
     let checked = bench.callgate(&["check", "script.ts", "--check=off", "--json"]);
@@ -119,7 +119,8 @@ fn extractions_are_foreseen() {
     assert_eq!(tool["server"], "model");
     assert_eq!(tool["tool"], "extract");
     assert_eq!(tool["verdict"], "allow");
-    assert_eq!(tool["definition"], Value::Null);
+    let definition = tool["definition"].as_str().expect("a hash");
+    assert!(definition.starts_with("sha256:"), "{definition}");
 }
 
 #[test]

@@ -120,12 +120,12 @@ pub struct PreviewedTool {
     /// The first sentence or line of what its server says it does.
     pub summary: Option<String>,
     /// The hash of its definition, to which a grant is bound.
-    pub definition: Option<String>,
+    pub definition: String,
     /// How it has changed since it was allowed, if that is why it would be asked about.
     #[serde(skip)]
     pub changed: Option<Changed>,
     #[serde(skip)]
-    identity: Option<Arc<Definition>>,
+    identity: Arc<Definition>,
     /// What the rule does that looks at the arguments, where it is that one's word.
     #[serde(skip)]
     depends_on: Option<Effect>,
@@ -143,11 +143,7 @@ impl PreviewedTool {
     /// for [`RunRequest::grant`] or [`Gate::keep`].
     #[must_use]
     pub fn grant(&self) -> Grant {
-        let grant = Grant::new(self.function.as_str());
-        match &self.identity {
-            Some(definition) => grant.of(Arc::clone(definition)),
-            None => grant,
-        }
+        Grant::new(self.function.as_str()).of(Arc::clone(&self.identity))
     }
 
     fn of_tool(tool: &CatalogTool, summary: Option<&str>, line: u32, foreseen: Foreseen) -> Self {
@@ -162,9 +158,9 @@ impl PreviewedTool {
             because: decision.to_string(),
             title: definition.title.clone(),
             summary: summary.map(str::to_owned),
-            definition: Some(definition.identity.hash().to_string()),
+            definition: definition.identity.hash().to_string(),
             changed,
-            identity: Some(Arc::clone(&definition.identity)),
+            identity: Arc::clone(&definition.identity),
             depends_on: depends_on(&decision),
         }
     }
@@ -186,9 +182,9 @@ impl PreviewedTool {
             because: decision.to_string(),
             title: None,
             summary: None,
-            definition: Some(definition.hash().to_string()),
+            definition: definition.hash().to_string(),
             changed,
-            identity: Some(definition),
+            identity: definition,
             depends_on: depends_on(&decision),
         }
     }
