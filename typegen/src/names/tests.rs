@@ -1,0 +1,260 @@
+//! Names that meet, follow each other, and go.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::{MAX_GONE, Names, assign, assign_after, suffixed_name};
+use crate::reserved::is_reserved_value;
+
+fn check(pairs: &[(&str, &str)], expected: Expect) {
+    let names = assign(pairs.iter().copied());
+    let mut text = String::new();
+    for (server, tool) in pairs {
+        let function = names.function(server, tool).unwrap();
+        assert_eq!(names.original(function), Some((*server, *tool)));
+        text.push_str(&format!("{server:?} {tool:?} -> {function}\n"));
+    }
+    for collision in names.collisions() {
+        text.push_str(&format!("collision on {}", collision.name));
+        for member in &collision.members {
+            text.push_str(&format!(" | {:?} {:?}", member.server, member.tool));
+        }
+        text.push('\n');
+    }
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn plain_names_are_server_and_tool() {
+    check(
+        &[("logging", "getLogs"), ("ticketing", "create-issue")],
+        expect![[r#"
+            "logging" "getLogs" -> logging_getLogs
+            "ticketing" "create-issue" -> ticketing_create_issue
+        "#]],
+    );
+}
+
+#[test]
+fn names_that_meet_are_all_suffixed() {
+    check(
+        &[("s", "get-user"), ("s", "get_user"), ("s", "getUser")],
+        expect![[r#"
+            "s" "get-user" -> s_get_user_c97c69b6
+            "s" "get_user" -> s_get_user_7e0bb0c2
+            "s" "getUser" -> s_getUser
+            collision on s_get_user | "s" "get-user" | "s" "get_user"
+        "#]],
+    );
+}
+
+#[test]
+fn the_border_between_server_and_tool_is_part_of_the_pair() {
+    check(
+        &[("a", "b_c"), ("a_b", "c"), ("a-b", "t"), ("a_b", "t")],
+        expect![[r#"
+            "a" "b_c" -> a_b_c_c53298f9
+            "a_b" "c" -> a_b_c_94f0d6a8
+            "a-b" "t" -> a_b_t_8a0d1c03
+            "a_b" "t" -> a_b_t_420389dd
+            collision on a_b_c | "a" "b_c" | "a_b" "c"
+            collision on a_b_t | "a-b" "t" | "a_b" "t"
+        "#]],
+    );
+}
+
+#[test]
+fn words_and_strange_names_become_identifiers() {
+    check(
+        &[
+            ("s", "delete"),
+            ("s", "constructor"),
+            ("s", "then"),
+            ("s", "__proto__"),
+            ("", "_proto__"),
+            ("3d", "3d-print"),
+            ("s", "日本"),
+            ("s", ""),
+            ("", ""),
+            ("日", "a\u{0}b\n"),
+            ("$", "$"),
+        ],
+        expect![[r#"
+            "s" "delete" -> s_delete
+            "s" "constructor" -> s_constructor
+            "s" "then" -> s_then
+            "s" "__proto__" -> s___proto__
+            "" "_proto__" -> __proto___
+            "3d" "3d-print" -> _3d_3d_print
+            "s" "日本" -> s___
+            "s" "" -> s_
+            "" "" -> _
+            "日" "a\0b\n" -> __a_b_
+            "$" "$" -> $_$
+        "#]],
+    );
+}
+
+#[test]
+fn a_name_equal_to_anothers_suffixed_name_displaces_both() {
+    let taken = suffixed_name("s_get_user", 1, ("s", "get-user"));
+    let tool = taken.strip_prefix("s_").unwrap();
+    let names = assign([("s", "get-user"), ("s", "get_user"), ("s", tool)]);
+    assert_eq!(names.original(&taken), None);
+    assert_eq!(names.iter().count(), 3);
+    assert_eq!(names.collisions().len(), 2);
+}
+
+#[test]
+fn an_unrelated_server_changes_nothing() {
+    let before = assign([("s", "get-user"), ("s", "get_user"), ("s", "list")]);
+    let after = assign([
+        ("other", "get-user"),
+        ("s", "get-user"),
+        ("s", "get_user"),
+        ("s", "list"),
+    ]);
+    for (function, server, tool) in before.iter() {
+        assert_eq!(after.function(server, tool), Some(function));
+    }
+}
+
+#[track_caller]
+fn check_after(before: &[(&str, &str)], after: &[(&str, &str)], expected: Expect) {
+    let before = assign(before.iter().copied());
+    let after = assign_after(&before, after.iter().copied());
+    let mut text = String::new();
+    for (function, server, tool) in after.iter() {
+        text.push_str(&format!("{server:?} {tool:?} -> {function}\n"));
+    }
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn a_newcomer_takes_no_name_from_those_that_stay() {
+    check_after(
+        &[("s", "get-user")],
+        &[("s", "get-user"), ("s", "get_user")],
+        expect![[r#"
+            "s" "get-user" -> s_get_user
+            "s" "get_user" -> s_get_user_7e0bb0c2
+        "#]],
+    );
+}
+
+#[test]
+fn a_suffix_stays_when_the_other_goes() {
+    check_after(
+        &[("s", "get-user"), ("s", "get_user")],
+        &[("s", "get-user")],
+        expect![[r#"
+            "s" "get-user" -> s_get_user_c97c69b6
+        "#]],
+    );
+}
+
+/// A rule or a grant for the name must not come to mean another's tool.
+#[test]
+fn the_name_of_a_gone_tool_is_kept_for_its_return() {
+    let before = assign([("a", "b_c")]);
+    let between = assign_after(&before, [("a_b", "c")]);
+    assert_ne!(between.function("a_b", "c"), Some("a_b_c"));
+    let after = assign_after(&between, [("a_b", "c"), ("a", "b_c")]);
+    assert_eq!(after.function("a", "b_c"), Some("a_b_c"));
+    assert_eq!(after.function("a_b", "c"), between.function("a_b", "c"));
+}
+
+#[test]
+fn a_reserved_name_is_nobodys() {
+    let reserving = Names::reserving(["model_extract"]);
+    let pairs = [("model", "extract"), ("model", "other")];
+    let first = assign_after(&reserving, pairs);
+    let function = first.function("model", "extract").expect("a name");
+    assert!(function.starts_with("model_extract_"), "{function}");
+    assert_eq!(first.function("model", "other"), Some("model_other"));
+    assert_eq!(first.collisions().len(), 1);
+    // Nor in what follows it.
+    let gone = assign_after(&first, []);
+    let later = assign_after(&gone, [("model_extract", ""), ("model", "ext.ract")]);
+    assert_eq!(later.original("model_extract"), None);
+    let again = assign_after(&gone, pairs);
+    assert_eq!(again.function("model", "extract"), Some(function));
+}
+
+#[test]
+fn the_names_of_gone_tools_are_bounded() {
+    let many: Vec<String> = (0..2 * MAX_GONE).map(|n| format!("t{n}")).collect();
+    let all = assign(many.iter().map(|tool| ("s", tool.as_str())));
+    let none = assign_after(&all, []);
+    assert_eq!(
+        none.gone.values().map(BTreeMap::len).sum::<usize>(),
+        MAX_GONE
+    );
+}
+
+#[test]
+fn a_pair_that_comes_twice_counts_once() {
+    let names = assign([("s", "t"), ("s", "t")]);
+    assert_eq!(names.iter().collect::<Vec<_>>(), [("s_t", "s", "t")]);
+    assert_eq!(names.collisions(), []);
+}
+
+proptest! {
+    #[test]
+    fn the_map_is_injective_and_independent_of_order(
+        pairs in prop::collection::vec(("[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..40),
+    ) {
+        let pairs: Vec<(&str, &str)> =
+            pairs.iter().map(|(s, t)| (s.as_str(), t.as_str())).collect();
+        let distinct: BTreeSet<_> = pairs.iter().copied().collect();
+        let names = assign(pairs.iter().copied());
+        prop_assert_eq!(names.iter().count(), distinct.len());
+        prop_assert_eq!(&names, &assign(pairs.iter().rev().copied()));
+        for (function, server, tool) in names.iter() {
+            prop_assert_eq!(names.function(server, tool), Some(function));
+            prop_assert!(distinct.contains(&(server, tool)));
+        }
+    }
+
+    #[test]
+    fn names_that_follow_each_other_stay(
+        before in prop::collection::vec(("[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..20),
+        after in prop::collection::vec(("[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..20),
+    ) {
+        let first = assign(before.iter().map(|(s, t)| (s.as_str(), t.as_str())));
+        let second = assign_after(&first, after.iter().map(|(s, t)| (s.as_str(), t.as_str())));
+        let distinct: BTreeSet<_> = after.iter().collect();
+        prop_assert_eq!(second.iter().count(), distinct.len());
+        for (function, server, tool) in first.iter() {
+            let now = second.function(server, tool);
+            prop_assert!(now.is_none() || now == Some(function));
+            let holder = second.original(function);
+            prop_assert!(holder.is_none() || holder == Some((server, tool)));
+        }
+    }
+
+    #[test]
+    fn servers_that_want_other_names_change_nothing(
+        pairs in prop::collection::vec(("[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..20),
+        others in prop::collection::vec(("z[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..20),
+    ) {
+        let pairs = || pairs.iter().map(|(s, t)| (s.as_str(), t.as_str()));
+        let others = others.iter().map(|(s, t)| (s.as_str(), t.as_str()));
+        let alone = assign(pairs());
+        let together = assign(others.chain(pairs()));
+        for (function, server, tool) in alone.iter() {
+            prop_assert_eq!(together.function(server, tool), Some(function));
+        }
+    }
+
+    #[test]
+    fn every_name_is_an_identifier(server in any::<String>(), tool in any::<String>()) {
+        let names = assign([(server.as_str(), tool.as_str())]);
+        let name = names.function(&server, &tool).unwrap();
+        prop_assert!(!name.starts_with(|c: char| c.is_ascii_digit()));
+        prop_assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "_$".contains(c)));
+        prop_assert!(!name.is_empty() && !is_reserved_value(name));
+    }
+}
