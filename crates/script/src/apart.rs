@@ -10,8 +10,10 @@ const STACK_PER_BYTE: usize = 4 * 1024;
 /// Stack for everything that does not grow with the text.
 const STACK: usize = 64 * 1024 * 1024;
 
-/// Address space that the parser has for its stack with the longest text there may be, in bytes.
-pub const MAX_STACK: usize = STACK + STACK_PER_BYTE * crate::MAX_SCRIPT_BYTES;
+/// Address space that the parser has for its stack with a text of so many bytes.
+pub fn stack_bytes(text: usize) -> usize {
+    STACK + STACK_PER_BYTE * text.min(crate::MAX_SCRIPT_BYTES)
+}
 
 /// Why there is no answer. What `Display` says of `Panicked` follows the name of
 /// what was parsed, such as "the script".
@@ -39,7 +41,7 @@ pub(crate) fn run<T: Send>(
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .name(name.to_owned())
-            .stack_size(STACK + STACK_PER_BYTE * text.len())
+            .stack_size(stack_bytes(text.len()))
             .spawn_scoped(scope, || work(text))
             .map_err(Lost::NotStarted)?
             .join()

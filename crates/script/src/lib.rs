@@ -30,7 +30,7 @@ mod types;
 
 use swc_ecma_ast::{Expr, Module, Script, Stmt};
 
-pub use apart::MAX_STACK;
+pub use apart::stack_bytes;
 pub use checkable::Checkable;
 pub use depth::MAX_DEPTH;
 pub use elsewhere::instead_of;

@@ -5,8 +5,8 @@ use crate::Text;
 /// A frame from the host to a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostFrame {
-    /// Read this text, which is answered with [`WorkerFrame::Read`]. Sent after
-    /// [`WorkerFrame::Ready`] and before [`HostFrame::Start`].
+    /// Read this text, which is answered with [`WorkerFrame::Read`]. Sent before
+    /// [`HostFrame::Start`], and to a worker that is not [ready](WorkerFrame::Ready), too.
     Read(Read),
     /// Run this script. Sent once, after [`WorkerFrame::Ready`].
     Start(Start),

@@ -110,6 +110,8 @@ pub(super) enum Lost {
     Gone,
     /// It said nothing in its time.
     Late,
+    /// It said nothing in the processor's time that it had.
+    Spent,
     /// It sent something else than it should.
     Violation(String),
 }
@@ -118,7 +120,7 @@ impl Lost {
     /// The end of a run that lost its worker by this.
     pub(super) fn end(self, death: &Death, limits: &Limits) -> End {
         match self {
-            Self::Gone => crashed(death, limits),
+            Self::Gone | Self::Spent => crashed(death, limits),
             Self::Late => End::NotStarted {
                 reason: with_stderr(
                     "the worker did not come up; does the program call worker_main_if_requested \

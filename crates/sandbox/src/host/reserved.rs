@@ -35,6 +35,9 @@ const FIRST_FRAME_BYTES: usize = 64 << 10;
 /// text: the values of its constants stand where they are used.
 const OUTCOME_BYTES: usize = 64 << 20;
 
+/// Bytes of the schema of a type, whose text is short.
+const SCHEMA_BYTES: usize = 1 << 20;
+
 /// A worker that was taken for one run. Dropping it ends it.
 ///
 /// A script is read in the worker that is to run it, and in no process that lasts: whatever it does
@@ -44,7 +47,6 @@ const OUTCOME_BYTES: usize = 64 << 20;
 pub struct Reserved {
     worker: Worker,
     reader: FrameReader<WorkerFrame>,
-    taken: Instant,
     is_up: bool,
     /// Whose threads the worker lives as long as.
     launcher: Arc<Inner>,
@@ -59,17 +61,20 @@ struct Patience {
 }
 
 impl Patience {
-    /// When to look again whether it is at an end; `None` if it is.
-    fn look_again(&self, worker: &Worker) -> Option<Instant> {
+    /// When to look again whether it is at an end; which one that is, if it is.
+    fn look_again(&self, worker: &Worker) -> Result<Instant, Lost> {
         let now = Instant::now();
         // Of one that is dead, the socket tells.
         let used = worker.cpu_time().unwrap_or_default();
-        if now >= self.until || used >= self.processor {
-            return None;
+        if used >= self.processor {
+            return Err(Lost::Spent);
+        }
+        if now >= self.until {
+            return Err(Lost::Late);
         }
         let left = self.processor.saturating_sub(used);
         let then = now.checked_add(left.max(LEAST_WAIT));
-        Some(then.map_or(self.until, |then| then.min(self.until)))
+        Ok(then.map_or(self.until, |then| then.min(self.until)))
     }
 }
 
@@ -89,7 +94,6 @@ impl Reserved {
         Ok(Self {
             reader: reader.ok_or("the socket of the worker cannot be used")?,
             worker,
-            taken: Instant::now(),
             is_up: false,
             launcher,
         })
@@ -176,10 +180,9 @@ impl Reserved {
             Err(lost) => lost,
         };
         let time = self.launcher.reading_time;
-        let had_its_time = self.is_up || self.worker.cpu_time().is_some_and(|used| used >= time);
         let death = self.worker.end().await;
         let (kind, what) = match lost {
-            Lost::Late if had_its_time => {
+            Lost::Spent => {
                 let seconds = time.as_secs_f64();
                 let what = format!("takes longer than {seconds} s to parse");
                 (ScriptErrorKind::TooComplex, what)
@@ -189,11 +192,18 @@ impl Reserved {
                 (ScriptErrorKind::TooComplex, what)
             }
             // What a text does to a parser ends its process by a signal; a program that is no worker
-            // ends by itself.
-            Lost::Gone if death.code().is_none() => (
+            // ends by itself, and SIGKILL is somebody else's doing.
+            Lost::Gone if death.signal().is_some() => (
                 ScriptErrorKind::Internal,
                 "makes the parser fail".to_owned(),
             ),
+            Lost::Late if self.is_up => {
+                let seconds = (time * BUSY).as_secs_f64();
+                let reason = format!(
+                    "it read nothing within {seconds} s; the machine may be too busy for it"
+                );
+                return Err(NotRead::Ended(End::Crashed { reason }));
+            }
             lost => return Err(NotRead::Ended(lost.end(&death, &Limits::default()))),
         };
         let what = format!("{what}; write it in simpler pieces");
@@ -206,7 +216,7 @@ impl Reserved {
             return Ok(());
         }
         let patience = Patience {
-            until: self.taken + READY_TIME,
+            until: Instant::now() + READY_TIME,
             processor: Duration::MAX,
         };
         match self.next(&mut Outbox::default(), &patience).await? {
@@ -220,7 +230,10 @@ impl Reserved {
 
     /// What the worker makes of a text. One that is not ready yet may read first.
     async fn ask(&mut self, what: Readable, text: &str) -> Result<Text, Lost> {
-        self.reader.set_max_frame(OUTCOME_BYTES);
+        self.reader.set_max_frame(match what {
+            Readable::Script => OUTCOME_BYTES,
+            Readable::Type => SCHEMA_BYTES,
+        });
         let mut outbox = Outbox::default();
         let text = text.into();
         outbox
@@ -253,7 +266,7 @@ impl Reserved {
                 Ok(None) => {}
                 Err(error) => return Err(Lost::Violation(error.to_string())),
             }
-            let look_again = patience.look_again(&self.worker).ok_or(Lost::Late)?;
+            let look_again = patience.look_again(&self.worker)?;
             outbox.flush(self.reader.socket());
             let blocked = !outbox.is_empty();
             tokio::select! {

@@ -11,7 +11,8 @@ const MEMORY: u64 = 1 << 30;
 
 /// What came of a text: JSON text of the reader's `Result`.
 pub(super) fn read(read: &Read) -> WorkerFrame {
-    lock_down::limit_memory_for_now(callgate_script::MAX_STACK as u64 + MEMORY);
+    let stack = callgate_script::stack_bytes(read.text.len());
+    lock_down::limit_memory_for_now(stack as u64 + MEMORY);
     let outcome = match read.what {
         Readable::Script => serde_json::to_string(&callgate_script::prepare(&read.text)),
         Readable::Type => serde_json::to_string(&callgate_script::json_schema(&read.text)),
