@@ -152,8 +152,11 @@ fn fetch(place: *const u64) {
 }
 
 /// Fingerprints and one value for each time one was added.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Prints {
+    /// What says of most others that they are not in it, and is nearer at hand. Nothing is said
+    /// by one without room.
+    filter: Filter,
     /// The upper 40 bits of a fingerprint and the value plus one.
     slots: Vec<u64>,
     used: usize,
@@ -171,6 +174,7 @@ impl Prints {
     /// Prints with room for this many.
     pub(super) fn with_room(grams: usize) -> Self {
         Self {
+            filter: Filter::with_room(grams).unwrap_or(Filter::empty()),
             slots: vec![0; (grams * 2).max(64)],
             used: 0,
         }
@@ -191,6 +195,7 @@ impl Prints {
                 None => {
                     *found = slot;
                     self.used += 1;
+                    self.filter.insert(gram);
                     return true;
                 }
                 Some(held) if *found & !VALUE == gram & !VALUE && same(held) => return true,
@@ -206,6 +211,12 @@ impl Prints {
             .map_while(|place| self.slots.get(place).filter(|slot| **slot != 0))
             .filter(move |slot| **slot & !VALUE == gram & !VALUE)
             .filter_map(|slot| decoded(*slot))
+    }
+
+    /// Whether it probably has a value of this fingerprint. "No" is certain.
+    #[inline]
+    pub(super) fn may_have(&self, gram: u64) -> bool {
+        self.filter.room() == 0 || self.filter.has(gram)
     }
 
     /// Has the processor bring what [`Self::find`] looks at first.
@@ -279,7 +290,7 @@ mod tests {
     #[test]
     fn prints_keep_the_first_of_each_kind_in_order() {
         let key = Key::new();
-        let mut prints = Prints::default();
+        let mut prints = Prints::with_room(0);
         for number in 0..1_000 {
             for value in [3, 5, 7] {
                 // Five and seven are of one kind.

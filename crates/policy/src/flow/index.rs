@@ -27,6 +27,10 @@ const MIN_GRAMS: usize = 1 << 11;
 /// The most numbers that one run's index takes.
 const MAX_NUMBERS: usize = 1 << 18;
 
+/// How many fingerprints ahead their places are fetched: nearly all of them lie in memory that
+/// the processor has not near.
+pub(super) const AHEAD: usize = 16;
+
 /// Between two strings of the index. No text has it.
 pub(super) const END: u8 = 0xFF;
 
@@ -84,7 +88,7 @@ impl Index {
             grams: None,
             again: Vec::new(),
             shared: Shared::default(),
-            numbers: Prints::default(),
+            numbers: Prints::with_room(0),
             gaps: BTreeMap::new(),
         }
     }
@@ -163,6 +167,24 @@ impl Index {
     pub(super) fn places(&self, gram: u64) -> impl Iterator<Item = usize> {
         let places = self.grams.iter().flat_map(move |grams| grams.find(gram));
         places.map(|place| place as usize)
+    }
+
+    /// Whether [`Self::places`] has probably any of this fingerprint. "No" is certain.
+    pub(super) fn may_know(&self, gram: u64) -> bool {
+        self.grams
+            .as_ref()
+            .is_some_and(|grams| grams.may_have(gram))
+    }
+
+    /// Whether another source than this one has a fingerprint.
+    pub(super) fn is_anothers(&self, source: u16, gram: u64) -> bool {
+        let mut places = self.places(gram);
+        places.any(|place| self.origin_at(place).0 != source)
+    }
+
+    /// The strings of all results, in normal form, each of them with its end.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
     }
 
     /// Has the processor bring what [`Self::places`] looks at first.
@@ -287,6 +309,9 @@ impl Index {
                     else {
                         continue;
                     };
+                    if let Some(next) = self.key.gram(piece, window + AHEAD * SAMPLE) {
+                        prints.fetch(next);
+                    }
                     had.set(None);
                     let inserted = prints.insert(self.key.window(bytes), place, same);
                     if let Some(had) = had.get() {
@@ -316,11 +341,7 @@ impl Index {
         });
         let spans: Vec<Span> = spans.collect();
         let mut shared = std::mem::take(&mut self.shared);
-        let is_anothers = |source, gram| {
-            let mut places = self.places(gram);
-            places.any(|place| self.origin_at(place).0 != source)
-        };
-        let filled = shared.fill(self.key, &self.text, &spans, from, is_anothers);
+        let filled = shared.fill(self, &spans, from);
         self.shared = shared;
         if filled.is_err() {
             self.all_full();

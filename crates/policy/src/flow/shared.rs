@@ -1,11 +1,11 @@
 //! What several sources said: where arguments have a piece of one of them, a piece of
 //! another may lie within it.
 
-use std::collections::{BTreeMap, TryReserveError};
+use std::collections::{BTreeMap, TryReserveError, VecDeque};
 use std::ops::Range;
 
-use super::grams::{Filter, GRAM, Key};
-use super::index::{MAX_BYTES, SAMPLE, pieces};
+use super::grams::{Filter, GRAM};
+use super::index::{AHEAD, Index, MAX_BYTES, SAMPLE, pieces};
 
 /// The fingerprints of all that more than one source has; and of some of what is beside it.
 #[derive(Debug)]
@@ -32,27 +32,25 @@ impl Shared {
         self.0.has(gram)
     }
 
-    /// Takes in what the spans of `text` from a place on have in common with each other and
-    /// with those before them. `is_anothers` tells whether another source than this one has
-    /// a fingerprint; it knows of every piece of a source one place in each row of
-    /// [`SAMPLE`].
+    /// Takes in what the spans of the index' text from a place on have in common with each
+    /// other and with those before them. The index has of every piece of a source the
+    /// fingerprint of one place in each row of [`SAMPLE`].
     ///
     /// # Errors
     ///
     /// Where there is no memory: then not everything is in.
     pub(super) fn fill(
         &mut self,
-        key: Key,
-        text: &[u8],
+        index: &Index,
         spans: &[Span],
         from: usize,
-        is_anothers: impl Fn(u16, u64) -> bool,
     ) -> Result<(), TryReserveError> {
         let mut from = from;
-        let mut room = text.len();
-        if !self.is_empty() && self.0.room() < text.len() {
+        let bytes = index.text().len();
+        let mut room = bytes;
+        if !self.is_empty() && self.0.room() < bytes {
             // Four times as much, so that this is seldom.
-            room = (text.len() * 4).min(MAX_BYTES);
+            room = (bytes * 4).min(MAX_BYTES);
             from = 0;
             *self = Self::default();
         }
@@ -69,12 +67,12 @@ impl Shared {
             }
             // Two texts have the same in common whichever of them is gone through.
             if length <= others + nth {
-                self.fill_from(key, text, span, room, &is_anothers)?;
+                self.fill_from(index, span, room)?;
                 continue;
             }
             let before = spans.iter().take(nth);
             for other in before.filter(|other| other.source != span.source) {
-                self.fill_from(key, text, other, room, &is_anothers)?;
+                self.fill_from(index, other, room)?;
             }
         }
         Ok(())
@@ -82,17 +80,33 @@ impl Shared {
 
     fn fill_from(
         &mut self,
-        key: Key,
-        text: &[u8],
+        index: &Index,
         span: &Span,
         room: usize,
-        is_anothers: &impl Fn(u16, u64) -> bool,
     ) -> Result<(), TryReserveError> {
-        for piece in pieces(text.get(span.range.clone()).unwrap_or_default()) {
+        let key = index.key;
+        let text = index.text().get(span.range.clone());
+        for piece in pieces(text.unwrap_or_default()) {
             let mut done = 0;
-            for at in 0..(piece.len() + 1).saturating_sub(GRAM) {
-                let anothers = key.gram(piece, at);
-                if !anothers.is_some_and(|gram| is_anothers(span.source, gram)) {
+            let places = 0..(piece.len() + 1).saturating_sub(GRAM);
+            let known = places.filter_map(|at| {
+                let gram = key.gram(piece, at).filter(|gram| index.may_know(*gram))?;
+                index.fetch_places(gram);
+                Some((at, gram))
+            });
+            // Each is on its way from memory while those before it are looked up.
+            let mut fetched = VecDeque::with_capacity(AHEAD);
+            let mut known = known.fuse();
+            loop {
+                while fetched.len() < AHEAD
+                    && let Some(next) = known.next()
+                {
+                    fetched.push_back(next);
+                }
+                let Some((at, gram)) = fetched.pop_front() else {
+                    break;
+                };
+                if !index.is_anothers(span.source, gram) {
                     continue;
                 }
                 if self.is_empty() {
