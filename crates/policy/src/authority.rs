@@ -80,7 +80,7 @@ impl Authority {
                     .rules
                     .shared()
                     .get(index)
-                    .is_some_and(|rule| self.session.use_rule(rule, most, take)),
+                    .is_some_and(|rule| self.session.use_rule(rule, most, take, facts.now)),
             },
             |scope, facts| match scope {
                 Scope::Run => self.run.answer(facts, take),

@@ -135,6 +135,9 @@ impl Serialize for Grant {
     }
 }
 
+/// From how many rules on the counts of those that are over are forgotten.
+const MANY_RULES: usize = 256;
+
 /// The grants of a session, or of one run: shared between threads, and counted
 /// so that no use is given twice. Those of a session know, too, how often rules were used
 /// by its calls without a script.
@@ -143,7 +146,22 @@ pub struct SessionGrants {
     by_function: RwLock<FxHashMap<String, Vec<Given>>>,
     /// The uses of rules by calls without a script, which are no run of their own. Rules that
     /// read the same have one count.
-    used: Mutex<FxHashMap<String, Arc<AtomicU32>>>,
+    used: Mutex<Used>,
+}
+
+/// How often rules were used, by what they say.
+#[derive(Default)]
+struct Used {
+    by_rule: FxHashMap<String, OfRule>,
+    /// How many rules there were when those were last forgotten that let nothing through any
+    /// more.
+    kept: usize,
+}
+
+#[derive(Default)]
+struct OfRule {
+    count: AtomicU32,
+    expires: Option<Timestamp>,
 }
 
 #[derive(Clone)]
@@ -219,11 +237,15 @@ impl SessionGrants {
 
     /// Whether this rule, which lets through so many calls without a script in a session,
     /// may let one more through; and if `take`, one use less.
-    pub(crate) fn use_rule(&self, rule: &Rule, most: u32, take: bool) -> bool {
+    pub(crate) fn use_rule(&self, rule: &Rule, most: u32, take: bool, now: Timestamp) -> bool {
         let text = format!("{:?} {} {}", rule.effect, rule.written_in, rule.to_json());
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let used = Arc::clone(used.entry(text).or_default());
-        use_once(&used, most, take)
+        used.forget_expired(now);
+        let of_rule = used.by_rule.entry(text).or_insert_with(|| OfRule {
+            expires: rule.expires,
+            ..OfRule::default()
+        });
+        use_once(&of_rule.count, most, take)
     }
 
     /// What the grants say, and if `take`, one use less of the one that says
@@ -258,6 +280,18 @@ impl SessionGrants {
     }
 }
 
+impl Used {
+    /// Forgets the counts of rules that are over, whenever there are twice as many: a host may
+    /// bring other rules with each call.
+    fn forget_expired(&mut self, now: Timestamp) {
+        if self.by_rule.len() >= (self.kept * 2).max(MANY_RULES) {
+            let is_over = |of: &OfRule| of.expires.is_some_and(|expires| expires <= now);
+            self.by_rule.retain(|_, of_rule| !is_over(of_rule));
+            self.kept = self.by_rule.len();
+        }
+    }
+}
+
 impl Given {
     fn is_spent(&self) -> bool {
         !self.use_once(false)
@@ -285,5 +319,33 @@ pub(crate) fn use_once(used: &AtomicU32, most: u32, take: bool) -> bool {
 impl fmt::Debug for SessionGrants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.list()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn counts_of_rules_that_are_over_are_forgotten_and_others_stay() {
+        let grants = SessionGrants::new();
+        let take = |entry: Value, second: i64| {
+            let rule = Rule::parse(Effect::Allow, &entry).expect("a rule");
+            let now = Timestamp::from_second(second).expect("a time");
+            grants.use_rule(&rule, 1, true, now)
+        };
+        let lasting = json!({ "tool": "fs_write", "maxCalls": 1 });
+        assert!(take(lasting.clone(), 0));
+        for second in 0..5_000 {
+            let expires = Timestamp::from_second(second + 10).expect("a time");
+            let rule = json!({ "tool": "fs_*", "maxCalls": 1, "expires": expires.to_string() });
+            assert!(take(rule.clone(), second), "{second}");
+            assert!(!take(rule, second), "{second}");
+        }
+        assert!(!take(lasting, 5_000));
+        let used = grants.used.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(used.by_rule.len() <= MANY_RULES);
     }
 }
