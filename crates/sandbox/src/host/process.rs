@@ -159,9 +159,15 @@ impl Spare for Worker {
     }
 
     fn is_alive(&mut self) -> bool {
-        self.child
-            .as_mut()
-            .is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        match self.child.as_mut().map(Child::try_wait) {
+            Some(Ok(None)) => true,
+            Some(Ok(Some(_))) => {
+                // It was waited for, so its id may be another's by now: nobody is to be killed.
+                self.child = None;
+                false
+            }
+            Some(Err(_)) | None => false,
+        }
     }
 
     /// The first thing that a worker sends is that it is ready.
