@@ -53,6 +53,7 @@ mod outcome;
 mod output;
 mod pages;
 mod patience;
+mod pipe;
 mod process;
 mod refusal;
 mod review;

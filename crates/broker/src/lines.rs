@@ -40,6 +40,16 @@ impl<S: AsyncBufRead + Unpin> Lines<S> {
         }
     }
 
+    /// Where the lines come from.
+    pub(crate) fn stream(&self) -> &S {
+        &self.stream
+    }
+
+    /// How many bytes of a line have come that has not ended, as far as they are kept.
+    pub(crate) fn unended(&self) -> usize {
+        self.line.len()
+    }
+
     /// The next line. `None` at the end of the stream, and when it fails:
     /// either way nothing more will come. What follows the last line feed
     /// counts as a line.

@@ -26,6 +26,7 @@ use tokio::task::AbortHandle;
 use crate::inbox::Inbox;
 use crate::lines::{Line, Lines};
 use crate::link::{Link, LinkError, LinkErrorKind, Outgoing};
+use crate::pipe::{USUAL_BYTES, Wide};
 use crate::writer::Writer;
 
 /// For how long no flight has to have read before the task does.
@@ -45,6 +46,8 @@ pub(crate) struct StdioLink {
     writer: Writer,
     /// None once it has ended or is closed.
     lines: Mutex<Option<Lines<BufReader<ChildStdout>>>>,
+    /// Once a message was longer than a pipe takes.
+    wide: OnceLock<Wide>,
     /// Who is woken when something arrives.
     woken: AtomicU64,
     /// How often flights have read.
@@ -63,6 +66,7 @@ impl StdioLink {
             inbox,
             writer: Writer::new(stdin),
             lines: Mutex::new(Some(lines)),
+            wide: OnceLock::new(),
             woken: AtomicU64::new(NOBODY),
             reads: AtomicU64::new(0),
             stepped_back: Arc::default(),
@@ -90,6 +94,10 @@ impl StdioLink {
                 }
                 Poll::Ready(None) => break,
                 Poll::Pending => {
+                    if stream.unended() >= USUAL_BYTES && self.wide.get().is_none() {
+                        let wide = Wide::make(stream.stream().get_ref());
+                        let _first = wide.map(|wide| self.wide.set(wide));
+                    }
                     if self.woken.swap(who, Ordering::AcqRel) == TASK && who != TASK {
                         self.stepped_back.notify_one();
                     }

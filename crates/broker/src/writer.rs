@@ -18,6 +18,8 @@ use tokio::io::AsyncWrite;
 use tokio::process::ChildStdin;
 use tokio::runtime::Handle;
 
+use crate::pipe::{USUAL_BYTES, Wide};
+
 /// Answers that wait for a server to read them, beyond which it counts as one
 /// that does not.
 const MANY: usize = 64;
@@ -45,6 +47,8 @@ pub(crate) struct Writer {
 struct State {
     /// None once it is closed.
     pipe: Option<ChildStdin>,
+    /// Once more was written than a pipe takes.
+    wide: Option<Wide>,
     /// Messages, with their line feeds, of which so much is written.
     waiting: Vec<u8>,
     written: usize,
@@ -72,6 +76,7 @@ impl Writer {
     pub(crate) fn new(pipe: ChildStdin) -> Self {
         let state = State {
             pipe: Some(pipe),
+            wide: None,
             waiting: Vec::new(),
             written: 0,
             taken: 0,
@@ -182,6 +187,9 @@ impl State {
         self.waiting.extend_from_slice(message.as_bytes());
         self.waiting.push(b'\n');
         self.taken += message.len() as u64 + 1;
+        if self.wide.is_none() && self.unread() > USUAL_BYTES {
+            self.wide = self.pipe.as_ref().and_then(Wide::make);
+        }
         Ok(())
     }
 
@@ -216,6 +224,7 @@ impl State {
 
     fn close(&mut self) {
         self.pipe = None;
+        self.wide = None;
         self.empty();
     }
 
@@ -281,7 +290,7 @@ mod tests {
     #[tokio::test]
     async fn messages_come_whole_and_in_order_through_a_pipe_that_is_full() {
         let (mut cat, writer) = cat();
-        let messages: Vec<String> = (0..200)
+        let messages: Vec<String> = (0..300)
             .map(|i| format!("{i} {}", "x".repeat(i * 97)))
             .collect();
         // Nobody reads yet, so the pipes fill.
