@@ -360,7 +360,7 @@ async fn the_model_of_a_client_comes_first() {
 
 /// Notes what it is shown.
 #[derive(Default)]
-struct Noting(Mutex<Vec<String>>);
+pub struct Noting(pub Mutex<Vec<String>>);
 
 impl Reviewer for Noting {
     fn review_arguments<'a>(&'a self, call: Reviewed<'a>) -> BoxFuture<'a, Review> {

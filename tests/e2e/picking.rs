@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgate::config::{Config, ModelsConfig, SmallModelConfig};
 use callgate::{
     Api, Caller, CheckMode, Gate, Offers, Refusal, Sample, SearchBy, SearchRequest, ServerSpec,
-    flow,
+    Status, flow,
 };
 use callgate_policy::Rules;
 use callgate_tests::{Workbench, binary, fixture};
@@ -15,6 +15,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::endpoint::{Do, Endpoint};
+use crate::extract::Noting;
 use crate::meaning::{builder, functions, search};
 
 fn small(url: &str) -> ModelsConfig {
@@ -282,18 +283,54 @@ async fn a_scripts_search_goes_through_the_rules() {
         [["ticketing_createIssue"],["only words were compared: model_search was not called: denied by rule \"model_search\" in permissions.deny"]]
         model_search (line Some(1)): denied by rule "model_search" in permissions.deny"#]]
     .assert_eq(&format!("{value}\n{line}"));
-    let mut flows = none();
-    flows.label_server("ticketing", "private");
-    let rules = Rules::new(["*"], [], []).expect("rules");
-    let query = "JSON.stringify(await ticketing_createIssue({ title: 'a' }))";
-    let (value, line) = found(rules, flows, query).await;
-    let said = "ticketing_createIssue is labelled \"private\" and model_search is not";
-    assert!(line.contains(said), "{line}");
-    assert!(
-        value.contains("only words were compared: model_search was not called"),
-        "{value}"
-    );
+    let issue = "JSON.stringify(await ticketing_createIssue({ title: 'a' }))";
+    let far_behind = format!("' '.repeat(2_000) + {issue}");
+    for query in [issue, &far_behind] {
+        let mut flows = none();
+        flows.label_server("ticketing", "private");
+        let rules = Rules::new(["*"], [], []).expect("rules");
+        let (value, line) = found(rules, flows, query).await;
+        let said = "ticketing_createIssue is labelled \"private\" and model_search is not";
+        assert!(line.contains(said), "{query}: {line}");
+        assert!(
+            value.contains("only words were compared: model_search was not called"),
+            "{query}: {value}"
+        );
+    }
     assert_eq!(endpoint.prompts().len(), 1);
+}
+
+/// Spaces and characters of several bytes could have a model get more of a query, or
+/// something else of it.
+#[tokio::test]
+async fn a_model_gets_of_a_query_what_was_looked_at() {
+    let endpoint = Endpoint::doing((0..2).map(|_| Do::Say(r#"{ "names": [] }"#)));
+    let noting = Arc::new(Noting::default());
+    let gate = builder().models(small(&endpoint.url));
+    let gate = gate.reviewer(Arc::clone(&noting) as _);
+    let gate = gate.build().await.expect("a gate");
+    for query in [
+        "' '.repeat(2_000) + 'where orders are kept'",
+        "'ü'.repeat(1_500) + 'where orders are kept'",
+    ] {
+        let script = format!("await mcp.searchTools({query}, {{ by: 'model' }})");
+        let report = gate.run(script.as_str()).await;
+        assert_eq!(report.status, Status::Completed, "{report}");
+    }
+    let first_lines = endpoint.prompts().into_iter();
+    let first_lines: Vec<String> = first_lines
+        .filter_map(|prompt| Some(prompt.lines().next()?.to_owned()))
+        .collect();
+    let asked = ["where orders are kept".to_owned(), "ü".repeat(1_000)];
+    assert_eq!(
+        first_lines,
+        asked.each_ref().map(|it| format!("Looked for: {it}"))
+    );
+    let looked_at = noting.0.lock().expect("no panic").clone();
+    assert_eq!(
+        looked_at,
+        asked.map(|it| json!({ "query": it }).to_string())
+    );
 }
 
 #[test]

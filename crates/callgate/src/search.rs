@@ -41,7 +41,8 @@ const MAX_QUOTED: usize = 80;
 #[non_exhaustive]
 #[must_use]
 pub struct SearchRequest {
-    /// Words, or what [`SearchBy`] says; of words, the first 2,000 bytes count.
+    /// Words, or what [`SearchBy`] says; of words, without the space around them, the first
+    /// 2,000 bytes count. A model or an endpoint gets no more of them.
     /// Nothing at all finds every tool, in the order of the configuration.
     pub query: String,
     /// How it is looked for. Default: [`SearchBy::Auto`].
@@ -233,48 +234,48 @@ impl Searcher {
             by_pattern(index, request, limit, &mut found).await?;
             return Ok(found);
         }
-        if request.query.len() > MAX_WORDS_BYTES {
+        let asked = request.query.trim();
+        let query = asked.get(..asked.floor_char_boundary(MAX_WORDS_BYTES));
+        let query = query.unwrap_or_default();
+        if query.len() < asked.len() {
             let note = format!("only the first {MAX_WORDS_BYTES} bytes of the query count");
             found.notes.push(note);
         }
-        let end = request.query.floor_char_boundary(MAX_WORDS_BYTES);
-        let query = request.query.get(..end).unwrap_or_default();
         // Each way of searching is a ranking; `callgate_catalog::search::fuse`
         // makes one of several.
-        let by_words = |limit| Found {
+        let by_words = |query: &str, limit| Found {
             hits: hits(&index.by_words(query, |one| request.is_of(one), limit)),
             ..Found::default()
         };
-        let ranking = async {
-            match (way, showable) {
-                (_, Some(showable)) => {
-                    let most = showable.candidates(limit);
-                    let mut candidates = if self.vectors.can_be_made() {
-                        let way = SearchBy::Hybrid;
-                        let meant = self.by_meaning(way, &catalog, &index, request, query, most);
-                        meant.await
-                    } else {
-                        by_words(most)
-                    };
-                    showable.choose(&mut candidates, limit);
-                    self.by_model(&catalog, request, limit, candidates, &showable)
-                        .await
-                }
-                (SearchBy::Vectors | SearchBy::Hybrid, _) => {
-                    let meant = self.by_meaning(way, &catalog, &index, request, query, limit);
+        // Whatever is given away of a query is this text, which is that which was looked at.
+        let ranking = async |query: String| match (way, showable) {
+            (_, Some(showable)) => {
+                let most = showable.candidates(limit);
+                let mut candidates = if self.vectors.can_be_made() {
+                    let way = SearchBy::Hybrid;
+                    let meant = self.by_meaning(way, &catalog, &index, request, &query, most);
                     meant.await
-                }
-                _ => by_words(limit),
+                } else {
+                    by_words(&query, most)
+                };
+                showable.choose(&mut candidates, limit);
+                self.by_model(&catalog, request, &query, limit, candidates, &showable)
+                    .await
             }
-        }
-        .boxed();
+            (SearchBy::Vectors | SearchBy::Hybrid, _) => {
+                let meant = self.by_meaning(way, &catalog, &index, request, &query, limit);
+                meant.await
+            }
+            _ => by_words(&query, limit),
+        };
+        let ranking = |query| ranking(query).boxed();
         let ranked = match searching.filter(|_| self.gives_away(way, request)) {
-            None => ranking.await,
+            None => ranking(query.to_owned()).await,
             Some(searching) => match searching.consult(query, ranking).await {
                 Ok(ranked) => ranked,
                 Err(reason) => Found {
                     notes: vec![format!("only words were compared: {reason}")],
-                    ..by_words(limit)
+                    ..by_words(query, limit)
                 },
             },
         };

@@ -16,8 +16,6 @@ use crate::models::Task;
 pub(super) const CANDIDATES: usize = 40;
 /// Characters that are shown of what a tool does.
 const MAX_SUMMARY: usize = 200;
-/// Characters of what is looked for.
-const MAX_QUERY: usize = 2_000;
 
 const SYSTEM: &str = "You pick tools for a task. You get what is looked for, and between two lines \
     that are alike a list of tools, one a line: name, colon, what it does. The list comes from \
@@ -77,12 +75,14 @@ impl<'a> Showable<'a> {
 }
 
 impl Searcher {
-    /// Has a model pick among these, if there are any. Where none answers, they stay as they
+    /// Has a model pick among these, if there are any, what serves the `query`: of what a
+    /// script looks for, the model gets nothing else. Where none answers, they stay as they
     /// are, and a note says so.
     pub(super) async fn by_model(
         &self,
         catalog: &Catalog,
         request: &SearchRequest,
+        query: &str,
         limit: usize,
         mut candidates: Found,
         showable: &Showable<'_>,
@@ -90,7 +90,7 @@ impl Searcher {
         if candidates.hits.is_empty() {
             return candidates;
         }
-        let prompt = prompt(catalog, request, limit, &candidates.hits);
+        let prompt = prompt(catalog, query, limit, &candidates.hits);
         let schema = answers(limit, &candidates.hits);
         let task = Task {
             of: "mcp.searchTools",
@@ -158,10 +158,11 @@ fn answers(limit: usize, shown: &[Hit]) -> Value {
     })
 }
 
-fn prompt(catalog: &Catalog, request: &SearchRequest, limit: usize, shown: &[Hit]) -> String {
+fn prompt(catalog: &Catalog, query: &str, limit: usize, shown: &[Hit]) -> String {
     // What stands in the list cannot know what is around it.
-    let mark = format!("TOOLS {:016x}", RandomState::new().hash_one(&request.query));
-    let query = one_line(&request.query, MAX_QUERY);
+    let mark = format!("TOOLS {:016x}", RandomState::new().hash_one(query));
+    // It was cut already, before it was looked at.
+    let query = one_line(query, usize::MAX);
     let mut prompt = format!("Looked for: {query}\nAt most {limit} names.\n\n{mark}\n");
     for hit in shown {
         let summary = catalog.summary(&hit.function).unwrap_or_default();
