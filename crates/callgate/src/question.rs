@@ -29,8 +29,8 @@ pub enum Shown {
     /// with up to 400 characters of what differs in each.
     #[default]
     Short,
-    /// The same for somebody who cannot ask for more: of a changed definition, up to 8,000
-    /// characters of what differs.
+    /// The same for somebody who cannot ask for more: of a changed definition, up to 200 lines
+    /// with up to 2,000 characters of what differs in each, and 8,000 in all.
     Form,
     /// All of it.
     Whole,
