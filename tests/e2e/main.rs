@@ -72,3 +72,4 @@ mod servers;
 mod terminal;
 mod tokens;
 mod unattended;
+mod workers;

@@ -23,6 +23,7 @@ use crate::calls;
 use crate::consultants::EXTRACTION;
 use crate::models::{Models, Silent, Task};
 use answer::Fit;
+use schema::NoSchema;
 pub(crate) use schema::TypeReader;
 
 /// What a script calls it.
@@ -288,7 +289,13 @@ impl Extractor {
 
     async fn read_schema(&self, schema: &RawValue) -> Result<Schema, Failed> {
         let read = schema::read(schema.get(), &self.types).await;
-        read.map_err(|message| Failed::new(Reason::Schema, message))
+        read.map_err(|none| match none {
+            NoSchema::Refused(message) => Failed::new(Reason::Schema, message),
+            NoSchema::Unread => Failed::new(
+                Reason::Unavailable,
+                "no process could read the type; try again, or give a JSON Schema",
+            ),
+        })
     }
 
     fn used(&self) -> std::sync::MutexGuard<'_, Used> {

@@ -19,6 +19,9 @@ pub const MAX_TYPE_BYTES: usize = 8 << 10;
 const MAX_TYPE_DEPTH: usize = 32;
 /// What stands before the type for the parser.
 const BEFORE: &str = "type T = (";
+/// How names begin that `serde_json` takes for its own: what reads the schema could not
+/// tell it from such a thing.
+const RESERVED: &str = "$serde_json::private::";
 
 /// Why a text is no type that can be a JSON Schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,6 +183,11 @@ impl Reader<'_> {
                     let Some(name) = property_name(&property.key, property.computed) else {
                         return self.refused(property.span, "write the property's name as it is");
                     };
+                    if name.starts_with(RESERVED) {
+                        return failed(format!(
+                            "the property {name:?} has a name that is reserved; give it another"
+                        ));
+                    }
                     let schema = match &property.type_ann {
                         Some(annotation) => self.schema(&annotation.type_ann, depth + 1)?,
                         None => json!({}),

@@ -179,6 +179,12 @@ fn what_is_no_type_of_json_values() {
         expect![[r#"the property "a" stands twice in one object"#]],
     );
     check(
+        "{ a: { '$serde_json::private::RawValue'?: 'x' } }",
+        expect![[
+            r#"the property "$serde_json::private::RawValue" has a name that is reserved; give it another"#
+        ]],
+    );
+    check(
         "1e999",
         expect![[r#"the type "1e999" cannot be a JSON Schema: JSON has no such number"#]],
     );

@@ -1,0 +1,70 @@
+//! Which process reads a text, and what is said where there is none.
+
+use std::path::PathBuf;
+
+use callgate::config::{ModelsConfig, SmallModelConfig};
+use callgate::{Api, CheckMode, Event, Gate, GateBuilder, RunRequest};
+use callgate_tests::binary;
+use expect_test::expect;
+use tempfile::TempDir;
+
+use crate::endpoint::{Do, Endpoint};
+
+/// The worker by another name, which can be taken away: none starts from then on.
+struct Program {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+impl Program {
+    fn new() -> Self {
+        let folder = TempDir::with_prefix("callgate-workers-").expect("a folder");
+        let path = folder.path().join("worker");
+        std::os::unix::fs::symlink(binary("callgate-worker"), &path).expect("a link");
+        Self {
+            _folder: folder,
+            path,
+        }
+    }
+
+    fn gate(&self) -> GateBuilder {
+        Gate::builder()
+            .worker_binary(&self.path)
+            .spare_workers(0)
+            .check(CheckMode::Off)
+    }
+
+    fn take_away(&self) {
+        std::fs::remove_file(&self.path).expect("it was there");
+    }
+}
+
+/// What is wrong with the host's processes is not for a script, and no fault of its type.
+#[tokio::test]
+async fn a_type_that_no_process_reads_is_none_that_is_refused() {
+    let program = Program::new();
+    let endpoint = Endpoint::doing([Do::Say("1")]);
+    let mut models = ModelsConfig::default();
+    models.small = Some(SmallModelConfig::new(Api::OpenAi, &endpoint.url, "small"));
+    let gate = program.gate().models(models).build().await.expect("a gate");
+    let script = "const extracted = (schema) => mcp.extract('one', schema)
+          .catch((error) => `${error.reason}: ${error.message}`);
+        const reserved = await extracted('{ \"$serde_json::private::RawValue\": string }');
+        console.log('read');
+        return [reserved, await extracted('number'), await extracted({ type: 'number' })];";
+    let request = RunRequest::new(script).on_event(move |event| {
+        if matches!(event, Event::Printed { .. }) {
+            program.take_away();
+        }
+    });
+    let report = gate.run(request).await;
+    let report = serde_json::to_value(&report).expect("JSON");
+    expect![[r#"
+        [
+          "schema: mcp.extract: the property \"$serde_json::private::RawValue\" has a name that is reserved; give it another",
+          "unavailable: mcp.extract: no process could read the type; try again, or give a JSON Schema",
+          1
+        ]"#]].assert_eq(&format!("{:#}", report["value"]["json"]));
+    // No model was asked but with the schema that needs no process.
+    assert_eq!(endpoint.prompts().len(), 1);
+}
