@@ -152,7 +152,26 @@ async fn workers_that_do_not_read() {
     )
     .await;
     let waits = "exec sleep 60";
-    check("no word", vec![], waits, expect![[r#"NotStarted { reason: "the worker did not come up; does the program call worker_main_if_requested first thing in its main?" }"#]]).await;
+    let no_word = || {
+        expect![[
+            r#"NotStarted { reason: "the worker did not come up; the machine may be too busy for it, or the program does not call worker_main_if_requested first thing in its main" }"#
+        ]]
+    };
+    check("no word", vec![], waits, no_word()).await;
+    let is_busy = "while :; do :; done";
+    check("not reading", vec![], is_busy, no_word()).await;
+    // One that was started for a text is ready only after it.
+    let takes = |then: &str| format!("dd bs=65536 count=1 status=none >/dev/null\n{then}");
+    check("reads", vec![], &takes(waits), expect![[r#"Crashed { reason: "it read nothing within 2 s; the machine may be too busy for it" }"#]]).await;
+    check(
+        "at it",
+        vec![],
+        &takes(is_busy),
+        expect![
+            "script.ts: the script takes longer than 0.5 s to parse; write it in simpler pieces"
+        ],
+    )
+    .await;
     check("silent", vec![ready()], waits, expect![[r#"Crashed { reason: "it read nothing within 2 s; the machine may be too busy for it" }"#]]).await;
     let killed = "head -c 1 >/dev/null; kill -KILL $$";
     check(

@@ -123,8 +123,8 @@ impl Lost {
             Self::Gone | Self::Spent => crashed(death, limits),
             Self::Late => End::NotStarted {
                 reason: with_stderr(
-                    "the worker did not come up; does the program call worker_main_if_requested \
-                     first thing in its main?"
+                    "the worker did not come up; the machine may be too busy for it, or the program \
+                     does not call worker_main_if_requested first thing in its main"
                         .to_owned(),
                     death,
                 ),

@@ -16,7 +16,7 @@ use super::outbox::Outbox;
 use super::process::Worker;
 use super::spares::Spare as _;
 use super::{CallHandler, Inner, run, settings};
-use crate::frames::FrameReader;
+use crate::frames::{FrameReader, is_unread};
 use crate::{End, Ended, Job, Limits};
 
 /// Time a worker has to come up.
@@ -180,8 +180,13 @@ impl Reserved {
             Err(lost) => lost,
         };
         let time = self.launcher.reading_time;
+        // A worker that was started for the text reads it before it says anything.
+        let took = self.is_up || !is_unread(self.reader.socket());
         let death = self.worker.end().await;
         let (kind, what) = match lost {
+            Lost::Spent if !took => {
+                return Err(NotRead::Ended(Lost::Late.end(&death, &Limits::default())));
+            }
             Lost::Spent => {
                 let seconds = time.as_secs_f64();
                 let what = format!("takes longer than {seconds} s to parse");
@@ -197,7 +202,7 @@ impl Reserved {
                 ScriptErrorKind::Internal,
                 "makes the parser fail".to_owned(),
             ),
-            Lost::Late if self.is_up => {
+            Lost::Late if took => {
                 let seconds = (time * BUSY).as_secs_f64();
                 let reason = format!(
                     "it read nothing within {seconds} s; the machine may be too busy for it"
