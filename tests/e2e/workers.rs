@@ -1,9 +1,9 @@
-//! Which process reads a text, and what is said where there is none.
+//! Which process reads a text, which runs it, and what is said where there is none.
 
 use std::path::PathBuf;
 
 use callgate::config::{ModelsConfig, SmallModelConfig};
-use callgate::{Api, CheckMode, Event, Gate, GateBuilder, RunRequest};
+use callgate::{Api, CheckMode, Event, Gate, GateBuilder, RunRequest, Status};
 use callgate_tests::binary;
 use expect_test::expect;
 use tempfile::TempDir;
@@ -37,6 +37,25 @@ impl Program {
     fn take_away(&self) {
         std::fs::remove_file(&self.path).expect("it was there");
     }
+}
+
+/// A grant that was given on what was read is for what then runs.
+#[tokio::test]
+async fn what_was_read_for_a_preview_is_what_runs() {
+    let program = Program::new();
+    let gate = program.gate().build().await.expect("a gate");
+    let request = RunRequest::new("return 6 * 7");
+    let preview = gate.preview(request.clone()).await;
+    assert_eq!(preview.expect("a preview").tools.len(), 0);
+    // What was read is looked at as often as anybody wants.
+    let preview = gate.preview(request.clone()).await;
+    assert_eq!(preview.expect("a preview").tools.len(), 0);
+    program.take_away();
+    let report = gate.run(request.clone()).await;
+    assert_eq!(report.status, Status::Completed, "{report}");
+    // It runs once.
+    let report = gate.run(request).await;
+    assert_eq!(report.status, Status::Failed, "{report}");
 }
 
 /// What is wrong with the host's processes is not for a script, and no fault of its type.

@@ -18,7 +18,7 @@ use crate::consultants::EXTRACTION;
 use crate::extract;
 use crate::gate::Gate;
 use crate::lookup::Lookup;
-use crate::reading::{self, Read};
+use crate::reading;
 use crate::report::{self, RunReport, Status};
 
 /// The tools a script names and the decisions they would meet.
@@ -231,6 +231,9 @@ impl Gate {
     /// What a script would call, by its text, and what this gate's rules and
     /// the type check say of that. Nothing runs.
     ///
+    /// The worker that has read the script waits for the run of a clone of the request, as
+    /// with [`RunRequest::rejected`]: what was read is what then runs.
+    ///
     /// # Errors
     ///
     /// The report with which a run would end before it began: of a text that is
@@ -238,14 +241,15 @@ impl Gate {
     pub async fn preview(&self, request: impl Into<RunRequest>) -> Result<Preview, Box<RunReport>> {
         let request = request.into();
         let limits = request.limits.as_ref().unwrap_or_else(|| self.limits());
-        let Read { prepared, .. } = reading::read(&self.launcher, limits, &request).await?;
+        let read = reading::read(&self.launcher, limits, &request).await?;
         let catalog = self.fresh_catalog().await;
-        let mut preview = of(&prepared, self, &catalog, &request);
+        let mut preview = of(&read.prepared, self, &catalog, &request);
         preview.script = Arc::clone(&request.name);
         // What tools that are not there would have declared, nobody knows.
         if preview.missing.is_empty() {
-            preview.check = self.type_check(&request, &prepared, &catalog).await?;
+            preview.check = self.type_check(&request, &read.prepared, &catalog).await?;
         }
+        request.read_ahead.keep(read);
         Ok(preview)
     }
 }

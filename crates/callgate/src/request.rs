@@ -91,7 +91,9 @@ impl RunRequest {
 
     /// The report of this request if its text is no acceptable script, whatever
     /// servers there are: to know before they are started. The script is read in one of
-    /// these workers, which it then runs in, if the gate's limits are theirs.
+    /// these workers, which the next run of the request or of a clone is then in, if the limits
+    /// of that run are theirs; a [`preview`](crate::Gate::preview) hands it on. Until then the
+    /// process waits, as long as the request or a clone of it lives.
     pub async fn rejected(&self, workers: &Workers) -> Option<RunReport> {
         match reading::read(&workers.launcher, &workers.limits, self).await {
             Ok(read) => {
