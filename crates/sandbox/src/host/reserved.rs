@@ -17,6 +17,7 @@ use super::process::Worker;
 use super::spares::Spare as _;
 use super::{CallHandler, Inner, run, settings};
 use crate::frames::{FrameReader, is_unread};
+use crate::worker::outcome_bytes;
 use crate::{End, Ended, Job, Limits};
 
 /// Time a worker has to come up.
@@ -31,12 +32,8 @@ const LEAST_WAIT: Duration = Duration::from_millis(5);
 /// Bytes of a frame of a worker that comes up.
 const FIRST_FRAME_BYTES: usize = 64 << 10;
 
-/// Bytes of what was read of a text. Code that has to be printed anew may be much longer than the
-/// text: the values of its constants stand where they are used.
-const OUTCOME_BYTES: usize = 64 << 20;
-
-/// Bytes of the schema of a type, whose text is short.
-const SCHEMA_BYTES: usize = 1 << 20;
+/// Bytes of a frame besides what was read of a text.
+const BESIDES: usize = 1 << 10;
 
 /// A worker that was taken for one run. Dropping it ends it.
 ///
@@ -235,10 +232,7 @@ impl Reserved {
 
     /// What the worker makes of a text. One that is not ready yet may read first.
     async fn ask(&mut self, what: Readable, text: &str) -> Result<Text, Lost> {
-        self.reader.set_max_frame(match what {
-            Readable::Script => OUTCOME_BYTES,
-            Readable::Type => SCHEMA_BYTES,
-        });
+        self.reader.set_max_frame(outcome_bytes(what) + BESIDES);
         let mut outbox = Outbox::default();
         let text = text.into();
         outbox

@@ -15,6 +15,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 
 pub(crate) use lock_down::STOP_SIGNAL;
+pub(crate) use reading::outcome_bytes;
 
 /// The first argument of a worker process.
 pub(crate) const WORKER_ARGUMENT: &str = "--callgate-sandbox-worker";

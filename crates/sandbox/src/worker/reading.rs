@@ -1,7 +1,9 @@
 //! Reading texts for the host: scripts and types are parsed in the process that a script of theirs
 //! would run in, so that whatever a text does to the parser ends with that process.
 
+use callgate_script::{ScriptError, ScriptErrorKind, TypeTextError};
 use callgate_wire::{Read, Readable, WorkerFrame};
+use serde::Serialize;
 
 use super::lock_down;
 
@@ -9,15 +11,70 @@ use super::lock_down;
 /// used in part.
 const MEMORY: u64 = 1 << 30;
 
+/// The most bytes of what came of a text, in JSON.
+pub(crate) fn outcome_bytes(what: Readable) -> usize {
+    match what {
+        // Code that has to be printed anew may be much longer than the text: the values of its
+        // constants stand where they are used.
+        Readable::Script => 64 << 20,
+        // The text is short.
+        Readable::Type => 1 << 20,
+    }
+}
+
 /// What came of a text: JSON text of the reader's `Result`.
 pub(super) fn read(read: &Read) -> WorkerFrame {
     let stack = callgate_script::stack_bytes(read.text.len());
     lock_down::limit_memory_for_now(stack as u64 + MEMORY);
+    let most = outcome_bytes(read.what);
     let outcome = match read.what {
-        Readable::Script => serde_json::to_string(&callgate_script::prepare(&read.text)),
-        Readable::Type => serde_json::to_string(&callgate_script::json_schema(&read.text)),
+        Readable::Script => written(callgate_script::prepare(&read.text), most, |what| {
+            ScriptError::without_place(ScriptErrorKind::TooComplex, format!("the script {what}"))
+        }),
+        Readable::Type => written(callgate_script::json_schema(&read.text), most, |what| {
+            TypeTextError::new(format!("the type {what}"))
+        }),
     };
+    WorkerFrame::Read {
+        outcome: outcome.into(),
+    }
+}
+
+/// The outcome, or that it is too long to be told.
+fn written<T: Serialize, E: Serialize>(
+    outcome: Result<T, E>,
+    most: usize,
+    refused: impl FnOnce(String) -> E,
+) -> String {
     // Values of plain types, which JSON has room for. The host takes an empty text for no outcome.
-    let outcome = outcome.unwrap_or_default().into();
-    WorkerFrame::Read { outcome }
+    let written = |outcome: &Result<T, E>| serde_json::to_string(outcome).unwrap_or_default();
+    let text = written(&outcome);
+    if text.len() <= most {
+        return text;
+    }
+    let bytes = text.len();
+    drop((text, outcome));
+    written(&Err(refused(format!(
+        "comes to {bytes} bytes when it is read, over the limit of {most}; write it in simpler pieces"
+    ))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Constants of an enum come to 80 MiB where each of their characters is written as an
+    /// escape, and once more in JSON.
+    #[test]
+    fn what_becomes_too_long_is_refused_and_no_broken_protocol() {
+        let told = |most| {
+            let read: Result<&str, String> = Ok("\u{1}\u{1}");
+            written(read, most, |what| format!("the script {what}"))
+        };
+        assert_eq!(told(21), r#"{"Ok":"\u0001\u0001"}"#);
+        assert_eq!(
+            told(20),
+            r#"{"Err":"the script comes to 21 bytes when it is read, over the limit of 20; write it in simpler pieces"}"#
+        );
+    }
 }
