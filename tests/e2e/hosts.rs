@@ -8,6 +8,7 @@ use callgate::{
     Answer, CallRequest, CheckMode, DryRun, Gate, GateBuilder, Grant, NobodyToAsk, Outcome, Rules,
     RunRequest, ServerSpec, Status, ask_with,
 };
+use callgate_policy::{Effect, Pattern, Rule};
 use callgate_tests::binary;
 use expect_test::expect;
 use serde_json::json;
@@ -237,5 +238,45 @@ async fn a_call_that_was_decided_about_anew_has_the_line_of_what_was_made() {
     assert!(called.result.is_ok(), "{called:?}");
     let line = called.line.expect("it was made");
     assert_eq!((line.ordinal, line.outcome), (2, Outcome::Ok));
+    gate.shutdown().await;
+}
+
+/// What is counted over all calls without a script is counted over those that were made.
+#[tokio::test]
+async fn a_dry_call_uses_nothing_of_a_session_up() {
+    let mut rule = Rule::new(Effect::Allow, Pattern::new("*").expect("a pattern"));
+    rule.max_calls = Some(1);
+    let mut rules = Rules::default();
+    rules.push(rule);
+    let gate = builder().rules(rules).build().await.expect("a gate");
+    let request = CallRequest::new("ticketing_createIssue", arguments());
+    let foreseen = async || {
+        let request = request.clone().dry_run(DryRun::new());
+        let withheld = gate.call_with(request).await.withheld;
+        withheld.expect("it was not made").decision
+    };
+    let first = [foreseen().await, foreseen().await];
+    assert_eq!(
+        first,
+        [r#"allowed by rule "*" (1 call) in permissions.allow"#; 2]
+    );
+    let called = gate.call_with(request.clone()).await;
+    assert!(called.result.is_ok(), "{called:?}");
+    expect![[r#"needs approval: rule "*" (1 call) in permissions.allow is used up"#]]
+        .assert_eq(&foreseen().await);
+    // A dry run of a script meets the same end of what its run counts.
+    let script = "for (let n = 0; n < 2; n++) await ticketing_createIssue({ title: 'x' });";
+    let recorded = to_raw_value(&json!({})).expect("JSON");
+    let dry_run = DryRun::new().recorded("ticketing_createIssue", recorded);
+    let report = gate.run(RunRequest::new(script).dry_run(dry_run)).await;
+    let withheld = report.dry_run.expect("a dry run");
+    let decisions: Vec<&str> = withheld.iter().map(|call| call.decision.as_str()).collect();
+    expect![[r#"
+        [
+            "allowed by rule \"*\" (1 call) in permissions.allow",
+            "needs approval: rule \"*\" (1 call) in permissions.allow is used up",
+        ]
+    "#]]
+    .assert_debug_eq(&decisions);
     gate.shutdown().await;
 }

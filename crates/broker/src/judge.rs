@@ -80,32 +80,46 @@ impl Judge {
     /// Decides one call with what was found in its arguments, without asking anybody; a use that rules or grants
     /// count is taken.
     pub(crate) fn take(&self, case: &Case<'_>, findings: &Findings) -> Decision {
+        self.decide(case, findings, Authority::take)
+    }
+
+    /// The same for a call that is not made: of what the session counts, no use is taken.
+    pub(crate) fn foresee(&self, case: &Case<'_>, findings: &Findings) -> Decision {
+        self.decide(case, findings, Authority::foresee)
+    }
+
+    fn decide(
+        &self,
+        case: &Case<'_>,
+        findings: &Findings,
+        authorize: fn(&Authority, &CallFacts<'_>) -> Decision,
+    ) -> Decision {
+        let target = case.target;
+        let authorized = || {
+            let facts = CallFacts {
+                function: &target.function,
+                server: &target.server,
+                tool: &target.tool,
+                hints: target.hints,
+                trusted: case.trusted,
+                definition: target.definition.as_deref().map(Definition::hash),
+                arguments: Some(case.arguments),
+                now: Timestamp::now(),
+            };
+            authorize(&self.authority, &facts)
+        };
         let review = self.reviews.decide(findings);
         match review {
             Some(denied) if denied.verdict == Verdict::Deny => denied,
             Some(asked) => {
-                let decision = self.authorize(case);
+                let decision = authorized();
                 match decision.verdict {
                     Verdict::Allow => asked,
                     Verdict::Ask | Verdict::Deny => decision,
                 }
             }
-            None => self.authorize(case),
+            None => authorized(),
         }
-    }
-
-    fn authorize(&self, case: &Case<'_>) -> Decision {
-        let target = case.target;
-        self.authority.take(&CallFacts {
-            function: &target.function,
-            server: &target.server,
-            tool: &target.tool,
-            hints: target.hints,
-            trusted: case.trusted,
-            definition: target.definition.as_deref().map(Definition::hash),
-            arguments: Some(case.arguments),
-            now: Timestamp::now(),
-        })
     }
 
     /// Asks about a call where that was decided.

@@ -50,14 +50,20 @@ impl Authority {
     /// What [`Authority::take`] would answer now. Nothing is counted, so the
     /// answer may be another one by the time of the call.
     pub fn look(&self, facts: &CallFacts<'_>) -> Decision {
-        self.decide(facts, false)
+        self.decide(facts, Taken::Nothing)
     }
 
     /// Decides one call and, if a rule or grant that counts lets it through,
     /// counts it. A rule or grant that is used up is passed over, and the next
     /// one decides.
     pub fn take(&self, facts: &CallFacts<'_>) -> Decision {
-        self.decide(facts, true)
+        self.decide(facts, Taken::All)
+    }
+
+    /// As [`Authority::take`] for a call that is not made whatever is decided. The run counts
+    /// it; what belongs to the session is not used up by it.
+    pub fn foresee(&self, facts: &CallFacts<'_>) -> Decision {
+        self.decide(facts, Taken::OfRun)
     }
 
     /// Adds what somebody granted, for this run or for the session. It comes
@@ -69,23 +75,34 @@ impl Authority {
         }
     }
 
-    fn decide(&self, facts: &CallFacts<'_>, take: bool) -> Decision {
+    fn decide(&self, facts: &CallFacts<'_>, taken: Taken) -> Decision {
+        let of_run = taken != Taken::Nothing;
+        let of_session = taken == Taken::All;
         self.rules.walk(
             facts,
             |index, most| match &self.used {
                 Some(used) => used
                     .get(index)
-                    .is_some_and(|used| use_once(used, most, take)),
-                None => self
-                    .rules
-                    .shared()
-                    .get(index)
-                    .is_some_and(|rule| self.session.use_rule(rule, most, take, facts.now)),
+                    .is_some_and(|used| use_once(used, most, of_run)),
+                None => {
+                    self.rules.shared().get(index).is_some_and(|rule| {
+                        self.session.use_rule(rule, most, of_session, facts.now)
+                    })
+                }
             },
             |scope, facts| match scope {
-                Scope::Run => self.run.answer(facts, take),
-                Scope::Session => self.session.answer(facts, take),
+                Scope::Run => self.run.answer(facts, of_run),
+                Scope::Session => self.session.answer(facts, of_session),
             },
         )
     }
+}
+
+/// Of which uses a call takes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Nothing,
+    /// Of what the run alone counts.
+    OfRun,
+    All,
 }

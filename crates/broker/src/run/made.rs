@@ -84,9 +84,13 @@ impl Run {
                 place: options.place,
             };
             let judge = &self.inner.judge;
-            let decision = judge.take(&case, &findings);
             let dry_run = self.inner.dry_run.as_deref();
-            let ruling = match dry_run.filter(|dry_run| !dry_run.makes(&target, case.trusted)) {
+            let dry_run = dry_run.filter(|dry_run| !dry_run.makes(&target, case.trusted));
+            let decision = match dry_run {
+                Some(_) => judge.foresee(&case, &findings),
+                None => judge.take(&case, &findings),
+            };
+            let ruling = match dry_run {
                 Some(dry_run) if decision.verdict != Verdict::Deny => {
                     let ruling = Ruling::by_rules(decision);
                     let withheld = self.withhold(entry, dry_run, &case, &ruling);

@@ -98,6 +98,29 @@ fn looking_counts_nothing() {
 }
 
 #[test]
+fn a_call_that_is_not_made_uses_nothing_of_a_session_up() {
+    let lists = json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] });
+    let rules = Arc::new(rules(lists));
+    let arguments = json!({});
+    let facts = facts(Some(&arguments));
+    let session = Arc::<SessionGrants>::default();
+    let call = || Authority::of_one_call(Arc::clone(&rules), Arc::clone(&session));
+    let foreseen = [(); 2].map(|()| call().foresee(&facts).verdict);
+    assert_eq!(foreseen, [Verdict::Allow; 2]);
+    let taken = [(); 2].map(|()| call().take(&facts).verdict);
+    assert_eq!(taken, [Verdict::Allow, Verdict::Ask]);
+    assert_eq!(call().foresee(&facts).verdict, Verdict::Ask);
+    // A run counts for itself, also what it does not make.
+    session.add(Grant::new("fs_write").uses(1));
+    let run = Authority::new(Arc::clone(&rules), Arc::clone(&session));
+    let granted = [(); 2].map(|()| run.foresee(&facts).verdict);
+    assert_eq!(granted, [Verdict::Allow; 2]);
+    assert_eq!(run.take(&facts).verdict, Verdict::Allow);
+    let by_rule = [(); 2].map(|()| run.foresee(&facts).verdict);
+    assert_eq!(by_rule, [Verdict::Allow, Verdict::Ask]);
+}
+
+#[test]
 fn a_call_that_is_denied_uses_nothing_up() {
     let authority = authority(json!({
         "allow": [{ "tool": "*", "maxCalls": 1 }],
