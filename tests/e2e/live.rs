@@ -139,7 +139,7 @@ fn rules_that_match_no_tool_any_more_are_logged() {
         told,
         [
             r#"warning: rule "odd_none" in permissions.deny matches no tool"#,
-            r#"callgate::unmatched: a list of tools is another, and something decides nothing reason="rule \"odd_listed\" in permissions.deny matches no tool""#,
+            r#"callgate::unmatched: a list of tools is another, and something does not do what it says reason="rule \"odd_listed\" in permissions.deny matches no tool""#,
         ]
     );
 }

@@ -197,7 +197,9 @@ impl Gate {
         warnings
     }
 
-    /// The rules that can decide nothing about the tools there are now, and why. Those
+    /// The rules that can decide nothing about the tools there are now, and why; and those
+    /// whose tests of arguments make no difference, with what they decide all the same: a
+    /// deny rule that cannot judge what it looks at denies it. Those
     /// that may be about a server whose tools are not known are not among them: it has
     /// not been connected to yet, did not start, or is disabled. When lists of tools
     /// have changed, others are logged as warnings, each once.

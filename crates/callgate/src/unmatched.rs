@@ -1,5 +1,5 @@
-//! Rules, labels and settings of tools that can decide nothing, so that somebody
-//! hears of a slip of the pen: told when they are asked for, and logged when there
+//! Rules, labels and settings of tools that can decide nothing, or not what they say, so
+//! that somebody hears of a slip of the pen: told when they are asked for, and logged when there
 //! are others because a list of tools is another.
 //!
 //! What may be about a server whose tools are not known is not counted: it has not
@@ -36,7 +36,7 @@ pub(crate) struct Oversight {
 /// could ask.
 pub(crate) type Told = Mutex<Option<HashSet<String>>>;
 
-/// One thing that can decide nothing.
+/// One such thing.
 struct Found {
     what: String,
     /// A warning for a person.
@@ -44,7 +44,7 @@ struct Found {
 }
 
 impl Oversight {
-    /// What can decide nothing, each in a sentence.
+    /// All of it, each in a sentence.
     pub(crate) fn find(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
         let found = self.all(catalog, servers).into_iter();
         found.map(|found| found.warning).collect()
@@ -68,7 +68,7 @@ impl Oversight {
                 let reason = found.warning;
                 tracing::warn!(
                     reason,
-                    "a list of tools is another, and something decides nothing"
+                    "a list of tools is another, and something does not do what it says"
                 );
             }
         }
@@ -225,7 +225,7 @@ impl Oversight {
     }
 }
 
-/// What a person is told of a rule that decides nothing.
+/// What a person is told of a rule.
 fn warning(unmatched: &Unmatched, catalog: &Catalog) -> String {
     let rule = &unmatched.rule;
     let mut left_out = catalog.not_for_models();

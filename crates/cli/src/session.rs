@@ -274,7 +274,7 @@ pub fn tell_problems(gate: &Gate) {
     tell_unmatched_rules(gate);
 }
 
-/// Tells on standard error which permissions match nothing.
+/// Tells on standard error which permissions do not do what they say.
 pub fn tell_unmatched_rules(gate: &Gate) {
     for unmatched in gate.unmatched_rules() {
         print::warning(&unmatched);

@@ -73,7 +73,15 @@ impl Condition {
     }
 
     pub(crate) fn judge(&self, arguments: &Value) -> Judged {
-        let value = self.at.find(arguments);
+        self.judge_value(self.at.find(arguments))
+    }
+
+    /// What it finds where nothing is.
+    pub(crate) fn judge_nothing(&self) -> Judged {
+        self.judge_value(None)
+    }
+
+    fn judge_value(&self, value: Option<&Value>) -> Judged {
         let mut so_far = Judged::Holds;
         for test in &self.tests {
             so_far = so_far.and(test.judge(value));

@@ -30,6 +30,7 @@ mod rule;
 mod rules;
 mod sense;
 mod text;
+mod unheeded;
 mod unmatched;
 
 pub use authority::Authority;
@@ -45,4 +46,5 @@ pub use problem::{RuleProblem, RuleProblemKind, Step};
 pub use rule::{Annotations, Effect, Rule};
 pub use rules::Rules;
 pub use text::{Glob, TextError, WholeRegex};
+pub use unheeded::Still;
 pub use unmatched::{Unmatched, Why};

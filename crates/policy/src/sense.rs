@@ -37,8 +37,8 @@ fn reversed<'t>(tests: impl Iterator<Item = &'t Test> + Clone) -> Option<(&'t Nu
     pairs.find(|(least, most)| order(least, most) == Some(Ordering::Greater))
 }
 
-/// A place at which no value is as all conditions want it.
-pub(crate) fn never_together(conditions: &[Condition]) -> Option<&Pointer> {
+/// The places at which no value is as all conditions want it.
+pub(crate) fn never_together(conditions: &[Condition]) -> impl Iterator<Item = &Pointer> {
     let places = conditions.iter().map(Condition::at);
     places
         .enumerate()
@@ -47,11 +47,22 @@ pub(crate) fn never_together(conditions: &[Condition]) -> Option<&Pointer> {
             !before.map(Condition::at).any(|other| other == *at)
         })
         .map(|(_, at)| at)
-        .find(|at| {
+        .filter(|at| {
             let here = conditions.iter().filter(|condition| condition.at() == *at);
             let tests = here.flat_map(Condition::tests);
             reversed(tests.clone()).is_some() || fits_none(tests)
         })
+}
+
+/// Of conditions that are [`never_together`] at a place: whether calls with nothing there are
+/// among those that they cannot judge, and whether such with something there are.
+pub(crate) fn never_judged(conditions: &[Condition], at: &Pointer) -> (bool, bool) {
+    let here = conditions.iter().filter(|condition| condition.at() == at);
+    let tests = || here.clone().flat_map(Condition::tests);
+    let unclear = |value: Option<&Value>| tests().all(|test| test.judge(value) != Judged::Fails);
+    // All arguments are always there; and null is what no test of a value can fail.
+    let without = !at.as_str().is_empty() && unclear(None);
+    (without, unclear(Some(&Value::Null)))
 }
 
 /// Whether these tests name values, and the others let none of them be.

@@ -1,32 +1,31 @@
-//! Rules that can decide nothing, so that somebody hears of a slip of the pen.
+//! Rules that can decide nothing, or do not heed what they say of the arguments, so that
+//! somebody hears of a slip of the pen.
 
 use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::facts::KnownTool;
 use crate::fit::fits_hints;
 use crate::nearest::nearest;
 use crate::pattern::Pattern;
-use crate::pointer::Pointer;
-use crate::rule::{Rank, Rule};
+use crate::rule::{Effect, Rank, Rule};
 use crate::rules::Rules;
-use crate::sense::{Misfit, misfit, never_together};
+use crate::unheeded::{Still, place};
 
-/// A rule that can decide nothing, and why. Its `Display` is a warning for a
-/// person.
+/// A rule that can decide nothing, or decides otherwise than it says, and why. Its
+/// `Display` is a warning for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unmatched {
     /// The rule.
     pub rule: Arc<Rule>,
-    /// Why it decides nothing.
+    /// Why that is so.
     pub why: Why,
 }
 
-/// Why a rule decides nothing.
+/// Why a rule decides nothing, or otherwise than it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
@@ -58,11 +57,15 @@ pub enum Why {
         at: String,
         /// The name that is most like the one missing, as a pointer.
         nearest: Option<String>,
+        /// What it decides about all the same.
+        still: Still,
     },
     /// What it says of one place of the arguments is never so.
     Contradiction {
         /// The place that it looks at.
         at: String,
+        /// What it decides about all the same.
+        still: Still,
     },
     /// Every tool it matches declares values there that its tests are not for.
     Type {
@@ -72,6 +75,8 @@ pub enum Why {
         wanted: &'static str,
         /// The types that a tool declares.
         declared: String,
+        /// What it decides about all the same.
+        still: Still,
     },
     /// Every tool it matches is taken by rules that are asked before it; this
     /// is one of them.
@@ -81,6 +86,7 @@ pub enum Why {
 impl fmt::Display for Unmatched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rule = &self.rule;
+        let (does, about) = does(rule.effect);
         match &self.why {
             Why::NoTool { nearest: None } => write!(f, "{rule} matches no tool"),
             Why::NoTool {
@@ -113,28 +119,47 @@ impl fmt::Display for Unmatched {
                 f,
                 "{rule} decides nothing: the tool is not what it was when the rule was written"
             ),
-            Why::NoArgument { at, nearest: None } => {
-                write!(f, "{rule} looks at {at}, which no tool that it matches has")
+            Why::NoArgument { at, nearest, still } => {
+                write!(f, "{rule} looks at {at}, which no tool that it matches has")?;
+                if *still != Still::Nothing {
+                    write!(f, ", and {does} {about}calls as if it did not")?;
+                }
+                match nearest {
+                    Some(nearest) => write!(f, "; did you mean {nearest}?"),
+                    None => Ok(()),
+                }
             }
-            Why::NoArgument {
-                at,
-                nearest: Some(nearest),
-            } => write!(
-                f,
-                "{rule} looks at {at}, which no tool that it matches has; did you mean {nearest}?"
-            ),
-            Why::Contradiction { at } => {
-                write!(f, "{rule} wants of {} what no value can be", place(at))
+            Why::Contradiction { at, still } => {
+                write!(f, "{rule} wants of {} what no value can be", place(at))?;
+                let calls = match still {
+                    Still::Unjudged {
+                        without: true,
+                        with: true,
+                    } => "calls without it, or with a value there that cannot be judged",
+                    Still::Unjudged { without: true, .. } => "calls without it",
+                    Still::Unjudged { with: true, .. } => {
+                        "calls with a value there that cannot be judged"
+                    }
+                    Still::Unjudged { .. } | Still::AsIfNot | Still::Nothing => return Ok(()),
+                };
+                write!(f, ", and {does} only {about}{calls}")
             }
             Why::Type {
                 at,
                 wanted,
                 declared,
-            } => write!(
-                f,
-                "{rule} wants {wanted} at {at}, and the tools that it matches declare {declared} \
-                 there"
-            ),
+                still,
+            } => {
+                write!(
+                    f,
+                    "{rule} wants {wanted} at {at}, and the tools that it matches declare \
+                     {declared} there"
+                )?;
+                match still {
+                    Still::Nothing => Ok(()),
+                    _ => write!(f, "; it {does} {about}calls as if it did not want that"),
+                }
+            }
             Why::TakenBy(earlier) => {
                 write!(f, "{rule} never decides: {earlier} comes first")
             }
@@ -177,16 +202,18 @@ fn nearest_server<'t>(rule: &Rule, tools: &[KnownTool<'t>]) -> Option<&'t str> {
     nearest(name, servers).filter(|_| !name.contains('*'))
 }
 
-/// A place as a sentence has it.
-fn place(at: &str) -> &str {
-    match at {
-        "" => "the arguments",
-        at => at,
+/// What a rule does with calls: before and after an "only".
+fn does(effect: Effect) -> (&'static str, &'static str) {
+    match effect {
+        Effect::Allow | Effect::Grant => ("allows", ""),
+        Effect::Ask => ("asks", "about "),
+        Effect::Deny => ("denies", ""),
     }
 }
 
 impl Rules {
-    /// The rules that can decide nothing about these tools at this time.
+    /// The rules that can decide nothing about these tools at this time, and those that
+    /// decide as if they did not say what they say of the arguments.
     pub fn unmatched<'a>(
         &self,
         tools: impl IntoIterator<Item = KnownTool<'a>>,
@@ -212,9 +239,9 @@ impl Rules {
         if let Some(expires) = rule.expires.filter(|expires| *expires <= now) {
             return Some(Why::Expired(expires));
         }
-        if let Some(at) = never_together(&rule.arguments) {
-            let at = at.as_str().to_owned();
-            return Some(Why::Contradiction { at });
+        let mut unheeded = rule.contradictions();
+        if let Some(why) = unheeded.iter().find(|why| why.is_for_nothing()) {
+            return Some(why.clone());
         }
         let mut left: Vec<&KnownTool<'_>> = tools
             .iter()
@@ -248,29 +275,13 @@ impl Rules {
                 return Some(Why::Definition);
             }
         }
-        for condition in &rule.arguments {
-            let absent = |tool: &&KnownTool<'_>| absent(condition.at(), tool.input_schema);
-            if left.iter().all(|tool| absent(tool).is_some()) {
-                return Some(Why::NoArgument {
-                    at: condition.at().as_str().to_owned(),
-                    nearest: left.iter().find_map(|tool| absent(tool)?),
-                });
-            }
+        unheeded.extend(rule.looks_for(&left));
+        unheeded.extend(rule.mistypes(&left));
+        if let Some(why) = unheeded.iter().find(|why| why.is_for_nothing()) {
+            return Some(why.clone());
         }
-        for condition in &rule.arguments {
-            let misfits = left.iter().map(|tool| misfit(condition, tool.input_schema));
-            let misfits: Option<Vec<Misfit>> = misfits.collect();
-            if let Some(Misfit { wanted, declared }) =
-                misfits.and_then(|all| all.into_iter().next())
-            {
-                return Some(Why::Type {
-                    at: place(condition.at().as_str()).to_owned(),
-                    wanted,
-                    declared,
-                });
-            }
-        }
-        self.takers(index, rule, &left).map(Why::TakenBy)
+        let taker = self.takers(index, rule, &left).map(Why::TakenBy);
+        taker.or_else(|| unheeded.into_iter().next())
     }
 
     /// One of the rules that take each of the tools before `rule` is asked.
@@ -312,44 +323,4 @@ impl Rule {
                 self.effect.widens(),
             )
     }
-}
-
-/// Whether a schema declares other members at a place, but not this one: then
-/// the most alike of them, if one is. `None` where the schema leaves it open.
-fn absent(at: &Pointer, schema: Option<&Value>) -> Option<Option<String>> {
-    let mut schema = schema?;
-    let mut before = String::new();
-    for token in at.tokens() {
-        // Whatever else a schema says may bring members of its own.
-        let open = [
-            "$ref",
-            "$dynamicRef",
-            "allOf",
-            "anyOf",
-            "oneOf",
-            "if",
-            "patternProperties",
-            "dependentSchemas",
-        ];
-        let properties = schema.get("properties")?.as_object()?;
-        if open.iter().any(|key| schema.get(key).is_some())
-            || schema
-                .get("additionalProperties")
-                .is_some_and(|more| *more != Value::Bool(false))
-        {
-            return None;
-        }
-        let Some(next) = properties.get(token) else {
-            let near = nearest(token, properties.keys().map(String::as_str));
-            return Some(near.map(|near| format!("{before}/{}", escaped(near))));
-        };
-        before = format!("{before}/{}", escaped(token));
-        schema = next;
-    }
-    None
-}
-
-/// A name as a JSON pointer writes it.
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }

@@ -1,10 +1,10 @@
-//! Rules that can decide nothing.
+//! Rules that can decide nothing, or decide otherwise than they say.
 
-use callgate_policy::{Definition, Hints, KnownTool};
+use callgate_policy::{Definition, Hints, KnownTool, Verdict};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::support::{NOW, rules, time};
+use crate::support::{NOW, decide, rules, time};
 
 fn check(lists: Value, expected: Expect) {
     let read_only = Hints {
@@ -179,7 +179,7 @@ fn rules_whose_tests_no_argument_passes() {
         let tests: Vec<Value> = tests
             .map(|test| json!({ "tool": "fs_*", "arguments": test }))
             .collect();
-        json!({ "deny": tests })
+        json!({ "allow": tests })
     };
     check(
         said(json!([
@@ -195,16 +195,16 @@ fn rules_whose_tests_no_argument_passes() {
             [{ "at": "", "prefix": "5" }],
         ])),
         expect![[r#"
-            rule "fs_*" (/path = "a", /path = "b") in permissions.deny wants of /path what no value can be
-            rule "fs_*" (/path is one of 2, /path is one of 2) in permissions.deny wants of /path what no value can be
-            rule "fs_*" (/path begins with "c" and is one of 2) in permissions.deny wants of /path what no value can be
-            rule "fs_*" (/count ≥ 100, /count ≤ 10) in permissions.deny wants of /count what no value can be
-            rule "fs_*" (the arguments = {}, the arguments = []) in permissions.deny wants an array at the arguments, and the tools that it matches declare object there
-            rule "fs_*" (/count = "five") in permissions.deny wants a text at /count, and the tools that it matches declare integer or null there
-            rule "fs_*" (/count is one of 2) in permissions.deny wants a text at /count, and the tools that it matches declare integer or null there
-            rule "fs_*" (/count begins with "5") in permissions.deny wants a text at /count, and the tools that it matches declare integer or null there
-            rule "fs_*" (/path ≤ 5) in permissions.deny wants a number at /path, and the tools that it matches declare string there
-            rule "fs_*" (the arguments begins with "5") in permissions.deny wants a text at the arguments, and the tools that it matches declare object there"#]],
+            rule "fs_*" (/path = "a", /path = "b") in permissions.allow wants of /path what no value can be
+            rule "fs_*" (/path is one of 2, /path is one of 2) in permissions.allow wants of /path what no value can be
+            rule "fs_*" (/path begins with "c" and is one of 2) in permissions.allow wants of /path what no value can be
+            rule "fs_*" (/count ≥ 100, /count ≤ 10) in permissions.allow wants of /count what no value can be
+            rule "fs_*" (the arguments = {}, the arguments = []) in permissions.allow wants an array at the arguments, and the tools that it matches declare object there
+            rule "fs_*" (/count = "five") in permissions.allow wants a text at /count, and the tools that it matches declare integer or null there
+            rule "fs_*" (/count is one of 2) in permissions.allow wants a text at /count, and the tools that it matches declare integer or null there
+            rule "fs_*" (/count begins with "5") in permissions.allow wants a text at /count, and the tools that it matches declare integer or null there
+            rule "fs_*" (/path ≤ 5) in permissions.allow wants a number at /path, and the tools that it matches declare string there
+            rule "fs_*" (the arguments begins with "5") in permissions.allow wants a text at the arguments, and the tools that it matches declare object there"#]],
     );
     check(
         said(json!([
@@ -217,7 +217,109 @@ fn rules_whose_tests_no_argument_passes() {
             [{ "at": "/options/a~1b", "equals": 5 }],
         ])),
         expect![[
-            r#"rule "fs_*" (/path = "5", /path = 5) in permissions.deny wants a number at /path, and the tools that it matches declare string there"#
+            r#"rule "fs_*" (/path = "5", /path = 5) in permissions.allow wants a number at /path, and the tools that it matches declare string there"#
+        ]],
+    );
+}
+
+/// What a rule that holds calls up cannot judge, it holds up: nobody is to take it for one that
+/// decides nothing.
+#[test]
+fn rules_that_hold_up_what_they_do_not_say() {
+    let arguments = json!([
+        [{ "at": "/path", "max": 5 }],
+        [{ "at": "/path", "max": 5, "prefix": "/etc/" }],
+        [{ "at": "/path", "max": 5, "exists": true }],
+        [{ "at": "/pth", "equals": 1 }],
+        [{ "at": "/colour", "exists": false }],
+        [{ "at": "/colour", "equals": 1, "exists": true }],
+        [{ "at": "/colour", "equals": 1 }, { "at": "/colour", "exists": true }],
+        [{ "at": "/count", "min": 100 }, { "at": "/count", "max": 10 }],
+        [{ "at": "/count", "min": 100, "exists": true }, { "at": "/count", "max": 10 }],
+        [{ "at": "/path", "equals": "a" }, { "at": "/path", "exists": false }],
+        [
+            { "at": "/path", "equals": "a" }, { "at": "/path", "exists": false },
+            { "at": "/path", "exists": true },
+        ],
+    ]);
+    let arguments = arguments.as_array().expect("a list");
+    let entries = arguments.iter();
+    let entries: Vec<Value> = entries
+        .map(|arguments| json!({ "tool": "fs_write", "arguments": arguments }))
+        .collect();
+    check(
+        json!({ "deny": entries, "ask": [entries[0], entries[3], entries[7]] }),
+        expect![[r#"
+            rule "fs_write" (/path ≤ 5) in permissions.ask wants a number at /path, and the tools that it matches declare string there; it asks about calls as if it did not want that
+            rule "fs_write" (/pth = 1) in permissions.ask looks at /pth, which no tool that it matches has, and asks about calls as if it did not; did you mean /path?
+            rule "fs_write" (/count ≥ 100, /count ≤ 10) in permissions.ask wants of /count what no value can be, and asks only about calls without it, or with a value there that cannot be judged
+            rule "fs_write" (/path ≤ 5) in permissions.deny wants a number at /path, and the tools that it matches declare string there; it denies calls as if it did not want that
+            rule "fs_write" (/path ≤ 5 and begins with "/etc/") in permissions.deny wants a number at /path, and the tools that it matches declare string there; it denies calls as if it did not want that
+            rule "fs_write" (/path exists and ≤ 5) in permissions.deny wants a number at /path, and the tools that it matches declare string there; it denies calls as if it did not want that
+            rule "fs_write" (/pth = 1) in permissions.deny looks at /pth, which no tool that it matches has, and denies calls as if it did not; did you mean /path?
+            rule "fs_write" (/colour does not exist) in permissions.deny looks at /colour, which no tool that it matches has, and denies calls as if it did not
+            rule "fs_write" (/colour exists and = 1) in permissions.deny looks at /colour, which no tool that it matches has
+            rule "fs_write" (/colour = 1, /colour exists) in permissions.deny looks at /colour, which no tool that it matches has
+            rule "fs_write" (/count ≥ 100, /count ≤ 10) in permissions.deny wants of /count what no value can be, and denies only calls without it, or with a value there that cannot be judged
+            rule "fs_write" (/count exists and ≥ 100, /count ≤ 10) in permissions.deny wants of /count what no value can be, and denies only calls with a value there that cannot be judged
+            rule "fs_write" (/path = "a", /path does not exist) in permissions.deny wants of /path what no value can be, and denies only calls without it
+            rule "fs_write" (/path = "a", /path does not exist, /path exists) in permissions.deny wants of /path what no value can be"#]],
+    );
+    let denied = |entry: &Value| {
+        let rules = rules(json!({ "deny": [entry] }));
+        let calls = [
+            json!({ "path": "/etc/x" }),
+            json!({ "path": "/tmp/x" }),
+            json!({ "count": 50 }),
+            json!({ "path": "a", "count": "50" }),
+        ];
+        calls.map(|arguments| decide(&rules, arguments).verdict == Verdict::Deny)
+    };
+    let (yes, no) = (true, false);
+    let denials: Vec<_> = entries.iter().map(denied).collect();
+    assert_eq!(
+        denials,
+        [
+            [yes, yes, yes, yes],
+            [yes, no, yes, no],
+            [yes, yes, no, yes],
+            [yes, yes, yes, yes],
+            [yes, yes, yes, yes],
+            [no, no, no, no],
+            [no, no, no, no],
+            [yes, yes, no, yes],
+            [no, no, no, yes],
+            [no, no, yes, no],
+            [no, no, no, no],
+        ]
+    );
+}
+
+#[test]
+fn rules_that_let_through_what_they_do_not_say() {
+    let rule =
+        |at: &str| json!({ "tool": "fs_write", "arguments": [{ "at": at, "exists": false }] });
+    check(
+        json!({ "allow": [rule("/pth"), rule("/path")] }),
+        expect![[
+            r#"rule "fs_write" (/pth does not exist) in permissions.allow looks at /pth, which no tool that it matches has, and allows calls as if it did not; did you mean /path?"#
+        ]],
+    );
+    let rules = rules(json!({ "allow": [rule("/pth")] }));
+    assert_eq!(
+        decide(&rules, json!({ "path": "a" })).verdict,
+        Verdict::Allow
+    );
+}
+
+/// A rule that decides nothing for another reason says that.
+#[test]
+fn rules_that_never_hold_anything_up() {
+    let entry = json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "max": 5 }] });
+    check(
+        json!({ "deny": ["fs_*"], "ask": [entry] }),
+        expect![[
+            r#"rule "fs_write" (/path ≤ 5) in permissions.ask never decides: rule "fs_*" in permissions.deny comes first"#
         ]],
     );
 }
