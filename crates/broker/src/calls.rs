@@ -86,6 +86,20 @@ pub(crate) struct Rounds {
     input: String,
 }
 
+impl Rounds {
+    /// Why a call does not go on that had come so far.
+    pub(crate) fn failed(&self, failure: Failure) -> Failure {
+        match failure {
+            // Whatever request it was that did not get there: the call did.
+            Failure::Lost(error) if self.taken => Failure::Lost(LinkError {
+                sent: true,
+                ..error
+            }),
+            failure => failure,
+        }
+    }
+}
+
 impl Session {
     /// Calls a tool and returns the `result` member of the last answer.
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Box<RawValue>, Failure> {
@@ -103,11 +117,6 @@ impl Session {
         called.map_err(|failure| match failure {
             // Of the whole, not of what was left of it.
             Failure::Timeout(limit) if limit != idle => Failure::Timeout(most),
-            // Whatever request it was that did not get there: the call did.
-            Failure::Lost(error) if rounds.taken => Failure::Lost(LinkError {
-                sent: true,
-                ..error
-            }),
             Failure::Changed { gone, spent, .. } => Failure::Changed {
                 gone,
                 sent: rounds.taken,
@@ -115,7 +124,7 @@ impl Session {
             },
             // It was fit before, by another list.
             Failure::Unfit(reason) if rounds.taken => Failure::Input(reason),
-            other => other,
+            other => rounds.failed(other),
         })
     }
 

@@ -91,7 +91,7 @@ impl Connection {
             called = match self.learn_anew(call, &clock).await {
                 Ok(Some(again)) => self.session.go_on(&again, *rounds).await,
                 Ok(None) => called,
-                Err(failure) => Err(failure),
+                Err(failure) => Err(rounds.failed(failure)),
             };
         }
         let Patience { idle, most } = call.patience;

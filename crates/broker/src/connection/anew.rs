@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::Connection;
 use crate::calls::Call;
 use crate::failure::Failure;
+use crate::link::LinkErrorKind;
 use crate::patience::Clock;
 use crate::session::Changes;
 
@@ -36,7 +37,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The time is over.
+    /// The time is over, or a login is wanted for it.
     pub(super) async fn learn_anew<'a>(
         &self,
         call: &Call<'a>,
@@ -46,7 +47,12 @@ impl Connection {
         let rest = clock.left(asked)?;
         let listed = pin!(self.is_listed(call, clock.started(), rest.idle));
         let listed = Clock::start(rest, asked).limit(listed, || None, asked);
-        if !listed.await? {
+        // Whoever asks for the list, it is one login that all wait for.
+        let held_up = |failure| match (&failure, self.session.link.holds_up()) {
+            (Failure::Timeout(_), Some(error)) => Failure::Lost(error.into()),
+            _ => failure,
+        };
+        if !listed.await.map_err(held_up)? {
             return Ok(None);
         }
         Ok(Some(Call {
@@ -60,7 +66,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The list did not come in time.
+    /// The list did not come in time, or a login is wanted for it.
     async fn is_listed(
         &self,
         call: &Call<'_>,
@@ -95,10 +101,20 @@ impl Connection {
                 let changed = |changes: &mut Changes| changes.tools += 1;
                 self.session.changes.send_modify(changed);
             }
-            Err(late @ Failure::Timeout(_)) => return Err(late),
+            // With more time, or with a login, there may be one for others.
+            Err(failure) if is_of_the_asker(&failure) => return Err(failure),
             // There is no list to go by.
             Ok(_) | Err(_) => {}
         }
         Ok(last.insert(lesson).names.contains(call.tool))
+    }
+}
+
+/// Whether it says nothing of whether there is a list.
+fn is_of_the_asker(failure: &Failure) -> bool {
+    match failure {
+        Failure::Timeout(_) => true,
+        Failure::Lost(error) => matches!(error.kind, LinkErrorKind::Authorization(_)),
+        _ => false,
     }
 }
