@@ -144,7 +144,8 @@ impl Server {
         let _used = self.shared.usage.begin();
         let patience = call.patience.idle.min(call.patience.most);
         let deadline = soon(patience);
-        let mut tried = false;
+        // Whether the server had gone over to another revision, once a connection has not taken it.
+        let mut tried = None;
         loop {
             let connection = match self.connection(deadline).await {
                 Ok(found) => found,
@@ -153,7 +154,7 @@ impl Server {
                     return Err((failure, reason));
                 }
             };
-            if tried {
+            if tried == Some(true) {
                 connection.session().asked_again();
             }
             // What it took to have a connection is time of the call.
@@ -172,11 +173,11 @@ impl Server {
                     return Err((failure, said));
                 }
                 Err(Failure::Lost(error))
-                    if error.kind == LinkErrorKind::Closed && !error.sent && !tried =>
+                    if error.kind == LinkErrorKind::Closed && !error.sent && tried.is_none() =>
                 {
                     // That connection takes no more calls now. It is not held: its process is to end
                     // before there is another.
-                    tried = true;
+                    tried = Some(connection.session().is_left());
                 }
                 Err(mut failure) => {
                     if let Failure::Changed { spent, .. } = &mut failure {

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -56,6 +56,8 @@ pub(crate) struct Session {
     agreed: OnceLock<Agreed>,
     /// Since when it is asked for what was refused on an earlier connection, if it is.
     again: OnceLock<Instant>,
+    /// Whether it takes no more requests because the server has gone over to another revision.
+    left: AtomicBool,
     /// What each request says of the client in the newest revision, for
     /// `offers`.
     client: OnceLock<String>,
@@ -158,6 +160,7 @@ impl Session {
                 asked: Asked::new(session.clone(), caller),
                 agreed: OnceLock::new(),
                 again: OnceLock::new(),
+                left: AtomicBool::new(false),
                 pages: Arc::default(),
                 tools: Tools::default(),
                 given_up: GivenUp::default(),
@@ -384,6 +387,11 @@ impl Session {
         self.again.get_or_init(Instant::now);
     }
 
+    /// Whether it takes no more requests because the server has gone over to another revision.
+    pub(crate) fn is_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed)
+    }
+
     /// Whether the server may have gone over to another revision. One that refuses what it has
     /// just agreed on contradicts itself, and would be connected to anew for ever.
     fn may_be_left(&self) -> bool {
@@ -399,6 +407,7 @@ impl Session {
                 // What it refused so it has not done; what it has taken before it may answer.
                 let reason = "the server has gone over to another protocol revision";
                 let left = LinkError::closed(reason, false);
+                self.left.store(true, Ordering::Relaxed);
                 self.inbox.shut(left.clone());
                 return Failure::Lost(left);
             }

@@ -273,3 +273,56 @@ async fn a_server_that_contradicts_itself_is_connected_to_anew_once() {
     }
     kept.shut_down().await;
 }
+
+/// That a session ends says nothing of the revision.
+#[tokio::test]
+async fn a_server_whose_session_has_just_ended_may_go_over_to_another_revision() {
+    let does = Arc::<Replaced>::default();
+    let server = Server::start({
+        let (does, sessions) = (Arc::clone(&does), Arc::<AtomicUsize>::default());
+        move |mut request| {
+            let (does, sessions) = (Arc::clone(&does), Arc::clone(&sessions));
+            async move {
+                let method = request.method();
+                let is_first = request.header("mcp-session-id") == "s-1";
+                match method.as_str() {
+                    "initialize" => {
+                        let number = sessions.fetch_add(1, Ordering::Relaxed) + 1;
+                        request.log.note(format!("begins s-{number}"));
+                        let result = json!({
+                            "protocolVersion": "2025-11-25",
+                            "capabilities": { "tools": {} },
+                            "serverInfo": { "name": "s", "version": "1" },
+                        });
+                        let headers = format!("Mcp-Session-Id: s-{number}\r\n");
+                        result_of(&mut request, &headers, result).await;
+                    }
+                    "tools/call" if is_first => {
+                        request.log.note("ends s-1");
+                        request.answer("404 Not Found", "", "").await;
+                    }
+                    _ => replaced(request, does).await,
+                }
+            }
+            .boxed()
+        }
+    })
+    .await;
+    let (kept, _changes) = keep(ServerSpec::http("s", server.url())).await;
+    assert_eq!(call(&kept, "says", Arc::new(NoCaller)).await, r#"["old"]"#);
+    does.newest.store(true, Ordering::Relaxed);
+    assert_eq!(call(&kept, "says", Arc::new(NoCaller)).await, r#"["new"]"#);
+    kept.shut_down().await;
+    expect![[r#"
+        server/discover 2026-07-28
+        begins s-1
+        ends s-1
+        server/discover 2026-07-28
+        begins s-2
+        tools/call 2025-11-25
+        tools/call 2025-11-25
+        server/discover 2026-07-28
+        tools/call 2026-07-28
+    "#]]
+    .assert_eq(&server.log());
+}
