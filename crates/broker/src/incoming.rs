@@ -57,8 +57,11 @@ impl Incoming for Session {
     }
 
     fn login_changed(&self) {
-        // It may be somebody else's, who sees other tools, or one for more of them.
-        self.changes.send_modify(|changes| changes.tools += 1);
+        self.changes.send_modify(|changes| {
+            changes.logins += 1;
+            // It may be somebody else's, who sees other tools, or one for more of them.
+            changes.tools += 1;
+        });
     }
 }
 

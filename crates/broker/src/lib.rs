@@ -73,6 +73,7 @@ mod start;
 mod state;
 mod stderr;
 mod stdio;
+mod subscription;
 mod supervise;
 mod tally;
 mod target;

@@ -98,6 +98,8 @@ pub(crate) struct Changes {
     /// The id of the last `subscriptions/listen` that was acknowledged with
     /// `toolsListChanged`.
     pub(crate) acknowledged: Option<u64>,
+    /// How often requests have come to go with another login.
+    pub(crate) logins: u64,
 }
 
 /// A request to send.

@@ -15,20 +15,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::model::ErrorCode;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::backoff::{Backoff, spread};
+use crate::backoff::Backoff;
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::flight::LISTEN;
-use crate::http::is_for_good;
 use crate::listed::Covered;
 use crate::server::Shared;
-use crate::session::{Request, Session};
+use crate::session::Session;
 use crate::start::start;
 use crate::state::{Down, State};
+use crate::subscription::listen;
 
 /// The least time after which it is looked again whether a server is unused.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -36,9 +34,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 const TOGETHER: Duration = Duration::from_millis(20);
 /// The least time between two lists.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The wait before a server is listened to again; it doubles up to the longest.
-const LISTEN_AGAIN: Duration = Duration::from_secs(1);
-const LISTEN_AGAIN_AT_MOST: Duration = Duration::from_secs(60);
 
 /// Keeps a server as it is to be until it is stopped. `backoff` has the failures
 /// there were before.
@@ -173,7 +168,7 @@ async fn follow(shared: &Shared, turn: u64, connection: Arc<Connection>) -> Opti
             return None;
         }
         () = keep_listed(shared, &session) => {}
-        () = listen(shared, &session) => {}
+        () = listen(&shared.spec.name, &shared.wishes, &session) => {}
     }
     match weak.upgrade() {
         Some(connection) => Some(connection.epitaph().await),
@@ -246,89 +241,4 @@ async fn list(shared: &Shared) {
         "a server's list of tools stays as it was"
     );
     shared.not_listed(covered);
-}
-
-/// Listens for changes, where that is how a server tells of them.
-async fn listen(shared: &Shared, session: &Session) {
-    let tells = session.is_stateless()
-        && session
-            .agreed()
-            .is_some_and(|agreed| agreed.abilities.tools_changes);
-    let mut wait = LISTEN_AGAIN;
-    loop {
-        let began = Instant::now();
-        let before = session.changes.borrow().acknowledged;
-        let ended = match tells {
-            true => subscribe(session).await,
-            false => std::future::pending().await,
-        };
-        let last = session.changes.borrow().acknowledged;
-        match ended {
-            Err(failure) if last.is_none() && is_refusal(&failure) => {
-                return std::future::pending().await;
-            }
-            Err(failure) => {
-                let reason = session.secrets.redact(&failure.to_string());
-                tracing::debug!(server = shared.spec.name, reason, "a subscription ended");
-            }
-            Ok(()) => tracing::debug!(server = shared.spec.name, "a subscription was ended"),
-        }
-        if began.elapsed() > LISTEN_AGAIN_AT_MOST {
-            wait = LISTEN_AGAIN;
-        }
-        sleep(spread(wait)).await;
-        wait = (wait * 2).min(LISTEN_AGAIN_AT_MOST);
-        if last != before {
-            // What changed meanwhile was told to nobody.
-            shared.wishes.send_modify(|wishes| *wishes += 1);
-        }
-    }
-}
-
-/// Whether a server will refuse to be listened to however often it is asked.
-fn is_refusal(failure: &Failure) -> bool {
-    match failure {
-        Failure::Refused(error) => matches!(
-            error.code,
-            ErrorCode::METHOD_NOT_FOUND | ErrorCode::INVALID_PARAMS
-        ),
-        Failure::Lost(error) => error.is_status() && is_for_good(&error.kind),
-        _ => false,
-    }
-}
-
-/// Listens until the server ends it.
-async fn subscribe(session: &Session) -> Result<(), Failure> {
-    let members = r#""notifications":{"toolsListChanged":true}"#;
-    let request = Request::new(LISTEN, members);
-    session.request_patiently(&request).await.map(drop)
-}
-
-#[cfg(test)]
-mod tests {
-    use rmcp::model::ErrorData;
-
-    use super::*;
-    use crate::link::{LinkError, LinkErrorKind};
-
-    #[test]
-    fn who_does_not_listen_is_not_asked_again_and_who_fails_is() {
-        let refused = |code| {
-            let error = ErrorData::new(ErrorCode(code), "m", None);
-            is_refusal(&Failure::Refused(error))
-        };
-        let lost = |kind| {
-            let reason = "m".to_owned();
-            let sent = true;
-            is_refusal(&Failure::Lost(LinkError { kind, reason, sent }))
-        };
-        assert!(refused(-32601) && refused(-32602));
-        assert!(!refused(-32603) && !refused(-32000));
-        for (status, expected) in [(400, true), (404, true), (429, false), (503, false)] {
-            assert_eq!(lost(LinkErrorKind::Status(status)), expected, "{status}");
-        }
-        // Somebody may log in, or it may come back.
-        assert!(!lost(LinkErrorKind::Unauthorized));
-        assert!(!lost(LinkErrorKind::Unreachable));
-    }
 }

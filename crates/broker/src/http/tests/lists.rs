@@ -1,16 +1,26 @@
 //! Lists of 2026-07-28: for how long they hold, and who tells that they changed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use expect_test::{Expect, expect};
 use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::HeaderValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::server::{Request, Server};
-use super::{discovered, in_time, keep, result_of};
+use super::server::{self, Server};
+use super::{Client, discovered, in_time, keep, result_of};
+use crate::auth::{AuthError, Authorize, Refusal, Waits};
+use crate::caller::NoCaller;
+use crate::handshake::{Opening, shake};
+use crate::patience::Patience;
+use crate::secrets::Secrets;
+use crate::session::{Request, Session};
 use crate::spec::ServerSpec;
+use crate::subscription::listen;
 
 /// What a server does about changes of its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +182,11 @@ async fn a_list_that_does_not_say_for_how_long_holds_for_a_minute_or_until_told(
 
 /// A server whose list is what the test has come to, and that tells whoever listens
 /// as the test goes on.
-async fn tell(mut request: Request, mut step: watch::Receiver<u32>, listens: Arc<AtomicUsize>) {
+async fn tell(
+    mut request: server::Request,
+    mut step: watch::Receiver<u32>,
+    listens: Arc<AtomicUsize>,
+) {
     let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
     match request.method().as_str() {
         "server/discover" => discovered(&mut request, json!({ "listChanged": true })).await,
@@ -280,4 +294,114 @@ async fn a_list_is_not_asked_for_because_nobody_could_listen() {
     // But for that it is listened to now.
     assert_eq!(*kept.shared.wishes.borrow(), 0);
     in_time(kept.shut_down()).await;
+}
+
+/// Requests go with the login of this name.
+#[derive(Debug)]
+struct Person(Mutex<&'static str>);
+
+impl Person {
+    fn name(&self) -> &'static str {
+        *self.0.lock().expect("no panic")
+    }
+}
+
+impl Authorize for Person {
+    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+        let header = HeaderValue::from_static(self.name());
+        std::future::ready(Ok(Some(header))).boxed()
+    }
+
+    fn challenged<'a>(&'a self, _refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+        std::future::ready(Ok(false)).boxed()
+    }
+
+    fn login(&self) -> Option<Arc<str>> {
+        Some(self.name().into())
+    }
+}
+
+/// Who logs in is told of changes of their own tools, and hears no more of those of the login
+/// before; also where the server did `not` agree `to` tell that one.
+async fn check_logins(not_to: Option<&'static str>, expected: Expect) {
+    let server = Server::start(move |mut request| {
+        async move {
+            let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+            let login = request.header("authorization").to_owned();
+            match request.method().as_str() {
+                "server/discover" => discovered(&mut request, json!({ "listChanged": true })).await,
+                "subscriptions/listen" if not_to == Some(login.as_str()) => {
+                    let error = json!({ "code": -32601, "message": "Method not found" });
+                    let id = &message["id"];
+                    let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+                    request.log.note(format!("{login} is refused"));
+                    request.json(&answer.to_string()).await;
+                }
+                "subscriptions/listen" => {
+                    request.log.note(format!("{login} listens"));
+                    request.events().await;
+                    request.write(acknowledged(&message["id"])).await;
+                    request.gone().await;
+                    request.log.note(format!("{login} is gone"));
+                }
+                _ => {
+                    let result = json!({ "resultType": "complete", "tools": [] });
+                    result_of(&mut request, "", result).await;
+                }
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let person = Arc::new(Person(Mutex::new("anna")));
+    let Client { inbox, link } = Client::with(&server.url(), Arc::clone(&person) as _);
+    let (caller, secrets) = (Arc::new(NoCaller), Secrets::default());
+    let session = Session::new("s".into(), inbox, link, caller, secrets);
+    let limit = Duration::from_secs(20);
+    in_time(shake(&session, &Opening::Both, limit))
+        .await
+        .expect("they agree");
+    let mut changes = session.watch_changes();
+    let wishes = watch::Sender::new(0);
+    let goes_on = async {
+        let noted = async |what: &str| {
+            while !server.log().contains(what) {
+                tokio::task::yield_now().await;
+            }
+        };
+        match not_to {
+            Some(_) => noted("anna is refused").await,
+            None => drop(changes.wait_for(|it| it.acknowledged.is_some()).await),
+        }
+        let before = changes.borrow().acknowledged;
+        *person.0.lock().expect("no panic") = "bob";
+        let request = Request::new("tools/list", "");
+        let listed = session.request(request, Patience::exactly(limit)).await;
+        listed.expect("a list");
+        let told = changes.wait_for(|it| it.acknowledged != before).await;
+        let (tools, logins) = told.map(|it| (it.tools, it.logins)).expect("it is there");
+        if not_to.is_none() {
+            noted("anna is gone").await;
+        }
+        // One for each that the server agreed to tell, and one for the login.
+        assert_eq!((tools, logins), (2 + u64::from(not_to.is_none()), 1));
+        let mut log: Vec<_> = server.log().lines().map(str::to_owned).collect();
+        // One may be gone before or after the other listens.
+        log.sort();
+        log.join("; ")
+    };
+    let log = tokio::select! {
+        log = in_time(goes_on) => log,
+        () = listen("s", &wishes, &session) => panic!("it goes on for ever"),
+    };
+    expected.assert_eq(&log);
+    // The login was a reason for a list already.
+    assert_eq!(*wishes.borrow(), 0);
+    session.close().await;
+}
+
+#[tokio::test]
+async fn a_server_is_listened_to_with_the_login_that_there_is_now() {
+    check_logins(None, expect!["anna is gone; anna listens; bob listens"]).await;
+    check_logins(Some("anna"), expect!["anna is refused; bob listens"]).await;
 }
