@@ -18,6 +18,8 @@ use crate::session::{Changes, Request, Session};
 /// The wait before a server is listened to again; it doubles up to the longest.
 const AGAIN: Duration = Duration::from_secs(1);
 const AGAIN_AT_MOST: Duration = Duration::from_secs(60);
+/// The longest for a server that refuses to be listened to, and may not do so for good.
+const REFUSED_AT_MOST: Duration = Duration::from_secs(60 * 60);
 
 /// Listens for changes, where that is how a server tells of them. What nobody was told of is
 /// among the `wishes` for a list.
@@ -29,7 +31,7 @@ pub(crate) async fn listen(server: &str, wishes: &watch::Sender<u64>, session: &
     if !tells {
         return std::future::pending().await;
     }
-    let mut wait = AGAIN;
+    let mut waits = Waits::default();
     loop {
         let began = Instant::now();
         let Changes {
@@ -41,12 +43,12 @@ pub(crate) async fn listen(server: &str, wishes: &watch::Sender<u64>, session: &
             ended = subscribe(session) => ended,
             () = another_login(session, logins) => {
                 tracing::debug!(server, "a subscription was another login's");
-                wait = AGAIN;
+                waits = Waits::default();
                 continue;
             }
         };
         let last = session.changes.borrow().acknowledged;
-        match ended {
+        let is_refused = match ended {
             Err(failure) if last.is_none() && is_refusal(&failure) => {
                 another_login(session, logins).await;
                 continue;
@@ -54,17 +56,17 @@ pub(crate) async fn listen(server: &str, wishes: &watch::Sender<u64>, session: &
             Err(failure) => {
                 let reason = session.secrets.redact(&failure.to_string());
                 tracing::debug!(server, reason, "a subscription ended");
+                last == before && matches!(failure, Failure::Refused(_))
             }
-            Ok(()) => tracing::debug!(server, "a subscription was ended"),
-        }
-        if began.elapsed() > AGAIN_AT_MOST {
-            wait = AGAIN;
-        }
-        let pause = spread(wait);
-        wait = (wait * 2).min(AGAIN_AT_MOST);
+            Ok(()) => {
+                tracing::debug!(server, "a subscription was ended");
+                false
+            }
+        };
+        let wait = waits.after(began.elapsed(), is_refused);
         tokio::select! {
-            () = sleep(pause) => {}
-            () = another_login(session, logins) => wait = AGAIN,
+            () = sleep(spread(wait)) => {}
+            () = another_login(session, logins) => waits = Waits::default(),
         }
         if last != before {
             // What changed meanwhile was told to nobody.
@@ -99,6 +101,34 @@ fn is_refusal(failure: &Failure) -> bool {
     }
 }
 
+/// How long to wait before a server is listened to again.
+#[derive(Debug)]
+struct Waits {
+    next: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { next: AGAIN }
+    }
+}
+
+impl Waits {
+    /// The wait after a subscription that lasted so long, or was refused.
+    fn after(&mut self, lasted: Duration, is_refused: bool) -> Duration {
+        if lasted > AGAIN_AT_MOST && !is_refused {
+            self.next = AGAIN;
+        }
+        let most = match is_refused {
+            true => REFUSED_AT_MOST,
+            false => AGAIN_AT_MOST,
+        };
+        let wait = self.next.min(most);
+        self.next = wait.saturating_mul(2).min(most);
+        wait
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rmcp::model::ErrorData;
@@ -125,5 +155,28 @@ mod tests {
         // Somebody may log in, or it may come back.
         assert!(!lost(LinkErrorKind::Unauthorized));
         assert!(!lost(LinkErrorKind::Unreachable));
+    }
+
+    #[test]
+    fn who_refuses_is_asked_ever_more_seldom() {
+        let seconds = |waits: &mut Waits, lasted, is_refused| {
+            let wait = waits.after(Duration::from_secs(lasted), is_refused);
+            wait.as_secs()
+        };
+        let mut waits = Waits::default();
+        let refused: Vec<_> = (0..14).map(|_| seconds(&mut waits, 0, true)).collect();
+        assert_eq!(
+            refused,
+            [
+                1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3600, 3600
+            ]
+        );
+        // However long that takes it.
+        assert_eq!(seconds(&mut waits, 3_600, true), 3_600);
+        // One that does not answer may come back at any time.
+        assert_eq!(seconds(&mut waits, 0, false), 60);
+        assert_eq!(seconds(&mut waits, 0, false), 60);
+        assert_eq!(seconds(&mut waits, 61, false), 1);
+        assert_eq!(seconds(&mut waits, 0, true), 2);
     }
 }
