@@ -17,6 +17,10 @@ use crate::unique::unique_id;
 /// The most lines of one ledger. A call beyond it is not sent.
 pub(crate) const MAX_LINES: usize = 10_000;
 
+/// From how many bytes on arguments are hashed while their server has them: that takes half a
+/// millisecond for each MiB.
+const LARGE: usize = 64 << 10;
+
 /// What the line of a call has for a decision that was given up before there was one.
 const UNDECIDED: &str = "undecided: it was given up first";
 
@@ -43,7 +47,8 @@ pub struct LedgerLine {
     /// The arguments' size, in bytes of JSON.
     pub argument_bytes: usize,
     /// SHA-256 of the arguments as they are sent, in hexadecimal; absent for
-    /// those that are no JSON object.
+    /// those that are no JSON object. Of 64 KiB and more, without a journal, it may come only
+    /// after the call is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument_sha256: Option<String>,
     /// What was seen of other servers' results in the arguments: everything but
@@ -141,6 +146,7 @@ impl Ledger {
             index,
             sent: None,
             arguments: None,
+            unhashed: None,
             rule: None,
             closed: false,
         })
@@ -195,6 +201,8 @@ pub(crate) struct Entry {
     sent: Option<Instant>,
     /// The arguments, where the journal is to have them.
     arguments: Option<Arc<String>>,
+    /// Large arguments whose hash nobody needs yet.
+    unhashed: Option<Arc<String>>,
     /// The rule over a call that is not sent, where the journal is to have it.
     rule: Option<String>,
     closed: bool,
@@ -206,17 +214,26 @@ impl Entry {
         self.index + 1
     }
 
-    /// Notes the arguments as they will be sent. Comes before every decision.
+    /// Notes the arguments as they will be sent. Comes before every decision. Without a journal,
+    /// the hash of large ones may come [later](Self::hash).
     pub(crate) fn takes(&mut self, arguments: &Arc<String>) {
         let journal = self.ledger.journal.as_ref();
         if journal.is_some_and(|journal| journal.bodies()) {
             self.arguments = Some(Arc::clone(arguments));
         }
-        let sha256 = digest(arguments);
-        self.change(|line| {
-            line.argument_bytes = arguments.len();
-            line.argument_sha256 = Some(sha256);
-        });
+        self.unhashed = Some(Arc::clone(arguments));
+        if journal.is_some() || arguments.len() < LARGE {
+            self.hash();
+        }
+        self.change(|line| line.argument_bytes = arguments.len());
+    }
+
+    /// Notes the arguments' hash, if that was put off.
+    pub(crate) fn hash(&mut self) {
+        if let Some(arguments) = self.unhashed.take() {
+            let sha256 = digest(&arguments);
+            self.change(|line| line.argument_sha256 = Some(sha256));
+        }
     }
 
     /// Notes what was seen in the arguments of other servers' results, or what is to be
@@ -300,6 +317,7 @@ impl Entry {
 
     fn finish(&mut self, outcome: Outcome, result: Option<&str>) {
         self.closed = true;
+        self.hash();
         let took_ms = self.sent.map(millis);
         let sha256 = result.map(digest);
         let journal = self.ledger.journal.as_deref();

@@ -132,7 +132,7 @@ impl Run {
         };
         // While it waits for its answer, the text will do.
         drop(arguments);
-        let entry = sending(entry, &target, &ruling).await?;
+        let mut entry = sending(entry, &target, &ruling).await?;
 
         let definition = target.definition.as_deref().map(Definition::hash);
         let call = Call {
@@ -142,7 +142,8 @@ impl Run {
             patience: time.left(),
             decided: definition.map(|definition| server.decided(definition)),
         };
-        let result = server.call(&call).await;
+        // In this order: the server has its work first.
+        let (result, ()) = futures::join!(server.call(&call), async { entry.hash() });
         self.look_to_the_end(&entry, &text, &mut findings).await;
         Ok(Making::Made(Box::new(Made {
             target,

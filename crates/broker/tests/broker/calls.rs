@@ -1,11 +1,15 @@
 //! Calls and what becomes of them: errors, time, size, concurrency.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use callgate_broker::{CallError, CallOptions, code};
 use expect_test::expect;
 use futures::future::join_all;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::support::{call, in_time, odd, odd_with_env, one, raw, target};
 
@@ -128,6 +132,36 @@ async fn the_ledger_has_every_outcome() {
             "outcome": "protocolError"
           }
         ]"#]].assert_eq(&serde_json::to_string_pretty(&lines).expect("JSON"));
+}
+
+#[tokio::test]
+async fn large_arguments_have_their_hash_however_their_call_ends() {
+    let (broker, run, server) = one(odd("hang-on-call")).await;
+    let arguments = json!({ "text": "x".repeat(100_000) });
+    let hash = Sha256::digest(arguments.to_string());
+    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    in_time(call(&run, &server, "cancelled", arguments.clone())).await;
+    in_time(call(&run, "nobody", "text", arguments.clone())).await;
+    {
+        // Given up while its server has it.
+        let mut hangs = pin!(call(&run, &server, "hang", arguments.clone()));
+        let waits = poll_fn(|context| Poll::Ready(hangs.as_mut().poll(context).is_pending()));
+        assert!(waits.await);
+    }
+    broker.shutdown().await;
+    let lines = run.ledger();
+    let shown: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            let outcome = serde_json::to_value(&line.outcome).expect("JSON");
+            let has_hash = line.argument_sha256.as_ref() == Some(&hash);
+            format!("{} {has_hash}", outcome["outcome"])
+        })
+        .collect();
+    expect![[r#"
+        "ok" true
+        "protocolError" true
+        "cancelled" true"#]].assert_eq(&shown.join("\n"));
 }
 
 #[tokio::test]
