@@ -51,7 +51,7 @@ mod tests {
     fn so_many_pipes_have_more_room_and_others_when_those_are_gone() {
         let pipe = || std::io::pipe().expect("a pipe").1;
         let pipes: Vec<_> = (0..MOST).map(|_| pipe()).collect();
-        let wide: Vec<_> = pipes.iter().map(|pipe| Wide::make(pipe)).collect();
+        let wide: Vec<_> = pipes.iter().map(Wide::make).collect();
         assert!(wide.iter().all(Option::is_some));
         let one_more = pipe();
         assert!(Wide::make(&one_more).is_none());

@@ -161,7 +161,8 @@ async fn large_arguments_have_their_hash_however_their_call_ends() {
     expect![[r#"
         "ok" true
         "protocolError" true
-        "cancelled" true"#]].assert_eq(&shown.join("\n"));
+        "cancelled" true"#]]
+    .assert_eq(&shown.join("\n"));
 }
 
 #[tokio::test]
