@@ -8,12 +8,11 @@ use rustix::pipe::fcntl_setpipe_size;
 
 /// What a pipe has room for unless it is given more, in bytes.
 pub(crate) const USUAL_BYTES: usize = 64 << 10;
-/// The room that is given: the most that Linux gives without a privilege
-/// (/proc/sys/fs/pipe-max-size).
-const WIDE_BYTES: usize = 1 << 20;
-/// How many pipes of this process have more room at one time. What all pipes of a user may have
-/// together is 64 MiB (/proc/sys/fs/pipe-user-pages-soft), and whoever makes one beyond that gets
-/// one of two pages.
+/// The room that is given.
+const WIDE_BYTES: usize = 256 << 10;
+/// How many pipes of this process have more room at one time: 4 MiB. What all pipes of a user's
+/// programs may have together is 64 MiB (/proc/sys/fs/pipe-user-pages-soft), and whoever makes one
+/// beyond that gets one of two pages.
 const MOST: usize = 16;
 
 /// How many there are.

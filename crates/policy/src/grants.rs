@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -137,6 +137,8 @@ impl Serialize for Grant {
 
 /// From how many rules on the counts of those that are over are forgotten.
 const MANY_RULES: usize = 256;
+/// How long they are kept at the least: a call that is being decided may have an earlier clock.
+const KEPT: SignedDuration = SignedDuration::from_hours(1);
 
 /// The grants of a session, or of one run: shared between threads, and counted
 /// so that no use is given twice. Those of a session know, too, how often rules were used
@@ -240,12 +242,16 @@ impl SessionGrants {
     pub(crate) fn use_rule(&self, rule: &Rule, most: u32, take: bool, now: Timestamp) -> bool {
         let text = format!("{:?} {} {}", rule.effect, rule.written_in, rule.to_json());
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if !take {
+            let count = used.by_rule.get(&text).map(|of_rule| &of_rule.count);
+            return count.map_or(most > 0, |count| use_once(count, most, false));
+        }
         used.forget_expired(now);
         let of_rule = used.by_rule.entry(text).or_insert_with(|| OfRule {
             expires: rule.expires,
             ..OfRule::default()
         });
-        use_once(&of_rule.count, most, take)
+        use_once(&of_rule.count, most, true)
     }
 
     /// What the grants say, and if `take`, one use less of the one that says
@@ -285,7 +291,9 @@ impl Used {
     /// bring other rules with each call.
     fn forget_expired(&mut self, now: Timestamp) {
         if self.by_rule.len() >= (self.kept * 2).max(MANY_RULES) {
-            let is_over = |of: &OfRule| of.expires.is_some_and(|expires| expires <= now);
+            let long_ago = now.saturating_sub(KEPT);
+            let long_ago = long_ago.unwrap_or(Timestamp::MIN);
+            let is_over = |of: &OfRule| of.expires.is_some_and(|expires| expires <= long_ago);
             self.by_rule.retain(|_, of_rule| !is_over(of_rule));
             self.kept = self.by_rule.len();
         }
@@ -338,14 +346,18 @@ mod tests {
         };
         let lasting = json!({ "tool": "fs_write", "maxCalls": 1 });
         assert!(take(lasting.clone(), 0));
-        for second in 0..5_000 {
+        let count = || {
+            let used = grants.used.lock().unwrap_or_else(PoisonError::into_inner);
+            used.by_rule.len()
+        };
+        for second in 0..20_000 {
             let expires = Timestamp::from_second(second + 10).expect("a time");
             let rule = json!({ "tool": "fs_*", "maxCalls": 1, "expires": expires.to_string() });
             assert!(take(rule.clone(), second), "{second}");
             assert!(!take(rule, second), "{second}");
         }
-        assert!(!take(lasting, 5_000));
-        let used = grants.used.lock().unwrap_or_else(PoisonError::into_inner);
-        assert!(used.by_rule.len() <= MANY_RULES);
+        assert!(!take(lasting, 20_000));
+        // Those of the last hour and ten seconds, and as many again.
+        assert!(count() <= 2 * 3_612, "{}", count());
     }
 }

@@ -154,9 +154,8 @@ fn fetch(place: *const u64) {
 /// Fingerprints and one value for each time one was added.
 #[derive(Debug)]
 pub(super) struct Prints {
-    /// What says of most others that they are not in it, and is nearer at hand. Nothing is said
-    /// by one without room.
-    filter: Filter,
+    /// What says of most others that they are not in it, and is nearer at hand.
+    filter: Option<Filter>,
     /// The upper 40 bits of a fingerprint and the value plus one.
     slots: Vec<u64>,
     used: usize,
@@ -174,9 +173,17 @@ impl Prints {
     /// Prints with room for this many.
     pub(super) fn with_room(grams: usize) -> Self {
         Self {
-            filter: Filter::with_room(grams).unwrap_or(Filter::empty()),
+            filter: None,
             slots: vec![0; (grams * 2).max(64)],
             used: 0,
+        }
+    }
+
+    /// The same with a filter beside them, if there is memory for it.
+    pub(super) fn with_filter(grams: usize) -> Self {
+        Self {
+            filter: Filter::with_room(grams).ok(),
+            ..Self::with_room(grams)
         }
     }
 
@@ -195,7 +202,9 @@ impl Prints {
                 None => {
                     *found = slot;
                     self.used += 1;
-                    self.filter.insert(gram);
+                    if let Some(filter) = &mut self.filter {
+                        filter.insert(gram);
+                    }
                     return true;
                 }
                 Some(held) if *found & !VALUE == gram & !VALUE && same(held) => return true,
@@ -216,7 +225,7 @@ impl Prints {
     /// Whether it probably has a value of this fingerprint. "No" is certain.
     #[inline]
     pub(super) fn may_have(&self, gram: u64) -> bool {
-        self.filter.room() == 0 || self.filter.has(gram)
+        self.filter.as_ref().is_none_or(|filter| filter.has(gram))
     }
 
     /// Has the processor bring what [`Self::find`] looks at first.
@@ -252,7 +261,11 @@ impl Prints {
 
     fn grow(&mut self) {
         // Half as much again.
-        let mut grown = Self::with_room((self.slots.len() / 4 * 3).max(64));
+        let room = (self.slots.len() / 4 * 3).max(64);
+        let mut grown = match self.filter {
+            Some(_) => Self::with_filter(room),
+            None => Self::with_room(room),
+        };
         // From an empty slot on, round the end, those of one fingerprint are met
         // in the order in which they were added.
         let empty = self.slots.iter().position(|slot| *slot == 0);

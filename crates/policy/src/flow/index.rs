@@ -146,7 +146,7 @@ impl Index {
     pub(super) fn ready(&mut self) {
         if self.grams.is_none() {
             let grams = (self.text.len() / SAMPLE).max(MIN_GRAMS);
-            self.grams = Some(Prints::with_room(grams));
+            self.grams = Some(Prints::with_filter(grams));
             self.fill_grams(0);
             self.fill_shared(0);
         }

@@ -86,6 +86,8 @@ impl Shared {
     ) -> Result<(), TryReserveError> {
         let key = index.key;
         let text = index.text().get(span.range.clone());
+        // Each is on its way from memory while those before it are looked up.
+        let mut fetched = VecDeque::with_capacity(AHEAD);
         for piece in pieces(text.unwrap_or_default()) {
             let mut done = 0;
             let places = 0..(piece.len() + 1).saturating_sub(GRAM);
@@ -94,8 +96,6 @@ impl Shared {
                 index.fetch_places(gram);
                 Some((at, gram))
             });
-            // Each is on its way from memory while those before it are looked up.
-            let mut fetched = VecDeque::with_capacity(AHEAD);
             let mut known = known.fuse();
             loop {
                 while fetched.len() < AHEAD
