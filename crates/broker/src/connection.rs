@@ -6,10 +6,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anew::Lesson;
+use anew::Lessons;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::Mutex;
 
 use crate::broker::Ready;
 use crate::calls::Call;
@@ -38,8 +37,7 @@ pub(crate) struct Connection {
     session: Arc<Session>,
     process: Option<Process>,
     secrets: Secrets,
-    /// Held by whoever asks for a list because a call was refused.
-    lesson: Mutex<Option<Lesson>>,
+    lessons: Lessons,
 }
 
 /// How long a list is taken to hold which says nothing of it or that it holds for no
@@ -54,7 +52,7 @@ impl Connection {
             secrets: session.secrets.clone(),
             session,
             process,
-            lesson: Mutex::default(),
+            lessons: Lessons::default(),
         }
     }
 
@@ -120,9 +118,18 @@ impl Connection {
     /// Lists every page of tools. Each request may take up to `limit`. Calls are made as
     /// before until the list is taken.
     pub(crate) async fn list_tools(&self, limit: Duration) -> Result<Listing, Failure> {
+        self.list_noting(limit, &|_| {}).await
+    }
+
+    /// [`Connection::list_tools`] that tells the id of each request before it is sent.
+    async fn list_noting(
+        &self,
+        limit: Duration,
+        asks: &(dyn Fn(u64) + Sync),
+    ) -> Result<Listing, Failure> {
         for _ in 0..MAX_LOGINS {
             let login = self.session.login();
-            let mut listing = self.list_pages(limit).await?;
+            let mut listing = self.list_pages(limit, asks).await?;
             if login != self.session.login() {
                 // What came may be for somebody else, or a part of it.
                 continue;
@@ -157,12 +164,16 @@ impl Connection {
         self.process.is_none() && self.session.is_stateless()
     }
 
-    async fn list_pages(&self, limit: Duration) -> Result<Listing, Failure> {
+    async fn list_pages(
+        &self,
+        limit: Duration,
+        asks: &(dyn Fn(u64) + Sync),
+    ) -> Result<Listing, Failure> {
         let mut listing = Listing::new();
         let mut cursor = None;
         let mut seen = HashSet::new();
         for _ in 0..MAX_PAGES {
-            let page = match self.page(cursor.take(), limit).await {
+            let page = match self.page(cursor.take(), limit, asks).await {
                 Ok(page) => page,
                 Err(Failure::Refused(error)) if error.code.0 == -32601 && seen.is_empty() => {
                     listing
@@ -223,6 +234,7 @@ impl Connection {
         &self,
         cursor: Option<String>,
         limit: Duration,
+        asks: &(dyn Fn(u64) + Sync),
     ) -> Result<Box<RawValue>, Failure> {
         let members = match cursor {
             Some(cursor) => format!(r#""cursor":{}"#, Value::from(cursor)),
@@ -230,8 +242,12 @@ impl Connection {
         };
         let request = Request::new("tools/list", &members);
         let patience = Patience::exactly(limit);
-        self.session
-            .whole(self.session.request(request, patience).await?)
+        let mut flight = self.session.open(&request)?;
+        let id = flight.id();
+        asks(id);
+        let last_sign = || self.session.inbox.progressed_at(id);
+        let page = self.session.fly(&mut flight, &request, patience, last_sign);
+        self.session.whole(page.await?)
     }
 
     /// For how long a list of its tools holds; `None` if that is told otherwise,

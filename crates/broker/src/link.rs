@@ -64,11 +64,6 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
         None
     }
 
-    /// What requests that wait to be authorized have to wait for now, if there are such.
-    fn holds_up(&self) -> Option<AuthError> {
-        None
-    }
-
     /// Ends the connection from this side. Flights still in the air are lost.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

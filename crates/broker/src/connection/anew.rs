@@ -2,20 +2,45 @@
 
 use std::collections::HashSet;
 use std::pin::pin;
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::Connection;
 use crate::calls::Call;
 use crate::failure::Failure;
-use crate::link::LinkErrorKind;
+use crate::link::{LinkError, LinkErrorKind};
 use crate::patience::Clock;
 use crate::session::Changes;
 
-/// The last list that was asked for because calls were refused.
+/// What is asked for because calls were refused, and what came of it.
+#[derive(Debug, Default)]
+pub(super) struct Lessons {
+    /// Held by whoever asks for a list.
+    last: Mutex<Option<Lesson>>,
+    asking: std::sync::Mutex<Asking>,
+}
+
+/// What those wait for whose time may be over before there is a list.
+#[derive(Debug, Default)]
+struct Asking {
+    /// The last request for one, or for a page of it.
+    id: Option<u64>,
+    /// Until when one was held up that did not come, and why.
+    held_up: Option<(Instant, LinkError)>,
+}
+
+impl Lessons {
+    fn asking(&self) -> MutexGuard<'_, Asking> {
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The last list that was asked for because calls were refused, and was answered.
 #[derive(Debug)]
-pub(super) struct Lesson {
+struct Lesson {
     asked: Instant,
     /// The names on it; none if there was no list to go by.
     names: HashSet<String>,
@@ -47,11 +72,8 @@ impl Connection {
         let rest = clock.left(asked)?;
         let listed = pin!(self.is_listed(call, clock.started(), rest.idle));
         let listed = Clock::start(rest, asked).limit(listed, || None, asked);
-        // Whoever asks for the list, it is one login that all wait for.
-        let held_up = |failure| match (&failure, self.session.link.holds_up()) {
-            (Failure::Timeout(_), Some(error)) => Failure::Lost(error.into()),
-            _ => failure,
-        };
+        // The request for the list is still there, if it is this call's.
+        let held_up = |failure| self.held_up(failure, clock.started());
         if !listed.await.map_err(held_up)? {
             return Ok(None);
         }
@@ -59,6 +81,31 @@ impl Connection {
             patience: clock.left(asked)?,
             ..call.clone()
         }))
+    }
+
+    /// Why a call that was begun then has no list. Whoever asks for it, it is one login that
+    /// all wait for.
+    fn held_up(&self, failure: Failure, began: Instant) -> Failure {
+        let mut asking = self.lessons.asking();
+        let error = match failure {
+            Failure::Timeout(_) => {
+                let held_up = asking.id.and_then(|id| self.session.link.held_up(id));
+                match (held_up, &asking.held_up) {
+                    (Some(error), _) => LinkError::from(error),
+                    // It asks itself since another one gave up, for the lesser part of its time.
+                    (None, Some((until, error)))
+                        if until.saturating_duration_since(began) > until.elapsed() =>
+                    {
+                        return Failure::Lost(error.clone());
+                    }
+                    _ => return failure,
+                }
+            }
+            Failure::Lost(error) => error,
+            _ => return failure,
+        };
+        asking.held_up = Some((Instant::now(), error.clone()));
+        Failure::Lost(error)
     }
 
     /// Whether the tool of a call is on a list that was asked for after the call had begun.
@@ -73,7 +120,7 @@ impl Connection {
         began: Instant,
         limit: Duration,
     ) -> Result<bool, Failure> {
-        let mut last = self.lesson.lock().await;
+        let mut last = self.lessons.last.lock().await;
         if let Some(lesson) = last.as_ref().filter(|last| last.does_for(call, began)) {
             return Ok(lesson.names.contains(call.tool));
         }
@@ -84,7 +131,8 @@ impl Connection {
             names: HashSet::new(),
             published: known.is_some(),
         };
-        match self.list_tools(limit).await {
+        let asks = |id| self.lessons.asking().id = Some(id);
+        match self.list_noting(limit, &asks).await {
             Ok(listing) if listing.whole => {
                 let names = listing
                     .tools

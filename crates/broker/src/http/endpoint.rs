@@ -187,11 +187,6 @@ impl Endpoint {
         is.then(|| self.authorize.holds_up()).flatten()
     }
 
-    /// What requests that wait to be authorized have to wait for now, if there are such.
-    pub(crate) fn holds_up(&self) -> Option<AuthError> {
-        self.authorize.holds_up()
-    }
-
     fn hold_up(&self, id: Option<u64>) -> Option<HeldUp<'_>> {
         let id = id?;
         self.waiting().insert(id);

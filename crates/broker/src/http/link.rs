@@ -161,10 +161,6 @@ impl Link for HttpLink {
         self.shared.endpoint.held_up(id)
     }
 
-    fn holds_up(&self) -> Option<AuthError> {
-        self.shared.endpoint.holds_up()
-    }
-
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let closed = LinkError::closed("the connection was closed", true);

@@ -7,15 +7,11 @@ use std::time::Duration;
 use callgate_policy::{Definition, Rules};
 use expect_test::expect;
 use futures::FutureExt;
-use futures::future::{BoxFuture, join, join_all};
-use http::HeaderValue;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use super::server::Server;
 use super::{Client, called_by_headers, discovered, in_time, result_of};
-use crate::auth::{AuthError, AuthErrorKind, Authorize, Refusal, Waits};
 use crate::caller::NoCaller;
 use crate::calls::Call;
 use crate::connection::Connection;
@@ -76,7 +72,7 @@ async fn connect(lists: Vec<Value>, wanted: &'static str) -> (Server, Connection
 }
 
 /// The connection of a client that has come to an agreement.
-async fn agreed(client: Client) -> Connection {
+pub(super) async fn agreed(client: Client) -> Connection {
     let Client { inbox, link } = client;
     let session = Session::new(
         "s".into(),
@@ -92,19 +88,23 @@ async fn agreed(client: Client) -> Connection {
 }
 
 /// Has calls made by the list that the server has now.
-async fn take_list(connection: &Connection) -> Listing {
+pub(super) async fn take_list(connection: &Connection) -> Listing {
     let mut listing = in_time(connection.list_tools(LIMIT)).await.expect("a list");
     let specials = std::mem::take(&mut listing.specials);
     connection.session().tools.take(specials, || {});
     listing
 }
 
-async fn call(connection: &Connection) -> String {
+pub(super) async fn call(connection: &Connection) -> String {
     call_as(connection, None, LIMIT).await
 }
 
 /// A call that was decided on by this definition and may take so long.
-async fn call_as(connection: &Connection, definition: Option<&Value>, limit: Duration) -> String {
+pub(super) async fn call_as(
+    connection: &Connection,
+    definition: Option<&Value>,
+    limit: Duration,
+) -> String {
     let listed = Listed::new(None);
     if let Some(tool) = definition {
         listed.take(ready(vec![tool.clone()]), Covered::default());
@@ -141,7 +141,7 @@ fn raw(arguments: &Value) -> Box<RawValue> {
     to_raw_value(arguments).expect("it is JSON")
 }
 
-fn tool(name: &str, header: Option<&str>) -> Value {
+pub(super) fn tool(name: &str, header: Option<&str>) -> Value {
     let mut region = json!({ "type": "string" });
     if let Some(header) = header {
         region["x-mcp-header"] = header.into();
@@ -350,82 +350,4 @@ async fn a_list_that_does_not_come_takes_no_longer_than_the_call_may() {
     let said = call_as(&connection, None, Duration::from_millis(300)).await;
     assert_eq!(said, "no answer within 300 ms");
     assert_eq!(server.log(), "tools/call -\n");
-}
-
-/// Has a login that the server takes once somebody has logged in, and waits for that.
-#[derive(Debug)]
-struct LoggingIn(watch::Sender<bool>);
-
-impl LoggingIn {
-    fn error() -> AuthError {
-        let reason = "wants a login".to_owned();
-        AuthError {
-            server: "s".to_owned(),
-            kind: AuthErrorKind::LoginRequired { reason },
-        }
-    }
-}
-
-impl Authorize for LoggingIn {
-    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
-        let header = self
-            .0
-            .borrow()
-            .then(|| HeaderValue::from_static("Bearer b"));
-        std::future::ready(Ok(header)).boxed()
-    }
-
-    fn challenged<'a>(&'a self, _refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
-        let mut logged_in = self.0.subscribe();
-        async move { Ok(logged_in.wait_for(|is| *is).await.is_ok()) }.boxed()
-    }
-
-    fn holds_up(&self) -> Option<AuthError> {
-        (!*self.0.borrow()).then(Self::error)
-    }
-}
-
-/// Whoever cannot wait for it says so, and spoils nothing for those who can.
-#[tokio::test]
-async fn a_login_that_holds_up_the_new_list_is_no_list_for_nobody() {
-    let lists = Arc::new(AtomicUsize::new(0));
-    let server = Server::start(move |mut request| {
-        let lists = Arc::clone(&lists);
-        async move {
-            match request.method().as_str() {
-                "server/discover" => discovered(&mut request, json!({})).await,
-                "tools/list" => {
-                    let header = match lists.fetch_add(1, Ordering::Relaxed) {
-                        0 => None,
-                        _ if request.header("authorization") == "-" => {
-                            return request.answer("401 Unauthorized", "", "").await;
-                        }
-                        _ => Some("Region"),
-                    };
-                    let tools = json!([tool("t", header)]);
-                    let result = json!({ "resultType": "complete", "tools": tools });
-                    result_of(&mut request, "", result).await;
-                }
-                _ => {
-                    let is_right = request.header("mcp-param-region") == "us-west1";
-                    called_by_headers(&mut request, is_right).await;
-                }
-            }
-        }
-        .boxed()
-    })
-    .await;
-    let person = Arc::new(LoggingIn(watch::Sender::new(false)));
-    let connection = agreed(Client::with(&server.url(), Arc::clone(&person) as _)).await;
-    take_list(&connection).await;
-    // Whichever of them asks for the list.
-    let hasty = async {
-        let calls = (0..4).map(|_| call_as(&connection, None, Duration::from_millis(500)));
-        let said = join_all(calls).await;
-        person.0.send_replace(true);
-        said
-    };
-    let (hasty, patient) = join(hasty, call(&connection)).await;
-    assert_eq!(hasty, vec![LoggingIn::error().to_string(); 4]);
-    assert_eq!(patient, r#"{"resultType":"complete","content":[]}"#);
 }

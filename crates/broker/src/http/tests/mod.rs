@@ -4,6 +4,7 @@ mod asking;
 mod broken;
 mod ended;
 mod hostile;
+mod learning;
 mod lists;
 mod logs;
 mod mirroring;

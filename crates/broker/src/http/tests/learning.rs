@@ -1,0 +1,134 @@
+//! Lists that are asked for because calls were refused, and do not come at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, join, join_all};
+use http::HeaderValue;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::mirroring::{agreed, call, call_as, take_list, tool};
+use super::server::Server;
+use super::{Client, called_by_headers, discovered, in_time, result_of};
+use crate::auth::{AuthError, AuthErrorKind, Authorize, Refusal, Waits};
+
+/// Has a login that the server takes once somebody has logged in, and waits for that.
+#[derive(Debug)]
+struct LoggingIn(watch::Sender<bool>);
+
+impl LoggingIn {
+    fn error() -> AuthError {
+        let reason = "wants a login".to_owned();
+        AuthError {
+            server: "s".to_owned(),
+            kind: AuthErrorKind::LoginRequired { reason },
+        }
+    }
+}
+
+impl Authorize for LoggingIn {
+    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+        let header = self
+            .0
+            .borrow()
+            .then(|| HeaderValue::from_static("Bearer b"));
+        std::future::ready(Ok(header)).boxed()
+    }
+
+    fn challenged<'a>(&'a self, _refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+        let mut logged_in = self.0.subscribe();
+        async move { Ok(logged_in.wait_for(|is| *is).await.is_ok()) }.boxed()
+    }
+
+    fn holds_up(&self) -> Option<AuthError> {
+        (!*self.0.borrow()).then(Self::error)
+    }
+}
+
+/// Whoever cannot wait for it says so, and spoils nothing for those who can.
+#[tokio::test]
+async fn a_login_that_holds_up_the_new_list_is_no_list_for_nobody() {
+    let lists = Arc::new(AtomicUsize::new(0));
+    let server = Server::start(move |mut request| {
+        let lists = Arc::clone(&lists);
+        async move {
+            match request.method().as_str() {
+                "server/discover" => discovered(&mut request, json!({})).await,
+                "tools/list" => {
+                    let header = match lists.fetch_add(1, Ordering::Relaxed) {
+                        0 => None,
+                        _ if request.header("authorization") == "-" => {
+                            return request.answer("401 Unauthorized", "", "").await;
+                        }
+                        _ => Some("Region"),
+                    };
+                    let tools = json!([tool("t", header)]);
+                    let result = json!({ "resultType": "complete", "tools": tools });
+                    result_of(&mut request, "", result).await;
+                }
+                _ => {
+                    let is_right = request.header("mcp-param-region") == "us-west1";
+                    called_by_headers(&mut request, is_right).await;
+                }
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let person = Arc::new(LoggingIn(watch::Sender::new(false)));
+    let connection = agreed(Client::with(&server.url(), Arc::clone(&person) as _)).await;
+    take_list(&connection).await;
+    // Whichever of them asks for the list.
+    let hasty = async {
+        let calls = (0..4).map(|_| call_as(&connection, None, Duration::from_millis(500)));
+        let said = join_all(calls).await;
+        person.0.send_replace(true);
+        said
+    };
+    let (hasty, patient) = join(hasty, call(&connection)).await;
+    assert_eq!(hasty, vec![LoggingIn::error().to_string(); 4]);
+    assert_eq!(patient, r#"{"resultType":"complete","content":[]}"#);
+}
+
+/// What another call waits for is not why there is no list.
+#[tokio::test]
+async fn a_list_that_is_slow_while_another_call_waits_for_a_login_is_slow() {
+    let (lists, calls) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let server = Server::start(move |mut request| {
+        let (lists, calls) = (Arc::clone(&lists), Arc::clone(&calls));
+        async move {
+            match request.method().as_str() {
+                "server/discover" => discovered(&mut request, json!({})).await,
+                "tools/list" if lists.fetch_add(1, Ordering::Relaxed) == 0 => {
+                    let tools = json!([tool("t", None)]);
+                    let result = json!({ "resultType": "complete", "tools": tools });
+                    result_of(&mut request, "", result).await;
+                }
+                "tools/list" => request.gone().await,
+                _ if calls.fetch_add(1, Ordering::Relaxed) == 0 => {
+                    request.answer("401 Unauthorized", "", "").await;
+                }
+                _ => called_by_headers(&mut request, false).await,
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let person = Arc::new(LoggingIn(watch::Sender::new(false)));
+    let connection = agreed(Client::with(&server.url(), Arc::clone(&person) as _)).await;
+    take_list(&connection).await;
+    let mut waits = Box::pin(call(&connection));
+    in_time(async {
+        while person.0.receiver_count() == 0 {
+            assert!(futures::poll!(&mut waits).is_pending());
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let slow = call_as(&connection, None, Duration::from_millis(300)).await;
+    assert_eq!(slow, "no answer within 300 ms");
+    assert_eq!(waits.now_or_never(), None);
+}
