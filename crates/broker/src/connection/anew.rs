@@ -38,7 +38,8 @@ impl Lessons {
     }
 }
 
-/// The last list that was asked for because calls were refused, and was answered.
+/// What came of the last list that was asked for because calls were refused, if the server
+/// answered that.
 #[derive(Debug)]
 struct Lesson {
     asked: Instant,
@@ -149,10 +150,13 @@ impl Connection {
                 let changed = |changes: &mut Changes| changes.tools += 1;
                 self.session.changes.send_modify(changed);
             }
+            // It has none to go by, for whoever asks, or none that can be taken.
+            Err(Failure::Refused(_) | Failure::TooLarge(_)) => {}
             // With more time, or with a login, there may be one for others.
             Err(failure) if is_of_the_asker(&failure) => return Err(failure),
-            // There is no list to go by.
-            Ok(_) | Err(_) => {}
+            // What kept it from coming, or from coming whole, may be over for the next one. The
+            // call stays refused for its headers: nothing else is known of it.
+            Ok(_) | Err(_) => return Ok(false),
         }
         Ok(last.insert(lesson).names.contains(call.tool))
     }

@@ -132,3 +132,41 @@ async fn a_list_that_is_slow_while_another_call_waits_for_a_login_is_slow() {
     assert_eq!(slow, "no answer within 300 ms");
     assert_eq!(waits.now_or_never(), None);
 }
+
+/// What keeps one list from coming says nothing of the next one.
+#[tokio::test]
+async fn a_list_that_cannot_be_had_once_is_asked_for_again() {
+    let lists = Arc::<AtomicUsize>::default();
+    let server = Server::start(move |mut request| {
+        let lists = Arc::clone(&lists);
+        async move {
+            match request.method().as_str() {
+                "server/discover" => discovered(&mut request, json!({})).await,
+                "tools/list" => {
+                    let header = match lists.fetch_add(1, Ordering::Relaxed) {
+                        0 => None,
+                        1 => return request.answer("503 Service Unavailable", "", "").await,
+                        _ => Some("Region"),
+                    };
+                    let tools = json!([tool("t", header)]);
+                    let result = json!({ "resultType": "complete", "tools": tools });
+                    result_of(&mut request, "", result).await;
+                }
+                _ => {
+                    let is_right = request.header("mcp-param-region") == "us-west1";
+                    called_by_headers(&mut request, is_right).await;
+                }
+            }
+        }
+        .boxed()
+    })
+    .await;
+    let connection = agreed(Client::new(&server)).await;
+    take_list(&connection).await;
+    let (one, other) = join(call(&connection), call(&connection)).await;
+    let mut said = [one, other];
+    said.sort();
+    // Whichever of them asks first.
+    let done = r#"{"resultType":"complete","content":[]}"#;
+    assert_eq!(said, ["HeaderMismatch (code -32020)", done]);
+}
