@@ -11,14 +11,15 @@ use crate::rule::Rule;
 use crate::sense::{Misfit, misfit, never_judged, never_together};
 use crate::unmatched::Why;
 
-/// What a rule decides about though no argument passes its tests: what cannot be judged
-/// passes them where it is to be held up.
+/// What a rule decides about though no argument that is as declared passes its tests: what
+/// cannot be judged passes them where it is to be held up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Still {
-    /// Nothing.
+    /// No calls that are as the tools declare them.
     Nothing,
-    /// Calls as if it did not have these tests.
-    AsIfNot,
+    /// Calls that are as the tools declare them, unless another of its tests fails: that have
+    /// nothing at a place that none declares, or there a value of the type that they declare.
+    AsDeclared,
     /// Only calls that these tests cannot judge.
     Unjudged {
         /// Those that have nothing at the place.
@@ -29,7 +30,8 @@ pub enum Still {
 }
 
 impl Why {
-    /// Whether the rule decides nothing, for what it says of the arguments.
+    /// Whether the rule decides about no call that is as the tools declare it, for what it says
+    /// of the arguments.
     pub(crate) fn is_for_nothing(&self) -> bool {
         match self {
             Self::NoArgument { still, .. }
@@ -64,7 +66,7 @@ impl Rule {
                 return None;
             }
             let still = match condition.judge_nothing() {
-                Judged::Holds => Still::AsIfNot,
+                Judged::Holds => Still::AsDeclared,
                 Judged::Unclear => self.in_doubt(),
                 Judged::Fails => Still::Nothing,
             };
@@ -97,7 +99,7 @@ impl Rule {
     fn in_doubt(&self) -> Still {
         match self.effect.widens() {
             true => Still::Nothing,
-            false => Still::AsIfNot,
+            false => Still::AsDeclared,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::condition::Condition;
 use crate::facts::KnownTool;
 use crate::fit::fits_hints;
 use crate::nearest::nearest;
@@ -120,9 +121,14 @@ impl fmt::Display for Unmatched {
                 "{rule} decides nothing: the tool is not what it was when the rule was written"
             ),
             Why::NoArgument { at, nearest, still } => {
-                write!(f, "{rule} looks at {at}, which no tool that it matches has")?;
-                if *still != Still::Nothing {
-                    write!(f, ", and {does} {about}calls as if it did not")?;
+                write!(
+                    f,
+                    "{rule} looks at {at}, which no tool that it matches declares, and "
+                )?;
+                // A call may have it all the same, and then it is judged.
+                match still {
+                    Still::Nothing => f.write_str("decides nothing about calls without it")?,
+                    _ => write!(f, "{does} {about}calls without it{}", unless(rule))?,
                 }
                 match nearest {
                     Some(nearest) => write!(f, "; did you mean {nearest}?"),
@@ -140,7 +146,7 @@ impl fmt::Display for Unmatched {
                     Still::Unjudged { with: true, .. } => {
                         "calls with a value there that cannot be judged"
                     }
-                    Still::Unjudged { .. } | Still::AsIfNot | Still::Nothing => return Ok(()),
+                    Still::Unjudged { .. } | Still::AsDeclared | Still::Nothing => return Ok(()),
                 };
                 write!(f, ", and {does} only {about}{calls}")
             }
@@ -157,7 +163,11 @@ impl fmt::Display for Unmatched {
                 )?;
                 match still {
                     Still::Nothing => Ok(()),
-                    _ => write!(f, "; it {does} {about}calls as if it did not want that"),
+                    _ => write!(
+                        f,
+                        "; it {does} {about}calls with a value of that type there{}",
+                        unless(rule)
+                    ),
                 }
             }
             Why::TakenBy(earlier) => {
@@ -211,9 +221,18 @@ fn does(effect: Effect) -> (&'static str, &'static str) {
     }
 }
 
+/// What else decides whether a rule with a test that judges nothing takes a call.
+fn unless(rule: &Rule) -> &'static str {
+    let tests = rule.arguments.iter().flat_map(Condition::tests);
+    match tests.count() {
+        ..=1 => "",
+        _ => ", unless another of its tests fails",
+    }
+}
+
 impl Rules {
-    /// The rules that can decide nothing about these tools at this time, and those that
-    /// decide as if they did not say what they say of the arguments.
+    /// The rules that can decide nothing about these tools at this time, and those with
+    /// a test that nothing passes which is as the tools declare it.
     pub fn unmatched<'a>(
         &self,
         tools: impl IntoIterator<Item = KnownTool<'a>>,

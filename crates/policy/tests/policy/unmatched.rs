@@ -111,10 +111,10 @@ fn rules_over_arguments_that_no_tool_has() {
         ] }),
         expect![[r#"
             rule "fs_write" (/path = 1) in permissions.allow wants a number at /path, and the tools that it matches declare string there
-            rule "fs_write" (/pth = 1) in permissions.allow looks at /pth, which no tool that it matches has; did you mean /path?
-            rule "fs_write" (/colour = 1) in permissions.allow looks at /colour, which no tool that it matches has
+            rule "fs_write" (/pth = 1) in permissions.allow looks at /pth, which no tool that it matches declares, and decides nothing about calls without it; did you mean /path?
+            rule "fs_write" (/colour = 1) in permissions.allow looks at /colour, which no tool that it matches declares, and decides nothing about calls without it
             rule "fs_write" (the arguments = 1) in permissions.allow wants a number at the arguments, and the tools that it matches declare object there
-            rule "fs_write" (/options/a~1c = 1) in permissions.allow looks at /options/a~1c, which no tool that it matches has; did you mean /options/a~1b?"#]],
+            rule "fs_write" (/options/a~1c = 1) in permissions.allow looks at /options/a~1c, which no tool that it matches declares, and decides nothing about calls without it; did you mean /options/a~1b?"#]],
     );
 }
 
@@ -250,21 +250,22 @@ fn rules_that_hold_up_what_they_do_not_say() {
     check(
         json!({ "deny": entries, "ask": [entries[0], entries[3], entries[7]] }),
         expect![[r#"
-            rule "fs_write" (/path ≤ 5) in permissions.ask wants a number at /path, and the tools that it matches declare string there; it asks about calls as if it did not want that
-            rule "fs_write" (/pth = 1) in permissions.ask looks at /pth, which no tool that it matches has, and asks about calls as if it did not; did you mean /path?
+            rule "fs_write" (/path ≤ 5) in permissions.ask wants a number at /path, and the tools that it matches declare string there; it asks about calls with a value of that type there
+            rule "fs_write" (/pth = 1) in permissions.ask looks at /pth, which no tool that it matches declares, and asks about calls without it; did you mean /path?
             rule "fs_write" (/count ≥ 100, /count ≤ 10) in permissions.ask wants of /count what no value can be, and asks only about calls without it, or with a value there that cannot be judged
-            rule "fs_write" (/path ≤ 5) in permissions.deny wants a number at /path, and the tools that it matches declare string there; it denies calls as if it did not want that
-            rule "fs_write" (/path ≤ 5 and begins with "/etc/") in permissions.deny wants a number at /path, and the tools that it matches declare string there; it denies calls as if it did not want that
-            rule "fs_write" (/path exists and ≤ 5) in permissions.deny wants a number at /path, and the tools that it matches declare string there; it denies calls as if it did not want that
-            rule "fs_write" (/pth = 1) in permissions.deny looks at /pth, which no tool that it matches has, and denies calls as if it did not; did you mean /path?
-            rule "fs_write" (/colour does not exist) in permissions.deny looks at /colour, which no tool that it matches has, and denies calls as if it did not
-            rule "fs_write" (/colour exists and = 1) in permissions.deny looks at /colour, which no tool that it matches has
-            rule "fs_write" (/colour = 1, /colour exists) in permissions.deny looks at /colour, which no tool that it matches has
+            rule "fs_write" (/path ≤ 5) in permissions.deny wants a number at /path, and the tools that it matches declare string there; it denies calls with a value of that type there
+            rule "fs_write" (/path ≤ 5 and begins with "/etc/") in permissions.deny wants a number at /path, and the tools that it matches declare string there; it denies calls with a value of that type there, unless another of its tests fails
+            rule "fs_write" (/path exists and ≤ 5) in permissions.deny wants a number at /path, and the tools that it matches declare string there; it denies calls with a value of that type there, unless another of its tests fails
+            rule "fs_write" (/pth = 1) in permissions.deny looks at /pth, which no tool that it matches declares, and denies calls without it; did you mean /path?
+            rule "fs_write" (/colour does not exist) in permissions.deny looks at /colour, which no tool that it matches declares, and denies calls without it
+            rule "fs_write" (/colour exists and = 1) in permissions.deny looks at /colour, which no tool that it matches declares, and decides nothing about calls without it
+            rule "fs_write" (/colour = 1, /colour exists) in permissions.deny looks at /colour, which no tool that it matches declares, and decides nothing about calls without it
             rule "fs_write" (/count ≥ 100, /count ≤ 10) in permissions.deny wants of /count what no value can be, and denies only calls without it, or with a value there that cannot be judged
             rule "fs_write" (/count exists and ≥ 100, /count ≤ 10) in permissions.deny wants of /count what no value can be, and denies only calls with a value there that cannot be judged
             rule "fs_write" (/path = "a", /path does not exist) in permissions.deny wants of /path what no value can be, and denies only calls without it
             rule "fs_write" (/path = "a", /path does not exist, /path exists) in permissions.deny wants of /path what no value can be"#]],
     );
+    // The argument that no tool declares may be sent all the same.
     let denied = |entry: &Value| {
         let rules = rules(json!({ "deny": [entry] }));
         let calls = [
@@ -272,6 +273,9 @@ fn rules_that_hold_up_what_they_do_not_say() {
             json!({ "path": "/tmp/x" }),
             json!({ "count": 50 }),
             json!({ "path": "a", "count": "50" }),
+            json!({ "pth": 2 }),
+            json!({ "path": 6 }),
+            json!({ "colour": 1 }),
         ];
         calls.map(|arguments| decide(&rules, arguments).verdict == Verdict::Deny)
     };
@@ -280,17 +284,17 @@ fn rules_that_hold_up_what_they_do_not_say() {
     assert_eq!(
         denials,
         [
-            [yes, yes, yes, yes],
-            [yes, no, yes, no],
-            [yes, yes, no, yes],
-            [yes, yes, yes, yes],
-            [yes, yes, yes, yes],
-            [no, no, no, no],
-            [no, no, no, no],
-            [yes, yes, no, yes],
-            [no, no, no, yes],
-            [no, no, yes, no],
-            [no, no, no, no],
+            [yes, yes, yes, yes, yes, no, yes],
+            [yes, no, yes, no, yes, no, yes],
+            [yes, yes, no, yes, no, no, no],
+            [yes, yes, yes, yes, no, yes, yes],
+            [yes, yes, yes, yes, yes, yes, no],
+            [no, no, no, no, no, no, yes],
+            [no, no, no, no, no, no, yes],
+            [yes, yes, no, yes, yes, yes, yes],
+            [no, no, no, yes, no, no, no],
+            [no, no, yes, no, yes, no, yes],
+            [no, no, no, no, no, no, no],
         ]
     );
 }
@@ -302,7 +306,7 @@ fn rules_that_let_through_what_they_do_not_say() {
     check(
         json!({ "allow": [rule("/pth"), rule("/path")] }),
         expect![[
-            r#"rule "fs_write" (/pth does not exist) in permissions.allow looks at /pth, which no tool that it matches has, and allows calls as if it did not; did you mean /path?"#
+            r#"rule "fs_write" (/pth does not exist) in permissions.allow looks at /pth, which no tool that it matches declares, and allows calls without it; did you mean /path?"#
         ]],
     );
     let rules = rules(json!({ "allow": [rule("/pth")] }));
