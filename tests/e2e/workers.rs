@@ -1,5 +1,6 @@
 //! Which process reads a text, which runs it, and what is said where there is none.
 
+use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 
 use callgate::config::{ModelsConfig, SmallModelConfig};
@@ -9,6 +10,7 @@ use expect_test::expect;
 use tempfile::TempDir;
 
 use crate::endpoint::{Do, Endpoint};
+use crate::serve_client::workers_of;
 
 /// The worker by another name, which can be taken away: none starts from then on.
 struct Program {
@@ -56,6 +58,27 @@ async fn what_was_read_for_a_preview_is_what_runs() {
     // It runs once.
     let report = gate.run(request).await;
     assert_eq!(report.status, Status::Failed, "{report}");
+}
+
+/// Nothing of the script has run by then, so it is read anew.
+#[tokio::test]
+async fn a_worker_that_ends_before_the_run_takes_no_run_with_it() {
+    let program = Program::new();
+    let gate = program.gate().build().await.expect("a gate");
+    let request = RunRequest::new("return 6 * 7");
+    gate.preview(request.clone()).await.expect("a preview");
+    let workers = workers_of(std::process::id());
+    let [worker] = &workers[..] else {
+        panic!("one has read it: {workers:?}");
+    };
+    let fd = worker.get_ref().as_raw_fd();
+    let nothing = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: a system call with numbers, of a process that the descriptor stands for.
+    let sent = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, libc::SIGKILL, nothing, 0) };
+    assert_eq!(sent, 0);
+    drop(worker.readable().await.expect("its end"));
+    let report = gate.run(request).await;
+    assert_eq!(report.status, Status::Completed, "{report}");
 }
 
 /// What is wrong with the host's processes is not for a script, and no fault of its type.

@@ -23,10 +23,12 @@ impl ReadAhead {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
     }
 
-    /// What is kept, once, if its worker is one for these limits.
+    /// What is kept, once, if its worker is one for these limits and has not ended meanwhile: it
+    /// may have waited for a person.
     fn take(&self, limits: &Limits) -> Option<Read> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        kept.filter(|read| read.worker.fits(limits))
+        let mut read = kept.filter(|read| read.worker.fits(limits))?;
+        read.worker.is_alive().then_some(read)
     }
 }
 

@@ -102,6 +102,12 @@ impl Reserved {
         self.worker.settings() == settings(limits.heap_bytes, limits.jit)
     }
 
+    /// Whether its process is there still.
+    #[must_use]
+    pub fn is_alive(&mut self) -> bool {
+        self.worker.is_alive()
+    }
+
     /// Has the worker read a script.
     ///
     /// # Errors
