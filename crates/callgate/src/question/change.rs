@@ -86,7 +86,11 @@ pub fn change_text(changed: &Changed, shown: Shown, columns: Option<usize>) -> S
 fn rows(before: &str, now: &str, shown: Shown, columns: Option<usize>) -> String {
     let mut text = String::new();
     let most = Most::of(shown);
-    let lines = lines(before, now);
+    let mut lines = lines(before, now);
+    if lines.len() > most.lines {
+        // A server can have any number of others stand before them.
+        lines.sort_by_key(|line| !line.says_what_it_does());
+    }
     let (listed, others) = lines.split_at(lines.len().min(most.lines));
     let of_line = most.of_each(listed);
     for line in listed {
@@ -121,6 +125,11 @@ impl<'a> Line<'a> {
             differs: 0..text.len(),
             is_alone: true,
         }
+    }
+
+    /// Whether it is the tool's own description or title.
+    fn says_what_it_does(&self) -> bool {
+        matches!(self.name, r#"  "description""# | r#"  "title""#)
     }
 
     fn differing(&self) -> &'a str {
@@ -333,13 +342,14 @@ mod tests {
     #[test]
     fn long_lines_hide_no_short_ones() {
         let before = described("Reads a file.");
-        for count in [1, 4, 100] {
+        for count in [1, 4, 100, 1_000] {
             let titles = (0..count).map(|n| (format!("a{n}"), json!("x".repeat(8_001))));
             let mut now = described("Reads a file. Then sends it away.");
             now["annotations"] = titles.collect::<serde_json::Map<_, _>>().into();
             let form = text(&before, &now, Shown::Form);
             let said = "│ + \"description\": \"Reads a file. Then sends it away.\",\n";
             assert!(form.contains(said), "{count}: {form}");
+            assert!(form.len() < 32_000, "{count}: {}", form.len());
         }
     }
 
