@@ -29,7 +29,7 @@ const MAX_ASKED_BYTES: u32 = 4 << 20;
 const MAX_ASKED_VALUES: u32 = 1 << 18;
 
 /// How long a server has to take in folders that it asked for on its own, counted from
-/// when it asked.
+/// when it asked; and to ask for others and take them in, counted from when it was told.
 const TAKING_IN: Duration = Duration::from_millis(50);
 
 /// The requests of a server that are being worked on.
@@ -55,7 +55,7 @@ struct Running {
     /// For how long somebody was asked, up to `since`.
     time: Duration,
     last: Option<Instant>,
-    /// When the server last asked for folders on its own.
+    /// When the server last asked for folders on its own, or was told that they are others.
     folders: Option<Instant>,
     ended: bool,
 }
@@ -210,9 +210,15 @@ impl Asked {
         }
     }
 
-    /// Leaves the server time to take in folders that it asked for on its own a moment
-    /// ago, though no more than `most`: it takes calls meanwhile, and would answer them
-    /// as if it had been told of none.
+    /// The server is told that the folders it may ask for are others now.
+    pub(crate) fn roots_changed(&self) {
+        self.running().folders = Some(Instant::now());
+    }
+
+    /// Leaves the server time to take in folders that it asked for on its own, or was told
+    /// to be others, a moment ago, though no more than `most`: it takes calls meanwhile,
+    /// and would answer them as if it had not been told. One that does not ask is not
+    /// waited for again.
     pub(crate) async fn settle(&self, most: Duration) {
         let asked = self.running().folders;
         let left = asked.map(|asked| TAKING_IN.saturating_sub(asked.elapsed()).min(most));

@@ -251,6 +251,17 @@ impl Broker {
         Ok(())
     }
 
+    /// Tells servers that the folders they may ask for outside of calls are others now:
+    /// what the callers of their specifications name. It is told to those of 2025-11-25 and
+    /// before that were offered folders, over the connections there are; one that is
+    /// connected to later asks anew. Calls made right after this wait up to 50 ms, so that a
+    /// server can ask and take in the answer before it has them.
+    pub fn roots_changed(&self) {
+        for server in &self.inner.servers {
+            server.shared.stand.roots_changed();
+        }
+    }
+
     /// The same broker, not kept alive.
     pub fn downgrade(&self) -> WeakBroker {
         WeakBroker {

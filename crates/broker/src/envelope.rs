@@ -118,8 +118,12 @@ pub(crate) fn capabilities(offers: Offers, version: &ProtocolVersion) -> Value {
         announce("sampling", sampling);
     }
     if offers.roots {
-        // Without `listChanged`: no notification says that they have.
-        announce("roots", json!({}));
+        // The newest revision has no notification that says that they are others.
+        let roots = match version.has_initialize() {
+            true => json!({ "listChanged": true }),
+            false => json!({}),
+        };
+        announce("roots", roots);
     }
     if !version.has_initialize() {
         announce("extensions", json!({ TASKS_EXTENSION: {} }));
@@ -222,7 +226,7 @@ mod tests {
                 roots: true,
             },
             expect![[r#"
-                {"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}
+                {"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{"listChanged":true}}
                 {"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#]],
         );
     }

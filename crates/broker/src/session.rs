@@ -315,6 +315,17 @@ impl Session {
         self.link.send(outgoing).await
     }
 
+    /// Tells a server of an older revision that the folders it may ask for are others now,
+    /// if it was offered any.
+    pub(crate) fn roots_changed(&self) {
+        let has_session = self.agreed().is_some() && !self.is_stateless();
+        if has_session && self.offers.roots {
+            self.asked.roots_changed();
+            let method = "notifications/roots/list_changed";
+            self.link.post(method, None, envelope::notification(method));
+        }
+    }
+
     /// Asks a server of an older revision for the log messages that the host's
     /// log takes.
     pub(crate) fn ask_for_logs(&self) {

@@ -49,6 +49,9 @@ pub(crate) struct Standing {
     pub(crate) state: State,
     /// How often it was changed from outside.
     pub(crate) turn: u64,
+    /// Whether the folders that it may ask for have changed since it began to be started,
+    /// and it has yet to be told.
+    roots_changed: bool,
 }
 
 /// The standing of one server, for those who change it and those who wait.
@@ -57,7 +60,11 @@ pub(crate) struct Stand(watch::Sender<Standing>);
 
 impl Stand {
     pub(crate) fn new(state: State) -> Self {
-        Self(watch::Sender::new(Standing { state, turn: 0 }))
+        Self(watch::Sender::new(Standing {
+            state,
+            turn: 0,
+            roots_changed: false,
+        }))
     }
 
     /// What it is, for as long as the answer is held; it must not be held long.
@@ -82,9 +89,28 @@ impl Stand {
             let current = standing.turn == turn;
             if current {
                 standing.state = next;
+                standing.tell_of_roots();
             }
             current
         })
+    }
+
+    /// It begins to be started: what it asks for from now on is what there is.
+    pub(crate) fn starts(&self) {
+        self.0.send_if_modified(|standing| {
+            standing.roots_changed = false;
+            false
+        });
+    }
+
+    /// The folders that it may ask for are others now. It is told at once, or as soon as
+    /// there is the connection that is being made: it may have asked already.
+    pub(crate) fn roots_changed(&self) {
+        self.0.send_if_modified(|standing| {
+            standing.roots_changed = true;
+            standing.tell_of_roots();
+            false
+        });
     }
 
     /// Makes a server idle that nobody uses, and hands out its connection to be
@@ -149,6 +175,16 @@ impl Stand {
 }
 
 impl Standing {
+    /// Tells a server that is connected to that the folders it may ask for have changed, if
+    /// it has yet to be told.
+    fn tell_of_roots(&mut self) {
+        if let State::Up(connection) = &self.state
+            && std::mem::take(&mut self.roots_changed)
+        {
+            connection.session().roots_changed();
+        }
+    }
+
     /// Puts another state in place of a connection, if there is one.
     fn replace_up(&mut self, next: State) -> Option<Arc<Connection>> {
         let State::Up(connection) = &self.state else {

@@ -113,6 +113,7 @@ async fn keep_in_turn(shared: &Shared, turn: u64, backoff: &mut Backoff) {
 
 /// Starts the server, once.
 async fn start_once(shared: &Shared, turn: u64, backoff: &mut Backoff) {
+    shared.stand.starts();
     match start(&shared.spec, &shared.admission, None).await {
         Ok((connection, ready)) => {
             tracing::info!(server = shared.spec.name, "a server was started");

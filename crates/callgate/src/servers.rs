@@ -122,6 +122,15 @@ impl Gate {
         self.server(name)
     }
 
+    /// Tells servers that the folders they may ask for outside of calls are others now: for a
+    /// host whose [`GateBuilder::caller`](crate::GateBuilder::caller) names others than before.
+    /// It is told to servers of 2025-11-25 and before, which ask that caller again if they
+    /// care, and calls made right after this wait up to 50 ms for that. A server of 2026-07-28
+    /// asks within each call, and is told nothing.
+    pub fn roots_changed(&self) {
+        self.broker.roots_changed();
+    }
+
     /// Servers in use that have not been connected to though they should be, and
     /// why. They are tried again.
     pub fn unavailable(&self) -> Vec<Unavailable> {

@@ -34,6 +34,52 @@ async fn a_call_leaves_time_to_take_in_folders() {
     assert!(told.contains("file:///work"), "{told}");
 }
 
+/// One that does not ask is waited for once.
+#[tokio::test]
+async fn a_call_leaves_time_to_ask_for_other_folders() {
+    let host = Host::able();
+    let server = |message: &Value| match message["method"].as_str() {
+        Some("tools/call") => vec![result(message, json!({ "content": [] }))],
+        _ => Vec::new(),
+    };
+    let version = ProtocolVersion::V_2025_11_25;
+    let (session, link) = agree(version, Abilities::default(), &host, server);
+    let begun = Instant::now();
+    session.roots_changed();
+    session.call(&call(&host)).await.expect("a result");
+    let waited = begun.elapsed();
+    assert!(waited >= TAKING_IN, "{waited:?}");
+    // Nothing is left to be waited for, and nothing begins it anew.
+    let settling = std::pin::pin!(session.asked.settle(Duration::MAX));
+    assert!(futures::poll!(settling).is_ready());
+
+    // As long as a call may take, and no longer.
+    session.roots_changed();
+    session.asked.settle(Duration::ZERO).await;
+    assert_eq!(
+        link.sent(),
+        [
+            "notifications/roots/list_changed",
+            "tools/call",
+            "notifications/roots/list_changed"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn only_whoever_was_offered_folders_and_has_a_session_is_told_of_others() {
+    let told = |version, caller: &Arc<Host>| {
+        let (session, link) = agree(version, Abilities::default(), caller, |_| Vec::new());
+        session.roots_changed();
+        link.sent()
+    };
+    let changed = ["notifications/roots/list_changed"];
+    assert_eq!(told(ProtocolVersion::V_2025_06_18, &Host::able()), changed);
+    let none: [&str; 0] = [];
+    assert_eq!(told(ProtocolVersion::V_2026_07_28, &Host::able()), none);
+    assert_eq!(told(ProtocolVersion::V_2025_11_25, &Arc::default()), none);
+}
+
 /// The first one ends when the second one is there.
 #[tokio::test]
 async fn a_request_with_the_id_of_one_that_was_cancelled_is_held_on_to() {

@@ -1,16 +1,17 @@
 //! What servers ask of the caller and tell it, over real pipes.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use callgate_broker::{
-    CallOptions, Caller, Elicit, ListRoots, Offers, Progress, Refusal, Root, Sample, ServerSpec,
+    Broker, CallOptions, Caller, Connect, Elicit, ListRoots, NobodyToAsk, Offers, Progress,
+    Refusal, Root, Sample, ServerSpec,
 };
 use expect_test::{Expect, expect};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::support::{call, in_time, odd, one, raw, show, target};
+use crate::support::{allow_all, call, in_time, odd, one, raw, show, target};
 
 /// A caller who does everything, and hears how far calls are.
 #[derive(Default)]
@@ -147,4 +148,70 @@ async fn a_call_that_is_held_and_not_awaited_does_not_hold_up_another() {
     assert_eq!(in_time(wait(3)).await, r#"{"inFlight":3}"#);
     assert_eq!(in_time(first).await, r#"{"inFlight":3}"#);
     broker.shutdown().await;
+}
+
+/// Names one folder, another each time that it is asked.
+#[derive(Default)]
+struct Moving {
+    asked: Mutex<u64>,
+    /// Whose folders change while it is asked for the first time.
+    moves: OnceLock<Broker>,
+}
+
+impl Caller for Moving {
+    fn offers(&self) -> Offers {
+        let mut offers = Offers::default();
+        offers.roots = true;
+        offers
+    }
+
+    fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
+        let mut asked = self.asked.lock().expect("no panic");
+        *asked += 1;
+        if *asked == 1
+            && let Some(broker) = self.moves.get()
+        {
+            broker.roots_changed();
+        }
+        let root = Root {
+            uri: format!("file:///{asked}"),
+            name: None,
+        };
+        Box::pin(async move { Ok(vec![root]) })
+    }
+}
+
+/// The server that asks for folders, which are `caller`'s.
+fn moving(caller: &Arc<Moving>) -> ServerSpec {
+    let mut spec = odd("roots");
+    spec.caller = Arc::clone(caller) as Arc<dyn Caller>;
+    spec
+}
+
+#[tokio::test]
+async fn a_server_is_told_of_other_folders() {
+    let (broker, run, server) = one(moving(&Arc::default())).await;
+    let told = |times| call(&run, &server, "told", json!({ "times": times }));
+    expect![[r#"{"announced":{"listChanged":true},"answers":[[{"uri":"file:///1"}]],"asked":1}"#]]
+        .assert_eq(&in_time(told(1)).await);
+    broker.roots_changed();
+    expect![[r#"{"announced":{"listChanged":true},"answers":[[{"uri":"file:///1"}],[{"uri":"file:///2"}]],"asked":2}"#]]
+        .assert_eq(&in_time(told(2)).await);
+    in_time(broker.shutdown()).await;
+}
+
+/// It asked before they changed, and there is no connection yet that it could be told over.
+#[tokio::test]
+async fn a_server_is_told_of_folders_that_change_while_it_is_connected_to() {
+    let caller = Arc::<Moving>::default();
+    let mut spec = moving(&caller);
+    spec.connect = Connect::Manual;
+    let broker = Broker::start(vec![spec]).await;
+    assert!(caller.moves.set(broker.clone()).is_ok());
+    in_time(broker.enable("roots")).await.expect("it starts");
+    let run = broker.run(allow_all(), Arc::new(NobodyToAsk));
+    let answer = in_time(call(&run, "roots", "told", json!({ "times": 2 }))).await;
+    in_time(broker.shutdown()).await;
+    expect![[r#"{"announced":{"listChanged":true},"answers":[[{"uri":"file:///1"}],[{"uri":"file:///2"}]],"asked":2}"#]]
+        .assert_eq(&answer);
 }

@@ -78,7 +78,7 @@ async fn a_session_of_2025_06_18_has_nothing_newer() {
         "2025-06-18",
         expect![[r#"
         initialize - - -
-          "2025-06-18" {"elicitation":{},"sampling":{},"roots":{}}
+          "2025-06-18" {"elicitation":{},"sampling":{},"roots":{"listChanged":true}}
         notifications/initialized s-1 2025-06-18 -
         GET s-1 2025-06-18 -
         tools/list s-1 2025-06-18 -
@@ -97,7 +97,7 @@ async fn a_server_of_2025_06_18_is_found_out() {
         expect![[r#"
         server/discover - 2026-07-28 server/discover
         initialize - - -
-          "2025-11-25" {"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}
+          "2025-11-25" {"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{"listChanged":true}}
         notifications/initialized s-1 2025-06-18 -
         GET s-1 2025-06-18 -
         tools/list s-1 2025-06-18 -
