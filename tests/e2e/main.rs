@@ -64,6 +64,7 @@ mod serve_output;
 mod serve_parked;
 mod serve_passes;
 mod serve_prompts;
+mod serve_roots;
 mod serve_runs;
 mod serve_search;
 mod serve_tasks;

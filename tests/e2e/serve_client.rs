@@ -43,6 +43,8 @@ pub struct User {
     pub model: Model,
     /// What its model was asked.
     pub sampled: Arc<Mutex<Vec<CreateMessageRequestParams>>>,
+    /// The folders that it names.
+    pub roots: Arc<Mutex<Vec<String>>>,
     /// Hears of progress, the number and the message, and of pages that are done
     /// with, their ids.
     pub told: mpsc::UnboundedSender<String>,
@@ -72,6 +74,7 @@ impl User {
             asked: Arc::default(),
             model: Model::Counts,
             sampled: Arc::default(),
+            roots: Arc::new(Mutex::new(vec!["file:///home/test".to_owned()])),
             told: mpsc::unbounded_channel().0,
             logs: mpsc::unbounded_channel().0,
         }
@@ -122,7 +125,9 @@ impl ClientHandler for User {
         &self,
         _context: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        let result = json!({ "roots": [{ "uri": "file:///home/test" }] });
+        let roots = self.roots.lock().expect("no panic");
+        let roots: Vec<_> = roots.iter().map(|uri| json!({ "uri": uri })).collect();
+        let result = json!({ "roots": roots });
         Ok(serde_json::from_value(result).expect("a result"))
     }
 
@@ -222,6 +227,14 @@ impl Session {
         let request = CallToolRequestParams::new(name).with_arguments(arguments);
         let answer = self.client.call_tool_once(request).await;
         answer.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Has the user's folders be these from now on.
+    pub async fn change_roots(&self, roots: &[&str]) {
+        let roots = roots.iter().map(|uri| (*uri).to_owned()).collect();
+        *self.user.roots.lock().expect("no panic") = roots;
+        let told = self.client.notify_roots_list_changed().await;
+        told.expect("it is told");
     }
 
     /// Calls a tool that answers with a result.

@@ -353,7 +353,8 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
         workers: None,
     };
     let builder = session::builder(Some(&config), &setting)?;
-    let builder = builder.caller(Arc::new(callgate_server::AnyClient));
+    let client = callgate_server::OneClient::default();
+    let builder = builder.caller(Arc::new(client.clone()));
     let gate = async move {
         match builder.build().await {
             Ok(gate) => {
@@ -376,7 +377,7 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
             None => std::future::pending().await,
         }
     };
-    let served = callgate_server::serve_stdio(ready, options);
+    let served = callgate_server::serve_stdio(ready, client, options);
     let code = tokio::select! {
         served = served => {
             served?;

@@ -21,7 +21,7 @@ use futures::FutureExt as _;
 
 pub use crate::http::{HttpError, Identity, MakeGate, serve_http};
 pub use crate::options::ServeOptions;
-pub use crate::runs::AnyClient;
+pub use crate::runs::{AnyClient, OneClient};
 
 use crate::service::Service;
 
@@ -41,7 +41,8 @@ pub enum ServeError {
 }
 
 /// Serves `run_script` over standard input and output, for a gate that may
-/// still be in the making.
+/// still be in the making. `client` is to be its caller: what the client names as folders,
+/// servers are told by it.
 ///
 /// A client's handshake is answered at once, and its list of tools once there
 /// is a gate: a slow server behind the gate must not look like a slow Callgate.
@@ -57,8 +58,10 @@ pub enum ServeError {
 /// [`ServeError::NoRandomBytes`] if the system has none.
 pub async fn serve_stdio(
     gate: impl Future<Output = Arc<Gate>> + Send + 'static,
+    client: OneClient,
     options: ServeOptions,
 ) -> Result<(), ServeError> {
-    let service = Service::new(gate.boxed(), options).map_err(ServeError::NoRandomBytes)?;
+    let service = Service::new(gate.boxed(), options, Some(client));
+    let service = service.map_err(ServeError::NoRandomBytes)?;
     stdio::serve(&service, tokio::io::stdin(), tokio::io::stdout()).await
 }

@@ -8,7 +8,7 @@ use futures::future::{BoxFuture, Shared};
 
 use crate::face::{Arrays, Session};
 use crate::options::ServeOptions;
-use crate::runs::Runs;
+use crate::runs::{OneClient, Runs, Standing};
 
 /// A gate that may still be in the making.
 pub(crate) type ComingGate = Shared<BoxFuture<'static, Arc<Gate>>>;
@@ -21,6 +21,8 @@ pub(crate) struct Service {
     pub(crate) options: ServeOptions,
     /// What clients without sessions see.
     pub(crate) arrays: Arrays,
+    /// The client, if there is but one.
+    client: Option<OneClient>,
 }
 
 impl Service {
@@ -30,6 +32,7 @@ impl Service {
     pub(crate) fn new(
         gate: BoxFuture<'static, Arc<Gate>>,
         options: ServeOptions,
+        client: Option<OneClient>,
     ) -> std::io::Result<Arc<Self>> {
         let gate = gate.shared();
         let runs = Arc::new(Runs::new(gate.clone(), options.clone())?);
@@ -38,12 +41,15 @@ impl Service {
             runs,
             options,
             arrays: Arrays::default(),
+            client,
         }))
     }
 
     /// The handler of one MCP session, or of one request where there are none.
     pub(crate) fn session(self: &Arc<Self>) -> Session {
-        Session::new(Arc::clone(self))
+        let client = self.client.as_ref();
+        let roots = client.map_or_else(Arc::default, |client| Arc::clone(&client.roots));
+        Session::new(Arc::clone(self), Standing::new(roots))
     }
 
     /// Whether a run goes on, or can still be asked for.

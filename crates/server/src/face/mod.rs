@@ -61,16 +61,16 @@ pub(crate) struct Session {
     /// Made once: the tools that a client sees do not change in a session.
     shown: OnceCell<Arc<Shown>>,
     /// What this session's client has said that holds for all its requests.
-    standing: Standing,
+    pub(crate) standing: Standing,
 }
 
 impl Session {
-    pub(crate) fn new(service: Arc<Service>) -> Self {
+    pub(crate) fn new(service: Arc<Service>, standing: Standing) -> Self {
         Self {
             service,
             mode: OnceLock::new(),
             shown: OnceCell::new(),
-            standing: Standing::default(),
+            standing,
         }
     }
 
@@ -219,8 +219,14 @@ impl ServerHandler for Session {
         Err(unread::refusal(&request, is_stateless(&context)))
     }
 
-    async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {
-        self.standing.roots.forget();
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let gate = self.service.gate.clone();
+        self.standing.begun(&context, gate).await;
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        let gate = self.service.gate.clone();
+        self.standing.roots_changed(&context, gate).await;
     }
 
     #[expect(deprecated, reason = "it is since 2026-07-28, and older clients do it")]

@@ -242,7 +242,7 @@ impl Users {
                 }
             }
         };
-        let service = Service::new(coming.boxed(), self.options.clone())?;
+        let service = Service::new(coming.boxed(), self.options.clone(), None)?;
         let sessions = Arc::new(Sessions::new(
             self.config.sessions_per_user,
             &self.sessions,

@@ -12,6 +12,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use super::attend::Attendant;
 use super::desk::Desk;
 use super::outcome::Outcome;
+use super::roots::Folders;
 use super::seal::For;
 use super::store::Ending;
 use super::{Runs, Standing, mistake};
@@ -102,7 +103,8 @@ impl Runs {
     {
         let client = standing.client(context)?;
         // It lasts no longer than a run may.
-        let most = self.gate.clone().await.limits().run_time;
+        let gate = self.gate.clone().await;
+        let most = gate.limits().run_time;
         let again = self.again(request, &client, for_it)?;
         let (run, told) = match again {
             Some(run) => {
@@ -110,16 +112,16 @@ impl Runs {
                 (run, told)
             }
             None => {
-                let roots = match for_it {
-                    For::Call(_) => standing.roots.of(&client).await,
-                    _ => Some(Vec::new()),
+                let folders = match for_it {
+                    For::Call(_) => standing.roots.of(&client, &gate).await,
+                    _ => Folders::none(),
                 };
                 let run = match self.new_run(most) {
                     Ok(run) => run,
                     Err(refused) => return Ok(mistake(refused.to_string())),
                 };
                 let told = run.news.follow();
-                let desk = Desk::new(&client, roots, &run);
+                let desk = Desk::new(&client, folders, &run);
                 let ending = Ending {
                     run: Arc::clone(&run),
                     store: Arc::clone(&self.store),

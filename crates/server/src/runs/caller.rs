@@ -1,6 +1,8 @@
 //! What servers ask for while they work on a call, passed on to the client
 //! that runs the script.
 
+use std::sync::Arc;
+
 use callgate::{
     Caller, Elicit, ListRoots, Log, LogLevel, Offers, Opened, PageDone, Progress, Refusal, Root,
     Sample, Wanted,
@@ -12,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::board::{self, Unanswered};
 use super::desk::Desk;
 use super::news::Line;
-use super::roots;
+use super::roots::{self, Roots};
 
 /// What servers are told that can be done for them, where that has to be said
 /// before there is a client: all that a client may be able to do. What the
@@ -29,6 +31,31 @@ impl Caller for AnyClient {
         offers.sampling_tools = true;
         offers.roots = true;
         offers
+    }
+}
+
+/// What servers are told of the one client that there is, over stdio: as [`AnyClient`], but
+/// folders that they ask for outside of calls are those that it has named.
+#[derive(Debug, Clone)]
+pub struct OneClient {
+    pub(crate) roots: Arc<Roots>,
+}
+
+impl Default for OneClient {
+    fn default() -> Self {
+        Self {
+            roots: Arc::new(Roots::alone()),
+        }
+    }
+}
+
+impl Caller for OneClient {
+    fn offers(&self) -> Offers {
+        AnyClient.offers()
+    }
+
+    fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
+        std::future::ready(Ok(self.roots.so_far())).boxed()
     }
 }
 

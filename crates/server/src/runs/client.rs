@@ -39,13 +39,28 @@ pub(crate) struct Can {
 
 impl Client {
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
-        let newest = context
-            .protocol_version()
-            .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        let capabilities = context.client_capabilities().unwrap_or_default();
+        let (version, capabilities) = (context.protocol_version(), context.client_capabilities());
+        Self::new(&context.peer, version, &capabilities.unwrap_or_default())
+    }
+
+    /// The client of a session.
+    pub(crate) fn of_session(peer: &Peer<RoleServer>) -> Self {
+        let info = peer.peer_info();
+        let (version, capabilities) = info
+            .map(|info| (info.protocol_version.clone(), info.capabilities.clone()))
+            .unzip();
+        Self::new(peer, version, &capabilities.unwrap_or_default())
+    }
+
+    fn new(
+        peer: &Peer<RoleServer>,
+        version: Option<ProtocolVersion>,
+        capabilities: &ClientCapabilities,
+    ) -> Self {
+        let newest = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         Self {
-            peer: context.peer.clone(),
-            can: Can::of(&capabilities),
+            peer: peer.clone(),
+            can: Can::of(capabilities),
             way: if newest { Way::Rounds } else { Way::Requests },
             tasks: newest && capabilities.supports_tasks(),
             logs: None,

@@ -1,7 +1,7 @@
 //! Where what a run wants of its client goes: questions about calls, what
 //! servers ask for while they work on one, and how far they are.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use callgate::{Answer, Asker, LogLevel, Question, Root};
 use futures::FutureExt as _;
@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::board::{Unanswered, Wanted};
 use super::client::{Can, Client};
 use super::question;
+use super::roots::Folders;
 use super::run::Run;
 
 /// The desk of one run.
@@ -19,23 +20,23 @@ pub(crate) struct Desk {
     pub(crate) can: Can,
     /// The least important log messages that it hears, if it hears any.
     pub(crate) logs: Option<LogLevel>,
-    /// The folders that it named; `None` while it may have some and was not asked.
-    folders: Mutex<Option<Vec<Root>>>,
+    /// The folders that it names.
+    folders: Folders,
     pub(crate) run: Arc<Run>,
 }
 
 impl Desk {
-    pub(crate) fn new(client: &Client, folders: Option<Vec<Root>>, run: &Arc<Run>) -> Arc<Self> {
+    pub(crate) fn new(client: &Client, folders: Folders, run: &Arc<Run>) -> Arc<Self> {
         Arc::new(Self {
             can: client.can,
             logs: client.logs,
-            folders: Mutex::new(folders),
+            folders,
             run: Arc::clone(run),
         })
     }
 
     pub(crate) fn folders(&self) -> MutexGuard<'_, Option<Vec<Root>>> {
-        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+        self.folders.named()
     }
 
     /// Has a client answer all this: one that waits for the run, or the next that

@@ -22,9 +22,10 @@ mod store;
 mod tasks;
 
 pub(crate) use call::Direct;
-pub use caller::AnyClient;
+pub use caller::{AnyClient, OneClient};
 pub(crate) use client::has_model;
 pub(crate) use plain::NoReport;
+pub(crate) use roots::Roots;
 pub(crate) use run::NoRun;
 pub(crate) use standing::{Standing, level_of};
 
@@ -50,6 +51,7 @@ use board::Untaken;
 use client::{Client, Way};
 use desk::Desk;
 use outcome::Outcome;
+use roots::Folders;
 use run::Run;
 use seal::{For, Refused, Seal, Ticket};
 use store::{Ending, Keep, Store};
@@ -141,13 +143,13 @@ impl Runs {
                 (run, told)
             }
             None => {
-                let roots = standing.roots.of(&client).await;
+                let folders = standing.roots.of(&client, &gate).await;
                 let run = match self.new_run(given.limits.run_time) {
                     Ok(run) => run,
                     Err(refused) => return Ok(mistake(refused.to_string())),
                 };
                 let told = run.news.follow();
-                self.begin(gate, &run, given, &client, roots);
+                self.begin(gate, &run, given, &client, folders);
                 (run, told)
             }
         };
@@ -311,9 +313,9 @@ impl Runs {
         run: &Arc<Run>,
         given: ScriptArguments<'_>,
         client: &Client,
-        roots: Option<Vec<callgate::Root>>,
+        folders: Folders,
     ) {
-        let desk = Desk::new(client, roots, run);
+        let desk = Desk::new(client, folders, run);
         let watched = Arc::clone(run);
         let mut limits = given.limits;
         limits.whole_bytes = self.options.whole_output;

@@ -30,6 +30,7 @@ use self::output::Output;
 use crate::ServeError;
 use crate::envelope::{Envelope, Malformed, NOT_ITS_FORM, envelope};
 use crate::face;
+use crate::runs::Roots;
 use crate::service::Service;
 use crate::unanswered::{Asked, Unanswered};
 
@@ -50,8 +51,10 @@ pub(crate) async fn serve(
 ) -> Result<(), ServeError> {
     let (output, written) = Output::new(to);
     let left = Arc::default();
-    let transport = Stdio::new(from, output, Arc::clone(&left));
-    let served = match service.session().serve(transport).await {
+    let session = service.session();
+    let roots = Arc::clone(&session.standing.roots);
+    let transport = Stdio::new(from, output, roots, Arc::clone(&left));
+    let served = match session.serve(transport).await {
         Ok(session) => match session.waiting().await {
             Ok(_quit) => Ok(()),
             Err(error) => Err(ServeError::Connection(error.to_string())),
@@ -94,18 +97,20 @@ struct Stdio<R> {
     /// Requests that were handed on, and not answered or cancelled since.
     asked: HashMap<RequestId, Arc<Asked>>,
     unanswered: Unanswered,
+    roots: Arc<Roots>,
     /// When the client went away.
     left: Arc<OnceLock<Instant>>,
 }
 
 impl<R: AsyncRead + Send + Unpin> Stdio<R> {
-    fn new(from: R, output: Output, left: Arc<OnceLock<Instant>>) -> Self {
+    fn new(from: R, output: Output, roots: Arc<Roots>, left: Arc<OnceLock<Instant>>) -> Self {
         Self {
             lines: Lines::new(from, MAX_LINE),
             output,
             era: Era::Open,
             asked: HashMap::new(),
             unanswered: Unanswered::default(),
+            roots,
             left,
         }
     }
@@ -151,12 +156,16 @@ impl<R: AsyncRead + Send + Unpin> Stdio<R> {
                 Ok(None)
             }
             JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) =
-                    &notification.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    // It gets no answer any more.
-                    self.asked.remove(id);
+                match &notification.notification {
+                    ClientNotification::CancelledNotification(cancelled) => {
+                        if let Some(id) = &cancelled.params.request_id {
+                            // It gets no answer any more.
+                            self.asked.remove(id);
+                        }
+                    }
+                    // What comes after it is of the folders that there are now.
+                    ClientNotification::RootsListChangedNotification(_) => self.roots.changed(),
+                    _ => {}
                 }
                 Ok(Some(JsonRpcMessage::Notification(notification)))
             }

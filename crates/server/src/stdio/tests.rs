@@ -1,7 +1,10 @@
 //! A client on the other ends of two pipes, which sends what it likes.
 
+mod roots;
+
 use callgate::Gate;
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use serde_json::json;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines as Answers, duplex,
@@ -11,6 +14,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::options::ServeOptions;
+use crate::runs::OneClient;
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
@@ -25,7 +29,12 @@ impl Client {
     /// Of a gate that is never made, with so much room for answers that are not read.
     fn new(room: usize) -> Self {
         let gate = futures::future::pending::<Arc<Gate>>().boxed();
-        let service = Service::new(gate, ServeOptions::default()).expect("random bytes");
+        Self::of(OneClient::default(), gate, room)
+    }
+
+    fn of(one: OneClient, gate: BoxFuture<'static, Arc<Gate>>, room: usize) -> Self {
+        let service = Service::new(gate, ServeOptions::default(), Some(one));
+        let service = service.expect("random bytes");
         let (to, from_client) = duplex(1 << 16);
         let (to_client, from) = duplex(room);
         Self {

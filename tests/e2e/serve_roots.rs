@@ -1,0 +1,129 @@
+//! The folders of a client of `callgate serve` reach servers that ask for them outside of
+//! calls.
+
+use std::path::{Path, PathBuf};
+
+use callgate_tests::{Workbench, odd};
+use serde_json::{Value, json};
+
+use crate::real_servers::node;
+use crate::serve_client::{OLDER, Session, User, can, connect, value};
+
+/// A folder with a file in it.
+struct Folder {
+    _kept: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Folder {
+    fn new(text: &str) -> Self {
+        let kept = tempfile::TempDir::with_prefix("callgate-root-").expect("a folder");
+        let path = kept.path().canonicalize().expect("a real path");
+        std::fs::write(path.join("note.txt"), text).expect("a file");
+        Self { _kept: kept, path }
+    }
+
+    fn uri(&self) -> String {
+        format!("file://{}", self.path.display())
+    }
+}
+
+/// A client of 2025-11-25 that names these folders.
+async fn connect_with(bench: &Workbench, roots: &[String]) -> Session {
+    let mut user = User::new(&OLDER[1], &[]);
+    user.can = can(json!({ "roots": { "listChanged": true } }));
+    *user.roots.lock().expect("no panic") = roots.to_vec();
+    connect(bench, user, &[]).await
+}
+
+/// Reads the notes in these folders when the server allows the last one.
+async fn read(session: &Session, folders: [&Path; 2]) -> Value {
+    // It takes an answer in while it takes calls already.
+    let script = format!(
+        "const folders = {folders:?};
+         for (;;) {{
+           const allowed = String(JSON.stringify(await fs_list_allowed_directories({{}})));
+           if (allowed.includes(folders[1])) break;
+         }}
+         const read = (folder: string) => fs_read_text_file({{ path: `${{folder}}/note.txt` }})
+           .then(JSON.stringify, error => String(error));
+         return await Promise.all(folders.map(read));"
+    );
+    let (is_error, said) = session.run(&script).await;
+    assert!(!is_error, "{said}");
+    serde_json::from_str(value(&said)).expect("JSON")
+}
+
+#[tokio::test]
+async fn the_filesystem_server_works_in_the_folders_of_the_client() {
+    let (first, second) = (Folder::new("the first"), Folder::new("the second"));
+    // Without a folder of its own, it allows nothing until it is told of one.
+    let bench = Workbench::new(json!({ "fs": node("server-filesystem", "dist/index.js", &[]) }));
+    let session = connect_with(&bench, &[first.uri()]).await;
+    let check = async |refused: &Folder, allowed: &Folder, text: &str| {
+        let read = read(&session, [&refused.path, &allowed.path]).await;
+        let outside = "Access denied - path outside allowed directories";
+        assert!(read[0].to_string().contains(outside), "{read}");
+        assert!(read[1].to_string().contains(text), "{read}");
+    };
+    check(&second, &first, "the first").await;
+    session.change_roots(&[&second.uri()]).await;
+    check(&first, &second, "the second").await;
+    session.client.cancel().await.expect("a clean end");
+}
+
+/// What the server is told as the first thing after what the client has said.
+async fn told(session: &Session) -> Value {
+    let script = "const { asked } = await odd_told({ times: 0 }) as any;
+                  return (await odd_told({ times: asked }) as any).answers.at(-1);";
+    let (is_error, said) = session.run(script).await;
+    assert!(!is_error, "{said}");
+    serde_json::from_str(value(&said)).expect("JSON")
+}
+
+#[tokio::test]
+async fn a_call_comes_after_the_word_that_folders_have_changed() {
+    let bench = Workbench::empty();
+    let config = json!({
+        "mcpServers": { "odd": odd("roots") },
+        "permissions": { "allow": ["*"] },
+        "roots": ["."],
+    });
+    bench.write("callgate.json", &config.to_string());
+    let path = bench.path().canonicalize().expect("a real path");
+    let configured = json!([{ "uri": format!("file://{}", path.display()) }]);
+
+    let session = connect_with(&bench, &["file:///a".to_owned()]).await;
+    assert_eq!(told(&session).await, json!([{ "uri": "file:///a" }]));
+    for _ in 0..10 {
+        session.change_roots(&["file:///b"]).await;
+        assert_eq!(told(&session).await, json!([{ "uri": "file:///b" }]));
+        // Where the client names none, there are those of the configuration.
+        session.change_roots(&[]).await;
+        let mut told = told(&session).await;
+        told[0].as_object_mut().expect("a root").remove("name");
+        assert_eq!(told, configured);
+    }
+    session.client.cancel().await.expect("a clean end");
+}
+
+/// A server that is connected to later asks as any other does.
+#[tokio::test]
+async fn a_server_that_is_enabled_later_is_told_of_the_clients_folders() {
+    let bench = Workbench::empty();
+    let mut server = odd("roots");
+    server["connect"] = "manual".into();
+    let config = json!({
+        "mcpServers": { "odd": server },
+        "permissions": { "allow": ["*"] },
+    });
+    bench.write("callgate.json", &config.to_string());
+    let session = connect_with(&bench, &["file:///a".to_owned()]).await;
+    session.change_roots(&["file:///b"]).await;
+    let enabled = session
+        .result("enable_server", json!({ "server": "odd" }))
+        .await;
+    assert!(!enabled.0, "{enabled:?}");
+    assert_eq!(told(&session).await, json!([{ "uri": "file:///b" }]));
+    session.client.cancel().await.expect("a clean end");
+}
