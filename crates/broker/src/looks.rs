@@ -1,9 +1,12 @@
 //! The looks of one run for other servers' data: at once where that is done in no
-//! time, and where it takes long on a thread apart, while the call is made ready.
+//! time, and where it takes long on a thread apart: while the call is made ready, or, where
+//! nothing depends on it for the call, while its server has it.
 
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex as Guarded, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use callgate_policy::Definition;
 use callgate_policy::flow::{Finding, Flows, Side};
@@ -16,6 +19,10 @@ use crate::target::Target;
 /// worth another thread: it takes some tenths of a millisecond.
 const LARGE: usize = 128 << 10;
 
+/// How long a look mostly takes at the most for each MiB. A server that answers within that would
+/// have its answer wait for a look that begins when it has the call.
+const FOR_A_MIB: Duration = Duration::from_millis(2);
+
 /// What one run has learnt, and who looks at what.
 pub(crate) struct Looks {
     flows: Arc<Mutex<Flows>>,
@@ -24,19 +31,17 @@ pub(crate) struct Looks {
     /// Had by the one look that goes on apart, from before it has a thread: the others
     /// of the run take none while they wait.
     turn: Arc<Mutex<()>>,
+    /// Servers that answered the last call with large arguments faster than those are looked at.
+    hasty: Guarded<HashSet<String>>,
 }
 
 /// The look at the arguments of one call.
 pub(crate) struct Look {
     looked: Looked,
-    begun: Option<Begun>,
-}
-
-/// A look that goes on. Nobody need wait for it.
-struct Begun {
-    findings: JoinHandle<Vec<Finding>>,
-    /// What is to be said until it is done.
-    meanwhile: Vec<Finding>,
+    /// Where it goes on already.
+    begun: Option<JoinHandle<Vec<Finding>>>,
+    /// What is to be said until it is done, if the call need not wait for it.
+    meanwhile: Option<Vec<Finding>>,
 }
 
 /// What is looked at, and where it would go.
@@ -56,36 +61,79 @@ impl Looks {
             flows: Arc::new(Mutex::new(Flows::new(script))),
             results: AtomicUsize::new(0),
             turn: Arc::default(),
+            hasty: Guarded::default(),
         }
     }
 
-    /// The look at the arguments of a call. It begins now if it is worth another
-    /// thread and no other one goes on.
-    pub(crate) fn begin(&self, target: &Target, arguments: &Arc<String>) -> Look {
+    /// The look at the arguments of a call. One that is worth another thread begins now if no
+    /// other one goes on; but where the call need not wait for it, and the server takes its time,
+    /// when [that has the call](Self::go_on).
+    pub(crate) fn begin(
+        &self,
+        target: &Target,
+        arguments: &Arc<String>,
+        may_be_late: bool,
+    ) -> Look {
         let looked = Looked {
             to: side(target),
             definition: target.definition.clone(),
             arguments: Arc::clone(arguments),
             results: self.results.load(Ordering::Acquire),
         };
-        let meanwhile = match self.flows.try_lock() {
+        let unseen = match self.flows.try_lock() {
             Ok(flows) if looked.is_long(&flows) => Some(flows.unseen(&looked.to)),
             _ => None,
         };
-        let turn = || Arc::clone(&self.turn).try_lock_owned().ok();
-        let begun = meanwhile.zip(turn()).map(|(meanwhile, turn)| Begun {
-            findings: self.apart(&looked, turn),
-            meanwhile,
-        });
-        Look { looked, begun }
+        let is_long = unseen.is_some();
+        let mut look = Look {
+            looked,
+            begun: None,
+            meanwhile: unseen.filter(|_| may_be_late),
+        };
+        if is_long && !(may_be_late && self.takes_its_time(&target.server)) {
+            self.go_on(&mut look);
+        }
+        look
+    }
+
+    /// Begins a look that has not begun, if no other one goes on.
+    pub(crate) fn go_on(&self, look: &mut Look) {
+        if look.begun.is_none()
+            && let Ok(turn) = Arc::clone(&self.turn).try_lock_owned()
+        {
+            look.begun = Some(self.apart(&look.looked, turn));
+        }
+    }
+
+    /// Notes how long a server took for a call with such arguments.
+    pub(crate) fn answered(&self, server: &str, arguments: &str, took: Duration) {
+        if arguments.len() < LARGE {
+            return;
+        }
+        let mut hasty = self.hasty();
+        if took < FOR_A_MIB.mul_f64(arguments.len() as f64 / f64::from(1 << 20)) {
+            hasty.insert(server.to_owned());
+        } else {
+            hasty.remove(server);
+        }
+    }
+
+    fn takes_its_time(&self, server: &str) -> bool {
+        !self.hasty().contains(server)
+    }
+
+    fn hasty(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.hasty.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the arguments carry. What was begun counts if it was at these.
     pub(crate) async fn find(&self, look: Look, arguments: &Arc<String>) -> Vec<Finding> {
-        let Look { mut looked, begun } = look;
+        let Look {
+            mut looked, begun, ..
+        } = look;
         if let Some(begun) = begun
             && Arc::ptr_eq(&looked.arguments, arguments)
-            && let Ok(findings) = begun.findings.await
+            && let Ok(findings) = begun.await
         {
             return findings;
         }
@@ -122,15 +170,11 @@ impl Looks {
 }
 
 impl Look {
-    /// Whether it goes on already, at these arguments.
-    pub(crate) fn goes_on_at(&self, arguments: &Arc<String>) -> bool {
-        self.begun.is_some() && Arc::ptr_eq(&self.looked.arguments, arguments)
-    }
-
-    /// What is to be said until it is done.
-    pub(crate) fn meanwhile(&self) -> Vec<Finding> {
-        let begun = self.begun.as_ref();
-        begun.map_or_else(Vec::new, |begun| begun.meanwhile.clone())
+    /// What is to be said of these arguments until it is done; `None` if the call has to wait for
+    /// it.
+    pub(crate) fn meanwhile(&self, arguments: &Arc<String>) -> Option<&[Finding]> {
+        let at_these = Arc::ptr_eq(&self.looked.arguments, arguments);
+        self.meanwhile.as_deref().filter(|_| at_these)
     }
 }
 
@@ -156,4 +200,26 @@ impl Looked {
 
 pub(crate) fn side(target: &Target) -> Side {
     Side::new(&target.function, &target.server, &target.tool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_is_put_off_unless_the_server_answered_faster_than_it_is_done() {
+        let looks = Looks::new("");
+        let large = "x".repeat(2 << 20);
+        let late = FOR_A_MIB * 2;
+        let soon = late - Duration::from_nanos(1);
+        assert!(looks.takes_its_time("a"));
+        looks.answered("a", &large, soon);
+        assert!(!looks.takes_its_time("a"));
+        assert!(looks.takes_its_time("b"));
+        // What a short call takes says nothing.
+        looks.answered("a", "{}", Duration::from_secs(1));
+        assert!(!looks.takes_its_time("a"));
+        looks.answered("a", &large, late);
+        assert!(looks.takes_its_time("a"));
+    }
 }

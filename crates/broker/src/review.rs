@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use callgate_policy::flow::{Finding, FlowRules};
 use callgate_policy::{Because, Decision, Verdict};
@@ -92,7 +93,7 @@ pub(crate) struct Findings {
     pub(crate) flows: Vec<Finding>,
     /// What reviewers said, if they did not let it pass.
     reviewed: Option<Decision>,
-    /// The look that goes on, until which `flows` says that nobody has looked.
+    /// The look that is not done, until which `flows` says that nobody has looked.
     late: Option<Look>,
 }
 
@@ -124,32 +125,34 @@ impl Reviews {
     }
 
     /// Begins to look at the arguments of a call, as the script wrote them; `None`
-    /// where there is nothing to look for.
-    pub(crate) fn begin(&self, target: &Target, arguments: &Arc<String>) -> Option<Look> {
+    /// where there is nothing to look for. If the two `may_overlap`, and nobody can have
+    /// anything against the call for what is found, the call need not wait for it.
+    pub(crate) fn begin(
+        &self,
+        target: &Target,
+        arguments: &Arc<String>,
+        may_overlap: bool,
+    ) -> Option<Look> {
         let looks = self.looks.as_ref()?;
-        Some(looks.begin(target, arguments))
+        let may_be_late =
+            may_overlap && self.reviewers.is_empty() && !self.rules.may_stop(&side(target));
+        Some(looks.begin(target, arguments, may_be_late))
     }
 
-    /// Looks at the arguments of a call, as they would be sent. If the two `may_overlap`,
-    /// and nobody can have anything against the call for what is found, a look that was
-    /// begun goes on, to be [completed](Self::complete).
+    /// Looks at the arguments of a call, as they would be sent; or has the look that the call
+    /// need not wait for [completed](Self::complete) later.
     pub(crate) async fn arguments(
         &self,
         target: &Target,
         arguments: &Arc<String>,
         look: Option<Look>,
-        may_overlap: bool,
     ) -> Findings {
         let (Some(looks), Some(look)) = (&self.looks, look) else {
             return self.reviewed(target, arguments, Vec::new()).await;
         };
-        if may_overlap
-            && self.reviewers.is_empty()
-            && look.goes_on_at(arguments)
-            && !self.rules.may_stop(&side(target))
-        {
+        if let Some(meanwhile) = look.meanwhile(arguments) {
             return Findings {
-                flows: look.meanwhile(),
+                flows: meanwhile.to_vec(),
                 reviewed: None,
                 late: Some(look),
             };
@@ -158,7 +161,21 @@ impl Reviews {
         self.reviewed(target, arguments, flows).await
     }
 
-    /// Waits for a look that goes on; false if there is none.
+    /// Has a look that was put off go on: the server has the call.
+    pub(crate) fn go_on(&self, findings: &mut Findings) {
+        if let (Some(looks), Some(look)) = (&self.looks, &mut findings.late) {
+            looks.go_on(look);
+        }
+    }
+
+    /// Notes how long a server took for a call with such arguments.
+    pub(crate) fn answered(&self, server: &str, arguments: &str, took: Duration) {
+        if let Some(looks) = &self.looks {
+            looks.answered(server, arguments, took);
+        }
+    }
+
+    /// Waits for a look that goes on or was put off; false if there is none.
     pub(crate) async fn complete(&self, arguments: &Arc<String>, findings: &mut Findings) -> bool {
         let (Some(looks), Some(look)) = (&self.looks, findings.late.take()) else {
             return false;

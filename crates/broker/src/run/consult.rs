@@ -73,14 +73,14 @@ impl Run {
             ..Target::default()
         };
         let given = Arc::new(input.get().to_owned());
-        let look = self.inner.reviews.begin(&target, &given);
+        let look = self.inner.reviews.begin(&target, &given, false);
         let Opened {
             entry,
             arguments,
             text,
         } = self.open(&target, "input", given, place)?;
         let reviews = &self.inner.reviews;
-        let findings = reviews.arguments(&target, &text, look, false).await;
+        let findings = reviews.arguments(&target, &text, look).await;
         entry.carries(findings.records());
         let case = Case {
             target: &target,

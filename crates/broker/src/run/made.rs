@@ -51,7 +51,10 @@ impl Run {
         options: &CallOptions,
         time: Option<CallTime>,
     ) -> Result<Making, CallError> {
-        let look = self.inner.reviews.begin(&target, &given);
+        let reviews = &self.inner.reviews;
+        // A journal has what a call carries in the line before it.
+        let may_overlap = self.inner.dry_run.is_none() && !self.inner.ledger.has_journal();
+        let look = reviews.begin(&target, &given, may_overlap);
         let Opened {
             mut entry,
             arguments,
@@ -69,10 +72,7 @@ impl Run {
         };
 
         let mut time = time.unwrap_or_else(|| options.time(server.patience()));
-        let reviews = &self.inner.reviews;
-        // A journal has what a call carries in the line before it.
-        let may_overlap = self.inner.dry_run.is_none() && !self.inner.ledger.has_journal();
-        let mut findings = reviews.arguments(&target, &text, look, may_overlap).await;
+        let mut findings = reviews.arguments(&target, &text, look).await;
         entry.carries(findings.records());
         let mut decisions = 0;
         let ruling = loop {
@@ -142,8 +142,13 @@ impl Run {
             patience: time.left(),
             decided: definition.map(|definition| server.decided(definition)),
         };
+        let sent = Instant::now();
         // In this order: the server has its work first.
-        let (result, ()) = futures::join!(server.call(&call), async { entry.hash() });
+        let (result, ()) = futures::join!(server.call(&call), async {
+            reviews.go_on(&mut findings);
+            entry.hash();
+        });
+        reviews.answered(&target.server, &text, sent.elapsed());
         self.look_to_the_end(&entry, &text, &mut findings).await;
         Ok(Making::Made(Box::new(Made {
             target,

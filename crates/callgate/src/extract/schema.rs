@@ -26,8 +26,15 @@ impl From<String> for NoSchema {
 pub(super) async fn read(text: &str, types: &TypeReader) -> Result<Schema, NoSchema> {
     let refused = |message: &str| NoSchema::Refused(message.to_owned());
     Author::Script.takes(text.len())?;
-    let value: Value =
-        serde_json::from_str(text).map_err(|_| refused("the schema is nested too deep"))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        // A script gives whole JSON. The parser has a key of its own, though, whose value it does
+        // not take as it is.
+        NoSchema::Refused(match message.starts_with("recursion limit exceeded") {
+            true => "the schema is nested too deep".to_owned(),
+            false => format!("the schema could not be read: {message}"),
+        })
+    })?;
     let value = match value {
         Value::String(ty) => types.read(&ty).await?,
         Value::Object(_) => value,
@@ -105,6 +112,12 @@ mod tests {
         check(
             &json!({ "properties": { "$ref": { "type": "string" } } }),
             expect![[r#"{"properties":{"$ref":{"type":"string"}}}"#]],
+        );
+        check(
+            &json!({ "properties": { "$serde_json::private::RawValue": {} } }),
+            expect![
+                "the schema could not be read: invalid type: map, expected raw value at line 1 column 48"
+            ],
         );
     }
 
