@@ -7,17 +7,21 @@ use super::*;
 use crate::fake::{Host, agree, call, result};
 use crate::session::Abilities;
 
+/// A server that answers calls, and nothing else.
+fn called(message: &Value) -> Vec<Value> {
+    match message["method"].as_str() {
+        Some("tools/call") => vec![result(message, json!({ "content": [] }))],
+        _ => Vec::new(),
+    }
+}
+
 /// A server that asks for folders when it is connected to takes calls before it has
 /// them.
 #[tokio::test]
 async fn a_call_leaves_time_to_take_in_folders() {
     let host = Host::able();
-    let server = |message: &Value| match message["method"].as_str() {
-        Some("tools/call") => vec![result(message, json!({ "content": [] }))],
-        _ => Vec::new(),
-    };
     let version = ProtocolVersion::V_2025_11_25;
-    let (session, link) = agree(version, Abilities::default(), &host, server);
+    let (session, link) = agree(version, Abilities::default(), &host, called);
     session.call(&call(&host)).await.expect("a result");
 
     let begun = Instant::now();
@@ -38,12 +42,8 @@ async fn a_call_leaves_time_to_take_in_folders() {
 #[tokio::test]
 async fn a_call_leaves_time_to_ask_for_other_folders() {
     let host = Host::able();
-    let server = |message: &Value| match message["method"].as_str() {
-        Some("tools/call") => vec![result(message, json!({ "content": [] }))],
-        _ => Vec::new(),
-    };
     let version = ProtocolVersion::V_2025_11_25;
-    let (session, link) = agree(version, Abilities::default(), &host, server);
+    let (session, link) = agree(version, Abilities::default(), &host, called);
     let begun = Instant::now();
     session.roots_changed();
     session.call(&call(&host)).await.expect("a result");

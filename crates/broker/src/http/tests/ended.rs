@@ -21,6 +21,17 @@ struct Seen {
     slow: Notify,
 }
 
+/// Answers that a session has begun, by its number.
+async fn begun(request: &mut Request, number: usize) {
+    let result = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": { "tools": {} },
+        "serverInfo": { "name": "s", "version": "1" },
+    });
+    let headers = format!("Mcp-Session-Id: s-{number}\r\n");
+    result_of(request, &headers, result).await;
+}
+
 /// A server whose first session ends with the call of `ends`, which it refuses, while it
 /// works on that of `slow`, of which it says nothing.
 async fn handle(mut request: Request, seen: Arc<Seen>) {
@@ -28,13 +39,7 @@ async fn handle(mut request: Request, seen: Arc<Seen>) {
     match request.method().as_str() {
         "initialize" => {
             let number = seen.sessions.fetch_add(1, Ordering::Relaxed) + 1;
-            let result = json!({
-                "protocolVersion": "2025-11-25",
-                "capabilities": { "tools": {} },
-                "serverInfo": { "name": "s", "version": "1" },
-            });
-            let headers = format!("Mcp-Session-Id: s-{number}\r\n");
-            result_of(&mut request, &headers, result).await;
+            begun(&mut request, number).await;
         }
         "tools/list" => {
             let tool = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
@@ -289,13 +294,7 @@ async fn a_server_whose_session_has_just_ended_may_go_over_to_another_revision()
                     "initialize" => {
                         let number = sessions.fetch_add(1, Ordering::Relaxed) + 1;
                         request.log.note(format!("begins s-{number}"));
-                        let result = json!({
-                            "protocolVersion": "2025-11-25",
-                            "capabilities": { "tools": {} },
-                            "serverInfo": { "name": "s", "version": "1" },
-                        });
-                        let headers = format!("Mcp-Session-Id: s-{number}\r\n");
-                        result_of(&mut request, &headers, result).await;
+                        begun(&mut request, number).await;
                     }
                     "tools/call" if is_first => {
                         request.log.note("ends s-1");

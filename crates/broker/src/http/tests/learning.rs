@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::mirroring::{agreed, call, call_as, take_list, tool};
-use super::server::Server;
+use super::server::{Request, Server};
 use super::{Client, called_by_headers, discovered, in_time, result_of};
 use crate::auth::{AuthError, AuthErrorKind, Authorize, Refusal, Waits};
 
@@ -48,27 +48,27 @@ impl Authorize for LoggingIn {
     }
 }
 
-/// Whoever cannot wait for it says so, and spoils nothing for those who can.
-#[tokio::test]
-async fn a_login_that_holds_up_the_new_list_is_no_list_for_nobody() {
-    let lists = Arc::new(AtomicUsize::new(0));
-    let server = Server::start(move |mut request| {
-        let lists = Arc::clone(&lists);
+/// A server whose calls have to name a region in a header. `list` says which header the list
+/// of its tools names, or with what status it is refused, for each time it is asked for.
+async fn naming_a_region_later<L>(list: L) -> Server
+where
+    L: Fn(usize, &Request) -> Result<Option<&'static str>, &'static str> + Send + Sync + 'static,
+{
+    let state = Arc::new((list, AtomicUsize::new(0)));
+    Server::start(move |mut request| {
+        let state = Arc::clone(&state);
         async move {
+            let (list, lists) = &*state;
             match request.method().as_str() {
                 "server/discover" => discovered(&mut request, json!({})).await,
-                "tools/list" => {
-                    let header = match lists.fetch_add(1, Ordering::Relaxed) {
-                        0 => None,
-                        _ if request.header("authorization") == "-" => {
-                            return request.answer("401 Unauthorized", "", "").await;
-                        }
-                        _ => Some("Region"),
-                    };
-                    let tools = json!([tool("t", header)]);
-                    let result = json!({ "resultType": "complete", "tools": tools });
-                    result_of(&mut request, "", result).await;
-                }
+                "tools/list" => match list(lists.fetch_add(1, Ordering::Relaxed), &request) {
+                    Ok(header) => {
+                        let tools = json!([tool("t", header)]);
+                        let result = json!({ "resultType": "complete", "tools": tools });
+                        result_of(&mut request, "", result).await;
+                    }
+                    Err(status) => request.answer(status, "", "").await,
+                },
                 _ => {
                     let is_right = request.header("mcp-param-region") == "us-west1";
                     called_by_headers(&mut request, is_right).await;
@@ -76,6 +76,17 @@ async fn a_login_that_holds_up_the_new_list_is_no_list_for_nobody() {
             }
         }
         .boxed()
+    })
+    .await
+}
+
+/// Whoever cannot wait for it says so, and spoils nothing for those who can.
+#[tokio::test]
+async fn a_login_that_holds_up_the_new_list_is_no_list_for_nobody() {
+    let server = naming_a_region_later(|nth, request| match nth {
+        0 => Ok(None),
+        _ if request.header("authorization") == "-" => Err("401 Unauthorized"),
+        _ => Ok(Some("Region")),
     })
     .await;
     let person = Arc::new(LoggingIn(watch::Sender::new(false)));
@@ -136,29 +147,10 @@ async fn a_list_that_is_slow_while_another_call_waits_for_a_login_is_slow() {
 /// What keeps one list from coming says nothing of the next one.
 #[tokio::test]
 async fn a_list_that_cannot_be_had_once_is_asked_for_again() {
-    let lists = Arc::<AtomicUsize>::default();
-    let server = Server::start(move |mut request| {
-        let lists = Arc::clone(&lists);
-        async move {
-            match request.method().as_str() {
-                "server/discover" => discovered(&mut request, json!({})).await,
-                "tools/list" => {
-                    let header = match lists.fetch_add(1, Ordering::Relaxed) {
-                        0 => None,
-                        1 => return request.answer("503 Service Unavailable", "", "").await,
-                        _ => Some("Region"),
-                    };
-                    let tools = json!([tool("t", header)]);
-                    let result = json!({ "resultType": "complete", "tools": tools });
-                    result_of(&mut request, "", result).await;
-                }
-                _ => {
-                    let is_right = request.header("mcp-param-region") == "us-west1";
-                    called_by_headers(&mut request, is_right).await;
-                }
-            }
-        }
-        .boxed()
+    let server = naming_a_region_later(|nth, _| match nth {
+        0 => Ok(None),
+        1 => Err("503 Service Unavailable"),
+        _ => Ok(Some("Region")),
     })
     .await;
     let connection = agreed(Client::new(&server)).await;
