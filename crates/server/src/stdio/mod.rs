@@ -37,6 +37,9 @@ use crate::unanswered::{Asked, Unanswered};
 /// The most bytes of a line.
 const MAX_LINE: usize = 16 << 20;
 
+/// The most bytes of answers that a client leaves untaken.
+const MAX_UNTAKEN: usize = 256 << 20;
+
 /// How long answers may take to be taken when the client has left, counted from then.
 const LEAVING: Duration = Duration::from_secs(5);
 
@@ -49,7 +52,7 @@ pub(crate) async fn serve(
     from: impl AsyncRead + Send + Unpin + 'static,
     to: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), ServeError> {
-    let (output, written) = Output::new(to);
+    let (output, written) = Output::new(to, MAX_UNTAKEN);
     let left = Arc::default();
     let session = service.session();
     let roots = Arc::clone(&session.standing.roots);

@@ -2,6 +2,8 @@
 //! for a client that does not take it.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rmcp::model::ServerJsonRpcMessage;
 use serde::Serialize;
@@ -17,6 +19,14 @@ use crate::envelope::Malformed;
 /// Where messages are put.
 pub(super) struct Output {
     queue: Option<mpsc::UnboundedSender<Message>>,
+    untaken: Arc<Untaken>,
+}
+
+/// What was put into the queue and is not written.
+struct Untaken {
+    bytes: AtomicUsize,
+    most: usize,
+    /// Nothing is written any more.
     broken: CancellationToken,
 }
 
@@ -32,12 +42,20 @@ struct Message {
 }
 
 impl Output {
-    pub(super) fn new(to: impl AsyncWrite + Send + Unpin + 'static) -> (Self, Written) {
+    /// For a client that may leave so many bytes untaken.
+    pub(super) fn new(
+        to: impl AsyncWrite + Send + Unpin + 'static,
+        most: usize,
+    ) -> (Self, Written) {
         let (queue, messages) = mpsc::unbounded_channel();
-        let broken = CancellationToken::new();
-        let task = tokio::spawn(write(to, messages, broken.clone()));
+        let untaken = Arc::new(Untaken {
+            bytes: AtomicUsize::new(0),
+            most,
+            broken: CancellationToken::new(),
+        });
+        let task = tokio::spawn(write(to, messages, Arc::clone(&untaken)));
         let queue = Some(queue);
-        (Self { queue, broken }, Written(task))
+        (Self { queue, untaken }, Written(task))
     }
 
     /// Puts a message into the queue.
@@ -57,7 +75,7 @@ impl Output {
 
     /// Resolves when nothing can be written any more.
     pub(super) async fn broken(&self) {
-        self.broken.cancelled().await;
+        self.untaken.broken.cancelled().await;
     }
 
     /// There is nothing more to come.
@@ -68,12 +86,34 @@ impl Output {
     fn put(&self, message: &impl Serialize) -> io::Result<OnItsWay> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
+        self.untaken.add(line.len())?;
         let (written, on_its_way) = oneshot::channel();
         let message = Message { line, written };
         match &self.queue {
             Some(queue) if queue.send(message).is_ok() => Ok(OnItsWay(on_its_way)),
             _ => Err(io::ErrorKind::BrokenPipe.into()),
         }
+    }
+}
+
+impl Untaken {
+    /// What is put into the queue. A client that goes on asking and takes no answers is given
+    /// up: to read no more of it would hide that it leaves.
+    fn add(&self, bytes: usize) -> io::Result<()> {
+        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > self.most && !self.broken.is_cancelled() {
+            let most = self.most;
+            tracing::error!("the client has not taken {most} bytes of answers: it is given up");
+            self.broken.cancel();
+        }
+        match self.broken.is_cancelled() {
+            true => Err(io::ErrorKind::BrokenPipe.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn take(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -97,19 +137,73 @@ impl OnItsWay {
 async fn write(
     mut to: impl AsyncWrite + Unpin,
     mut queue: mpsc::UnboundedReceiver<Message>,
-    broken: CancellationToken,
+    untaken: Arc<Untaken>,
 ) {
     while let Some(Message { line, written }) = queue.recv().await {
         let writing = async {
             to.write_all(&line).await?;
             to.flush().await
         };
-        if let Err(error) = writing.await {
+        let done = tokio::select! {
+            done = writing => done,
+            () = untaken.broken.cancelled() => return,
+        };
+        if let Err(error) = done {
             tracing::warn!(%error, "nothing can be written to the client");
-            broken.cancel();
+            untaken.broken.cancel();
             return;
         }
+        untaken.take(line.len());
         // Not everybody wants to know.
         let _unheard = written.send(());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, duplex};
+
+    const LINE: &str = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":1,\"message\":\"no\"}}\n";
+
+    fn refused() -> Malformed {
+        Malformed {
+            id: None,
+            code: 1,
+            message: "no".into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_client_takes_makes_room_for_more() {
+        let (to, mut client) = duplex(1);
+        let (output, _written) = Output::new(to, 2 * LINE.len());
+        for _ in 0..10 {
+            let one = output.refuse(&refused()).expect("room");
+            let other = output.refuse(&refused()).expect("room");
+            let mut lines = vec![0; 2 * LINE.len()];
+            client.read_exact(&mut lines).await.expect("two lines");
+            assert_eq!(lines, LINE.repeat(2).into_bytes());
+            one.wait().await.expect("written");
+            other.wait().await.expect("written");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_too_little_is_given_up() {
+        let (to, mut client) = duplex(1);
+        let (output, written) = Output::new(to, 2 * LINE.len());
+        for _ in 0..2 {
+            output.refuse(&refused()).expect("room");
+        }
+        for _ in 0..2 {
+            let error = output.refuse(&refused()).err().expect("no room");
+            assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+        }
+        output.broken().await;
+        written.0.await.expect("no panic");
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).await.expect("an end");
+        assert!(LINE.as_bytes().starts_with(&rest) && rest.len() < LINE.len());
     }
 }
