@@ -283,8 +283,8 @@ impl Run {
     }
 
     /// Writes the lines that have come together for the journal: to be called, if
-    /// [`RunSetup::together`] is set, whenever all calls wait, and before anybody is told
-    /// what came of one. True if a call can go on now.
+    /// [`RunSetup::together`] is set, whenever all calls wait, and before anything is taken from
+    /// whoever was told what came of one. True if a call can go on now.
     pub fn settle(&self) -> bool {
         self.inner.ledger.settle()
     }

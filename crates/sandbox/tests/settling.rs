@@ -95,7 +95,7 @@ async fn calls_at_once_are_settled_together() {
 }
 
 #[tokio::test]
-async fn what_an_answer_leaves_is_settled_before_the_script_has_it() {
+async fn what_an_answer_leaves_is_settled_before_the_script_is_heard_again() {
     check(
         "const told_each = [];\n\
          for (let i = 0; i < 3; i++) { await gate({}); told_each.push((await told({}))[0]); }\n\
