@@ -36,7 +36,8 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
     fn read(&self, flight: u64, cx: &mut Context<'_>);
 
     /// The flight no longer waits. If it was the one to be woken for what
-    /// arrives, another one must be now.
+    /// arrives, another one must be now. What was there for its answer alone, such as a
+    /// stream over HTTP, is not kept.
     fn left(&self, flight: u64);
 
     /// Nobody waits for the answer to this request any more. Over stdio the

@@ -10,8 +10,6 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::Response;
 use rmcp::model::{ErrorData, ProtocolVersion};
-use rustc_hash::FxHashMap;
-use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -19,6 +17,7 @@ use super::body::{self, BodyError, Content};
 use super::endpoint::Endpoint;
 use super::mirror;
 use super::posts::{self, Posts};
+use super::reading::Reading;
 use super::streams::{Listening, is_for_good};
 use crate::auth::{AuthError, Waits};
 use crate::failure::Failure;
@@ -55,8 +54,7 @@ pub(super) struct Shared {
     pub(super) endpoint: Endpoint,
     pub(super) inbox: Arc<Inbox>,
     agreement: Mutex<Agreement>,
-    /// The tasks that read the answers to requests.
-    streams: Mutex<FxHashMap<u64, AbortHandle>>,
+    pub(super) reading: Reading,
     pub(super) listening: Listening,
     pub(super) posts: Posts,
     pub(super) ended: CancellationToken,
@@ -81,7 +79,7 @@ impl HttpLink {
                 endpoint,
                 inbox,
                 agreement: Mutex::default(),
-                streams: Mutex::default(),
+                reading: Reading::default(),
                 listening: Listening::default(),
                 posts: Posts::default(),
                 ended,
@@ -130,13 +128,12 @@ impl Link for HttpLink {
 
     fn read(&self, _flight: u64, _cx: &mut Context<'_>) {}
 
-    fn left(&self, _flight: u64) {}
+    fn left(&self, flight: u64) {
+        self.shared.reading.left(flight);
+    }
 
     fn cancel(&self, id: u64, notification: Option<String>) {
-        let stream = self.shared.streams().remove(&id);
-        if let Some(stream) = stream {
-            stream.abort();
-        }
+        self.shared.reading.end(id);
         // Since 2026-07-28 closing the stream says it, and nothing else may.
         if let Some(notification) = notification
             && self.shared.speaks() == Era::Sessions
@@ -380,19 +377,6 @@ impl Shared {
         Ok(())
     }
 
-    /// Reads a stream in a task of its own.
-    fn read_on(self: &Arc<Self>, id: u64, response: Response) {
-        let shared = Arc::clone(self);
-        // Locked until the task is entered, so that it cannot leave before.
-        let mut streams = self.streams();
-        let task = tokio::spawn(async move {
-            let answer = shared.read_answer(id, response);
-            shared.ended.run_until_cancelled(answer).await;
-            shared.streams().remove(&id);
-        });
-        streams.insert(id, task.abort_handle());
-    }
-
     fn begin_session(&self, response: &Response) -> Result<(), String> {
         let Some(session) = response.headers().get(SESSION) else {
             return Ok(());
@@ -415,10 +399,6 @@ impl Shared {
         self.agreement
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn streams(&self) -> MutexGuard<'_, FxHashMap<u64, AbortHandle>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -13,6 +13,7 @@ mod events;
 mod link;
 mod mirror;
 mod posts;
+mod reading;
 mod streams;
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::Response;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::body::Content;
 use super::events::{Event, Events};
@@ -108,8 +109,9 @@ impl Shared {
     }
 
     /// Reads the stream that answers a request, and takes it up again where
-    /// the revision and the server allow for it.
-    pub(super) async fn read_answer(&self, id: u64, response: Response) {
+    /// the revision and the server allow for it. Once the request is `left`, it is read as
+    /// after its answer, which may have come by another stream, and taken up no more.
+    pub(super) async fn read_answer(&self, id: u64, response: Response, left: CancellationToken) {
         let mut events = Events::new(self.inbox.max_message_bytes());
         let mut response = Some(response);
         let mut fruitless = 0;
@@ -120,14 +122,15 @@ impl Shared {
             if let Some(mut stream) = response.take() {
                 let before = events.last_id().cloned();
                 let until = Until::Answer(id);
-                match self.read_events(&mut stream, &mut events, until).await {
-                    End::Answered => {
+                let read = self.read_events(&mut stream, &mut events, until);
+                match left.run_until_cancelled(read).await {
+                    Some(End::Answered) | None => {
                         let until = Until::EndOf(id);
                         let rest = self.read_events(&mut stream, &mut events, until);
                         let _cut = timeout(END_PATIENCE, rest).await;
                         return;
                     }
-                    End::Over(error) => {
+                    Some(End::Over(error)) => {
                         broken = error.map(|error| self.endpoint.broken(error, true));
                     }
                 }
@@ -154,8 +157,14 @@ impl Shared {
             let pause = events
                 .retry()
                 .unwrap_or(RESUME_PAUSE * 2_u32.pow(fruitless - 1));
-            sleep(pause.max(SHORTEST_PAUSE)).await;
-            match self.open(Some(last_id), true, Waits::Someone).await {
+            let taken_up = left.run_until_cancelled(async {
+                sleep(pause.max(SHORTEST_PAUSE)).await;
+                self.open(Some(last_id), true, Waits::Someone).await
+            });
+            let Some(opened) = taken_up.await else {
+                return;
+            };
+            match opened {
                 Ok(stream) => {
                     response = Some(stream);
                     refused = None;

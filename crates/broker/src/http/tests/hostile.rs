@@ -1,9 +1,13 @@
 //! Servers that are broken, or mean it.
 
+use std::sync::Arc;
+
 use expect_test::{Expect, expect};
 use futures::FutureExt;
+use futures::future::join;
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::server::{Request, Server};
 use super::{Client, in_time, keep, result_of};
@@ -169,6 +173,56 @@ async fn bodies_without_an_end() {
     .await;
 }
 
+/// Such a stream would be read for as long as there is the connection, and taken up again: its
+/// reader would be there for an answer that has come.
+#[tokio::test]
+async fn a_stream_whose_request_is_answered_on_another_is_closed() {
+    for version in [ProtocolVersion::V_2026_07_28, ProtocolVersion::V_2025_11_25] {
+        let (begun, closed) = (Arc::<Notify>::default(), Arc::<Notify>::default());
+        let closes = Arc::clone(&closed);
+        let server = Server::start(move |mut request| {
+            let (begun, closed) = (Arc::clone(&begun), Arc::clone(&closes));
+            async move {
+                let is_stateless = request.header("mcp-protocol-version") == "2026-07-28";
+                match request.method().as_str() {
+                    "GET" if request.header("last-event-id") == "-" => {
+                        return request.answer("405 Method Not Allowed", "", "").await;
+                    }
+                    "held" => {
+                        request.events().await;
+                        request
+                            .write("retry: 0\nid: 1\ndata: \n\ndata: a part")
+                            .await;
+                        if !is_stateless {
+                            // It is taken up by a GET, to which nothing is said.
+                            return;
+                        }
+                    }
+                    "GET" => {}
+                    _ => {
+                        begun.notified().await;
+                        request.events().await;
+                        for id in 1..=2 {
+                            let answer = format!("data: {{\"id\":{id},\"result\":{id}}}\n\n");
+                            request.write(answer).await;
+                        }
+                        return request.gone().await;
+                    }
+                }
+                begun.notify_one();
+                request.gone().await;
+                closed.notify_one();
+            }
+            .boxed()
+        })
+        .await;
+        let client = Client::speaking(&server, version);
+        let answers = join(client.request("held"), client.request("answers")).await;
+        assert_eq!(answers, ("1".to_owned(), "2".to_owned()));
+        in_time(closed.notified()).await;
+    }
+}
+
 #[tokio::test]
 async fn redirects() {
     check(
@@ -296,7 +350,7 @@ async fn no_server_at_all() {
         listener.local_addr().expect("one")
     );
     drop(listener);
-    let client = Client::with(&url, std::sync::Arc::new(crate::auth::NoAuthorization));
+    let client = Client::with(&url, Arc::new(crate::auth::NoAuthorization));
     expect![[r#"Lost(LinkError { kind: Unreachable, reason: "the server cannot be reached: Connection refused (os error 111)", sent: false })"#]]
         .assert_eq(&client.request("tools/call").await);
 }
