@@ -16,7 +16,7 @@ use crate::misfit;
 use crate::object::{First, Object, object};
 
 /// The most of a failed tool's text that its message holds, in bytes.
-const MAX_MESSAGE_BYTES: usize = 16 << 10;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
 /// The most blocks of a result's content.
 const MAX_BLOCKS: usize = 1 << 16;

@@ -1,0 +1,186 @@
+//! Which values are hidden, in whatever spelling a server repeats them.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+#[test]
+fn every_form_of_a_secret_goes() {
+    let http = Transport::Http(Http {
+        url: "https://bob:pa55word@h/mcp?api_key=k1234567".to_owned(),
+        headers: BTreeMap::from([("Authorization".to_owned(), "Bearer s3cr3t-token".to_owned())]),
+        ..Http::default()
+    });
+    let secrets = Secrets::of(&http);
+    assert_eq!(
+        secrets
+            .redact("no s3cr3t-token, no Bearer s3cr3t-token, no bob:pa55word@h?api_key=k1234567"),
+        "no [Authorization], no [Authorization], no [URL user]@h?[URL query]"
+    );
+    let mut value = serde_json::json!({
+        "s3cr3t-token": [1, "Bearer s3cr3t-token", { "a": "k1234567?", "b": null }]
+    });
+    secrets.redact_value(&mut value);
+    assert_eq!(
+        value.to_string(),
+        r#"{"[Authorization]":[1,"[Authorization]",{"a":"[api_key]?","b":null}]}"#
+    );
+    assert_eq!(
+        secrets.redact("bob had pa55word, pa55%77ord"),
+        "bob had [URL password], [URL password]"
+    );
+}
+
+#[test]
+fn parts_of_arguments_and_urls_go() {
+    let map = |pairs: &[(&str, &str)]| {
+        let owned = pairs.iter();
+        owned
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect::<BTreeMap<_, _>>()
+    };
+    let stdio = Transport::Stdio(Stdio {
+        args: vec!["--token=s3cr3t-token".to_owned()],
+        env: map(&[("DSN", "db://u:pa55word@h"), ("T", "s3cr3t-token")]),
+        secrets: map(&[("A", "s3cr3t-token"), ("P", "pa55word"), ("N", "1")]),
+        ..Stdio::default()
+    });
+    assert_eq!(
+        Secrets::of(&stdio).redact("1 argv: --token=s3cr3t-token db://u:pa55word@h pa55word"),
+        "1 argv: --token=[T] [DSN] [P]"
+    );
+    let http = Transport::Http(Http {
+        url: "https://h/k-1234567/mcp?v=1&key=k-7654321".to_owned(),
+        secrets: map(&[("IN_PATH", "k-1234567"), ("IN_QUERY", "k-7654321")]),
+        ..Http::default()
+    });
+    assert_eq!(
+        Secrets::of(&http).redact("/k-1234567/mcp?v=1&key=k-7654321 k-7654321"),
+        "/[IN_PATH]/mcp?[URL query] [IN_QUERY]"
+    );
+}
+
+#[test]
+fn lines_of_a_value_go_by_themselves() {
+    let secrets = Secrets::default();
+    let key =
+        "-----BEGIN PRIVATE KEY-----\r\nMIIEvQIBADANBgkqhkiG9w0B\nshort\n  AQEFAASCBKcwggSjAgEA\n";
+    secrets.learn("KEY", key);
+    for (said, shown) in [
+        ("MIIEvQIBADANBgkqhkiG9w0B", "[KEY]"),
+        ("AQEFAASCBKcwggSjAgEA, short", "[KEY], short"),
+        ("AQEFAASCBKcwggSjAgE", "AQEFAASCBKcwggSjAgE"),
+        (r"MIIEvQIBADANBgkqhkiG9w0B\nshort", r"[KEY]\nshort"),
+    ] {
+        assert_eq!(secrets.redact(said), shown);
+    }
+    assert_eq!(secrets.redact(key), "[KEY]");
+}
+
+#[test]
+fn of_secrets_that_overlap_nothing_stays() {
+    let secrets = Secrets::default();
+    for (name, value) in [("one", "abcdef"), ("other", "defghij"), ("all", "xabcdefx")] {
+        secrets.learn(name, value);
+    }
+    assert_eq!(
+        secrets.redact("-abcdefghij-abcdefabcdef-xabcdefx-abc%64ef%20-defghijabcdef"),
+        "-[other]-[one][one]-[all]-[one]%20-[other][one]"
+    );
+}
+
+#[test]
+fn of_a_secret_at_the_cut_nothing_stays() {
+    let secrets = Secrets::default();
+    secrets.learn("token", "hunter2-hunter2");
+    let text = r"é hunter2%2Dhunter\u0032 and more";
+    for (most, expected) in [
+        (0, ""),
+        (1, ""),
+        (3, "é "),
+        (4, "é [token]"),
+        (23, "é [token]"),
+        (text.len() - 9, "é [token]"),
+        (text.len() - 1, "é [token] and mor"),
+        (text.len(), "é [token] and more"),
+        (usize::MAX, "é [token] and more"),
+    ] {
+        assert_eq!(secrets.redact_start(text, most), expected, "{most}");
+    }
+}
+
+#[test]
+fn of_a_message_no_more_is_looked_at_than_is_shown() {
+    let secrets = Secrets::default();
+    secrets.learn("token", "hunter2-hunter2");
+    let check = |text: &str, expected: &str| {
+        let message = secrets.message(text);
+        assert_eq!(message, expected);
+        assert!(message.capacity() < 4 * MAX_MESSAGE_BYTES);
+    };
+    check("no hunter2-hunter2", "no [token]");
+    let most = "x".repeat(MAX_MESSAGE_BYTES);
+    check(&most, &most);
+    check(&most.repeat(100), &format!("{most}…"));
+    let before = &most[..MAX_MESSAGE_BYTES - 8];
+    let long = format!("{before}hunter2-hunter2{}", most.repeat(100));
+    check(&long, &format!("{before}[token]…"));
+    // As many names as fit.
+    let names = "[token]".repeat(MAX_MESSAGE_BYTES / "[token]".len());
+    let long = "hunter2-hunter2".repeat(100_000);
+    let many = MAX_MESSAGE_BYTES.div_ceil("hunter2-hunter2".len());
+    check(&long, &format!("{}…", &names[..many * "[token]".len()]));
+}
+
+#[test]
+fn of_a_secret_at_the_cut_nothing_stays_in_the_longest_spelling() {
+    let secrets = Secrets::default();
+    secrets.learn("token", "hunter2-hunter2");
+    let in_json = |text: &str| {
+        let units = text.chars().map(u32::from);
+        units
+            .map(|unit| format!("\\u{unit:04x}"))
+            .collect::<String>()
+    };
+    let written = in_json(&in_json("hunter2-hunter2"));
+    assert_eq!(written.len(), 15 * 36);
+    let text = format!("no {written} and more");
+    for most in 4..3 + written.len() {
+        assert_eq!(secrets.redact_start(&text, most), "no [token]", "{most}");
+    }
+    assert_eq!(secrets.redact(&text), "no [token] and more");
+}
+
+#[test]
+fn what_is_learned_goes_in_every_spelling_and_is_bounded() {
+    let secrets = Secrets::default();
+    let shared = secrets.clone();
+    shared.learn("token", "a\"b+c d/é~");
+    for said in [
+        "a\"b+c d/é~",
+        r#"a\"b+c d/é~"#,
+        "a%22b%2Bc+d%2F%C3%A9%7E",
+        "YSJiK2MgZC/DqX4",
+        "YSJiK2MgZC_DqX4=",
+        "a%22b%2bc%20d%2f%c3%a9~",
+        "a%2522b%252Bc%2520d/%25C3%25A9~",
+        r#"a\\\"b+c d\/\u00e9\u007E"#,
+    ] {
+        let shown = secrets.redact(said);
+        assert!(shown.starts_with("[token]"), "{said} became {shown}");
+    }
+    for other in ["a\"b+c d/é", "a\"b%2Cc d/é~", "a\\b+c d/é~", ""] {
+        assert_eq!(secrets.redact(other), other);
+    }
+    for before in ["", "x", "xy", "xyz"] {
+        let said = BASE64_STANDARD_NO_PAD.encode(format!("{before}a\"b+c d/é~ and more"));
+        let shown = secrets.redact(&said);
+        assert!(shown.contains("[token]"), "{said} became {shown}");
+    }
+    for n in 0..MAX_LEARNED {
+        shared.learn("later", &format!("a later one {n}"));
+    }
+    assert_eq!(secrets.redact("a\"b+c d/é~"), "a\"b+c d/é~");
+    assert_eq!(secrets.redact("a later one 0"), "[later]");
+    assert_eq!(format!("{secrets:?}"), "Secrets(64)");
+}
