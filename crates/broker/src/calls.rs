@@ -26,6 +26,9 @@ use crate::patience::{Clock, Patience};
 use crate::session::{Request, Session};
 use crate::tasks;
 
+/// The request that calls a tool.
+pub(crate) const CALL: &str = "tools/call";
+
 /// How often one call may want input. A server that has not got what it needs
 /// by then is going round in circles.
 const MAX_ROUNDS: u32 = 10;
@@ -35,8 +38,6 @@ const MAX_INPUTS: usize = 16;
 const MAX_REQUESTS: usize = 1_024;
 /// The longest state that is sent back, in bytes of JSON.
 const MAX_STATE_BYTES: usize = 1 << 20;
-/// The server's error for headers that are not what its list asks for.
-const HEADER_MISMATCH: i32 = -32020;
 /// How long to wait before a call is made again that wants no input, but only
 /// to be made again; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 100 });
@@ -160,7 +161,7 @@ impl Session {
                 decided.still_is(call.tool)?;
             }
             let request = Request {
-                method: "tools/call",
+                method: CALL,
                 members: &members,
                 name: Some(call.tool),
                 parameters: &parameters,
@@ -175,8 +176,7 @@ impl Session {
                 None => self.request(request, rest).await,
             };
             let result = match answered {
-                // It was refused, so nothing was done.
-                Err(Failure::Refused(error)) if error.code.0 == HEADER_MISMATCH => {
+                Err(Failure::Headers(error, _)) => {
                     let rounds = Box::new(std::mem::take(rounds));
                     return Err(Failure::Headers(error, rounds));
                 }

@@ -17,7 +17,8 @@ pub(crate) enum Failure {
     /// that was agreed on.
     Left(ErrorData),
     /// It refused a request of a call that had come so far, before it did anything for that
-    /// request, for headers that are not what its list asks for.
+    /// request, for headers that are not what its list asks for. How far, the call knows: the
+    /// link says that it had not begun.
     Headers(ErrorData, Box<Rounds>),
     /// It did not get there, or its answer not back.
     Lost(LinkError),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use callgate_policy::Definition;
 use futures::future::BoxFuture;
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion};
 use serde_json::{Value, json};
 
 use crate::broker::Ready;
@@ -15,6 +15,7 @@ use crate::caller::{
     Caller, Elicit, ListRoots, Offers, Opened, PageDone, Progress, Refusal, Root, Sample,
 };
 use crate::calls::Call;
+use crate::failure::Failure;
 use crate::inbox::Inbox;
 use crate::link::{Link, LinkError, Outgoing};
 use crate::listed::{Decided, Listed};
@@ -24,6 +25,9 @@ use crate::session::{Abilities, Agreed, Session};
 
 /// What a fake server says to a message: any number of messages.
 type Script = Box<dyn FnMut(&Value) -> Vec<Value> + Send>;
+
+/// What is no message, but a link's word that a call was refused so.
+const MISMATCH: &str = "mismatch";
 
 /// A link to a server that is a function.
 pub(crate) struct FakeLink {
@@ -39,7 +43,14 @@ impl FakeLink {
         self.sent.lock().expect("no panic").push(message.clone());
         let answers = (self.script.lock().expect("no panic"))(&message);
         for answer in answers {
-            self.inbox.deliver(answer.to_string().as_bytes());
+            match answer[MISMATCH].as_u64() {
+                Some(id) => {
+                    let error = ErrorData::new(ErrorCode(-32020), "HeaderMismatch", None);
+                    let refused = Failure::Headers(error, Box::default());
+                    self.inbox.failed(id, refused);
+                }
+                None => self.inbox.deliver(answer.to_string().as_bytes()),
+            }
         }
     }
 
@@ -192,6 +203,11 @@ pub(crate) fn page_done(id: &Value) -> Value {
 /// The answer to a request.
 pub(crate) fn result(request: &Value, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })
+}
+
+/// A call's refusal for its headers, before anything was done for it.
+pub(crate) fn mismatch(request: &Value) -> Value {
+    json!({ MISMATCH: request["id"] })
 }
 
 /// A caller who accepts everything and remembers what was asked.

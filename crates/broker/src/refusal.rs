@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::object::{MAX_VALUE_BYTES, object};
+use crate::secrets::Secrets;
 
 /// The code that stands for one that is missing or no number.
 const INTERNAL_ERROR: i32 = -32603;
@@ -39,4 +40,14 @@ pub(crate) fn error_data(error: &RawValue) -> ErrorData {
         .filter(|data| data.get().len() <= MAX_VALUE_BYTES)
         .and_then(|data| serde_json::from_str(data.get()).ok());
     ErrorData::new(rmcp::model::ErrorCode(code), message, data)
+}
+
+/// An error as it may be passed on: without secrets, and its message no longer than it should
+/// be.
+pub(crate) fn fit(mut error: ErrorData, secrets: &Secrets) -> ErrorData {
+    error.message = secrets.message(&error.message).into();
+    if let Some(data) = &mut error.data {
+        secrets.redact_value(data);
+    }
+    error
 }

@@ -24,6 +24,7 @@ use crate::link::{Link, LinkError, Outgoing};
 use crate::logging;
 use crate::pages::Pages;
 use crate::patience::{Clock, Patience};
+use crate::refusal::fit;
 use crate::secrets::Secrets;
 use crate::tasks::GivenUp;
 use crate::tools::Tools;
@@ -415,23 +416,21 @@ impl Session {
     /// A failure as it is passed on, without secrets and no longer than it should be. A server
     /// that no longer speaks the revision of the connection takes no more requests on it.
     pub(crate) fn failed(&self, failure: Failure) -> Failure {
-        let mut error = match failure {
+        match failure {
             Failure::Left(_) if self.may_be_left() => {
                 // What it refused so it has not done; what it has taken before it may answer.
                 let reason = "the server has gone over to another protocol revision";
                 let left = LinkError::closed(reason, false);
                 self.left.store(true, Ordering::Relaxed);
                 self.inbox.shut(left.clone());
-                return Failure::Lost(left);
+                Failure::Lost(left)
             }
-            Failure::Refused(error) | Failure::Left(error) => error,
-            failure => return failure,
-        };
-        error.message = self.secrets.message(&error.message).into();
-        if let Some(data) = &mut error.data {
-            self.secrets.redact_value(data);
+            Failure::Refused(error) | Failure::Left(error) => {
+                Failure::Refused(fit(error, &self.secrets))
+            }
+            Failure::Headers(error, rounds) => Failure::Headers(fit(error, &self.secrets), rounds),
+            failure => failure,
         }
-        Failure::Refused(error)
     }
 }
 

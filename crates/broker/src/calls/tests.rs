@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::broker::Ready;
-use crate::fake::{FakeLink, Host, agree, call, call_decided, ready, result};
+use crate::fake::{FakeLink, Host, agree, call, call_decided, mismatch, ready, result};
 use crate::inbox::Inbox;
 use crate::listed::{Covered, Listed};
 use crate::session::Abilities;
@@ -222,15 +222,23 @@ async fn a_call_that_was_taken_was_sent_whatever_request_is_lost() {
     }
 }
 
-/// What it says of a task is no word about the call.
+/// What is said otherwise may be of a call that was carried out, and what it says of a task is no
+/// word about the call.
 #[tokio::test]
 async fn only_the_call_itself_is_refused_for_its_headers() {
     let wants = json!({ "resultType": "input_required", "requestState": "one" });
     let task =
         json!({ "resultType": "task", "taskId": "a", "status": "working", "pollIntervalMs": 0 });
-    for (mut first, headers) in [(None, true), (Some(wants), true), (Some(task), false)] {
+    for (mut first, headers) in [
+        (None, true),
+        (Some(wants.clone()), true),
+        (None, false),
+        (Some(wants), false),
+        (Some(task), false),
+    ] {
         let server = move |message: &Value| match first.take() {
             Some(answer) => vec![result(message, answer)],
+            None if headers => vec![mismatch(message)],
             None => {
                 let error = json!({ "code": -32020, "message": "m" });
                 vec![json!({ "jsonrpc": "2.0", "id": message["id"], "error": error })]

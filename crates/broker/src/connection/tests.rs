@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::*;
-use crate::fake::{FakeLink, Host, agree, call, call_decided, ready, result};
+use crate::fake::{FakeLink, Host, agree, call, call_decided, mismatch, ready, result};
 use crate::link::Link as _;
 use crate::listed::{Covered, Listed};
 use crate::session::Abilities;
@@ -111,12 +111,6 @@ async fn a_list_is_asked_for_again_after_a_login_meanwhile() {
     let reason = "the answer is malformed: each time that it was asked for, there was another \
         login meanwhile";
     assert_eq!(listed_meanwhile(3).await, Err(reason.to_owned()));
-}
-
-/// A server's refusal of a call for its headers.
-fn mismatch(message: &Value) -> Value {
-    let error = json!({ "code": -32020, "message": "HeaderMismatch" });
-    json!({ "jsonrpc": "2.0", "id": message["id"], "error": error })
 }
 
 /// Nobody is asked again what has been answered.

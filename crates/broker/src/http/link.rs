@@ -20,6 +20,7 @@ use super::posts::{self, Posts};
 use super::reading::Reading;
 use super::streams::{Listening, is_for_good};
 use crate::auth::{AuthError, Waits};
+use crate::calls::CALL;
 use crate::failure::Failure;
 use crate::flight::LISTEN;
 use crate::handshake::is_left;
@@ -31,6 +32,8 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
+/// The server's error for headers that are not what its list asks for.
+const HEADER_MISMATCH: i32 = -32020;
 /// The longest id of a session that is taken, in bytes.
 const MAX_SESSION_BYTES: usize = 4_096;
 /// The longest body of an answer to a notification that is read, in bytes, so
@@ -314,11 +317,7 @@ impl Shared {
                 && !says_later(method, &lost.kind)
                 && let Some(error) = body::rpc_error(&mut response).await
             {
-                let failure = match self.is_left(status, method, &error) {
-                    true => Failure::Left(error),
-                    false => Failure::Refused(error),
-                };
-                self.inbox.failed(id, failure);
+                self.inbox.failed(id, self.refused(status, method, error));
                 return Ok(());
             }
             return Err(lost);
@@ -351,16 +350,25 @@ impl Shared {
         }
     }
 
-    /// Whether a request was refused because the server has gone over to another revision. It
-    /// says that with 400, before it does anything (2026-07-28, basic/transports/streamable-http,
-    /// "Protocol Version Header"); an error in any other answer may be of a call that was carried
-    /// out. One that does not listen says nothing of the others.
-    fn is_left(&self, status: StatusCode, method: &str, error: &ErrorData) -> bool {
+    /// What an error says of a request. That the server has gone over to another revision, or
+    /// finds a call's headers wrong, it says with 400, before it does anything (2026-07-28,
+    /// basic/transports/streamable-http, "Protocol Version Header" and "Server Validation"); an
+    /// error in any other answer may be of a call that was carried out.
+    fn refused(&self, status: StatusCode, method: &str, error: ErrorData) -> Failure {
         let agreement = self.agreement();
         let agreed = agreement.version.as_ref();
-        status == StatusCode::BAD_REQUEST
-            && method != LISTEN
-            && agreed.is_some_and(|agreed| is_left(agreed, error))
+        match (status, method) {
+            (StatusCode::BAD_REQUEST, CALL) if error.code.0 == HEADER_MISMATCH => {
+                Failure::Headers(error, Box::default())
+            }
+            // One that does not listen says nothing of the others.
+            (StatusCode::BAD_REQUEST, method)
+                if method != LISTEN && agreed.is_some_and(|agreed| is_left(agreed, &error)) =>
+            {
+                Failure::Left(error)
+            }
+            _ => Failure::Refused(error),
+        }
     }
 
     async fn take_body(&self, id: u64, mut response: Response) -> Result<(), LinkError> {

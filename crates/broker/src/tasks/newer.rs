@@ -10,7 +10,7 @@ use super::{Followed, MAX_ID_BYTES, Task, malformed, pause, strange_status};
 use crate::calls::{Kind, read_requests};
 use crate::failure::Failure;
 use crate::object::object;
-use crate::refusal::error_data;
+use crate::refusal::{error_data, fit};
 use crate::session::Session;
 
 /// How many answers one task may want. A server that has not got what it needs by
@@ -92,14 +92,10 @@ pub(super) async fn poll(
 }
 
 fn failed(session: &Session, task: &Task<'_>) -> Failure {
-    let mut error = match (task.error, &task.status_message) {
+    let error = match (task.error, &task.status_message) {
         (Some(error), _) => error_data(error),
         (None, Some(message)) => ErrorData::internal_error(message.clone(), None),
         (None, None) => ErrorData::internal_error("the task failed", None),
     };
-    error.message = session.secrets.message(&error.message).into();
-    if let Some(data) = &mut error.data {
-        session.secrets.redact_value(data);
-    }
-    Failure::Refused(error)
+    Failure::Refused(fit(error, &session.secrets))
 }

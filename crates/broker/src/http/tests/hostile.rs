@@ -45,7 +45,7 @@ async fn statuses() {
             let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32020,"message":"m"}}"#;
             request.answer("400 Bad Request", "", body).await;
         },
-        expect![[r#"Refused(ErrorData { code: ErrorCode(-32020), message: "m", data: None })"#]],
+        expect![[r#"Headers(ErrorData { code: ErrorCode(-32020), message: "m", data: None }, Rounds { made: 0, taken: false, pages_opened: false, input: "" })"#]],
     )
     .await;
     check(

@@ -197,6 +197,50 @@ async fn a_call_refused_for_its_headers_is_made_again_by_the_new_list() {
     assert_eq!(changes.borrow().tools, 1);
 }
 
+/// As when a server passes on what another one has said, to which it did half of the call.
+#[tokio::test]
+async fn a_call_refused_otherwise_than_by_400_may_have_been_carried_out() {
+    for (status, kind) in [
+        ("200 OK", "application/json"),
+        ("200 OK", "text/event-stream"),
+        ("422 Unprocessable Content", "application/json"),
+    ] {
+        let server = Server::start(move |mut request| {
+            async move {
+                let method = request.method();
+                request.log.note(&method);
+                match method.as_str() {
+                    "server/discover" => discovered(&mut request, json!({})).await,
+                    "tools/list" => {
+                        let tools = json!([tool("t", None)]);
+                        let result = json!({ "resultType": "complete", "tools": tools });
+                        result_of(&mut request, "", result).await;
+                    }
+                    _ => {
+                        let message: Value = serde_json::from_str(&request.body).expect("JSON");
+                        let error = json!({ "code": -32020, "message": "HeaderMismatch" });
+                        let id = &message["id"];
+                        let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+                        let body = match kind {
+                            "application/json" => body.to_string(),
+                            _ => format!("data: {body}\n\n"),
+                        };
+                        let headers = format!("Content-Type: {kind}\r\n");
+                        request.answer(status, &headers, &body).await;
+                    }
+                }
+            }
+            .boxed()
+        })
+        .await;
+        let connection = agreed(Client::new(&server)).await;
+        take_list(&connection).await;
+        let said = call(&connection).await;
+        assert_eq!(said, "HeaderMismatch (code -32020)", "{status} {kind}");
+        assert_eq!(server.log(), "server/discover\ntools/list\ntools/call\n");
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_is_never_content_is_asked_twice() {
     let lists = vec![json!([tool("t", Some("Region"))])];

@@ -60,6 +60,7 @@ async fn ended(server: Server, cancelled: Option<Arc<Notify>>) -> (String, Strin
 }
 
 const BUSY: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"busy"}}"#;
+const MISMATCH: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32020,"message":"m"}}"#;
 const UNKNOWN: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no task"}}"#;
 
 #[tokio::test]
@@ -93,6 +94,10 @@ async fn a_task_that_may_go_on_is_cancelled_when_its_poll_is_refused() {
     assert_eq!(log, "tasks/get\ntasks/cancel\n");
     let (said, log) = polled(&[("400 Bad Request", BUSY)], true).await;
     assert_eq!(said, "busy (code -32000)");
+    assert_eq!(log, "tasks/get\ntasks/cancel\n");
+    // It says nothing of the headers of the call, which is not made again.
+    let (said, log) = polled(&[("400 Bad Request", MISMATCH)], true).await;
+    assert_eq!(said, "m (code -32020)");
     assert_eq!(log, "tasks/get\ntasks/cancel\n");
     let (said, log) = polled(&[("400 Bad Request", UNKNOWN)], false).await;
     assert_eq!(said, "no task (code -32602)");
