@@ -141,7 +141,7 @@ impl Secrets {
         message
     }
 
-    /// Replaces the secrets in every string and key of a JSON value.
+    /// Replaces the secrets in every string, key and number of a JSON value.
     pub(crate) fn redact_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.redact(text),
@@ -152,7 +152,14 @@ impl Secrets {
                     members.insert(self.redact(&key), member);
                 }
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Number(number) => {
+                let text = number.to_string();
+                let redacted = self.redact(&text);
+                if redacted != text {
+                    *value = Value::String(redacted);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
         }
     }
 

@@ -32,6 +32,18 @@ fn every_form_of_a_secret_goes() {
 }
 
 #[test]
+fn numbers_that_are_secrets_go() {
+    let secrets = Secrets::default();
+    secrets.learn("PIN", "12345678");
+    let mut value = serde_json::json!({ "a": [12345678, -12345678, 1234567], "b": 0.12345678 });
+    secrets.redact_value(&mut value);
+    assert_eq!(
+        value.to_string(),
+        r#"{"a":["[PIN]","-[PIN]",1234567],"b":"0.[PIN]"}"#
+    );
+}
+
+#[test]
 fn parts_of_arguments_and_urls_go() {
     let map = |pairs: &[(&str, &str)]| {
         let owned = pairs.iter();
