@@ -26,7 +26,7 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
     /// Sends a notification, an answer to a request of the server's (`method` is
     /// empty then), or a request whose answer nobody waits for, and neither
     /// waits for it nor tells what became of it. `name` as in [`Outgoing`]. May be
-    /// called from a `Drop`.
+    /// called from a `Drop`, and outside of the runtime.
     fn post(&self, method: &str, name: Option<&str>, message: String);
 
     /// Brings in what has arrived and delivers it to the inbox, and sees to it

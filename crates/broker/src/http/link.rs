@@ -10,6 +10,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::Response;
 use rmcp::model::{ErrorData, ProtocolVersion};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -61,6 +62,8 @@ pub(super) struct Shared {
     pub(super) listening: Listening,
     pub(super) posts: Posts,
     pub(super) ended: CancellationToken,
+    /// Where messages are sent from that are handed over outside of it.
+    pub(super) runtime: Handle,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +75,7 @@ struct Agreement {
 }
 
 impl HttpLink {
-    /// A link over which nothing has been sent.
+    /// A link over which nothing has been sent. Must be called within a runtime.
     pub(crate) fn new(server: Arc<str>, endpoint: Endpoint, inbox: Arc<Inbox>) -> Self {
         let ended = CancellationToken::new();
         let end = ended.clone().drop_guard();
@@ -86,6 +89,7 @@ impl HttpLink {
                 listening: Listening::default(),
                 posts: Posts::default(),
                 ended,
+                runtime: Handle::current(),
             }),
             _end: end,
         }

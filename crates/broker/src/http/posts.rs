@@ -92,10 +92,6 @@ impl Posts {
 impl Shared {
     /// Has a message sent in a task of its own.
     pub(super) fn send_off(self: &Arc<Self>, method: &str, name: Option<&str>, message: String) {
-        // Without a runtime nothing can be sent any more.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
         // They have no method. There are only so many, and a call waits for each.
         let is_answer = method.is_empty();
         if !self.posts.take(is_answer) {
@@ -104,7 +100,7 @@ impl Shared {
         }
         let shared = Arc::clone(self);
         let (method, name) = (method.to_owned(), name.map(str::to_owned));
-        runtime.spawn(async move {
+        self.runtime.spawn(async move {
             let posted = shared.ended.run_until_cancelled(async {
                 let _turn = match is_answer {
                     true => None,

@@ -45,6 +45,26 @@ where
     (server.await, all)
 }
 
+/// As when a host says on a thread of its own that its folders have changed.
+#[test]
+fn what_is_handed_over_outside_of_the_runtime_is_sent() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let (server, all, client) = runtime.block_on(async {
+        let (server, all) = noting(1, |mut request, _| {
+            async move { request.answer("202 Accepted", "", "").await }.boxed()
+        })
+        .await;
+        let client = Client::speaking(&server, ProtocolVersion::V_2025_11_25);
+        (server, all, client)
+    });
+    notify(&client, 1);
+    runtime.block_on(in_time(all.notified()));
+    assert_eq!(server.log(), "notifications/1\n");
+}
+
 /// Some are never answered at all, and of some the answer never ends.
 #[tokio::test]
 async fn a_server_that_takes_nothing_has_a_bounded_number_and_each_for_a_time() {
