@@ -1,7 +1,9 @@
 //! What a server asks of the client: answered by the caller where it can, and
-//! declined in the protocol's own way where it cannot.
+//! declined in the protocol's own way where it cannot. What it asks for a call
+//! ends with the last one that it may be for.
 
 use std::fmt;
+use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -12,7 +14,7 @@ use serde_json::value::RawValue;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
 
-use crate::caller::{Caller, Offers};
+use crate::caller::{Caller, Offers, Refusal};
 use crate::envelope;
 use crate::incoming::Stream;
 use crate::input::{self, Ask, Asks};
@@ -157,6 +159,7 @@ impl Asked {
         let id = id.to_owned();
         let server = Arc::clone(&session.server);
         let pages = Arc::clone(&session.pages);
+        let inbox = Arc::clone(&session.inbox);
         let weak = Weak::clone(&self.session);
         let done = Done {
             session: Weak::clone(&self.session),
@@ -174,8 +177,19 @@ impl Asked {
                 key: None,
                 params: &params,
             };
-            let answered = input::ask(ask, &*caller, &pages).await;
-            let answer = answered.map(|(answer, _page)| answer);
+            let gone = async {
+                if is_own {
+                    pending::<()>().await;
+                }
+                inbox.gone(&caller).await;
+            };
+            let answer = tokio::select! {
+                biased;
+                answered = input::ask(ask, &*caller, &pages) => answered.map(|(answer, _page)| answer),
+                // Nothing is left that an answer would be for, and whoever is asked may never give
+                // one: no clock of a later call would go on.
+                () = gone => ask.answered(Err(Refusal::Cancelled)),
+            };
             drop(asking);
             drop(done);
             if let Some(session) = weak.upgrade() {

@@ -19,7 +19,7 @@ use callgate_schema::mended;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::failure::Failure;
@@ -47,6 +47,8 @@ pub(crate) struct Inbox {
     flights: Mutex<Flights>,
     incoming: OnceLock<Weak<dyn Incoming>>,
     lost: watch::Sender<Option<LinkError>>,
+    /// Told when something leaves that was on somebody's behalf.
+    left: Notify,
     junk: AtomicU64,
 }
 
@@ -100,6 +102,7 @@ impl Inbox {
             flights: Mutex::default(),
             incoming: OnceLock::new(),
             lost: watch::Sender::new(None),
+            left: Notify::new(),
             junk: AtomicU64::new(0),
         })
     }
@@ -262,7 +265,9 @@ impl Inbox {
             return Poll::Ready(Err(Failure::Malformed(reason)));
         };
         if let Some(answer) = slot.answer.take() {
-            flights.waiting.remove(&id);
+            let slot = flights.waiting.remove(&id);
+            drop(flights);
+            self.left(slot.and_then(|slot| slot.who));
             return Poll::Ready(answer);
         }
         slot.reads = reads;
@@ -280,9 +285,12 @@ impl Inbox {
 
     /// Forgets a flight; true if its answer had not come.
     pub(crate) fn forget(&self, id: u64) -> bool {
-        let slot = self.flights().waiting.remove(&id);
+        let Some(slot) = self.flights().waiting.remove(&id) else {
+            return false;
+        };
+        self.left(slot.who);
         self.end_if_due();
-        slot.is_some_and(|slot| slot.answer.is_none())
+        slot.answer.is_none()
     }
 
     /// Wakes one flight that waits for its answer, so that it reads. False if

@@ -80,26 +80,72 @@ async fn only_whoever_was_offered_folders_and_has_a_session_is_told_of_others() 
     assert_eq!(told(ProtocolVersion::V_2025_11_25, &Arc::default()), none);
 }
 
-/// The first one ends when the second one is there.
-#[tokio::test]
-async fn a_request_with_the_id_of_one_that_was_cancelled_is_held_on_to() {
-    let silent = Host {
+/// Never answers.
+fn silent() -> Arc<Host> {
+    Arc::new(Host {
         silent: true,
         offers: Host::able().offers,
         ..Host::default()
-    };
-    let host = Arc::new(silent);
+    })
+}
+
+/// Has each one asked, or ended.
+async fn run() {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Nobody is to answer it any more, and no later call is to wait for that.
+#[tokio::test]
+async fn a_question_ends_with_the_last_call_that_it_may_be_for() {
+    let (gate, host) = (Host::able(), silent());
+    let version = ProtocolVersion::V_2025_11_25;
+    let (session, link) = agree(version, Abilities::default(), &gate, |_| Vec::new());
+    let mut call = call(&host);
+    let mut first = Box::pin(session.call(&call));
+    let mut second = Box::pin(session.call(&call));
+    assert!(futures::poll!(&mut first).is_pending());
+    assert!(futures::poll!(&mut second).is_pending());
+    for (id, method) in [(1, "elicitation/create"), (2, "sampling/createMessage")] {
+        let asks = json!({ "jsonrpc": "2.0", "id": id, "method": method });
+        session.inbox.deliver(asks.to_string().as_bytes());
+    }
+    run().await;
+    assert_eq!(host.heard().len(), 2);
+    drop(first);
+    run().await;
+    assert!(session.asked.is_asking());
+    session.inbox.deliver(br#"{"id":2,"result":{}}"#);
+    second.await.expect("a result");
+    run().await;
+    assert!(!session.asked.is_asking());
+    let mut sent = link.sent();
+    sent.sort();
+    assert_eq!(
+        sent,
+        [
+            "notifications/cancelled",
+            "tools/call",
+            "tools/call",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"action":"cancel"}}"#,
+            r#"{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"the user gave no answer"}}"#,
+        ]
+    );
+    call.patience.idle = Duration::from_millis(20);
+    let failure = session.call(&call).await.expect_err("no answer");
+    assert_eq!(failure.to_string(), "no answer within 20 ms");
+}
+
+/// The first one ends when the second one is there.
+#[tokio::test]
+async fn a_request_with_the_id_of_one_that_was_cancelled_is_held_on_to() {
+    let host = silent();
     let version = ProtocolVersion::V_2025_11_25;
     let (session, _) = agree(version, Abilities::default(), &host, |_| Vec::new());
     let asks = br#"{"jsonrpc":"2.0","id":"x","method":"elicitation/create"}"#;
     let cancels =
         br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}"#;
-    // Each is asked, or ends.
-    let run = async || {
-        for _ in 0..10 {
-            tokio::task::yield_now().await;
-        }
-    };
     session.inbox.deliver(asks);
     run().await;
     session.inbox.deliver(cancels);

@@ -1,6 +1,7 @@
 //! On whose behalf requests are in the air: who hears of progress, and who is
 //! asked what the server asks.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -108,5 +109,35 @@ impl Inbox {
             tool = tool.filter(|tool| *tool == who.tool);
         }
         (Some(Arc::clone(&first.caller)), tool)
+    }
+
+    /// Waits until nothing in flight is on behalf of this caller.
+    pub(crate) async fn gone(&self, caller: &Arc<dyn Caller>) {
+        let mut left = pin!(self.left.notified());
+        loop {
+            // From here on nobody's leaving is missed.
+            left.as_mut().enable();
+            if !self.is_for(caller) {
+                return;
+            }
+            left.as_mut().await;
+            left.set(self.left.notified());
+        }
+    }
+
+    fn is_for(&self, caller: &Arc<dyn Caller>) -> bool {
+        let flights = self.flights();
+        let mut all = flights
+            .waiting
+            .values()
+            .filter_map(|slot| slot.who.as_ref());
+        all.any(|who| Arc::ptr_eq(&who.caller, caller))
+    }
+
+    /// Something has left that was on their behalf, if it was on somebody's.
+    pub(super) fn left(&self, who: Option<Who>) {
+        if who.is_some() {
+            self.left.notify_waiters();
+        }
     }
 }

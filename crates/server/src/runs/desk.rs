@@ -40,14 +40,24 @@ impl Desk {
     }
 
     /// Has a client answer all this: one that waits for the run, or the next that
-    /// does.
+    /// does. Once the run has ended there is nobody.
     pub(crate) async fn wish(&self, wanted: Vec<Wanted<'_>>) -> Vec<Result<Value, Unanswered>> {
-        let answers = self.run.board.wish(wanted).await;
-        if answers.contains(&Err(Unanswered::Late)) && self.run.nobody_came() {
-            // Nothing goes on that waited for it: the run's end is near.
-            return std::future::pending().await;
+        let nobody = vec![Err(Unanswered::Nobody); wanted.len()];
+        let mut ended = self.run.follow();
+        let answered = async {
+            let answers = self.run.board.wish(wanted).await;
+            if answers.contains(&Err(Unanswered::Late)) && self.run.nobody_came() {
+                // Nothing goes on in the run that waited for it: its end is near.
+                return std::future::pending().await;
+            }
+            answers
+        };
+        tokio::select! {
+            biased;
+            // What asks on may be no part of the run, such as a server's own request.
+            _ = ended.wait_for(Option::is_some) => nobody,
+            answers = answered => answers,
         }
-        answers
     }
 }
 
@@ -69,5 +79,38 @@ impl Asker for Desk {
             }
         }
         .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+    use tokio_util::sync::CancellationToken;
+
+    use super::super::outcome::Outcome;
+    use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_answers_in_time_waits_for_the_end_of_its_run_and_no_longer() {
+        let (hour, cancel) = (Duration::from_secs(3600), CancellationToken::new());
+        let run = Run::new(Duration::ZERO, hour, cancel).expect("random bytes");
+        let desk = Desk {
+            can: Can::default(),
+            logs: None,
+            folders: Folders::none(),
+            run: Arc::new(run),
+        };
+        let request = json!({ "method": "roots/list" });
+        let request = serde_json::from_value(request).expect("a request");
+        let mut wish = Box::pin(desk.wish(vec![(None, request)]));
+        while !desk.run.is_cancelled() {
+            assert!(futures::poll!(&mut wish).is_pending());
+            tokio::task::yield_now().await;
+        }
+        assert!(futures::poll!(&mut wish).is_pending());
+        desk.run.end(Outcome::lost());
+        assert_eq!(wish.await, [Err(Unanswered::Nobody)]);
     }
 }
