@@ -38,12 +38,20 @@ const PATIENCE: Duration = if cfg!(test) {
 /// The pages of one connection that somebody was shown and that are not done
 /// with.
 #[derive(Debug, Default)]
-pub(crate) struct Pages(Mutex<Vec<Arc<Open>>>);
+pub(crate) struct Pages(Mutex<Vec<Remembered>>);
+
+/// A page that the server can say is done with.
+#[derive(Debug)]
+struct Remembered {
+    page: Arc<Open>,
+    /// How often somebody has agreed to open it, or is shown it now.
+    shown: usize,
+}
 
 struct Open {
     id: Box<str>,
     done: watch::Sender<bool>,
-    /// Who is to hear that it is done with.
+    /// Who is to hear that it is done with: whoever agreed last.
     hears: Mutex<Option<PageDone>>,
 }
 
@@ -61,18 +69,26 @@ impl Pages {
         if id.is_empty() || id.len() > MAX_ID_BYTES {
             return None;
         }
-        let page = Arc::new(Open {
-            id: id.into(),
-            done: watch::Sender::new(false),
-            hears: Mutex::default(),
-        });
         let mut open = self.lock();
-        // Shown once more: the same page, whose end is told once.
-        open.retain(|open| open.id != page.id);
+        // Shown once more, it is the same page: its end is that of all who wait for it.
+        let before = open.iter().position(|open| *open.page.id == *id);
+        let mut remembered = match before {
+            Some(at) => open.remove(at),
+            None => Remembered {
+                page: Arc::new(Open {
+                    id: id.into(),
+                    done: watch::Sender::new(false),
+                    hears: Mutex::default(),
+                }),
+                shown: 0,
+            },
+        };
+        remembered.shown += 1;
+        let page = Arc::clone(&remembered.page);
         if open.len() >= MAX_OPEN {
             open.remove(0);
         }
-        open.push(Arc::clone(&page));
+        open.push(remembered);
         Some(Shown {
             pages: Arc::clone(self),
             page,
@@ -85,8 +101,8 @@ impl Pages {
     pub(crate) fn complete(&self, id: &str) {
         let done = {
             let mut open = self.lock();
-            let at = open.iter().position(|open| &*open.id == id);
-            at.map(|at| open.remove(at))
+            let at = open.iter().position(|open| &*open.page.id == id);
+            at.map(|at| open.remove(at).page)
         };
         let Some(page) = done else {
             return;
@@ -98,7 +114,7 @@ impl Pages {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Open>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Remembered>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -114,7 +130,7 @@ impl Open {
 }
 
 /// A page that somebody is shown. Dropped before they agree to open it, it is
-/// forgotten.
+/// forgotten, unless somebody else has agreed or is shown it, too.
 pub(crate) struct Shown {
     pages: Arc<Pages>,
     page: Arc<Open>,
@@ -149,7 +165,12 @@ impl Drop for Shown {
     fn drop(&mut self) {
         if !self.agreed {
             let mut open = self.pages.lock();
-            open.retain(|open| !Arc::ptr_eq(open, &self.page));
+            open.retain_mut(|open| {
+                if Arc::ptr_eq(&open.page, &self.page) {
+                    open.shown -= 1;
+                }
+                open.shown > 0
+            });
         }
     }
 }

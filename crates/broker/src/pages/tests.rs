@@ -235,6 +235,43 @@ async fn the_end_of_a_page_is_told_once_and_only_of_those_shown() {
     );
 }
 
+/// Two calls wait for one page, and a third one's person does not open it.
+#[tokio::test]
+async fn the_end_of_a_page_is_that_of_all_who_wait_for_it() {
+    let host = Arc::new(host());
+    let other = Arc::new(Host {
+        says: Some("decline"),
+        offers: host.offers,
+        ..Host::default()
+    });
+    let (session, link) = door(&host, 3, json!([page("a")]));
+    let done = page_done(&json!("a")).to_string();
+    let (call, declined) = (call(&host), call(&other));
+    let (first, second, third, ()) = tokio::join!(
+        session.call(&call),
+        session.call(&call),
+        session.call(&declined),
+        async { session.inbox.deliver(done.as_bytes()) }
+    );
+    let shown = [first, second, third].map(|answer| match answer {
+        Ok(result) => result.to_string(),
+        Err(failure) => failure.to_string(),
+    });
+    assert_eq!(
+        shown,
+        [
+            r#"{"content":[]}"#,
+            r#"{"content":[]}"#,
+            "locked; the user declined to open its page (code -32042)",
+        ]
+    );
+    assert_eq!(link.sent(), ["tools/call"; 5]);
+    let told = host.heard();
+    let told = told.iter().filter(|heard| *heard == "a is done");
+    assert_eq!(told.count(), 1);
+    assert!(session.pages.lock().is_empty());
+}
+
 #[test]
 fn pages_are_forgotten() {
     let pages = Arc::new(Pages::default());
