@@ -17,6 +17,7 @@ use crate::calls::Call;
 use crate::error::code::PAGES_REQUIRED;
 use crate::failure::Failure;
 use crate::input::{self, Ask, Asks};
+use crate::link::LinkError;
 use crate::session::Session;
 
 /// How many pages of one connection are remembered until the server says that
@@ -186,7 +187,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The refusal, with what became of the pages in its message.
+    /// The refusal, with what became of the pages in its message; or that the connection is
+    /// gone, on which the server would say so.
     pub(crate) async fn open_pages(
         &self,
         call: &Call<'_>,
@@ -206,8 +208,29 @@ impl Session {
             )));
         }
         let _asking = Asking::start(self);
+        let mut lost = self.watch_lost();
+        tokio::select! {
+            biased;
+            done = self.opened(call, &pages, &refused) => done,
+            // As if it had gone on at once: what was refused was not done, so that it can be made
+            // on another connection.
+            lost = lost.wait_for(Option::is_some) => {
+                let lost = lost.ok().and_then(|lost| lost.clone());
+                let reason = lost.map_or_else(String::new, |lost| lost.reason);
+                Err(Failure::Lost(LinkError::closed(reason, false)))
+            }
+        }
+    }
+
+    /// Has pages opened, and waits until they are done with.
+    async fn opened(
+        &self,
+        call: &Call<'_>,
+        pages: &[&Value],
+        refused: &(dyn Fn(&str) -> Failure + Sync),
+    ) -> Result<(), Failure> {
         let mut done = Vec::new();
-        for params in &pages {
+        for params in pages {
             let ask = Ask {
                 asks: Asks::Elicitation,
                 server: &self.server,

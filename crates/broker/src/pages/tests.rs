@@ -272,6 +272,30 @@ async fn the_end_of_a_page_is_that_of_all_who_wait_for_it() {
     assert!(session.pages.lock().is_empty());
 }
 
+/// Nobody would say that the page is done with.
+#[tokio::test]
+async fn a_call_does_not_wait_for_its_page_longer_than_its_connection_lasts() {
+    let silent = Host {
+        silent: true,
+        ..host()
+    };
+    // Be it that its person is asked, or is at the page.
+    for host in [host(), silent] {
+        let host = Arc::new(host);
+        let (session, link) = door(&host, 1, json!([page("a")]));
+        let call = call(&host);
+        let (called, ()) = tokio::join!(session.call(&call), async {
+            session.inbox.lost(LinkError::closed("it ended", true));
+        });
+        let Err(Failure::Lost(error)) = called else {
+            panic!("{called:?}");
+        };
+        assert_eq!(error, LinkError::closed("it ended", false));
+        assert_eq!(link.sent(), ["tools/call"]);
+        assert!(!session.asked.is_asking());
+    }
+}
+
 #[test]
 fn pages_are_forgotten() {
     let pages = Arc::new(Pages::default());
