@@ -32,6 +32,9 @@ pub(crate) trait Incoming: fmt::Debug + Send + Sync {
 
     /// Requests go with another login than before.
     fn login_changed(&self);
+
+    /// The connection is gone: nothing can be answered any more.
+    fn lost(&self);
 }
 
 impl Incoming for Session {
@@ -62,6 +65,10 @@ impl Incoming for Session {
             // It may be somebody else's, who sees other tools, or one for more of them.
             changes.tools += 1;
         });
+    }
+
+    fn lost(&self) {
+        self.asked.end();
     }
 }
 

@@ -358,7 +358,6 @@ impl Session {
 
     /// Ends the connection.
     pub(crate) async fn close(&self) {
-        self.asked.end();
         self.link.close().await;
     }
 

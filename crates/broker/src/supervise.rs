@@ -15,12 +15,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::link::LinkError;
 use crate::listed::Covered;
 use crate::server::Shared;
 use crate::session::Session;
@@ -28,6 +29,9 @@ use crate::start::start;
 use crate::state::{Down, State};
 use crate::subscription::listen;
 
+/// How long the answers are waited for that a server wrote before it ended. They are there by
+/// then; a process that left its group may hold the stream open.
+const LAST_ANSWERS: Duration = Duration::from_millis(250);
 /// The least time after which it is looked again whether a server is unused.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How long other changes are waited for before a list is asked for.
@@ -171,10 +175,20 @@ async fn follow(shared: &Shared, turn: u64, connection: Arc<Connection>) -> Opti
         () = keep_listed(shared, &session) => {}
         () = listen(&shared.spec.name, &shared.wishes, &session) => {}
     }
-    match weak.upgrade() {
-        Some(connection) => Some(connection.epitaph().await),
-        None => Some("the connection was closed".to_owned()),
-    }
+    // It takes no more calls, and may have answered some of those that it has.
+    session
+        .inbox
+        .shut(LinkError::closed("the server ended", false));
+    let reason = match weak.upgrade() {
+        Some(connection) => connection.epitaph().await,
+        None => "the connection was closed".to_owned(),
+    };
+    let mut lost = session.watch_lost();
+    drop(timeout(LAST_ANSWERS, lost.wait_for(Option::is_some)).await);
+    session
+        .inbox
+        .lost(LinkError::closed("the server ended", true));
+    Some(reason)
 }
 
 /// Waits until nobody has used the server for as long as it may be unused; it is
@@ -227,7 +241,7 @@ async fn list(shared: &Shared) {
     // Before the request: what changes while it is answered is another reason.
     let covered = shared.reasons(&connection);
     let limit = shared.spec.start_timeout;
-    let failed = match tokio::time::timeout(limit, connection.list_tools(limit)).await {
+    let failed = match timeout(limit, connection.list_tools(limit)).await {
         Ok(Ok(listing)) if listing.whole => {
             connection.take(listing, &before, |ready| shared.listed(ready, covered));
             return;

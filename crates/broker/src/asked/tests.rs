@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::fake::{Host, agree, call, result};
+use crate::link::LinkError;
 use crate::session::Abilities;
 
 /// A server that answers calls, and nothing else.
@@ -135,6 +136,25 @@ async fn a_question_ends_with_the_last_call_that_it_may_be_for() {
     call.patience.idle = Duration::from_millis(20);
     let failure = session.call(&call).await.expect_err("no answer");
     assert_eq!(failure.to_string(), "no answer within 20 ms");
+}
+
+/// Its server cannot have the answer.
+#[tokio::test]
+async fn a_question_ends_with_its_connection() {
+    let host = silent();
+    let version = ProtocolVersion::V_2025_11_25;
+    let (session, link) = agree(version, Abilities::default(), &host, |_| Vec::new());
+    let asks = br#"{"jsonrpc":"2.0","id":"x","method":"elicitation/create"}"#;
+    session.inbox.deliver(asks);
+    run().await;
+    assert_eq!(host.heard().len(), 1);
+    assert!(session.asked.is_asking());
+    session.inbox.lost(LinkError::closed("it ended", true));
+    session.inbox.deliver(asks);
+    run().await;
+    assert!(!session.asked.is_asking());
+    assert_eq!(host.heard().len(), 1);
+    assert_eq!(link.sent(), [""; 0]);
 }
 
 /// The first one ends when the second one is there.

@@ -9,7 +9,8 @@ use crate::failure::Failure;
 use crate::link::LinkError;
 
 impl Inbox {
-    /// The connection is gone: every flight ends, and no new one starts.
+    /// The connection is gone: every flight ends, and no new one starts. Nobody is asked any
+    /// more what the server wants to know.
     pub(crate) fn lost(&self, error: LinkError) {
         {
             let mut flights = self.flights();
@@ -26,6 +27,9 @@ impl Inbox {
             })
         });
         self.lost.send_replace(Some(error));
+        if let Some(incoming) = self.incoming() {
+            incoming.lost();
+        }
     }
 
     /// The server takes no more requests and may well answer those that it has: no new

@@ -119,7 +119,12 @@ async fn a_server_ends_whatever_left_its_group() {
     "#]]
     .assert_eq(&states(&broker));
     in_time(broker.shutdown()).await;
-    let left = std::fs::read_to_string(&pid).expect("it was started");
+    end_left(&pid).await;
+}
+
+/// Ends what a server left behind, whose id is in this file.
+async fn end_left(pid: &Path) {
+    let left = std::fs::read_to_string(pid).expect("it was started");
     let left: u64 = left.trim().parse().expect("a process id");
     assert!(is_alive(left), "it is nobody's to end");
     let kill = std::process::Command::new("kill")
@@ -127,6 +132,36 @@ async fn a_server_ends_whatever_left_its_group() {
         .status();
     assert!(kill.expect("kill").success());
     both_gone([left, left]).await;
+}
+
+/// What it leaves behind holds its output open: the answers that it has given are taken, and
+/// nobody waits for others.
+#[tokio::test]
+async fn a_call_ends_with_its_server_whatever_left_its_group() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pid = folder.path().join("pid");
+    let script = r#"
+        answer() { echo '{"jsonrpc":"2.0","id":'"$1"',"result":'"$2"'}'; }
+        server='"capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}'
+        while read -r request; do case "$request" in
+        *'"initialize"'*) answer 1 '{"protocolVersion":"2025-11-25",'"$server"'}' ;;
+        *'"tools/list"'*) answer 2 '{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
+        *'"id":4,'*)
+            setsid sh -c 'echo $$ > "$0"; exec tail -f /dev/null' "$0" &
+            while [ ! -s "$0" ]; do :; done
+            answer 4 '{"content":[{"type":"text","text":"well"}]}'
+            exit 3 ;;
+        esac; done"#;
+    let path = pid.to_str().expect("a UTF-8 path");
+    let mut spec = program("leaves", "sh", &["-c", script, path]);
+    spec.era = "2025-11-25".parse().expect("a revision");
+    let (broker, run, server) = one(spec).await;
+    let calls = [(); 2].map(|()| call(&run, &server, "t", json!({})));
+    let mut said = in_time(futures::future::join_all(calls)).await;
+    said.sort();
+    expect![[r#""#]].assert_eq(&said.join("\n"));
+    in_time(broker.shutdown()).await;
+    end_left(&pid).await;
 }
 
 #[test]
