@@ -227,11 +227,14 @@ impl Inbox {
         Ok(id)
     }
 
-    /// Notes that the server may have the request.
-    pub(crate) fn sent(&self, id: u64) {
-        if let Some(slot) = self.flights().waiting.get_mut(&id) {
-            slot.sent = true;
-        }
+    /// Notes that the server may have the request from now on. False if it has ended before
+    /// that: it must not be sent then, since whoever hears of it may send it elsewhere.
+    #[must_use]
+    pub(crate) fn sent(&self, id: u64) -> bool {
+        let mut flights = self.flights();
+        let slot = flights.waiting.get_mut(&id);
+        let waits = slot.filter(|slot| slot.answer.is_none());
+        waits.map(|slot| slot.sent = true).is_some()
     }
 
     /// The answer, or `cx` is woken when it is there.

@@ -17,7 +17,8 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
     /// Hands one message over. Over stdio it is written, or waits in memory for
     /// the server to read. Over HTTP its POST has been answered with headers
     /// when this resolves; what the body brings goes to the inbox. Before the server
-    /// may have a request, the inbox is told that it was sent.
+    /// may have a request, the inbox is told that it was sent. If that has an end of it
+    /// already, such as that the connection is lost, nothing is sent.
     ///
     /// The future may be dropped at any time; [`Link::cancel`] follows then, if
     /// the message is a request.

@@ -136,9 +136,11 @@ impl Link for StdioLink {
             };
             return Box::pin(std::future::ready(Err(error)));
         }
-        if let Some(id) = message.id {
-            // Before it is: the server may take it and end before this goes on.
-            self.inbox.sent(id);
+        // Before it is: the server may take it and end before this goes on.
+        if let Some(id) = message.id
+            && !self.inbox.sent(id)
+        {
+            return Box::pin(std::future::ready(Ok(())));
         }
         let written = self.writer.request(message.text);
         let written = written.map_err(|_| Self::closed());
@@ -366,6 +368,25 @@ mod tests {
         assert_eq!(error, closed);
         assert_eq!(sending.await, Ok(()));
         assert!(child.wait().await.expect("it ends").success());
+    }
+
+    /// It is sent again to the next one.
+    #[tokio::test]
+    async fn a_request_that_has_ended_is_not_sent() {
+        let (mut child, inbox, link) = link("read -r request && exit 3; exit 0");
+        let of_flight: Arc<dyn Link> = Arc::<StdioLink>::clone(&link);
+        let flight = Flight::open(&inbox, &of_flight, None, "tools/call");
+        let mut flight = flight.expect("it is not lost");
+        inbox.lost(LinkError::closed("it ended", true));
+        let sent = flight.send(outgoing(flight.id())).await;
+        sent.expect("it has its end");
+        let Err(Failure::Lost(error)) = flight.answer().await else {
+            panic!("there is no answer");
+        };
+        assert_eq!(error, LinkError::closed("it ended", false));
+        link.close().await;
+        let ended = child.wait().await.expect("it ends");
+        assert_eq!(ended.code(), Some(0), "it got nothing");
     }
 
     /// What cannot be written no server has, so that it may be sent to the next one.

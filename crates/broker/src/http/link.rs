@@ -111,9 +111,9 @@ impl Link for HttpLink {
                 LISTEN => Waits::Nobody,
                 _ => Waits::Someone,
             };
-            if let Some(id) = message.id {
-                // From here on the server may have it, long before it says a word.
-                self.shared.inbox.sent(id);
+            // From here on the server may have it, long before it says a word.
+            if message.id.is_some_and(|id| !self.shared.inbox.sent(id)) {
+                return Ok(());
             }
             let response = self
                 .shared

@@ -186,10 +186,11 @@ fn so_many_messages_of_a_batch_are_read() {
 fn a_loss_ends_every_flight_and_says_what_had_left() {
     let inbox = Inbox::new("s".into(), 100);
     let first = inbox.open(None, false).expect("it is not lost");
-    inbox.sent(first);
+    assert!(inbox.sent(first));
     let second = inbox.open(None, false).expect("it is not lost");
     inbox.lost(LinkError::closed("gone", true));
     inbox.lost(LinkError::closed("gone again", true));
+    assert!(!inbox.sent(second));
     let mut cx = Context::from_waker(Waker::noop());
     for (id, sent) in [(first, true), (second, false)] {
         match inbox.poll(id, &mut cx) {
@@ -211,7 +212,7 @@ fn a_connection_that_is_shut_lasts_until_nothing_sent_waits() {
     let open = |listens: bool, sent: bool| {
         let id = inbox.open(None, listens).expect("it is open");
         if sent {
-            inbox.sent(id);
+            assert!(inbox.sent(id));
         }
         id
     };
@@ -242,7 +243,7 @@ fn a_connection_that_is_shut_lasts_until_nothing_sent_waits() {
 fn a_connection_that_is_shut_can_be_lost_at_any_time() {
     let inbox = Inbox::new("s".into(), 100);
     let id = inbox.open(None, false).expect("it is open");
-    inbox.sent(id);
+    assert!(inbox.sent(id));
     inbox.shut(LinkError::closed("it takes no more", false));
     inbox.lost(LinkError::closed("gone", true));
     let gone = LinkError::closed("gone", true);
