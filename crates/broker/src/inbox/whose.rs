@@ -134,6 +134,15 @@ impl Inbox {
         all.any(|who| Arc::ptr_eq(&who.caller, caller))
     }
 
+    /// Whoever this request is made for does not wait for it any more. Somebody else does.
+    pub(crate) fn is_nobodys(&self, id: u64) {
+        let mut flights = self.flights();
+        let slot = flights.waiting.get_mut(&id);
+        let who = slot.and_then(|slot| slot.who.take());
+        drop(flights);
+        self.left(who);
+    }
+
     /// Something has left that was on their behalf, if it was on somebody's.
     pub(super) fn left(&self, who: Option<Who>) {
         if who.is_some() {

@@ -148,6 +148,10 @@ async fn make(session: &Session, call: Owned, patience: Patience, mut tell: Tell
             return;
         }
         () = tell.closed() => {
+            if let Some(id) = id.get() {
+                // What the server asks and tells from now on is not for them.
+                session.inbox.is_nobodys(*id);
+            }
             if id.get().is_some_and(|id| session.link.held_up(*id).is_some()) {
                 // It is not made: nobody knows when it would be.
                 return;
