@@ -45,6 +45,11 @@ impl<S: AsyncBufRead + Unpin> Lines<S> {
         &self.stream
     }
 
+    /// The stream, with what has been read of it and is no line yet left off.
+    pub(crate) fn into_stream(self) -> S {
+        self.stream
+    }
+
     /// How many bytes of a line have come that has not ended, as far as they are kept.
     pub(crate) fn unended(&self) -> usize {
         self.line.len()

@@ -55,6 +55,8 @@ pub(crate) struct StdioLink {
     /// Told when a flight takes over from the task.
     stepped_back: Arc<Notify>,
     task: OnceLock<AbortHandle>,
+    /// What reads on, to nobody, once it is closed.
+    drain: OnceLock<AbortHandle>,
 }
 
 impl StdioLink {
@@ -71,6 +73,7 @@ impl StdioLink {
             reads: AtomicU64::new(0),
             stepped_back: Arc::default(),
             task: OnceLock::new(),
+            drain: OnceLock::new(),
         });
         let task = tokio::spawn(read_when_quiet(Arc::downgrade(&link)));
         let _first = link.task.set(task.abort_handle());
@@ -184,7 +187,17 @@ impl Link for StdioLink {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         self.writer.close();
-        *self.lines.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let lines = self.lines.lock();
+        let lines = lines.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(lines) = lines {
+            // A server that still writes when its input has ended would die of a closed output, before
+            // it has done what it does at its end.
+            let mut rest = lines.into_stream();
+            let drain = tokio::spawn(async move {
+                let _ended = tokio::io::copy_buf(&mut rest, &mut tokio::io::sink()).await;
+            });
+            let _first = self.drain.set(drain.abort_handle());
+        }
         self.inbox
             .lost(LinkError::closed("the connection was closed", true));
         Box::pin(std::future::ready(()))
@@ -193,8 +206,10 @@ impl Link for StdioLink {
 
 impl Drop for StdioLink {
     fn drop(&mut self) {
-        if let Some(task) = self.task.get() {
-            task.abort();
+        for task in [&self.task, &self.drain] {
+            if let Some(task) = task.get() {
+                task.abort();
+            }
         }
     }
 }
@@ -368,6 +383,16 @@ mod tests {
         assert_eq!(error, closed);
         assert_eq!(sending.await, Ok(()));
         assert!(child.wait().await.expect("it ends").success());
+    }
+
+    /// More than a pipe has room for.
+    #[tokio::test]
+    async fn a_server_may_write_when_its_input_has_ended() {
+        let (mut child, inbox, link) = link("cat > /dev/null; head -c 1000000 /dev/zero && exit 7");
+        link.close().await;
+        assert!(!inbox.is_open());
+        let ended = child.wait().await.expect("it ends");
+        assert_eq!(ended.code(), Some(7));
     }
 
     /// It is sent again to the next one.
