@@ -21,6 +21,7 @@ mod caller;
 mod calls;
 mod connection;
 mod dry_run;
+mod ends;
 mod envelope;
 mod error;
 mod failure;

@@ -14,6 +14,7 @@ use crate::broker::{Phase, Ready, ServerState, Status};
 use crate::caller::Caller;
 use crate::calls::Call;
 use crate::connection::Connection;
+use crate::ends::Ends;
 use crate::error::{StartError, StartErrorKind};
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
@@ -37,6 +38,7 @@ pub(crate) struct Server {
 pub(crate) struct Shared {
     pub(crate) spec: ServerSpec,
     pub(crate) stand: Stand,
+    pub(crate) ends: Ends,
     pub(crate) usage: Usage,
     pub(crate) admission: Admission,
     pub(crate) listed: Listed,
@@ -88,6 +90,7 @@ impl Server {
         let shared = Arc::new(Shared {
             spec,
             stand: Stand::new(state),
+            ends: Ends::default(),
             usage: Usage::default(),
             admission,
             listed,
@@ -241,11 +244,9 @@ impl Server {
 
     /// Takes a server out of use: ends its connection and its process.
     pub(crate) async fn disable(&self) {
-        let ended = self.shared.stand.turn_off();
+        self.shared.ends.end(|| self.shared.stand.turn_off());
         self.shared.changed();
-        if let Some(connection) = ended {
-            connection.shut_down().await;
-        }
+        self.shared.ends.over().await;
     }
 
     /// Whether its list of tools is the newest that is known of.
@@ -284,9 +285,8 @@ impl Server {
     /// Ends the connection and the process.
     pub(crate) async fn shut_down(&self) {
         self.stop.cancel();
-        if let Some(connection) = self.shared.stand.close() {
-            connection.shut_down().await;
-        }
+        self.shared.ends.end(|| self.shared.stand.close());
+        self.shared.ends.over().await;
     }
 
     fn is_idle(&self) -> bool {
@@ -347,6 +347,7 @@ const DISABLED: &str = "the server is disabled";
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.cancel();
+        self.shared.ends.at_once();
         drop(self.shared.stand.close());
     }
 }

@@ -117,6 +117,8 @@ async fn keep_in_turn(shared: &Shared, turn: u64, backoff: &mut Backoff) {
 
 /// Starts the server, once.
 async fn start_once(shared: &Shared, turn: u64, backoff: &mut Backoff) {
+    // Two of it could be in each other's way.
+    shared.ends.over().await;
     shared.stand.starts();
     match start(&shared.spec, &shared.admission, None).await {
         Ok((connection, ready)) => {
@@ -167,9 +169,8 @@ async fn follow(shared: &Shared, turn: u64, connection: Arc<Connection>) -> Opti
         () = ended => {}
         idle = unused(shared, turn) => {
             tracing::info!(server = shared.spec.name, "a server is idle");
+            shared.ends.end(|| Some(idle));
             shared.changed();
-            // Before it may be started again: two of it could be in each other's way.
-            idle.shut_down().await;
             return None;
         }
         () = keep_listed(shared, &session) => {}

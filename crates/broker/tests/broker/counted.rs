@@ -42,8 +42,13 @@ impl Counted {
 
     /// When it was started each time, since some time.
     pub fn started(&self) -> Vec<Duration> {
-        let starts = std::fs::read_to_string(self.file("starts")).unwrap_or_default();
-        let nanos = starts.lines().map(|line| line.parse().expect("a number"));
+        self.times("starts")
+    }
+
+    /// The times that are in a file.
+    pub fn times(&self, file: &str) -> Vec<Duration> {
+        let times = std::fs::read_to_string(self.file(file)).unwrap_or_default();
+        let nanos = times.lines().map(|line| line.parse().expect("a number"));
         nanos.map(Duration::from_nanos).collect()
     }
 

@@ -204,6 +204,33 @@ async fn a_disabled_server_is_gone_until_it_is_enabled() {
     assert_eq!(counted.starts(), 1);
 }
 
+/// It takes a while to end, and has something to do then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_started_again_when_it_has_ended_in_its_own_time() {
+    let script = r#""$0" "$@"; sleep 0.3; date +%s%N >> ends; exit;"#;
+    let mut counted = Counted::new("changes", script);
+    counted.spec.connect = Connect::Lazy;
+    counted.spec.idle = Some(Duration::from_millis(50));
+    let name = counted.spec.name.clone();
+    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    until(&broker, |it| it.phase == Phase::Idle).await;
+    in_time(broker.enable(&name)).await.expect("it starts");
+    let disabling = tokio::spawn({
+        let (broker, name) = (broker.clone(), name.clone());
+        async move { broker.disable(&name).await }
+    });
+    until(&broker, |it| it.phase == Phase::Disabled).await;
+    in_time(broker.enable(&name)).await.expect("it starts");
+    let disabled = in_time(disabling).await.expect("no panic");
+    disabled.expect("it is known");
+    in_time(broker.shutdown()).await;
+    let (started, ended) = (counted.started(), counted.times("ends"));
+    assert_eq!((started.len(), ended.len()), (3, 3));
+    for (ended, started) in ended.iter().zip(&started[1..]) {
+        assert!(ended < started, "{ended:?} {started:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_in_flight_ends_when_its_server_is_disabled() {
     let broker = Broker::start(vec![odd("hang-on-call")]).await;
