@@ -4,11 +4,19 @@
 //! access has a thread of its own and a time limit; a thread that is given up
 //! ends when the keyring answers.
 
+#[cfg(test)]
+pub(crate) mod fake;
+
 use std::fmt;
 use std::time::Duration;
 
-use keyring::{Entry, Error};
+#[cfg(not(test))]
+use keyring::Entry;
+use keyring::Error;
 use tokio::sync::oneshot;
+
+#[cfg(test)]
+use self::fake::Entry;
 
 /// How long a keyring may take, a person's unlocking included.
 const PATIENCE: Duration = Duration::from_secs(60);

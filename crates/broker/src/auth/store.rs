@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use super::error::{AuthError, AuthErrorKind};
 use super::settings::{OAuth, TokenPlace};
 use super::tokens::Tokens;
 use super::unsaved;
-use crate::keyring;
+use crate::keyring::{self, KeyringError};
 
 /// The service under which tokens stand in the keyring.
 const SERVICE: &str = "callgate";
@@ -32,7 +33,10 @@ pub(super) struct Store {
     server: String,
     /// Without an extension.
     path: PathBuf,
-    key: String,
+    /// The account of the keyring's entry.
+    account: String,
+    /// The one that older versions had, which all folders shared.
+    shared_account: String,
     place: TokenPlace,
 }
 
@@ -108,6 +112,17 @@ struct Document {
     tokens: Option<Tokens>,
 }
 
+/// The content of the keyring's entry. The file is not written at the same moment, and a copy
+/// of it may be anywhere, so the tokens say whose they are.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    /// The `id` of the login's record.
+    #[serde(default)]
+    login: String,
+    #[serde(flatten)]
+    tokens: Tokens,
+}
+
 /// The right to change a login, across processes, until it is dropped.
 pub(super) struct Lock {
     _file: File,
@@ -126,15 +141,19 @@ impl Store {
             })?,
         };
         // A URL has no NUL, so no user's name can make the key of another's.
-        let digest = match &settings.user {
-            None => Sha256::digest(format!("{server}\0{url}")),
-            Some(user) => Sha256::digest(format!("{server}\0{url}\0{user}")),
+        let login = match &settings.user {
+            None => format!("{server}\0{url}"),
+            Some(user) => format!("{server}\0{url}\0{user}"),
         };
-        let key: String = digest.iter().take(16).map(|b| format!("{b:02x}")).collect();
+        let key = digest(&[login.as_bytes()]);
+        // There is one keyring for all folders.
+        let absolute = std::path::absolute(&folder);
+        let place = absolute.as_deref().unwrap_or(&folder).as_os_str();
         Ok(Self {
             server: server.to_owned(),
             path: folder.join(&key),
-            key,
+            account: digest(&[login.as_bytes(), b"\0", place.as_bytes()]),
+            shared_account: key,
             place: settings.place,
         })
     }
@@ -174,12 +193,18 @@ impl Store {
             (Kept::File, Some(tokens)) => tokens,
             (Kept::File, None) => return Ok(None),
             (Kept::Keyring, _) => {
-                let kept = keyring::read(SERVICE, &self.key).await;
+                let kept = keyring::read(SERVICE, &self.account).await;
                 let Some(kept) = kept.map_err(|error| self.failed(error.to_string()))? else {
                     return Ok(None);
                 };
-                serde_json::from_str(&kept)
-                    .map_err(|_| self.failed("the keyring's entry is not one of ours".to_owned()))?
+                let entry: Entry = serde_json::from_str(&kept).map_err(|_| {
+                    self.failed("the keyring's entry is not one of ours".to_owned())
+                })?;
+                // Another login's tokens must not go where this one's record says.
+                if entry.login != record.id {
+                    return Ok(None);
+                }
+                entry.tokens
             }
         };
         Ok(Some(Login { record, tokens }))
@@ -232,9 +257,13 @@ impl Store {
             tokens: Some(login.tokens.clone()),
         };
         if login.record.kept == Kept::Keyring {
-            let tokens = serde_json::to_string(&login.tokens)
-                .map_err(|error| self.failed(error.to_string()))?;
-            keyring::write(SERVICE, &self.key, tokens)
+            let entry = Entry {
+                login: login.record.id.clone(),
+                tokens: login.tokens.clone(),
+            };
+            let entry =
+                serde_json::to_string(&entry).map_err(|error| self.failed(error.to_string()))?;
+            keyring::write(SERVICE, &self.account, entry)
                 .await
                 .map_err(|error| self.failed(error.to_string()))?;
             document.tokens = None;
@@ -257,7 +286,7 @@ impl Store {
         if let Ok(Some(document)) = &read
             && document.record.kept == Kept::Keyring
         {
-            keyring::remove(SERVICE, &self.key)
+            self.clear_keyring()
                 .await
                 .map_err(|error| self.failed(error.to_string()))?;
         }
@@ -267,6 +296,12 @@ impl Store {
             Err(error) => Err(error),
         })
         .await
+    }
+
+    /// Removes what the keyring has of this login and of those that were here before it.
+    async fn clear_keyring(&self) -> Result<(), KeyringError> {
+        keyring::remove(SERVICE, &self.account).await?;
+        keyring::remove(SERVICE, &self.shared_account).await
     }
 
     /// Waits until no other process changes the login.
@@ -307,6 +342,13 @@ impl Store {
             kind: AuthErrorKind::Store { reason },
         }
     }
+}
+
+/// 128 bits of a digest over all parts, in hexadecimal digits.
+fn digest(parts: &[&[u8]]) -> String {
+    let digest = parts.iter().fold(Sha256::new(), Sha256::chain_update);
+    let digest = digest.finalize();
+    digest.iter().take(16).map(|b| format!("{b:02x}")).collect()
 }
 
 fn default_folder() -> Option<PathBuf> {
@@ -376,3 +418,6 @@ fn private() -> OpenOptions {
     options.mode(0o600);
     options
 }
+
+#[cfg(test)]
+mod tests;

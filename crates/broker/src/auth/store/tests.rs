@@ -1,0 +1,126 @@
+use tempfile::TempDir;
+
+use super::*;
+use crate::keyring::fake;
+
+const URL: &str = "https://mcp.example/mcp";
+
+fn store(folder: &Path, place: TokenPlace) -> Store {
+    let settings = OAuth {
+        folder: Some(folder.to_owned()),
+        place,
+        ..OAuth::default()
+    };
+    Store::new("s", URL, &settings).expect("a store")
+}
+
+/// A login of this name, whose tokens are told by it.
+fn login(id: &str, issuer: &str) -> Login {
+    Login {
+        record: Record {
+            server: "s".to_owned(),
+            url: URL.to_owned(),
+            resource: URL.to_owned(),
+            issuer: issuer.to_owned(),
+            token_endpoint: format!("{issuer}/token"),
+            revocation_endpoint: None,
+            published: true,
+            made: 1,
+            id: id.to_owned(),
+            client: ClientAuthentication::None,
+            client_id: "c".to_owned(),
+            kept: Kept::File,
+        },
+        tokens: Tokens {
+            access_token: format!("access of {id}"),
+            refresh_token: Some(format!("refresh of {id}")),
+            client_secret: None,
+            expires_at: Some(7),
+            scopes: vec!["read".to_owned()],
+        },
+    }
+}
+
+/// Who issued the login that is kept, and its access token.
+async fn kept(store: &Store) -> Option<(String, String)> {
+    let login = store.load().await.expect("it can be read")?;
+    Some((login.record.issuer, login.tokens.access_token))
+}
+
+fn of(issuer: &str, id: &str) -> Option<(String, String)> {
+    Some((issuer.to_owned(), format!("access of {id}")))
+}
+
+#[tokio::test]
+async fn folders_have_logins_of_their_own_in_one_keyring() {
+    let (one, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let one = store(one.path(), TokenPlace::Keyring);
+    let other = store(other.path(), TokenPlace::Keyring);
+    one.create(&login("alice", "https://x")).await.unwrap();
+    other.create(&login("bob", "https://x")).await.unwrap();
+    assert_eq!(kept(&one).await, of("https://x", "alice"));
+    assert_eq!(kept(&other).await, of("https://x", "bob"));
+    assert!(one.remove().await.unwrap());
+    assert_eq!(kept(&one).await, None);
+    assert_eq!(kept(&other).await, of("https://x", "bob"));
+}
+
+#[tokio::test]
+async fn tokens_do_not_go_with_the_record_of_another_login() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path(), TokenPlace::Keyring);
+    store.create(&login("first", "https://x")).await.unwrap();
+    let text = fs::read(store.file()).unwrap();
+    store.create(&login("second", "https://y")).await.unwrap();
+    assert_eq!(kept(&store).await, of("https://y", "second"));
+    // As if the second one had come no further than to the keyring.
+    fs::write(store.file(), text).unwrap();
+    assert_eq!(kept(&store).await, None);
+    // A logout has them all the same.
+    assert!(store.remove().await.unwrap());
+    assert_eq!(fake::password(SERVICE, &store.account), None);
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_written_leaves_no_mixture() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path(), TokenPlace::Keyring);
+    store.create(&login("first", "https://x")).await.unwrap();
+    // Even of somebody who may write anywhere: what is put in its place cannot be made.
+    let new = store
+        .path
+        .with_extension(format!("new-{}", std::process::id()));
+    fs::create_dir(&new).unwrap();
+    store
+        .create(&login("second", "https://y"))
+        .await
+        .expect_err("a folder is in the way");
+    assert_eq!(kept(&store).await, None);
+}
+
+#[tokio::test]
+async fn a_renewed_login_is_the_same_login() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path(), TokenPlace::Keyring);
+    let mut first = login("first", "https://x");
+    first.record.kept = store.create(&first).await.unwrap();
+    let mut renewed = first.clone();
+    renewed.tokens.access_token = "access of a renewal".to_owned();
+    store.replace(&renewed, &first).await;
+    assert_eq!(kept(&store).await, of("https://x", "a renewal"));
+}
+
+#[tokio::test]
+async fn a_login_in_the_keyring_does_not_end_without_it() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path(), TokenPlace::Keyring);
+    store.create(&login("first", "https://x")).await.unwrap();
+    fake::lock(&store.account, true);
+    let error = store.remove().await.expect_err("it is locked");
+    assert_eq!(
+        error.to_string(),
+        "the tokens of server `s` cannot be read or kept: the keyring is locked: nobody unlocks it"
+    );
+    fake::lock(&store.account, false);
+    assert_eq!(kept(&store).await, of("https://x", "first"));
+}

@@ -1,0 +1,83 @@
+//! A keyring of this process's own, for the tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use keyring::{Error, Result};
+
+/// What there is instead of an entry of the system's keyring.
+pub(super) struct Entry {
+    service: String,
+    account: String,
+}
+
+#[derive(Default)]
+struct Fake {
+    /// By service and account.
+    passwords: BTreeMap<(String, String), String>,
+    /// The accounts that nobody unlocks.
+    locked: BTreeSet<String>,
+}
+
+/// The password of an account at a service.
+pub(crate) fn password(service: &str, account: &str) -> Option<String> {
+    let key = (service.to_owned(), account.to_owned());
+    fake().passwords.get(&key).cloned()
+}
+
+/// From now on, or no more, nothing can be done with an account.
+pub(crate) fn lock(account: &str, locked: bool) {
+    let mut fake = fake();
+    match locked {
+        true => drop(fake.locked.insert(account.to_owned())),
+        false => drop(fake.locked.remove(account)),
+    }
+}
+
+impl Entry {
+    pub(super) fn new(service: &str, account: &str) -> Result<Self> {
+        Ok(Self {
+            service: service.to_owned(),
+            account: account.to_owned(),
+        })
+    }
+
+    pub(super) fn store_status() -> &'static Result<()> {
+        &Ok(())
+    }
+
+    pub(super) fn get_password(&self) -> Result<String> {
+        self.act(|passwords, key| passwords.get(&key).cloned())?
+            .ok_or(Error::NoEntry)
+    }
+
+    pub(super) fn set_password(&self, password: &str) -> Result<()> {
+        self.act(|passwords, key| passwords.insert(key, password.to_owned()))
+            .map(drop)
+    }
+
+    pub(super) fn delete_credential(&self) -> Result<()> {
+        self.act(|passwords, key| passwords.remove(&key))?
+            .map(drop)
+            .ok_or(Error::NoEntry)
+    }
+
+    fn act<T>(
+        &self,
+        act: impl FnOnce(&mut BTreeMap<(String, String), String>, (String, String)) -> T,
+    ) -> Result<T> {
+        let mut fake = fake();
+        if fake.locked.contains(&self.account) {
+            return Err(Error::NoStorageAccess("nobody unlocks it".into()));
+        }
+        let key = (self.service.clone(), self.account.clone());
+        Ok(act(&mut fake.passwords, key))
+    }
+}
+
+fn fake() -> MutexGuard<'static, Fake> {
+    static FAKE: OnceLock<Mutex<Fake>> = OnceLock::new();
+    FAKE.get_or_init(Mutex::default)
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+}
