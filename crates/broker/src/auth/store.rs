@@ -217,6 +217,8 @@ impl Store {
             TokenPlace::File => Kept::File,
             TokenPlace::Keyring | TokenPlace::KeyringOrFile => Kept::Keyring,
         };
+        let path = self.file();
+        let before = self.blocking(move || read_document(&path)).await;
         match self.save(&login).await {
             Err(error) if self.place == TokenPlace::KeyringOrFile => {
                 tracing::info!(server = self.server, %error, "tokens go to a file");
@@ -224,6 +226,15 @@ impl Store {
                 self.save(&login).await?;
             }
             saved => saved?,
+        }
+        // A keyring that takes nothing just now gives nothing up either: that is left to a
+        // logout then.
+        if self.place == TokenPlace::File
+            && let Ok(Some(before)) = before
+            && before.record.kept == Kept::Keyring
+            && let Err(error) = self.clear_keyring().await
+        {
+            tracing::warn!(server = self.server, %error, "an earlier login's tokens stay in the keyring");
         }
         Ok(login.record.kept)
     }
@@ -283,12 +294,13 @@ impl Store {
         let read_path = path.clone();
         // A file that cannot be read goes, too.
         let read = self.blocking(move || read_document(&read_path)).await;
-        if let Ok(Some(document)) = &read
-            && document.record.kept == Kept::Keyring
-        {
-            self.clear_keyring()
-                .await
-                .map_err(|error| self.failed(error.to_string()))?;
+        let is_in_keyring =
+            matches!(&read, Ok(Some(document)) if document.record.kept == Kept::Keyring);
+        // Tokens of an earlier login may be there even so.
+        match self.clear_keyring().await {
+            Err(error) if is_in_keyring => return Err(self.failed(error.to_string())),
+            Err(error) => tracing::debug!(server = self.server, %error, "no keyring was looked at"),
+            Ok(()) => {}
         }
         self.blocking(move || match fs::remove_file(&path) {
             Ok(()) => Ok(true),

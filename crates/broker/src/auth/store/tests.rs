@@ -111,6 +111,43 @@ async fn a_renewed_login_is_the_same_login() {
 }
 
 #[tokio::test]
+async fn tokens_of_a_login_before_do_not_stay_in_the_keyring() {
+    let folder = TempDir::new().unwrap();
+    let in_keyring = store(folder.path(), TokenPlace::KeyringOrFile);
+    let account = in_keyring.account.as_str();
+    let first = in_keyring.create(&login("first", "https://x")).await;
+    assert_eq!(first.unwrap(), Kept::Keyring);
+    fake::lock(account, true);
+    let second = in_keyring.create(&login("second", "https://x")).await;
+    assert_eq!(second.unwrap(), Kept::File);
+    fake::lock(account, false);
+    // It could not be asked to; the next logout does it.
+    assert!(fake::password(SERVICE, account).is_some());
+    assert!(in_keyring.remove().await.unwrap());
+    assert_eq!(fake::password(SERVICE, account), None);
+
+    in_keyring
+        .create(&login("third", "https://x"))
+        .await
+        .unwrap();
+    assert!(fake::password(SERVICE, account).is_some());
+    let in_file = store(folder.path(), TokenPlace::File);
+    in_file.create(&login("fourth", "https://x")).await.unwrap();
+    assert_eq!(fake::password(SERVICE, account), None);
+    assert_eq!(kept(&in_file).await, of("https://x", "fourth"));
+}
+
+#[tokio::test]
+async fn a_login_in_a_file_ends_without_a_keyring() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path(), TokenPlace::File);
+    store.create(&login("first", "https://x")).await.unwrap();
+    fake::lock(&store.account, true);
+    assert!(store.remove().await.unwrap());
+    assert_eq!(kept(&store).await, None);
+}
+
+#[tokio::test]
 async fn a_login_in_the_keyring_does_not_end_without_it() {
     let folder = TempDir::new().unwrap();
     let store = store(folder.path(), TokenPlace::Keyring);
