@@ -6,6 +6,7 @@ mod awaited;
 mod ready;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -15,9 +16,11 @@ use http::HeaderValue;
 use tokio::sync::Mutex;
 use url::Url;
 
+use self::anew::{Waiter, Want};
 use self::awaited::{Awaited, What};
 use self::ready::Ready;
 use super::account::Account;
+use super::browser::Browser;
 use super::challenge::Challenge;
 use super::discovery::settle;
 use super::error::{AuthError, AuthErrorKind};
@@ -30,7 +33,7 @@ use super::{Authorize, Refusal, Waits};
 const RENEW_AGAIN: Duration = Duration::from_secs(5);
 
 /// A token that is refused this soon after it was had was never good.
-const RIGHT_AWAY: Duration = Duration::from_secs(60);
+pub(super) const RIGHT_AWAY: Duration = Duration::from_secs(60);
 
 /// An [`Authorize`] with a login.
 pub(super) struct Bearer {
@@ -81,24 +84,27 @@ impl Authorize for Bearer {
         };
         match ready {
             Some(ready) => std::future::ready(Ok(ready)).boxed(),
-            None => self.lasting(move |inner| inner.fresh(waits)).boxed(),
+            None => {
+                let waiter = Waiter::now(waits);
+                self.lasting(move |inner| inner.fresh(waiter)).boxed()
+            }
         }
     }
 
     fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
         let sent = refusal.sent.cloned();
         let header = refusal.www_authenticate.map(str::to_owned);
-        let waits = refusal.waits;
+        let waiter = Waiter::now(refusal.waits);
         match refusal.status {
             401 => self
-                .lasting(move |inner| async move { inner.refused(sent, header, waits).await })
+                .lasting(move |inner| async move { inner.refused(sent, header, waiter).await })
                 .boxed(),
             403 => {
                 let challenge = header.as_deref().and_then(Challenge::bearer);
                 match challenge {
                     Some(challenge) if challenge.error.as_deref() == Some("insufficient_scope") => {
                         self.lasting(move |inner| async move {
-                            inner.too_narrow(sent, header, &challenge, waits).await
+                            inner.too_narrow(sent, header, &challenge, waiter).await
                         })
                         .boxed()
                     }
@@ -106,6 +112,16 @@ impl Authorize for Bearer {
                 }
             }
             _ => std::future::ready(Ok(false)).boxed(),
+        }
+    }
+
+    fn taken(&self, sent: &HeaderValue) {
+        self.inner.came_of_it(Some(sent), Browser::taken);
+    }
+
+    fn in_vain(&self, refusal: Refusal<'_>) {
+        if refusal.status == 401 {
+            self.inner.came_of_it(refusal.sent, Browser::of_no_use);
         }
     }
 
@@ -144,15 +160,25 @@ impl Bearer {
 }
 
 impl Inner {
+    /// Tells the browser what came of the login with which a request had this header.
+    fn came_of_it(&self, sent: Option<&HeaderValue>, tell: impl Fn(&Browser, &Path, u64)) {
+        let account = &self.account;
+        let made = self.ready().made_if_sent(sent);
+        if let (Some(browser), Some(made)) = (&account.settings.browser, made) {
+            tell(browser, &account.store.file(), made);
+        }
+    }
+
     /// The header for the next request.
-    async fn fresh(self: Arc<Self>, waits: Waits) -> Result<Option<HeaderValue>, AuthError> {
+    async fn fresh(self: Arc<Self>, waiter: Waiter) -> Result<Option<HeaderValue>, AuthError> {
         let mut state = self.state.lock().await;
         if let Err(error) = self.refresh(&mut state).await {
             // A person is not asked for one login after the other of this kind.
             if state.login.as_ref().is_some_and(anew::has_never_lasted) {
                 return Err(error);
             }
-            self.or_by_person(&mut state, error, waits, None).await?;
+            self.or_by_person(&mut state, error, waiter, None, false)
+                .await?;
         }
         Ok(self.ready().header())
     }
@@ -194,7 +220,7 @@ impl Inner {
         &self,
         sent: Option<HeaderValue>,
         header: Option<String>,
-        waits: Waits,
+        waiter: Waiter,
     ) -> Result<bool, AuthError> {
         let mut state = self.state.lock().await;
         if self.ready().is_other_than(sent.as_ref()) {
@@ -231,7 +257,8 @@ impl Inner {
                 .await
         };
         if let Err(error) = renewed {
-            self.or_by_person(&mut state, error, waits, header).await?;
+            self.or_by_person(&mut state, error, waiter, header, true)
+                .await?;
         }
         Ok(true)
     }
@@ -242,7 +269,7 @@ impl Inner {
         sent: Option<HeaderValue>,
         header: Option<String>,
         challenge: &Challenge,
-        waits: Waits,
+        waiter: Waiter,
     ) -> Result<bool, AuthError> {
         let mut state = self.state.lock().await;
         if self.ready().is_other_than(sent.as_ref()) {
@@ -274,14 +301,20 @@ impl Inner {
             .flat_map(|login| login.tokens.scopes.iter().cloned())
             .collect();
         let has_all = wanted.iter().all(|scope| granted.contains(scope));
-        match self.asks(waits) {
+        match self.asks(waiter.waits) {
             // What was granted and is refused all the same is not granted by
             // asking for it again.
             Some(browser) if !wanted.is_empty() && !has_all => {
                 let mut scopes = granted;
                 scopes.extend(wanted.iter().cloned());
-                self.by_person(&mut state, browser, scopes, header.as_deref())
-                    .await?;
+                let want = Want {
+                    scopes,
+                    challenge: header.as_deref(),
+                    since: waiter.since,
+                    refused: true,
+                    otherwise: narrow(),
+                };
+                self.by_person(&mut state, browser, want).await?;
                 Ok(true)
             }
             _ => Err(narrow()),
@@ -375,6 +408,7 @@ impl Inner {
                     tokens: login.tokens.clone(),
                     resource: login.record.resource.clone(),
                     login: is_persons.then(|| login.record.id.as_str().into()),
+                    made: is_persons.then_some(login.record.made),
                 }
             }
         };

@@ -1,23 +1,28 @@
 //! Asking a person for a login while calls wait: one page at a time for each login, and none
-//! again for what was refused.
+//! again for what was refused, or granted and of no use.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 
+use super::bearer::RIGHT_AWAY;
 use super::error::{AuthError, AuthErrorKind};
 use super::login::NoLogin;
 use super::settings::Grant;
 use super::store::Login;
 
-/// How many wider scopes a person may refuse at one login. A server that names
-/// another one each time does not have more pages shown than that.
+/// How many wider scopes a person may refuse at one login, or grant in vain. A server that
+/// names another one each time does not have more pages shown than that.
 const MAX_IN_VAIN: usize = 8;
+
+/// How many wishes of one login are remembered before those that failed are forgotten.
+const MAX_WISHES: usize = 32;
 
 /// Shows URLs to a person.
 pub trait OpenUrl: Send + Sync {
@@ -30,8 +35,9 @@ pub trait OpenUrl: Send + Sync {
 /// A shared [`OpenUrl`] for logins that calls wait for.
 ///
 /// Clones share which logins were asked for in vain. A person who has refused
-/// one is not asked again for the same scopes of that server, until there is
-/// another login, such as by [`login`](fn@super::login).
+/// one is not asked again for the same scopes of that server, nor is one whose login
+/// turned out to be of no use, until there is another login, such as by
+/// [`login`](fn@super::login).
 #[derive(Clone)]
 pub struct Browser {
     opener: Arc<dyn OpenUrl>,
@@ -48,19 +54,20 @@ impl Browser {
         }
     }
 
-    /// Takes it on to ask a person for these scopes, empty for a login with those
-    /// that the server names, unless they are being asked for these or for others: of two
-    /// logins, the later one would be in the place of the other.
+    /// Takes it on to ask a person, unless they are being asked for the same or for something
+    /// else: of two logins, the later one would be in the place of the other.
     ///
     /// # Errors
     ///
-    /// Why that is not to be done: they were asked for before, in vain.
-    pub(super) fn ask(
-        &self,
-        place: PathBuf,
-        made: Option<u64>,
-        scopes: &[String],
-    ) -> Result<Turn, AuthErrorKind> {
+    /// Why that is not to be done.
+    pub(super) fn ask(&self, request: Request<'_>) -> Result<Turn, NotAsked> {
+        let Request {
+            place,
+            made,
+            scopes,
+            since,
+            refused,
+        } = request;
         let wish: BTreeSet<String> = scopes.iter().cloned().collect();
         let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
         let mut all = self.asked();
@@ -75,12 +82,33 @@ impl Browser {
             *asked = Asked::default();
             asked.made = made;
         }
-        if let Some(Wish::InVain) = asked.wishes.get(&wish) {
-            return Err(AuthErrorKind::Declined { scope });
+        match asked.wishes.get_mut(&wish) {
+            Some(Wish::Declined) => {
+                return Err(NotAsked::For(AuthErrorKind::Declined { scope }));
+            }
+            // A wider scope that the login should have by now, or a login that was refused right
+            // away. One that has ended in its time is made anew.
+            Some(granted @ Wish::Granted(_))
+                if scope.is_some() || (refused && granted.is_new()) =>
+            {
+                *granted = Wish::OfNoUse;
+                return Err(NotAsked::OfNoUse);
+            }
+            Some(Wish::OfNoUse) => return Err(NotAsked::OfNoUse),
+            Some(Wish::Failed(at, error)) if since < *at => {
+                return Err(NotAsked::Failed(error.clone()));
+            }
+            _ => {}
         }
-        if scope.is_some() && asked.wishes.len() >= MAX_IN_VAIN {
+        if scope.is_some() && asked.in_vain() >= MAX_IN_VAIN {
             let grant = Grant::AuthorizationCode;
-            return Err(AuthErrorKind::InsufficientScope { scope, grant });
+            let kind = AuthErrorKind::InsufficientScope { scope, grant };
+            return Err(NotAsked::For(kind));
+        }
+        if asked.wishes.len() >= MAX_WISHES {
+            asked
+                .wishes
+                .retain(|_, wish| !matches!(wish, Wish::Failed(..)));
         }
         let (tell, outcome) = watch::channel(None);
         asked.wishes.insert(wish.clone(), Wish::UnderWay(outcome));
@@ -94,9 +122,57 @@ impl Browser {
         }))
     }
 
+    /// The server has taken what the login gave that was made then.
+    pub(super) fn taken(&self, place: &Path, made: u64) {
+        let mut all = self.asked();
+        let asked = all.get_mut(place).filter(|asked| asked.made == Some(made));
+        if let Some(asked) = asked
+            && let Some(Wish::Granted(_)) = asked.wishes.get(&BTreeSet::new())
+        {
+            asked.wishes.remove(&BTreeSet::new());
+        }
+    }
+
+    /// The server has just refused, for good, the login that was made then. If a page has only
+    /// now led to it, another page would lead no further.
+    pub(super) fn of_no_use(&self, place: &Path, made: u64) {
+        let mut all = self.asked();
+        if let Some(asked) = all.get_mut(place)
+            && asked.made == Some(made)
+            && asked.wishes.values().any(Wish::is_new)
+        {
+            asked.wishes.insert(BTreeSet::new(), Wish::OfNoUse);
+        }
+    }
+
     fn asked(&self) -> MutexGuard<'_, HashMap<PathBuf, Asked>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a person is to be asked for, and why.
+pub(super) struct Request<'a> {
+    /// Where the login is kept.
+    pub(super) place: PathBuf,
+    /// When the one that is there was made.
+    pub(super) made: Option<u64>,
+    /// Empty for a login with those that the server names.
+    pub(super) scopes: &'a [String],
+    /// Since when a call has waited.
+    pub(super) since: Instant,
+    /// Whether the server has refused the login that is there.
+    pub(super) refused: bool,
+}
+
+/// Why a person is not asked.
+#[derive(Debug)]
+pub(super) enum NotAsked {
+    /// They refused, or were asked for too much.
+    For(AuthErrorKind),
+    /// Asking them has failed since a call began to wait.
+    Failed(AuthError),
+    /// They have agreed to just that, and it was of no use.
+    OfNoUse,
 }
 
 /// What a person was asked for at one server.
@@ -112,8 +188,15 @@ impl Asked {
     fn under_way(&self) -> Option<(&BTreeSet<String>, &watch::Receiver<Option<Outcome>>)> {
         self.wishes.iter().find_map(|(wish, state)| match state {
             Wish::UnderWay(outcome) => Some((wish, outcome)),
-            Wish::InVain => None,
+            _ => None,
         })
+    }
+
+    /// How many wishes have come to nothing for as long as there is no other login.
+    fn in_vain(&self) -> usize {
+        let wishes = self.wishes.values();
+        let in_vain = wishes.filter(|wish| matches!(wish, Wish::Declined | Wish::OfNoUse));
+        in_vain.count()
     }
 }
 
@@ -122,7 +205,20 @@ enum Wish {
     /// A person is being asked.
     UnderWay(watch::Receiver<Option<Outcome>>),
     /// They refused.
-    InVain,
+    Declined,
+    /// They agreed then, and it is what the login that is there was made for.
+    Granted(Instant),
+    /// They agreed, and the server wants the same again.
+    OfNoUse,
+    /// Something failed then, which is told to whoever waited already.
+    Failed(Instant, AuthError),
+}
+
+impl Wish {
+    /// Whether they have only just agreed.
+    fn is_new(&self) -> bool {
+        matches!(self, Self::Granted(at) if at.elapsed() < RIGHT_AWAY)
+    }
 }
 
 /// What came of asking a person.
@@ -163,18 +259,26 @@ impl Asking {
             let mut all = self.browser.asked();
             match made {
                 Ok(login) => {
-                    all.remove(&self.place);
+                    // What another login was refused or granted says nothing of this one.
+                    let granted = (self.wish.clone(), Wish::Granted(Instant::now()));
+                    let asked = Asked {
+                        made: Some(login.record.made),
+                        wishes: HashMap::from([granted]),
+                    };
+                    all.insert(self.place.clone(), asked);
                     Ok(login)
                 }
                 Err(NoLogin::Refused(error)) => {
                     if let Some(wish) = self.wish(&mut all) {
-                        *wish = Wish::InVain;
+                        *wish = Wish::Declined;
                     }
                     Err(error)
                 }
                 Err(NoLogin::Failed(error)) => {
-                    // Whoever is told may ask for it at once.
-                    self.forget(&mut all);
+                    // Whoever asks after this may ask for it at once.
+                    if let Some(wish) = self.wish(&mut all) {
+                        *wish = Wish::Failed(Instant::now(), error.clone());
+                    }
                     Err(error)
                 }
             }
@@ -213,166 +317,4 @@ impl fmt::Debug for Browser {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Shown;
-
-    impl OpenUrl for Shown {
-        fn open<'a>(&'a self, _url: &'a str) -> BoxFuture<'a, io::Result<()>> {
-            Box::pin(std::future::ready(Ok(())))
-        }
-    }
-
-    fn browser() -> Browser {
-        Browser::new(Arc::new(Shown))
-    }
-
-    /// Why a person is not asked; nothing if one would be.
-    fn refused(browser: &Browser, place: &str, made: Option<u64>, scope: &str) -> String {
-        let scopes: Vec<String> = scope.split_whitespace().map(str::to_owned).collect();
-        match browser.ask(PathBuf::from(place), made, &scopes) {
-            Ok(Turn::Own(_)) => String::new(),
-            Ok(Turn::Another { same: true, .. }) => "another asks".to_owned(),
-            Ok(Turn::Another { same: false, .. }) => "another asks for another".to_owned(),
-            Err(kind) => format!("{kind:?}"),
-        }
-    }
-
-    /// A person is asked, at the place `/one`.
-    fn asking(browser: &Browser, made: Option<u64>, scope: &str) -> Asking {
-        let scopes: Vec<String> = scope.split_whitespace().map(str::to_owned).collect();
-        match browser.ask(PathBuf::from("/one"), made, &scopes) {
-            Ok(Turn::Own(asking)) => asking,
-            _ => panic!("nobody is asked"),
-        }
-    }
-
-    fn error() -> AuthError {
-        AuthError {
-            server: "s".to_owned(),
-            kind: AuthErrorKind::Exchange {
-                reason: "why".to_owned(),
-            },
-        }
-    }
-
-    fn refuse(browser: &Browser, made: Option<u64>, scope: &str) {
-        let outcome = asking(browser, made, scope).has_come_to(Err(NoLogin::Refused(error())));
-        assert_eq!(outcome.err(), Some(error()));
-    }
-
-    fn login() -> Login {
-        let login = serde_json::json!({
-            "server": "s", "url": "u", "resource": "u", "issuer": "i", "tokenEndpoint": "t",
-            "client": "none", "clientId": "c", "kept": "file",
-        });
-        let tokens = serde_json::json!({ "accessToken": "a", "scopes": [] });
-        Login {
-            record: serde_json::from_value(login).expect("a record"),
-            tokens: serde_json::from_value(tokens).expect("tokens"),
-        }
-    }
-
-    #[test]
-    fn a_person_is_asked_once_for_a_login() {
-        let browser = browser();
-        refuse(&browser, Some(1), "");
-        // A clone, as each link to the server has one.
-        let browser = browser.clone();
-        assert_eq!(
-            refused(&browser, "/one", Some(1), ""),
-            "Declined { scope: None }"
-        );
-        assert_eq!(refused(&browser, "/other", Some(1), ""), "");
-    }
-
-    #[test]
-    fn what_has_come_of_a_login_is_for_all_who_want_the_same() {
-        let browser = browser();
-        let outcomes = || -> [Result<Login, NoLogin>; 3] {
-            [
-                Ok(login()),
-                Err(NoLogin::Refused(error())),
-                Err(NoLogin::Failed(error())),
-            ]
-        };
-        let then = ["", "Declined { scope: None }", ""];
-        for (made, (outcome, then)) in (1..).zip(outcomes().into_iter().zip(then)) {
-            let asking = asking(&browser, Some(made), "");
-            let waits = match browser.clone().ask(PathBuf::from("/one"), Some(made), &[]) {
-                Ok(Turn::Another { outcome, .. }) => outcome,
-                _ => panic!("a person is asked"),
-            };
-            assert!(waits.borrow().is_none());
-            let outcome = asking.has_come_to(outcome).map(|login| login.tokens);
-            let told = waits.borrow().clone().expect("it is told");
-            assert!(told.map(|login| login.tokens) == outcome);
-            assert_eq!(refused(&browser, "/one", Some(made), ""), then);
-        }
-    }
-
-    #[test]
-    fn another_login_is_asked_for_anew() {
-        for made in [Some(2), None] {
-            let browser = browser();
-            refuse(&browser, Some(1), "");
-            assert_eq!(refused(&browser, "/one", made, ""), "");
-        }
-    }
-
-    #[test]
-    fn what_was_refused_is_refused_for_its_scopes_alone() {
-        let browser = browser();
-        refuse(&browser, Some(1), "a b");
-        assert_eq!(
-            refused(&browser, "/one", Some(1), "b a"),
-            r#"Declined { scope: Some("b a") }"#
-        );
-        for scope in ["", "a", "a c"] {
-            assert_eq!(refused(&browser, "/one", Some(1), scope), "", "{scope}");
-        }
-    }
-
-    #[test]
-    fn a_person_is_asked_for_one_thing_at_a_time() {
-        let browser = browser();
-        refuse(&browser, Some(1), "in vain");
-        let asking = asking(&browser, Some(1), "a");
-        for (made, scope) in [(Some(1), ""), (Some(1), "b"), (Some(2), "a"), (None, "a")] {
-            let refused = refused(&browser, "/one", made, scope);
-            assert_eq!(refused, "another asks for another", "{made:?} {scope}");
-        }
-        assert_eq!(refused(&browser, "/one", Some(1), "a"), "another asks");
-        assert_eq!(refused(&browser, "/other", Some(1), "b"), "");
-        drop(asking);
-        assert_eq!(refused(&browser, "/one", Some(1), "b"), "");
-        // What was refused before still is.
-        assert_eq!(
-            refused(&browser, "/one", Some(1), "in vain"),
-            r#"Declined { scope: Some("in vain") }"#
-        );
-    }
-
-    #[test]
-    fn what_failed_is_asked_for_again() {
-        let browser = browser();
-        let asking = asking(&browser, None, "");
-        assert_eq!(refused(&browser, "/one", None, ""), "another asks");
-        drop(asking);
-        assert_eq!(refused(&browser, "/one", None, ""), "");
-    }
-
-    #[test]
-    fn a_server_that_names_another_scope_each_time_is_not_followed_for_ever() {
-        let browser = browser();
-        for number in 0..MAX_IN_VAIN {
-            refuse(&browser, Some(1), &format!("scope-{number}"));
-        }
-        assert_eq!(
-            refused(&browser, "/one", Some(1), "more"),
-            r#"InsufficientScope { scope: Some("more"), grant: AuthorizationCode }"#
-        );
-        assert_eq!(refused(&browser, "/one", Some(1), ""), "");
-    }
-}
+mod tests;

@@ -65,6 +65,14 @@ pub trait Authorize: fmt::Debug + Send + Sync {
     /// [`AuthError`] if a person has to do something first.
     fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>>;
 
+    /// Tells that the server has taken a request with this `Authorization`, which it had not
+    /// been seen to take before.
+    fn taken(&self, _sent: &HeaderValue) {}
+
+    /// Tells of a 401 or a 403 that stands because the request was sent often enough: what was
+    /// done about the refusals before was in vain.
+    fn in_vain(&self, _refusal: Refusal<'_>) {}
+
     /// Why a request that waits for one of these has to, for whoever cannot wait any
     /// longer; `None` if that is not known.
     fn holds_up(&self) -> Option<AuthError> {

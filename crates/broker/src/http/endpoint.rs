@@ -158,11 +158,8 @@ impl Endpoint {
             );
             if !refused {
                 self.accepts(all.get(AUTHORIZATION));
-            }
-            if !refused || challenges == MAX_CHALLENGES {
                 return Ok(response);
             }
-            challenges += 1;
             let asked = response.headers().get_all(WWW_AUTHENTICATE).iter();
             let asked: Vec<_> = asked.filter_map(|value| value.to_str().ok()).collect();
             let asked = asked.join(", ");
@@ -172,6 +169,11 @@ impl Endpoint {
                 sent: all.get(AUTHORIZATION),
                 waits,
             };
+            if challenges == MAX_CHALLENGES {
+                self.authorize.in_vain(refusal);
+                return Ok(response);
+            }
+            challenges += 1;
             let held_up = self.hold_up(id);
             let again = self.authorize.challenged(refusal).await?;
             drop(held_up);
@@ -198,13 +200,19 @@ impl Endpoint {
     }
 
     fn accepts(&self, sent: Option<&HeaderValue>) {
-        self.accepted.send_if_modified(|accepted| {
-            let is_other = sent.is_some() && accepted.as_ref() != sent;
+        let Some(sent) = sent else {
+            return;
+        };
+        let is_other = self.accepted.send_if_modified(|accepted| {
+            let is_other = accepted.as_ref() != Some(sent);
             if is_other {
-                *accepted = sent.cloned();
+                *accepted = Some(sent.clone());
             }
             is_other
         });
+        if is_other {
+            self.authorize.taken(sent);
+        }
     }
 
     /// What may be said of an exchange that broke off.

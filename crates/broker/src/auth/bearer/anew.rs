@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::super::Waits;
-use super::super::browser::{Browser, OpenUrl, Turn};
+use super::super::browser::{Browser, NotAsked, OpenUrl, Request, Turn};
 use super::super::challenge::{Challenge, is_scope};
 use super::super::discovery::{authentication, discover, probe};
 use super::super::error::{AuthError, AuthErrorKind};
@@ -16,11 +16,40 @@ use super::super::tokens::{self, Ask, Refused};
 use super::awaited::What;
 use super::{Inner, State};
 
+/// For whom something is done.
+#[derive(Clone, Copy)]
+pub(super) struct Waiter {
+    pub(super) waits: Waits,
+    /// Since when.
+    pub(super) since: Instant,
+}
+
+/// What a person is to be asked for.
+pub(super) struct Want<'a> {
+    /// Empty for those that the server names.
+    pub(super) scopes: Vec<String>,
+    /// The server's challenge, if there is one.
+    pub(super) challenge: Option<&'a str>,
+    /// Since when a call has waited.
+    pub(super) since: Instant,
+    /// Whether the server has refused what there was.
+    pub(super) refused: bool,
+    /// What is wrong, for where asking would be of no use.
+    pub(super) otherwise: AuthError,
+}
+
 /// How long a person has for a login that a call waits for.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
 
 /// A token that ended this soon after its login, in seconds, was of no use ever.
 const LASTING: u64 = 5;
+
+impl Waiter {
+    pub(super) fn now(waits: Waits) -> Self {
+        let since = Instant::now();
+        Self { waits, since }
+    }
+}
 
 impl Inner {
     /// Has a token by the client's own credentials. It is not kept: it can be
@@ -91,17 +120,26 @@ impl Inner {
         self.adopt(state, Some(Login { record, tokens }))
     }
 
-    /// Has a person log in where that mends the error.
+    /// Has a person log in where that mends the error. `refused` says whether the server has
+    /// refused what there was.
     pub(super) async fn or_by_person(
         &self,
         state: &mut State,
         error: AuthError,
-        waits: Waits,
+        waiter: Waiter,
         challenge: Option<&str>,
+        refused: bool,
     ) -> Result<(), AuthError> {
-        match self.asks(waits) {
+        match self.asks(waiter.waits) {
             Some(browser) if matches!(error.kind, AuthErrorKind::LoginRequired { .. }) => {
-                self.by_person(state, browser, Vec::new(), challenge).await
+                let want = Want {
+                    scopes: Vec::new(),
+                    challenge,
+                    since: waiter.since,
+                    refused,
+                    otherwise: error,
+                };
+                self.by_person(state, browser, want).await
             }
             _ => Err(error),
         }
@@ -115,22 +153,39 @@ impl Inner {
         browser.filter(|_| is_persons && waits == Waits::Someone)
     }
 
-    /// Has a token by a person's login. Somebody who does not want one is asked
-    /// once for these scopes, however many calls come; of connections that want a login,
-    /// one at a time asks, and what comes of it is for all who want the same.
+    /// Has a token by a person's login. Somebody who does not want one, or whose login is of no
+    /// use, is asked once for these scopes, however many calls come; of connections that want
+    /// a login, one at a time asks, and what comes of it is for all who want the same.
     pub(super) async fn by_person(
         &self,
         state: &mut State,
         browser: &Browser,
-        scopes: Vec<String>,
-        challenge: Option<&str>,
+        want: Want<'_>,
     ) -> Result<(), AuthError> {
+        let Want {
+            scopes,
+            challenge,
+            since,
+            refused,
+            otherwise,
+        } = want;
         let made = state.login.as_ref().map(|login| login.record.made);
         let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
         let _waiting = self.awaited.begin(What::Login { scope });
         let login = loop {
-            let turn = browser.ask(self.account.store.file(), made, &scopes);
-            match turn.map_err(|kind| self.account.error(kind))? {
+            let turn = browser.ask(Request {
+                place: self.account.store.file(),
+                made,
+                scopes: &scopes,
+                since,
+                refused,
+            });
+            let turn = turn.map_err(|not| match not {
+                NotAsked::For(kind) => self.account.error(kind),
+                NotAsked::Failed(error) => error,
+                NotAsked::OfNoUse => otherwise.clone(),
+            });
+            match turn? {
                 Turn::Own(asking) => {
                     let made = self.made_by_person(asking.opener(), scopes, challenge);
                     let made = made.await;

@@ -22,6 +22,8 @@ pub(super) enum Ready {
         resource: String,
         /// The person's login that it is of.
         login: Option<Arc<str>>,
+        /// When that was made.
+        made: Option<u64>,
     },
 }
 
@@ -37,6 +39,14 @@ impl Ready {
     pub(super) fn login(&self) -> Option<Arc<str>> {
         match self {
             Self::Token { login, .. } => login.clone(),
+            Self::None | Self::Unknown => None,
+        }
+    }
+
+    /// When the person's login was made, if a request that had this header went with it.
+    pub(super) fn made_if_sent(&self, sent: Option<&HeaderValue>) -> Option<u64> {
+        match self {
+            Self::Token { header, made, .. } => made.filter(|_| Some(header) == sent),
             Self::None | Self::Unknown => None,
         }
     }

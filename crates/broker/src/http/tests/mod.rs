@@ -6,6 +6,7 @@ mod ended;
 mod hostile;
 mod learning;
 mod lists;
+mod logins;
 mod logs;
 mod mirroring;
 mod older;
