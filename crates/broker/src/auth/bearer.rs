@@ -417,14 +417,18 @@ impl Inner {
         Ok(())
     }
 
-    /// A token goes only to what it was issued for.
+    /// A token goes only to what it was issued for, and counts only where its issuer is the
+    /// configured one: that may have been written after the login.
     fn fits(&self, login: &Login) -> Result<(), AuthError> {
-        if covers(&login.record.resource, self.account.url.as_str()) {
-            Ok(())
+        let account = &self.account;
+        let reason = if !covers(&login.record.resource, account.url.as_str()) {
+            "has a login that is for another resource"
+        } else if account.check_issuer(&login.record.issuer).is_err() {
+            "has a login at another authorization server than its \"issuer\""
         } else {
-            let reason = "has a login that is for another resource";
-            Err(self.account.login_required(reason))
-        }
+            return Ok(());
+        };
+        Err(account.login_required(reason))
     }
 
     fn ready(&self) -> std::sync::RwLockReadGuard<'_, Ready> {

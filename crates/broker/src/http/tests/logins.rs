@@ -170,9 +170,13 @@ impl Scene {
 
     /// A new connection.
     fn connect(&self) -> Endpoint {
+        self.connect_with(&self.oauth)
+    }
+
+    fn connect_with(&self, oauth: &OAuth) -> Endpoint {
         let http = Http {
             url: self.server.url(),
-            oauth: Some(self.oauth.clone()),
+            oauth: Some(oauth.clone()),
             ..Http::default()
         };
         let secrets = Secrets::of(&Transport::Http(http.clone()));
@@ -288,4 +292,28 @@ async fn requests_that_wait_for_a_login_that_fails_show_one_page() {
     let failed = "the login at server `s` failed: the authorization server answered 503";
     assert_eq!(asked, vec![failed; REQUESTS as usize]);
     assert_eq!(scene.pages(), 1);
+}
+
+#[tokio::test]
+async fn a_login_at_another_issuer_than_the_configured_one_does_not_count() {
+    let scene = Scene::new(Ways {
+        scope: "read",
+        wants: "read",
+        ..Ways::default()
+    })
+    .await;
+    assert_eq!(ask(&scene.connect()).await, "200");
+    let pinned = |issuer: String| OAuth {
+        issuer: Some(issuer),
+        browser: None,
+        ..scene.oauth.clone()
+    };
+    let right = pinned(format!("http://{}", scene.server.address));
+    assert_eq!(ask(&scene.connect_with(&right)).await, "200");
+    let other = pinned("https://other.example".to_owned());
+    assert_eq!(
+        ask(&scene.connect_with(&other)).await,
+        "server `s` has a login at another authorization server than its \"issuer\"; run \
+         `callgate auth login s`"
+    );
 }
