@@ -8,13 +8,16 @@
 //! that no login may go to, and an authorization server that does not say that
 //! it checks PKCE by S256.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::FutureExt;
 use http::{Request, header};
 use rmcp::transport::auth::{
     AuthError as RmcpError, AuthorizationManager, AuthorizationMetadata,
-    AuthorizationMetadataSource, OAuthClientConfig,
+    AuthorizationMetadataSource, OAuthClientConfig, OAuthHttpClient, OAuthHttpClientFuture,
+    OAuthHttpRequest,
 };
+use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
@@ -33,6 +36,51 @@ pub(super) struct Found {
     pub(super) issuer: String,
     /// What tokens will be for.
     pub(super) resource: String,
+    heard: Arc<Heard>,
+}
+
+impl Found {
+    /// How a client that was registered just now is to show who it is, if the authorization
+    /// server has said so and it is a way that a client has here.
+    pub(super) fn registered_authentication(&self) -> Option<ClientAuthentication> {
+        let method = self.heard.0.lock();
+        match method.unwrap_or_else(PoisonError::into_inner).as_deref()? {
+            "client_secret_basic" => Some(ClientAuthentication::Basic),
+            "client_secret_post" => Some(ClientAuthentication::Post),
+            "none" => Some(ClientAuthentication::None),
+            _ => None,
+        }
+    }
+}
+
+/// The `token_endpoint_auth_method` of the last answer: rmcp gives no more of a registration
+/// than the client's identifier and secret.
+#[derive(Default)]
+struct Heard(Mutex<Option<String>>);
+
+/// The client that rmcp has.
+struct Listening {
+    web: Web,
+    heard: Arc<Heard>,
+}
+
+impl OAuthHttpClient for Listening {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        #[derive(Deserialize)]
+        struct Registered {
+            token_endpoint_auth_method: Option<String>,
+        }
+        async move {
+            let answer = self.web.send(request.request).await?;
+            let read = serde_json::from_slice::<Registered>(answer.body()).ok();
+            let method = read.and_then(|read| read.token_endpoint_auth_method);
+            let mut heard = self.heard.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *heard = method;
+            drop(heard);
+            Ok(answer)
+        }
+        .boxed()
+    }
 }
 
 /// Finds the authorization server, beginning with the server's challenge if
@@ -49,12 +97,15 @@ pub(super) async fn discover(
     let web = account.web().await?;
     web.check(&account.url)
         .map_err(|error| unfit(error.to_string()))?;
-    let mut manager = AuthorizationManager::new_with_oauth_http_client(
-        account.url.clone(),
-        Arc::new(web.clone()),
-    )
-    .await
-    .map_err(|error| unfit(describe(&error)))?;
+    let heard = Arc::<Heard>::default();
+    let listening = Listening {
+        web: web.clone(),
+        heard: Arc::clone(&heard),
+    };
+    let mut manager =
+        AuthorizationManager::new_with_oauth_http_client(account.url.clone(), Arc::new(listening))
+            .await
+            .map_err(|error| unfit(describe(&error)))?;
     let resolved = manager.resolve_metadata_from_challenge(challenge).await;
     let resolved = resolved.map_err(|error| unfit(describe(&error)))?;
     if resolved.source == AuthorizationMetadataSource::LegacyEndpointFallback {
@@ -94,6 +145,7 @@ pub(super) async fn discover(
         metadata,
         issuer,
         resource,
+        heard,
     })
 }
 

@@ -15,7 +15,6 @@ use http::header::WWW_AUTHENTICATE;
 use http::{Request, Response, StatusCode};
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 use url::Url;
 
 use super::reach::Reach;
@@ -162,13 +161,6 @@ fn builder() -> reqwest::ClientBuilder {
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
         .timeout(TIMEOUT)
-}
-
-impl OAuthHttpClient for Web {
-    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
-        let sent = self.send(request.request);
-        async move { Ok(sent.await?) }.boxed()
-    }
 }
 
 /// Looks names up and leaves out the addresses that a login must not reach.

@@ -203,10 +203,15 @@ async fn client(
     if !is_client_id(&registered.client_id) {
         return Err(account.exchange("the client was registered without an id that can be used"));
     }
+    let secret = registered.client_secret;
+    let by_metadata = || authentication(&found.metadata, secret.is_some());
+    let registered_as = found.registered_authentication();
     Ok(Client {
         id: registered.client_id,
-        authentication: authentication(&found.metadata, registered.client_secret.is_some()),
-        secret: registered.client_secret,
+        authentication: registered_as
+            .filter(|_| secret.is_some())
+            .unwrap_or_else(by_metadata),
+        secret,
         is_new: true,
     })
 }

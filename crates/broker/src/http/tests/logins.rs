@@ -29,6 +29,8 @@ struct Ways {
     no_refresh: bool,
     /// The status of every answer of the token endpoint, instead of 200.
     token_status: Option<&'static str>,
+    /// How a client is registered that has a secret.
+    registered_as: Option<&'static str>,
     /// The scope of every token.
     scope: &'static str,
     /// The scope that `/mcp` wants.
@@ -66,7 +68,14 @@ impl Ways {
             "/register" => {
                 request.log.note("registered");
                 let asked: Value = serde_json::from_str(&request.body).expect("JSON");
-                json!({ "client_id": "c", "redirect_uris": asked["redirect_uris"] })
+                let mut client = json!({
+                    "client_id": "c", "redirect_uris": asked["redirect_uris"],
+                });
+                if let Some(method) = self.registered_as {
+                    client["client_secret"] = "hunter2".into();
+                    client["token_endpoint_auth_method"] = method.into();
+                }
+                client
             }
             "/token" => match self.token_status {
                 Some(status) => {
@@ -74,7 +83,16 @@ impl Ways {
                     goes_on.wait_for(|on| *on).await.expect("it is not gone");
                     return request.answer(status, "", "{}").await;
                 }
-                None => self.token(),
+                None => {
+                    let form = request.body.contains("client_secret=hunter2");
+                    let header = request.header("authorization") != "-";
+                    request.log.note(match (form, header) {
+                        (false, false) => "without a secret",
+                        (true, false) => "with a secret in the form",
+                        (_, true) => "with a header",
+                    });
+                    self.token()
+                }
             },
             _ => return request.answer("404 Not Found", "", "").await,
         };
@@ -231,7 +249,10 @@ async fn a_login_that_the_server_takes_is_made_anew_when_it_has_ended() {
     }
     scene.ways.refuses.store(false, Ordering::SeqCst);
     assert_eq!(ask(&scene.connect()).await, "200");
-    assert_eq!(scene.server.log(), "registered\nregistered\n");
+    assert_eq!(
+        scene.server.log(),
+        "registered\nwithout a secret\n".repeat(2)
+    );
 }
 
 #[tokio::test]
@@ -249,7 +270,8 @@ async fn a_server_that_refuses_each_new_token_has_one_page_shown() {
         assert_eq!(ask(&scene.connect()).await, refused);
     }
     assert_eq!(scene.pages(), 1);
-    assert_eq!(scene.server.log(), "registered\n");
+    let log = scene.server.log();
+    assert_eq!(log.matches("registered").count(), 1, "{log}");
 }
 
 #[tokio::test]
@@ -316,4 +338,25 @@ async fn a_login_at_another_issuer_than_the_configured_one_does_not_count() {
         "server `s` has a login at another authorization server than its \"issuer\"; run \
          `callgate auth login s`"
     );
+}
+
+#[tokio::test]
+async fn a_client_shows_who_it_is_as_it_is_registered() {
+    for (method, shown) in [
+        ("client_secret_basic", "with a header"),
+        ("client_secret_post", "with a secret in the form"),
+        ("none", "without a secret"),
+        // No way that is known: then by what the authorization server takes.
+        ("private_key_jwt", "with a header"),
+    ] {
+        let scene = Scene::new(Ways {
+            registered_as: Some(method),
+            scope: "read",
+            wants: "read",
+            ..Ways::default()
+        })
+        .await;
+        assert_eq!(ask(&scene.connect()).await, "200", "{method}");
+        assert_eq!(scene.server.log(), format!("registered\n{shown}\n"));
+    }
 }
