@@ -81,7 +81,8 @@ pub struct Question {
     pub besides: Option<Decision>,
     /// What a yes is leave for.
     pub about: About,
-    /// Other servers' data in the arguments, each with its longest piece.
+    /// Other servers' data in the arguments, each with its longest piece: those first that are
+    /// asked about.
     pub flows: Vec<Finding>,
     /// Whether a script makes the call, and perhaps others; without one it is all
     /// there is of its run.

@@ -219,6 +219,7 @@ impl Judge {
         });
         let call = !matches!(decision.because, Because::Flow(_) | Because::Reviewer(_));
         let (done, more_done) = ledger.done();
+        let flows = self.reviews.weighed(findings);
         Question {
             function: target.function.clone(),
             server: target.server.clone(),
@@ -240,7 +241,7 @@ impl Judge {
             done,
             more_done,
             changed,
-            flows: findings.flows.clone(),
+            flows: flows.into_iter().cloned().collect(),
             keeps_in: self.keep.as_ref().map(|keep| keep.place()),
         }
     }

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use callgate_policy::flow::{Finding, FlowRecord};
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::ask::Done;
 use crate::journal::{Body, Event, Journal, JournalError, Record, Together, digest, wall_time};
@@ -16,6 +16,13 @@ use crate::unique::unique_id;
 
 /// The most lines of one ledger. A call beyond it is not sent.
 pub(crate) const MAX_LINES: usize = 10_000;
+
+/// The most flows that one line has.
+const FLOWS_OF_ONE: usize = 16;
+
+/// The most flows that all lines of a ledger have together, but that each has one if there is
+/// any: what a script makes the host keep must not grow with the calls times the tools.
+const FLOWS_IN_ALL: usize = 10_000;
 
 /// From how many bytes on arguments are hashed while their server has them: that takes half a
 /// millisecond for each MiB.
@@ -52,9 +59,13 @@ pub struct LedgerLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument_sha256: Option<String>,
     /// What was seen of other servers' results in the arguments: everything but
-    /// the data.
+    /// the data. Those first that rules have most against; at most 16, and 10,000 of a
+    /// run's calls together, but of each call one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub flows: Vec<Value>,
+    pub flows: Vec<FlowRecord>,
+    /// How many flows there are besides those in `flows`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_flows: usize,
     /// The size of the value the script got, in bytes of JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_bytes: Option<usize>,
@@ -91,6 +102,8 @@ pub(crate) struct Ledger {
 struct Lines {
     all: Vec<LedgerLine>,
     tally: Tally,
+    /// How many flows the lines have.
+    flows: usize,
 }
 
 impl Ledger {
@@ -134,6 +147,7 @@ impl Ledger {
             argument_bytes,
             argument_sha256: None,
             flows: Vec::new(),
+            more_flows: 0,
             result_bytes: None,
             result_sha256: None,
             unchecked: None,
@@ -237,9 +251,22 @@ impl Entry {
     }
 
     /// Notes what was seen in the arguments of other servers' results, or what is to be
-    /// said of them until somebody has looked. Comes before every decision.
-    pub(crate) fn carries(&self, flows: Vec<Value>) {
-        self.change(|line| line.flows = flows);
+    /// said of them until somebody has looked: as many of the first as a line has room for.
+    /// Comes before every decision.
+    pub(crate) fn carries(&self, flows: &[&Finding]) {
+        let first = flows.iter().take(FLOWS_OF_ONE);
+        let mut first: Vec<FlowRecord> = first.map(|flow| flow.record()).collect();
+        let mut lines = self.ledger.lines();
+        let lines = &mut *lines;
+        let Some(line) = lines.all.get_mut(self.index) else {
+            return;
+        };
+        let others = lines.flows.saturating_sub(line.flows.len());
+        first.truncate(FLOWS_IN_ALL.saturating_sub(others).max(1));
+        first.shrink_to_fit();
+        lines.flows = others + first.len();
+        line.more_flows = flows.len() - first.len();
+        line.flows = first;
     }
 
     /// Notes the decision that lets the call through. Comes before the call:
@@ -367,6 +394,7 @@ impl Entry {
             record.decision = None;
             record.arguments = None;
             record.flows = &[];
+            record.more_flows = 0;
         }
         record.line()
     }
@@ -379,6 +407,7 @@ impl Entry {
         record.user = self.ledger.journal.as_deref().and_then(Journal::user);
         record.decision = Some(line.decision.as_str()).filter(|text| !text.is_empty());
         record.flows = &line.flows;
+        record.more_flows = line.more_flows;
         record.arguments = line.argument_sha256.as_deref().map(|sha256| Body {
             bytes: line.argument_bytes,
             sha256,
@@ -391,7 +420,7 @@ impl Entry {
     /// which cannot be.
     fn change<T>(&self, change: impl FnOnce(&mut LedgerLine) -> T) -> Option<T> {
         let mut lines = self.ledger.lines();
-        let Lines { all, tally } = &mut *lines;
+        let Lines { all, tally, .. } = &mut *lines;
         let line = all.get_mut(self.index)?;
         let before = Counts::of(line);
         let changed = change(line);
@@ -413,6 +442,13 @@ impl Drop for Entry {
     }
 }
 
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 fn millis(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,6 @@ use std::time::Duration;
 use callgate_policy::flow::{Finding, FlowRules};
 use callgate_policy::{Because, Decision, Verdict};
 use futures::future::BoxFuture;
-use serde_json::Value;
 
 use crate::looks::{Look, Looks, side};
 use crate::target::Target;
@@ -95,16 +94,6 @@ pub(crate) struct Findings {
     reviewed: Option<Decision>,
     /// The look that is not done, until which `flows` says that nobody has looked.
     late: Option<Look>,
-}
-
-impl Findings {
-    /// What the ledger has of the flows.
-    pub(crate) fn records(&self) -> Vec<Value> {
-        let records = self.flows.iter().map(Finding::record);
-        records
-            .filter_map(|record| serde_json::to_value(record).ok())
-            .collect()
-    }
 }
 
 impl Reviews {
@@ -255,11 +244,25 @@ impl Reviews {
         None
     }
 
+    /// The flows of a call, those first that rules have most against: where not all of them
+    /// are kept or shown, these are.
+    pub(crate) fn weighed<'a>(&self, findings: &'a Findings) -> Vec<&'a Finding> {
+        let passed = lock(&self.passed);
+        let mut flows: Vec<&Finding> = findings.flows.iter().collect();
+        flows.sort_by_cached_key(|flow| match self.rules.verdict(flow) {
+            Verdict::Deny => 0,
+            Verdict::Ask if !passed.contains(&pair(flow)) => 1,
+            Verdict::Ask => 2,
+            Verdict::Allow => 3,
+        });
+        flows
+    }
+
     /// The functions whose data somebody has to let pass.
     pub(crate) fn asks(&self, findings: &Findings) -> Vec<String> {
         let unpassed = self.unpassed(findings).into_iter();
         let asked = unpassed.filter(|flow| self.is_asked(flow));
-        let functions: BTreeSet<String> = asked.map(|flow| flow.from.function).collect();
+        let functions: BTreeSet<String> = asked.map(|flow| flow.from.function.clone()).collect();
         functions.into_iter().collect()
     }
 
@@ -272,7 +275,7 @@ impl Reviews {
     }
 
     fn is_asked(&self, flow: &Finding) -> bool {
-        self.rules.decide(flow).verdict == Verdict::Ask
+        self.rules.verdict(flow) == Verdict::Ask
     }
 }
 

@@ -22,6 +22,9 @@ const SHOWN_LINE: usize = 200;
 /// Tools that it names of those that were called before.
 const SHOWN_DONE: usize = 10;
 
+/// Flows that it shows.
+const SHOWN_FLOWS: usize = 10;
+
 /// How much of a question is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shown {
@@ -161,9 +164,11 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
         Shown::Short | Shown::Form => page.quote(&shortened(&arguments)),
         Shown::Whole => page.quote(&arguments),
     }
-    for flow in &question.flows {
-        write_flow(page, flow);
-    }
+    let most = match shown {
+        Shown::Short | Shown::Form => SHOWN_FLOWS,
+        Shown::Whole => usize::MAX,
+    };
+    write_flows(page, &question.flows, &question.about.data, most);
     if !question.done.is_empty() {
         page.heading("so far in this run:");
         page.quote(&one_line(&done(question), usize::MAX));
@@ -171,6 +176,24 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
     if let Some(changed) = &question.changed {
         page.text += &change_text(changed, shown, page.columns);
     }
+}
+
+/// What the arguments carry: so many flows, and how many there are besides. The functions whose
+/// data is `asked` about are told from the others.
+fn write_flows(page: &mut Page, flows: &[Finding], asked: &[String], most: usize) {
+    let (told, more) = flows.split_at(most.min(flows.len()));
+    for flow in told {
+        write_flow(page, flow);
+    }
+    if more.is_empty() {
+        return;
+    }
+    let is_asked = |flow: &&Finding| asked.contains(&flow.from.function);
+    let asked = match more.iter().filter(is_asked).count() {
+        0 => String::new(),
+        count => format!(", {count} of them asked about"),
+    };
+    page.heading(&format!("and {} more flows{asked}", more.len()));
 }
 
 /// Whose data the arguments carry, with the longest piece of it.
@@ -229,4 +252,53 @@ fn done(question: &Question) -> String {
         shown.push(format!("and {more} more functions"));
     }
     shown.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use callgate_policy::flow::{Flows, Side};
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn flows_past_the_first_are_counted() {
+        let mut flows = Flows::default();
+        for number in 0..6 {
+            flows.learn(Side::new(&format!("f{number}"), "a", "t"), 1, "{}");
+        }
+        let flows = flows.unseen(&Side::new("g", "b", "t"));
+        let told = |most, asked: &[&str]| {
+            let asked: Vec<String> = asked.iter().map(|one| (*one).to_owned()).collect();
+            let mut page = Page {
+                text: "┌\n".to_owned(),
+                columns: Some(80),
+            };
+            write_flows(&mut page, &flows, &asked, most);
+            page.text
+        };
+        expect![[r#"
+            ┌
+            ├ data of server "a":
+            │ results of a.t may go to b.t: nobody has looked at them yet
+            ├ and 5 more flows, 2 of them asked about
+        "#]]
+        .assert_eq(&told(1, &["f0", "f1", "f5"]));
+        for (most, asked, ends) in [
+            (5, &["f0"][..], "├ and 1 more flows\n"),
+            (
+                6,
+                &["f0"],
+                "│ results of a.t may go to b.t: nobody has looked at them yet\n",
+            ),
+            (
+                usize::MAX,
+                &[],
+                "│ results of a.t may go to b.t: nobody has looked at them yet\n",
+            ),
+        ] {
+            let told = told(most, asked);
+            assert!(told.ends_with(ends), "{told}");
+        }
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
+use callgate_policy::flow::FlowRecord;
 use jiff::Timestamp;
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::outcome::Outcome;
@@ -45,7 +45,9 @@ pub(crate) struct Record<'a> {
     /// The rule that decided, as text: no object of a script's making stands in
     /// a record.
     pub(crate) rule: Option<&'a str>,
-    pub(crate) flows: &'a [Value],
+    pub(crate) flows: &'a [FlowRecord],
+    /// How many there are besides.
+    pub(crate) more_flows: usize,
     pub(crate) arguments: Option<Body<'a>>,
     pub(crate) outcome: Option<&'a Outcome>,
     pub(crate) took_ms: Option<u64>,
@@ -79,6 +81,7 @@ impl<'a> Record<'a> {
             decision: None,
             rule: None,
             flows: &[],
+            more_flows: 0,
             arguments: None,
             outcome: None,
             took_ms: None,
@@ -111,6 +114,9 @@ impl<'a> Record<'a> {
         if !self.flows.is_empty() {
             line.raw(r#","flows":"#);
             line.json(&self.flows);
+        }
+        if self.more_flows > 0 {
+            line.number(r#","moreFlows":"#, self.more_flows);
         }
         if let Some(arguments) = &self.arguments {
             line.body(r#","arguments":"#, arguments);

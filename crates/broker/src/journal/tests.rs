@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
+use callgate_policy::flow::{Finding, Flows, Side};
 use expect_test::{Expect, expect};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -259,7 +260,10 @@ fn a_line_is_what_serde_makes_of_it() {
         let outcome = Outcome::ToolError {
             message: odd.to_owned(),
         };
-        let flows = [json!({ "from": odd })];
+        let mut flows = Flows::new("");
+        flows.learn(Side::new(odd, "from", ""), 1, "{}");
+        let flows = flows.unseen(&Side::new(odd, "to", ""));
+        let flows: Vec<_> = flows.iter().map(Finding::record).collect();
         let body = Body {
             bytes: odd.len(),
             sha256: odd,
@@ -272,6 +276,7 @@ fn a_line_is_what_serde_makes_of_it() {
         record.decision = Some(odd);
         record.rule = Some(odd);
         record.flows = &flows;
+        record.more_flows = 9;
         record.arguments = Some(body);
         record.outcome = Some(&outcome);
         record.took_ms = Some(8);
@@ -279,7 +284,8 @@ fn a_line_is_what_serde_makes_of_it() {
         record.user = Some(odd);
         let mut expected = json!({
             "v": 1, "event": "notSent", "run": odd, "call": 7, "time": odd, "function": odd,
-            "server": odd, "tool": odd, "decision": odd, "rule": odd, "flows": [{ "from": odd }],
+            "server": odd, "tool": odd, "decision": odd, "rule": odd,
+            "flows": [{ "from": odd, "to": odd }], "moreFlows": 9,
             "arguments": { "bytes": odd.len(), "sha256": odd, "text": odd },
             "outcome": "toolError", "message": odd, "tookMs": 8,
             "result": { "bytes": odd.len(), "sha256": odd, "text": odd }, "user": odd,

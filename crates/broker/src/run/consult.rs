@@ -81,7 +81,7 @@ impl Run {
         } = self.open(&target, "input", given, place)?;
         let reviews = &self.inner.reviews;
         let findings = reviews.arguments(&target, &text, look).await;
-        entry.carries(findings.records());
+        entry.carries(&reviews.weighed(&findings));
         let case = Case {
             target: &target,
             // It is the host's own.

@@ -73,7 +73,7 @@ impl Run {
 
         let mut time = time.unwrap_or_else(|| options.time(server.patience()));
         let mut findings = reviews.arguments(&target, &text, look).await;
-        entry.carries(findings.records());
+        entry.carries(&reviews.weighed(&findings));
         let mut decisions = 0;
         let ruling = loop {
             let case = Case {
@@ -190,8 +190,9 @@ impl Run {
         arguments: &Arc<String>,
         findings: &mut Findings,
     ) {
-        if self.inner.reviews.complete(arguments, findings).await {
-            entry.carries(findings.records());
+        let reviews = &self.inner.reviews;
+        if reviews.complete(arguments, findings).await {
+            entry.carries(&reviews.weighed(findings));
         }
     }
 

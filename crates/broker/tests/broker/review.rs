@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_broker::{
-    Answer, Asker, Broker, Keep, NobodyToAsk, Outcome, Question, Reviewer, Run, RunSetup, ask_with,
+    Answer, Asker, Broker, CallOptions, Keep, NobodyToAsk, Outcome, Question, Reviewer, Run,
+    RunSetup, Target, ask_with,
 };
 use callgate_policy::flow::{FlowRules, Seen};
 use callgate_policy::{Grant, Rules, Verdict};
@@ -11,7 +12,7 @@ use expect_test::{Expect, expect};
 use futures::future::{BoxFuture, join_all};
 use serde_json::json;
 
-use crate::support::{Words, allow_all, always, call, flow_rule, in_time, named};
+use crate::support::{Words, allow_all, always, call, flow_rule, in_time, named, raw, target};
 
 const NOTE: &str = "Oberon, Puck and Titania";
 
@@ -47,8 +48,8 @@ fn ledger(run: &Run) -> String {
             .flows
             .iter()
             .map(|flow| {
-                let end = |key: &str| flow[key].as_str().unwrap_or_default().to_owned();
-                format!("{} → {} {}", end("from"), end("to"), flow["bytes"])
+                let bytes = flow.bytes.unwrap_or_default();
+                format!("{} → {} {bytes}", flow.from, flow.to)
             })
             .collect();
         let outcome = serde_json::to_value(&line.outcome).expect("JSON");
@@ -108,6 +109,39 @@ async fn an_answer_for_the_run_is_for_these_two_and_no_other() {
         24 bytes of a.echo (call 1) go to b.echo: Oberon, Puck and Titania
         19 bytes of c.echo (call 12) go to b.echo: another text of c's"#]]
     .assert_eq(&asked.join("\n"));
+}
+
+#[tokio::test]
+async fn the_flows_that_are_asked_about_come_first() {
+    let (asker, asked) = always(Answer::Once);
+    in_time(async {
+        let mut flows = FlowRules::default();
+        flows.push(flow_rule("a_19", "b", Verdict::Ask));
+        let (broker, run) = run_with(flows, asker, vec![]).await;
+        let words = (0..20).map(|number| format!("{number} of twenty fairies"));
+        let words: Vec<String> = words.collect();
+        for (number, word) in words.iter().enumerate() {
+            let function = format!("a_{number}");
+            let echo = target("a", "echo");
+            let target = Target { function, ..echo };
+            let arguments = raw(json!({ "note": word }));
+            let result = run.call(target, arguments, CallOptions::default()).await;
+            result.expect("it echoes");
+        }
+        call(&run, "b", "echo", json!({ "all": words })).await;
+        let line = run.ledger().pop().expect("a line");
+        let named: Vec<String> = line.flows.into_iter().map(|flow| flow.from).collect();
+        assert_eq!(named[..3], ["a_19", "a_0", "a_1"]);
+        assert_eq!((named.len(), line.more_flows), (16, 4));
+        broker.shutdown().await;
+    })
+    .await;
+    let asked = asked.all();
+    let [question] = asked.as_slice() else {
+        panic!("{asked:#?}");
+    };
+    let first = question.flows.first().map(|flow| &*flow.from.function);
+    assert_eq!((first, question.flows.len()), (Some("a_19"), 20));
 }
 
 #[tokio::test]
@@ -353,7 +387,7 @@ async fn what_a_server_says_when_it_ends_is_its_data() {
         call(&run, "b", "echo", said).await;
         let denied = run.ledger().pop().expect("a line");
         assert_eq!(denied.outcome, Outcome::Denied);
-        assert_eq!(denied.flows[0]["from"], "a_die");
+        assert_eq!(denied.flows[0].from, "a_die");
         broker.shutdown().await;
     })
     .await;

@@ -369,6 +369,7 @@ mod tests {
             argument_bytes: 2,
             argument_sha256: None,
             flows: Vec::new(),
+            more_flows: 0,
             result_bytes: None,
             result_sha256: None,
             unchecked: None,

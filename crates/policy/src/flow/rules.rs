@@ -57,15 +57,22 @@ impl FlowRules {
     /// else that allows. Without any, it is asked about if a label of where it
     /// comes from is not on where it goes, and allowed if there is none.
     pub fn decide(&self, finding: &Finding) -> Decision {
-        let (from, to) = (self.labels(&finding.from), self.labels(&finding.to));
-        let decision = |verdict, why| {
-            let reason = FlowReason {
-                why,
-                flow: finding.record(),
-                summary: finding.to_string(),
-            };
-            Decision::new(verdict, Because::Flow(Box::new(reason)))
+        let (verdict, why) = self.matching(finding);
+        let reason = FlowReason {
+            why,
+            flow: finding.record(),
+            summary: finding.to_string(),
         };
+        Decision::new(verdict, Because::Flow(Box::new(reason)))
+    }
+
+    /// The verdict of that decision alone, which costs less.
+    pub fn verdict(&self, finding: &Finding) -> Verdict {
+        self.matching(finding).0
+    }
+
+    fn matching(&self, finding: &Finding) -> (Verdict, FlowWhy) {
+        let (from, to) = (self.labels(&finding.from), self.labels(&finding.to));
         for action in [Verdict::Deny, Verdict::Ask, Verdict::Allow] {
             let matches = |rule: &&FlowRule| {
                 rule.action == action
@@ -74,28 +81,27 @@ impl FlowRules {
                     && rule.is_enough(finding.bytes())
             };
             if let Some(rule) = self.rules.iter().find(matches) {
-                return decision(action, FlowWhy::Rule(rule.clone()));
+                return (action, FlowWhy::Rule(rule.clone()));
             }
         }
         match from.difference(&to).next() {
-            Some(label) => decision(Verdict::Ask, FlowWhy::Label((*label).to_owned())),
-            None => decision(Verdict::Allow, FlowWhy::NoRule),
+            Some(label) => (Verdict::Ask, FlowWhy::Label((*label).to_owned())),
+            None => (Verdict::Allow, FlowWhy::NoRule),
         }
     }
 
     /// The strictest decision about all that was found; `None` if all of it may
     /// pass.
     pub fn review(&self, findings: &[Finding]) -> Option<Decision> {
-        let decisions = findings.iter().map(|finding| self.decide(finding));
         let mut asked = None;
-        for decision in decisions {
-            match decision.verdict {
-                Verdict::Deny => return Some(decision),
-                Verdict::Ask => asked = asked.or(Some(decision)),
+        for finding in findings {
+            match self.verdict(finding) {
+                Verdict::Deny => return Some(self.decide(finding)),
+                Verdict::Ask => asked = asked.or(Some(finding)),
                 Verdict::Allow => {}
             }
         }
-        asked
+        asked.map(|finding| self.decide(finding))
     }
 
     /// Whether there may be a flow to this tool that is not let pass without a word.
