@@ -1,6 +1,7 @@
 //! What a look at arguments found.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -48,10 +49,10 @@ impl fmt::Display for Side {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// Where it came from.
-    pub from: Side,
+    /// Where it came from. It is shared: many calls that wait may carry data of many tools.
+    pub from: Arc<Side>,
     /// Where it would go.
-    pub to: Side,
+    pub to: Arc<Side>,
     /// What was seen.
     pub seen: Seen,
 }

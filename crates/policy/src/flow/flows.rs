@@ -1,5 +1,7 @@
 //! One run's data: learnt from results, looked for in arguments.
 
+use std::sync::Arc;
+
 use super::finding::{Finding, Seen, Side};
 use super::index::{Gap, Index, MIN_PIECE};
 use super::normal::{append, plus_is_space};
@@ -63,10 +65,11 @@ impl Flows {
     pub fn unseen(&self, to: &Side) -> Vec<Finding> {
         let others = self.index.sources.iter();
         let others = others.filter(|from| from.server != to.server);
+        let to = Arc::new(to.clone());
         let seen = Seen::NotCompared("nobody has looked at them yet");
         let unseen = others.map(|from| Finding {
-            from: from.clone(),
-            to: to.clone(),
+            from: Arc::clone(from),
+            to: Arc::clone(&to),
             seen: seen.clone(),
         });
         unseen.collect()
@@ -113,9 +116,10 @@ impl Flows {
             hits = scan.hits;
             self.rooms.shrink(MAX_ROOM);
         }
-        let finding = |from: &Side, seen| Finding {
-            from: from.clone(),
-            to: to.clone(),
+        let goes_to = Arc::new(to.clone());
+        let finding = |from: &Arc<Side>, seen| Finding {
+            from: Arc::clone(from),
+            to: Arc::clone(&goes_to),
             seen,
         };
         let sources = &self.index.sources;
@@ -123,7 +127,7 @@ impl Flows {
             let from = sources.get(usize::from(hit.source))?;
             Some(finding(from, Seen::Copied(hit.copied)))
         });
-        let is_other = |from: &&Side| from.server != to.server;
+        let is_other = |from: &&Arc<Side>| from.server != to.server;
         let crowded = sources.iter().filter(|_| is_given_up);
         let crowded = crowded.map(|from| (from, Gap::Crowded));
         let gaps = self.index.gaps().filter(|_| !is_given_up).chain(crowded);

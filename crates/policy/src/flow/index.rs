@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::filters::{Filters, Place, Said};
 use super::finding::Side;
@@ -38,7 +39,7 @@ pub(super) const END: u8 = 0xFF;
 #[derive(Debug)]
 pub(super) struct Index {
     /// The tools that results came from.
-    pub(super) sources: Vec<Side>,
+    pub(super) sources: Vec<Arc<Side>>,
     /// Each result's source and its call's ordinal.
     results: Vec<(u16, usize)>,
     /// Results that nobody needed to look at yet.
@@ -95,10 +96,10 @@ impl Index {
 
     /// Takes a result, to be looked at when it is needed.
     pub(super) fn take(&mut self, side: Side, ordinal: usize, json: &str) {
-        let source = match self.sources.iter().position(|known| *known == side) {
+        let source = match self.sources.iter().position(|known| **known == side) {
             Some(known) => known,
             None => {
-                self.sources.push(side);
+                self.sources.push(Arc::new(side));
                 self.sources.len() - 1
             }
         };
@@ -247,7 +248,7 @@ impl Index {
     }
 
     /// The sources that are not all in the index, and why.
-    pub(super) fn gaps(&self) -> impl Iterator<Item = (&Side, Gap)> {
+    pub(super) fn gaps(&self) -> impl Iterator<Item = (&Arc<Side>, Gap)> {
         self.gaps
             .iter()
             .filter_map(|(source, gap)| Some((self.sources.get(usize::from(*source))?, *gap)))
@@ -398,7 +399,7 @@ fn said<'a>(
     begins: &'a [(usize, u16)],
     text: &'a [u8],
     results: &[(u16, usize)],
-    sources: &'a [Side],
+    sources: &'a [Arc<Side>],
 ) -> Vec<Said<'a>> {
     let ends = begins.iter().skip(1).map(|(begin, _)| *begin);
     let ends = ends.chain([text.len()]);

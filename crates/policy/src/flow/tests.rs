@@ -253,7 +253,7 @@ fn what_came_later_is_not_found() {
     let sources = |found: Vec<Finding>| -> Vec<String> {
         found
             .into_iter()
-            .map(|finding| finding.from.function)
+            .map(|finding| finding.from.function.clone())
             .collect()
     };
     for _ in 0..2 {
