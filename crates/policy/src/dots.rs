@@ -1,58 +1,99 @@
 //! Texts that may name another place than they seem to: paths with dots.
 
+use std::borrow::Cow;
+
 /// Whether a text has a segment `.` or `..`, as a path or a URL would have it:
 /// between `/`, `\`, `?`, `#` or an end, also percent-encoded once, and whatever
-/// white space and control characters are in it: URL parsers drop some of them
-/// wherever they stand and all at the ends, and some file systems those at a
-/// segment's end. Whoever resolves such a text arrives elsewhere than its
-/// beginning says.
+/// characters are in it that some reader [drops](is_dropped). Whoever resolves such a
+/// text arrives elsewhere than its beginning says.
 pub(crate) fn has_dot_segment(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    // Most texts have nothing that hides a dot, and no dot that begins a
-    // segment.
-    let hides = memchr::memchr(b'%', bytes).is_some();
-    if !hides && !memchr::memchr_iter(b'.', bytes).any(|at| begins_segment(bytes, at)) {
-        return false;
-    }
+    let text = decoded(text);
+    // Most dots do not begin a segment, which the character before them tells.
+    let mut dots = memchr::memchr_iter(b'.', text.as_bytes());
+    dots.any(|at| {
+        let Some((before, after)) = text.split_at_checked(at) else {
+            return false;
+        };
+        begins_segment(before) && is_all_dots(after)
+    })
+}
+
+fn begins_segment(before: &str) -> bool {
+    let mut before = before.chars().rev();
+    before.find(|char| !is_dropped(*char)).is_none_or(ends)
+}
+
+/// Whether a segment that begins with a dot is one or two of them.
+fn is_all_dots(segment: &str) -> bool {
     let mut dots = 0;
-    let mut only_dots = true;
-    let mut at = 0;
-    let dotted = |dots: u8, only_dots: bool| only_dots && (1..=2).contains(&dots);
-    while let Some((byte, length)) = decoded(bytes, at) {
-        at += length;
-        match byte {
-            b'/' | b'\\' | b'?' | b'#' => {
-                if dotted(dots, only_dots) {
-                    return true;
-                }
-                dots = 0;
-                only_dots = true;
-            }
-            b'.' => dots = dots.saturating_add(1),
-            0..=b' ' => {}
-            _ => only_dots = false,
-        }
+    let mut other = segment.chars().skip_while(|char| {
+        dots += usize::from(*char == '.');
+        dots <= 2 && (*char == '.' || is_dropped(*char))
+    });
+    other.next().is_none_or(ends)
+}
+
+/// Whether a segment ends before it.
+fn ends(char: char) -> bool {
+    matches!(char, '/' | '\\' | '?' | '#')
+}
+
+/// White space, control characters and what shows nothing: URL parsers drop some of them
+/// wherever they stand and all at the ends, whoever trims a text those at its ends, and some
+/// file systems those at a segment's end or wherever they stand. So they are in no segment's
+/// way, and neither is what is no UTF-8.
+fn is_dropped(char: char) -> bool {
+    char.is_whitespace() || char.is_control() || is_ignorable(char)
+}
+
+/// Unicode's Default_Ignorable_Code_Point, and what stands for bytes that are no UTF-8.
+fn is_ignorable(char: char) -> bool {
+    matches!(
+        char,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+            | char::REPLACEMENT_CHARACTER
+    )
+}
+
+/// The text with its percent-encoding undone once.
+fn decoded(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    if memchr::memchr(b'%', bytes).is_none() {
+        return Cow::Borrowed(text);
     }
-    dotted(dots, only_dots)
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let escaped = (*byte == b'%').then(|| escaped(bytes, at)).flatten();
+        decoded.push(escaped.unwrap_or(*byte));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())
 }
 
-fn begins_segment(bytes: &[u8], at: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-    before.is_none_or(|before| matches!(before, 0..=b' ' | b'/' | b'\\' | b'?' | b'#'))
-}
-
-/// The byte at a place and how many it is written with.
-fn decoded(bytes: &[u8], at: usize) -> Option<(u8, usize)> {
-    let byte = *bytes.get(at)?;
+/// The byte that an escape at a place stands for, if it is one.
+fn escaped(bytes: &[u8], at: usize) -> Option<u8> {
     let digit = |at: usize| {
         let digit = char::from(*bytes.get(at)?).to_digit(16)?;
         u8::try_from(digit).ok()
     };
-    let hex = (byte == b'%').then(|| Some(digit(at + 1)? << 4 | digit(at + 2)?));
-    match hex.flatten() {
-        Some(byte) => Some((byte, 3)),
-        None => Some((byte, 1)),
-    }
+    Some(digit(at + 1)? << 4 | digit(at + 2)?)
 }
 
 #[cfg(test)]
@@ -84,6 +125,41 @@ mod tests {
         check(" ../x", true);
         check("\u{1}../x", true);
         check("/data/ .. /x", true);
+        for dropped in [
+            "\u{7f}",
+            "\u{85}",
+            "\u{a0}",
+            "\u{ad}",
+            "\u{200b}",
+            "\u{200f}",
+            "\u{2003}",
+            "\u{2028}",
+            "\u{202e}",
+            "\u{2060}",
+            "\u{3000}",
+            "\u{fe0f}",
+            "\u{feff}",
+            "\u{e0001}",
+            "%7f",
+            "%C2%85",
+            "%c2%A0",
+            "%E2%80%83",
+            "%EF%BB%BF",
+            "%A0",
+            "%FF",
+            "\u{a0}\u{feff}%20 ",
+        ] {
+            check(&format!("/w/out/..{dropped}"), true);
+            check(&format!("/w/out/{dropped}.."), true);
+            check(&format!("/w/out/.{dropped}.{dropped}/x"), true);
+            check(&format!("{dropped}%2e"), true);
+            check(&format!("/w/out/...{dropped}"), false);
+            check(&format!("/w/out/..x{dropped}"), false);
+            check(&format!("/w/out/x{dropped}.."), false);
+            check(&format!("/w/{dropped}/out"), false);
+        }
+        check("/w/größe/..é", false);
+        check("/w/é../ö", false);
         check("", false);
         check("/data/a..b/c", false);
         check("/data/.hidden", false);
@@ -95,6 +171,8 @@ mod tests {
         check("50% of it / all", false);
         check("100%", false);
         check("%2", false);
+        check("%.", false);
+        check("%", false);
     }
 
     proptest! {

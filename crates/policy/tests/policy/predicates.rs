@@ -62,6 +62,10 @@ fn prefix() {
         json!("https://a/v1/%2e%2e/admin"),
         "deny",
     );
+    // A server that trims its arguments goes up a folder.
+    for hidden in ["/data/..\u{a0}", "/data/..%C2%A0", "/data/.\u{200b}./x"] {
+        check(json!({ "prefix": "/data/" }), json!(hidden), "deny");
+    }
 }
 
 #[test]
