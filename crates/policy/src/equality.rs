@@ -95,12 +95,17 @@ fn same_number(left: &Number, right: &Number) -> Judged {
     }
 }
 
-/// The order of two numbers, exact where both are whole.
+/// The order of two numbers, exact where both are whole. `None` where it cannot be told: of
+/// one that is whole, but not as a float, and the float that it becomes.
 pub(crate) fn order(left: &Number, right: &Number) -> Option<Ordering> {
-    match (left.as_i128(), right.as_i128()) {
-        (Some(left), Some(right)) => Some(left.cmp(&right)),
-        _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
+    let (left_whole, right_whole) = (left.as_i128(), right.as_i128());
+    if let (Some(left), Some(right)) = (left_whole, right_whole) {
+        return Some(left.cmp(&right));
     }
+    let order = left.as_f64()?.partial_cmp(&right.as_f64()?)?;
+    let whole = left_whole.or(right_whole);
+    let is_rounded = whole.is_some_and(|whole| whole.abs() > EXACT);
+    (order.is_ne() || !is_rounded).then_some(order)
 }
 
 #[cfg(test)]
@@ -108,6 +113,32 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn order_does_not_hang_on_rounding() {
+        let check = |left: Value, right: Value, expected: Option<Ordering>| {
+            let numbers = (left.as_number(), right.as_number());
+            let (Some(left), Some(right)) = numbers else {
+                panic!("{left} and {right} are numbers");
+            };
+            assert_eq!(order(left, right), expected, "{left} and {right}");
+            let reverse = expected.map(Ordering::reverse);
+            assert_eq!(order(right, left), reverse, "{right} and {left}");
+        };
+        let whole = |last: i64| json!(9_007_199_254_740_990 + last);
+        let float = |last: i64| json!((9_007_199_254_740_990 + last) as f64);
+        check(whole(2), float(2), Some(Ordering::Equal));
+        check(whole(3), whole(4), Some(Ordering::Less));
+        // As floats, 5 and 6 are one.
+        check(whole(5), float(6), None);
+        check(whole(6), float(6), None);
+        check(whole(5), float(8), Some(Ordering::Less));
+        check(whole(5), float(2), Some(Ordering::Greater));
+        check(json!(u64::MAX), json!(u64::MAX as f64), None);
+        check(json!(i64::MIN), json!(i64::MIN as f64), None);
+        check(json!(5), json!(5.5), Some(Ordering::Less));
+        check(json!(-0.0), json!(0), Some(Ordering::Equal));
+    }
 
     #[test]
     fn equal_means_equal_to_every_reader() {

@@ -146,6 +146,14 @@ fn ranges() {
     check(json!({ "min": u64::MAX }), json!(u64::MAX), "both");
     check(json!({ "min": u64::MAX }), json!(u64::MAX - 1), "neither");
     check(json!({ "min": -1.5 }), json!(i64::MIN), "neither");
+    // Above the limit, which becomes the same number as a float.
+    let most = 9_007_199_254_740_995_i64;
+    let above = json!(9_007_199_254_740_996.0);
+    check(json!({ "max": most }), above, "deny");
+    let below = json!(9_007_199_254_740_994.0);
+    check(json!({ "max": most }), below, "both");
+    let next = json!(9_007_199_254_740_998.0);
+    check(json!({ "max": most }), next, "neither");
 }
 
 #[test]
