@@ -209,7 +209,7 @@ impl Searcher {
         known_server(request, &servers)?;
         let limit = request.limit.min(MAX_LIMIT);
         let mut found = Found {
-            notes: notes(request, &servers, &catalog),
+            notes: notes(request, &servers, &catalog, searching.is_some()),
             ..Found::default()
         };
         let in_scope = catalog.tools().iter();
@@ -368,19 +368,32 @@ fn known_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), 
 }
 
 /// What is to be known of the servers that were to be looked through: whose tools
-/// are not among those found, or are as they were.
-fn notes(request: &SearchRequest, servers: &[ServerState], catalog: &Catalog) -> Vec<String> {
+/// are not among those found, or are as they were. A script does not hear why: that may quote
+/// the server, and what servers say to scripts is what calls of theirs bring, which is looked at
+/// and remembered as their data.
+fn notes(
+    request: &SearchRequest,
+    servers: &[ServerState],
+    catalog: &Catalog,
+    by_script: bool,
+) -> Vec<String> {
     let is_listed = |name: &str| {
         let mut tools = catalog.tools().iter();
         tools.any(|tool| tool.definition.server == name)
     };
+    let why = |reason: &str| match by_script {
+        true => String::new(),
+        false => format!(": {reason}"),
+    };
     let in_scope = servers.iter().filter(|server| request.is_of(&server.name));
     let notes = in_scope.filter_map(|ServerState { name, phase, .. }| match phase {
         Phase::Down(reason) if is_listed(name) => Some(format!(
-            "server {name:?} cannot be had, so its tools are as they were: {reason}"
+            "server {name:?} cannot be had, so its tools are as they were{}",
+            why(reason)
         )),
         Phase::Down(reason) => Some(format!(
-            "server {name:?} cannot be had, so its tools are not among these: {reason}"
+            "server {name:?} cannot be had, so its tools are not among these{}",
+            why(reason)
         )),
         Phase::Disabled if request.server.is_some() => Some(format!(
             "server {name:?} is not in use; enable it to find its tools"
@@ -394,3 +407,6 @@ fn did_you_mean(near: Option<&str>) -> String {
     near.map(|near| format!("; did you mean {near:?}?"))
         .unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! What is said of servers whose tools cannot be looked through.
+
+use callgate_broker::Status;
+use callgate_catalog::ToolDefinition;
+use expect_test::expect;
+use serde_json::json;
+
+use super::*;
+
+fn down(name: &str) -> ServerState {
+    ServerState {
+        name: name.to_owned(),
+        description: None,
+        trusted: false,
+        status: Status::Unknown,
+        failed: None,
+        phase: Phase::Down("it ended; its last words on stderr: a word of its own".to_owned()),
+        heard: false,
+        changed: false,
+        age: None,
+        stale: true,
+    }
+}
+
+#[test]
+fn a_script_is_not_told_what_a_server_said_when_it_ended() {
+    let raw = json!({ "name": "t", "inputSchema": { "type": "object" } });
+    let tool = ToolDefinition::parse("a", &raw).expect("a tool");
+    let catalog = Catalog::build(vec![tool]);
+    let servers = ["a", "b"].map(down);
+    let request = SearchRequest::new("t");
+    let told = |by_script| notes(&request, &servers, &catalog, by_script).join("\n");
+    expect![[r#"
+        server "a" cannot be had, so its tools are as they were
+        server "b" cannot be had, so its tools are not among these"#]]
+    .assert_eq(&told(true));
+    expect![[r#"
+        server "a" cannot be had, so its tools are as they were: it ended; its last words on stderr: a word of its own
+        server "b" cannot be had, so its tools are not among these: it ended; its last words on stderr: a word of its own"#]]
+    .assert_eq(&told(false));
+}
