@@ -66,10 +66,9 @@ impl Caller for Desk {
         offers.url = self.can.url;
         offers.sampling = self.can.sampling;
         offers.sampling_tools = self.can.sampling_tools;
-        offers.roots = match &*self.folders() {
-            Some(folders) => !folders.is_empty(),
-            None => self.can.roots,
-        };
+        // Also where it names none: that is an answer, and a server that was offered folders
+        // may ask for them at any time.
+        offers.roots = self.can.roots;
         offers
     }
 

@@ -4,7 +4,6 @@ mod roots;
 
 use callgate::Gate;
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use serde_json::json;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines as Answers, duplex,
@@ -29,12 +28,11 @@ impl Client {
     /// Of a gate that is never made, with so much room for answers that are not read.
     fn new(room: usize) -> Self {
         let gate = futures::future::pending::<Arc<Gate>>().boxed();
-        Self::of(OneClient::default(), gate, room)
+        let service = Service::new(gate, ServeOptions::default(), Some(OneClient::default()));
+        Self::of(service.expect("random bytes"), room)
     }
 
-    fn of(one: OneClient, gate: BoxFuture<'static, Arc<Gate>>, room: usize) -> Self {
-        let service = Service::new(gate, ServeOptions::default(), Some(one));
-        let service = service.expect("random bytes");
+    fn of(service: Arc<Service>, room: usize) -> Self {
         let (to, from_client) = duplex(1 << 16);
         let (to_client, from) = duplex(room);
         Self {

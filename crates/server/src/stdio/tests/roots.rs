@@ -1,6 +1,7 @@
 //! A client that names folders, for servers that ask outside of calls.
 
-use callgate::{Caller as _, CheckMode, ListRoots, Offers};
+use callgate::config::ToolMode;
+use callgate::{Caller as _, CheckMode, GateBuilder, ListRoots, Offers, Rules, ServerSpec};
 
 use super::*;
 
@@ -16,11 +17,21 @@ struct Bed {
 impl Bed {
     /// Of a gate without servers.
     async fn new() -> Self {
-        let gate = Gate::builder().spare_workers(0).check(CheckMode::Off);
-        let gate = Arc::new(gate.build().await.expect("a gate"));
+        Self::of(Gate::builder()).await
+    }
+
+    async fn of(gate: GateBuilder) -> Self {
         let one = OneClient::default();
+        let gate = gate.caller(Arc::new(one.clone()));
+        let gate = gate.spare_workers(0).check(CheckMode::Off);
+        let gate = Arc::new(gate.build().await.expect("a gate"));
+        let options = ServeOptions {
+            mode: ToolMode::Native,
+            ..ServeOptions::default()
+        };
+        let service = Service::new(async move { gate }.boxed(), options, Some(one.clone()));
         Self {
-            client: Client::of(one.clone(), async move { gate }.boxed(), 1 << 16),
+            client: Client::of(service.expect("random bytes"), 1 << 16),
             one,
         }
     }
@@ -152,5 +163,49 @@ async fn a_client_of_the_newest_revision_is_not_asked_outside_of_requests() {
     bed.client.say(CHANGED).await;
     bed.is_asked_nothing().await;
     bed.is_asked_nothing().await;
+    bed.client.end().await;
+}
+
+/// A server of 2025-11-25 whose tool reports that it has begun, and returns what the server
+/// is told of folders other than `file:///a`, for which it asks when they change.
+const ASKS: &str = r#"
+say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
+while IFS= read -r line; do
+  id=${line#*'"id":'}
+  id=${id%%,*}
+  case $line in
+    *'"method":"initialize"'*)
+      say "\"id\":$id,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"asks\",\"version\":\"1\"}}" ;;
+    *'"method":"tools/list"'*)
+      say "\"id\":$id,\"result\":{\"tools\":[{\"name\":\"wait\",\"inputSchema\":{\"type\":\"object\"}}]}" ;;
+    *'"method":"tools/call"'*)
+      call=$id
+      token=${line#*'"progressToken":'}
+      say "\"method\":\"notifications/progress\",\"params\":{\"progressToken\":${token%%[,\}]*},\"progress\":1}" ;;
+    *'"method":"notifications/roots/list_changed"'*) say '"id":"folders","method":"roots/list"' ;;
+    *'"id":"folders"'*'file:///a'*) ;;
+    *'"id":"folders"'*) say "\"id\":$call,\"result\":{\"content\":[],\"structuredContent\":$line}" ;;
+    *'"id":'*) say "\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"no such method\"}" ;;
+  esac
+done"#;
+
+#[tokio::test]
+async fn a_server_that_works_on_a_call_hears_that_there_are_no_folders_any_more() {
+    let gate = Gate::builder().server(ServerSpec::stdio("fs", "sh", ["-c", ASKS]));
+    let rules = Rules::new(["*"], [], []).expect("a pattern");
+    let mut bed = Bed::of(gate.rules(rules)).await;
+    bed.initialize(json!({ "roots": { "listChanged": true } }))
+        .await;
+    bed.client.say(INITIALIZED).await;
+    bed.answers("result", roots("file:///a")).await;
+    let call = json!({ "name": "fs_wait", "_meta": { "progressToken": "p" } });
+    let begun = bed.client.answer(&request(1, "tools/call", call)).await;
+    assert_eq!(begun["method"], "notifications/progress", "{begun}");
+
+    bed.client.say(CHANGED).await;
+    bed.answers("result", json!({ "roots": [] })).await;
+    let done = bed.client.hear().await;
+    let told = &done["result"]["structuredContent"];
+    assert_eq!(told["result"], json!({ "roots": [] }), "{done}");
     bed.client.end().await;
 }
