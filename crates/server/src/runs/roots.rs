@@ -77,10 +77,8 @@ impl Roots {
             Way::Rounds => return Folders::default(),
             Way::Requests => {}
         }
-        let mut asking = self.ask(client).await;
-        if self.alone && std::mem::take(&mut asking.untold) {
-            gate.roots_changed();
-        }
+        let asking = self.ask(client).await;
+        self.tell(asking, gate);
         self.folders.clone()
     }
 
@@ -100,7 +98,9 @@ impl Roots {
         drop(self.ask(client).await);
         let gate = gate.await;
         self.follows.store(false, Ordering::Release);
-        self.of(client, &gate).await;
+        let turn = self.asking.lock().await;
+        let asking = self.ask_in_turn(turn, client, true).await;
+        self.tell(asking, &gate);
     }
 
     /// The client says that they have changed.
@@ -117,10 +117,21 @@ impl Roots {
     /// another asked, in vain, does not ask for the same again.
     async fn ask(&self, client: &Client) -> AsyncMutexGuard<'_, Asking> {
         let asked = self.asked.load(Ordering::Acquire);
-        let mut asking = self.asking.lock().await;
-        let changes = self.changes.load(Ordering::Acquire);
+        let turn = self.asking.lock().await;
         let has_waited = asked != self.asked.load(Ordering::Acquire);
-        if asking.since == Some(changes) && (has_waited || !asking.failed) {
+        self.ask_in_turn(turn, client, has_waited).await
+    }
+
+    /// Asks for them, unless it has named them since they changed, or was asked since then
+    /// and that `is_enough`.
+    async fn ask_in_turn<'a>(
+        &self,
+        mut asking: AsyncMutexGuard<'a, Asking>,
+        client: &Client,
+        is_enough: bool,
+    ) -> AsyncMutexGuard<'a, Asking> {
+        let changes = self.changes.load(Ordering::Acquire);
+        if asking.since == Some(changes) && (is_enough || !asking.failed) {
             return asking;
         }
         let answer = request(client).await;
@@ -139,6 +150,13 @@ impl Roots {
         }
         drop(named);
         asking
+    }
+
+    /// Has servers told, where that is for this one to say and they have not been.
+    fn tell(&self, mut asking: AsyncMutexGuard<'_, Asking>, gate: &Gate) {
+        if self.alone && std::mem::take(&mut asking.untold) {
+            gate.roots_changed();
+        }
     }
 }
 
@@ -166,3 +184,6 @@ fn root(value: &Value) -> Option<Root> {
         name: text("name"),
     })
 }
+
+#[cfg(test)]
+mod tests;

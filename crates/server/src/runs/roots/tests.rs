@@ -1,0 +1,90 @@
+//! How often a client is asked for its folders.
+
+use callgate::CheckMode;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use rmcp::handler::server::ServerHandler;
+use rmcp::service::{RoleServer, RunningService};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+};
+
+use super::super::client::Can;
+use super::*;
+
+struct Handler;
+
+impl ServerHandler for Handler {}
+
+/// A client of a session that can be asked for folders.
+struct Bed {
+    client: Client,
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    to: WriteHalf<DuplexStream>,
+    gate: ComingGate,
+    _served: RunningService<RoleServer, Handler>,
+}
+
+impl Bed {
+    async fn new() -> Self {
+        let gate = Gate::builder().spare_workers(0).check(CheckMode::Off);
+        let gate = Arc::new(gate.build().await.expect("a gate"));
+        let gate: BoxFuture<'static, _> = Box::pin(async move { gate });
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (from, to) = tokio::io::split(theirs);
+        let served = rmcp::service::serve_directly(Handler, tokio::io::split(ours), None);
+        Self {
+            client: Client {
+                peer: served.peer().clone(),
+                can: Can {
+                    roots: true,
+                    ..Can::default()
+                },
+                way: Way::Requests,
+                tasks: false,
+                logs: None,
+            },
+            lines: BufReader::new(from).lines(),
+            to,
+            gate: gate.shared(),
+            _served: served,
+        }
+    }
+
+    /// Has the roots followed, and gives how often the client was asked, which answers so.
+    async fn follow(&mut self, roots: &Roots, member: &str, answer: Value) -> usize {
+        let (lines, to) = (&mut self.lines, &mut self.to);
+        let mut asked = 0;
+        let answering = async {
+            while let Some(line) = lines.next_line().await.expect("UTF-8") {
+                let message: Value = serde_json::from_str(&line).expect("JSON");
+                assert_eq!(message["method"], "roots/list");
+                asked += 1;
+                let mut said = json!({ "jsonrpc": "2.0", "id": message["id"] });
+                said[member] = answer.clone();
+                let said = format!("{said}\n");
+                to.write_all(said.as_bytes()).await.expect("room");
+            }
+            panic!("the connection ended");
+        };
+        tokio::select! {
+            () = roots.follow(&self.client, self.gate.clone()) => {}
+            () = answering => {}
+        }
+        asked
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_refuses_is_asked_once_for_each_word_of_its() {
+    let mut bed = Bed::new().await;
+    let roots = Roots::alone();
+    let no = json!({ "code": -32601, "message": "no" });
+    for _ in 0..3 {
+        assert_eq!(bed.follow(&roots, "error", no.clone()).await, 1);
+        roots.changed();
+    }
+    let named = json!({ "roots": [{ "uri": "file:///a" }] });
+    assert_eq!(bed.follow(&roots, "result", named).await, 1);
+    assert_eq!(roots.so_far().len(), 1);
+}
