@@ -37,7 +37,7 @@ use crate::unanswered::{Asked, Unanswered};
 /// The most bytes of a line.
 const MAX_LINE: usize = 16 << 20;
 
-/// The most bytes of answers that a client leaves untaken.
+/// The most bytes of memory that answers take which a client leaves untaken.
 const MAX_UNTAKEN: usize = 256 << 20;
 
 /// How long answers may take to be taken when the client has left, counted from then.

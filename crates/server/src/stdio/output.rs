@@ -16,6 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::envelope::Malformed;
 
+/// What a message costs besides its bytes, rounded up: its place in the queue, what tells that it
+/// is written, and what the allocator takes for both.
+const OF_A_MESSAGE: usize = 256;
+
 /// Where messages are put.
 pub(super) struct Output {
     queue: Option<mpsc::UnboundedSender<Message>>,
@@ -37,12 +41,13 @@ pub(super) struct Written(JoinHandle<()>);
 pub(super) struct OnItsWay(oneshot::Receiver<()>);
 
 struct Message {
-    line: Vec<u8>,
+    /// Without room for more: so much of the memory would count for nothing.
+    line: Box<[u8]>,
     written: oneshot::Sender<()>,
 }
 
 impl Output {
-    /// For a client that may leave so many bytes untaken.
+    /// For a client that may leave so many bytes of memory full of what it does not take.
     pub(super) fn new(
         to: impl AsyncWrite + Send + Unpin + 'static,
         most: usize,
@@ -86,13 +91,23 @@ impl Output {
     fn put(&self, message: &impl Serialize) -> io::Result<OnItsWay> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
-        self.untaken.add(line.len())?;
         let (written, on_its_way) = oneshot::channel();
-        let message = Message { line, written };
+        let message = Message {
+            line: line.into_boxed_slice(),
+            written,
+        };
+        self.untaken.add(message.cost())?;
         match &self.queue {
             Some(queue) if queue.send(message).is_ok() => Ok(OnItsWay(on_its_way)),
             _ => Err(io::ErrorKind::BrokenPipe.into()),
         }
+    }
+}
+
+impl Message {
+    /// The bytes of memory that it takes.
+    fn cost(&self) -> usize {
+        self.line.len() + OF_A_MESSAGE
     }
 }
 
@@ -103,7 +118,9 @@ impl Untaken {
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) > self.most && !self.broken.is_cancelled() {
             let most = self.most;
-            tracing::error!("the client has not taken {most} bytes of answers: it is given up");
+            tracing::error!(
+                "the client has not taken answers that take {most} bytes of memory: it is given up"
+            );
             self.broken.cancel();
         }
         match self.broken.is_cancelled() {
@@ -139,9 +156,9 @@ async fn write(
     mut queue: mpsc::UnboundedReceiver<Message>,
     untaken: Arc<Untaken>,
 ) {
-    while let Some(Message { line, written }) = queue.recv().await {
+    while let Some(message) = queue.recv().await {
         let writing = async {
-            to.write_all(&line).await?;
+            to.write_all(&message.line).await?;
             to.flush().await
         };
         let done = tokio::select! {
@@ -153,9 +170,9 @@ async fn write(
             untaken.broken.cancel();
             return;
         }
-        untaken.take(line.len());
+        untaken.take(message.cost());
         // Not everybody wants to know.
-        let _unheard = written.send(());
+        let _unheard = message.written.send(());
     }
 }
 
@@ -165,6 +182,9 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, duplex};
 
     const LINE: &str = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":1,\"message\":\"no\"}}\n";
+
+    /// Room for two lines, and less than is needed for a third.
+    const TWO: usize = 3 * (LINE.len() + OF_A_MESSAGE) - 1;
 
     fn refused() -> Malformed {
         Malformed {
@@ -177,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_client_takes_makes_room_for_more() {
         let (to, mut client) = duplex(1);
-        let (output, _written) = Output::new(to, 2 * LINE.len());
+        let (output, _written) = Output::new(to, TWO);
         for _ in 0..10 {
             let one = output.refuse(&refused()).expect("room");
             let other = output.refuse(&refused()).expect("room");
@@ -192,7 +212,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_takes_too_little_is_given_up() {
         let (to, mut client) = duplex(1);
-        let (output, written) = Output::new(to, 2 * LINE.len());
+        let (output, written) = Output::new(to, TWO);
         for _ in 0..2 {
             output.refuse(&refused()).expect("room");
         }
