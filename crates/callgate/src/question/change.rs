@@ -52,23 +52,40 @@ impl Most {
         }
     }
 
-    /// How many characters of what differs are shown of each of these lines. What short
-    /// lines leave is shared by the long ones: a server could have one long line before
-    /// those that matter, and none of them would be shown.
-    fn of_each(&self, lines: &[Line<'_>]) -> usize {
-        let wanted = lines.iter().map(|line| line.differing().chars().count());
-        let mut wanted: Vec<usize> = wanted.map(|count| count.min(self.of_line)).collect();
-        wanted.sort_unstable();
-        let mut left = self.of_all;
-        for (place, count) in wanted.iter().enumerate() {
-            let share = left / (wanted.len() - place);
-            if *count > share {
-                return share;
-            }
-            left -= count;
-        }
-        self.of_line
+    /// How many characters of what differs are shown of each of these lines: of those that say
+    /// what the tool does, and of others. Either kind has half of all, and what the other one
+    /// leaves: a server could make lines of one kind so long that nothing is shown of the other.
+    fn of_each(&self, lines: &[Line<'_>]) -> (usize, usize) {
+        let wanted = |is_own: bool| {
+            let lines = lines
+                .iter()
+                .filter(|line| line.says_what_it_does() == is_own);
+            let wanted = lines.map(|line| line.differing().chars().count().min(self.of_line));
+            wanted.collect::<Vec<usize>>()
+        };
+        let (own, others) = (wanted(true), wanted(false));
+        let half = self.of_all / 2;
+        let left_by = |wanted: &[usize]| self.of_all - wanted.iter().sum::<usize>().min(half);
+        let of_own = share(&own, left_by(&others));
+        let of_others = share(&others, left_by(&own));
+        (of_own.min(self.of_line), of_others.min(self.of_line))
     }
+}
+
+/// How much each gets of these at the most, so that all of them get no more than this together.
+/// What short ones leave is shared by the long ones: a server could have one long line before
+/// those that matter, and none of them would be shown.
+fn share(wanted: &[usize], mut left: usize) -> usize {
+    let mut wanted = wanted.to_vec();
+    wanted.sort_unstable();
+    for (place, count) in wanted.iter().enumerate() {
+        let share = left / (wanted.len() - place);
+        if *count > share {
+            return share;
+        }
+        left -= count;
+    }
+    usize::MAX
 }
 
 /// How a tool's definition has changed since it was allowed: rows as those of
@@ -92,8 +109,12 @@ fn rows(before: &str, now: &str, shown: Shown, columns: Option<usize>) -> String
         lines.sort_by_key(|line| !line.says_what_it_does());
     }
     let (listed, others) = lines.split_at(lines.len().min(most.lines));
-    let of_line = most.of_each(listed);
+    let (of_own, of_others) = most.of_each(listed);
     for line in listed {
+        let of_line = match line.says_what_it_does() {
+            true => of_own,
+            false => of_others,
+        };
         text += &quoted(&line.shown(of_line), columns);
     }
     match others.len() {
@@ -127,9 +148,10 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Whether it is the tool's own description or title.
+    /// Whether it is the tool's own description, or a title as its annotations have it. That of a
+    /// whole schema looks the same, and is a line more.
     fn says_what_it_does(&self) -> bool {
-        matches!(self.name, r#"  "description""# | r#"  "title""#)
+        matches!(self.name, r#"  "description""# | r#"    "title""#)
     }
 
     fn differing(&self) -> &'a str {
@@ -351,6 +373,43 @@ mod tests {
             assert!(form.contains(said), "{count}: {form}");
             assert!(form.len() < 32_000, "{count}: {}", form.len());
         }
+    }
+
+    /// A server can have as many lines as it likes come before those that say what it does.
+    #[test]
+    fn many_lines_hide_neither_description_nor_title() {
+        let tool = |title: &str, letter: &str, hints: usize| {
+            let mut tool = described(&letter.repeat(1_900));
+            let hints = (0..hints).map(|n| (format!("a{n}"), json!("x".repeat(300))));
+            tool["annotations"] = hints.collect::<serde_json::Map<_, _>>().into();
+            tool["annotations"]["title"] = title.into();
+            Definition::of(&tool)
+        };
+        let (before, now) = (tool("Reader", "a", 0), tool("Sender", "b", 300));
+        let lines = |shown| {
+            let text = rows(before.text(), now.text(), shown, Some(10_000));
+            let lines = text.lines().map(str::to_owned);
+            lines.collect::<Vec<_>>()
+        };
+        let titles = [r#"│ - "title": "Reader""#, r#"│ + "title": "Sender""#];
+        let form = lines(Shown::Form);
+        assert_eq!(form[..2], titles);
+        let of =
+            |sign, letter: &str| format!(r#"│ {sign} "description": "{}","#, letter.repeat(1_900));
+        assert_eq!(form[2..4], [of('-', "a"), of('+', "b")]);
+        // The others share what those leave, names and all.
+        let others: usize = form.iter().map(|line| line.matches('x').count()).sum();
+        assert_eq!((form.len(), others), (201, 1_984));
+        let short = lines(Shown::Short);
+        assert_eq!(short[..2], titles);
+        assert!(
+            short[2].starts_with(r#"│ - "description": "aaa"#),
+            "{short:?}"
+        );
+        assert!(
+            short[3].starts_with(r#"│ + "description": "bbb"#),
+            "{short:?}"
+        );
     }
 
     /// A server can have the lines of a schema stand in a hint, before the description.
