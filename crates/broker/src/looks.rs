@@ -67,12 +67,13 @@ impl Looks {
 
     /// The look at the arguments of a call. One that is worth another thread begins now if no
     /// other one goes on; but where the call need not wait for it, and the server takes its time,
-    /// when [that has the call](Self::go_on).
+    /// when [that has the call](Self::go_on). Only of such a look it matters whether it
+    /// `may_be_late`.
     pub(crate) fn begin(
         &self,
         target: &Target,
         arguments: &Arc<String>,
-        may_be_late: bool,
+        may_be_late: impl FnOnce() -> bool,
     ) -> Look {
         let looked = Looked {
             to: side(target),
@@ -88,9 +89,10 @@ impl Looks {
         let mut look = Look {
             looked,
             begun: None,
-            meanwhile: unseen.filter(|_| may_be_late),
+            meanwhile: unseen.filter(|_| may_be_late()),
         };
-        if is_long && !(may_be_late && self.takes_its_time(&target.server)) {
+        let is_put_off = look.meanwhile.is_some() && self.takes_its_time(&target.server);
+        if is_long && !is_put_off {
             self.go_on(&mut look);
         }
         look
@@ -205,6 +207,29 @@ pub(crate) fn side(target: &Target) -> Side {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// It takes all rules over flows and labels to tell, and most calls are short.
+    #[tokio::test]
+    async fn only_of_a_long_look_it_is_asked_whether_it_may_be_late() {
+        let looks = Looks::new("");
+        let other = Target {
+            server: "other".to_owned(),
+            ..Target::default()
+        };
+        looks
+            .learn(&other, 1, "\"a result of another server\"")
+            .await;
+        let mut asked = Vec::new();
+        for length in [0, LARGE / 2, LARGE] {
+            let arguments = Arc::new("x".repeat(length));
+            let look = looks.begin(&Target::default(), &arguments, || {
+                asked.push(length);
+                true
+            });
+            assert_eq!(look.meanwhile(&arguments).is_some(), length == LARGE);
+        }
+        assert_eq!(asked, [LARGE]);
+    }
 
     #[test]
     fn a_look_is_put_off_unless_the_server_answered_faster_than_it_is_done() {

@@ -124,7 +124,7 @@ impl Reviews {
     ) -> Option<Look> {
         let looks = self.looks.as_ref()?;
         let may_be_late =
-            may_overlap && self.reviewers.is_empty() && !self.rules.may_stop(&side(target));
+            || may_overlap && self.reviewers.is_empty() && !self.rules.may_stop(&side(target));
         Some(looks.begin(target, arguments, may_be_late))
     }
 
