@@ -4,11 +4,10 @@
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rustix::pipe::fcntl_setpipe_size;
-
 /// What a pipe has room for unless it is given more, in bytes.
 pub(crate) const USUAL_BYTES: usize = 64 << 10;
 /// The room that is given.
+#[cfg(target_os = "linux")]
 const WIDE_BYTES: usize = 256 << 10;
 /// How many pipes of this process have more room at one time: 4 MiB. What all pipes of a user's
 /// programs may have together is 64 MiB (/proc/sys/fs/pipe-user-pages-soft), and whoever makes one
@@ -30,7 +29,7 @@ impl Wide {
         WIDE.try_update(Ordering::AcqRel, Ordering::Acquire, more)
             .ok()?;
         let wide = Self;
-        fcntl_setpipe_size(pipe, WIDE_BYTES).ok().map(|_| wide)
+        widen(pipe).then_some(wide)
     }
 }
 
@@ -40,7 +39,18 @@ impl Drop for Wide {
     }
 }
 
-#[cfg(test)]
+#[cfg(target_os = "linux")]
+fn widen(pipe: impl AsFd) -> bool {
+    rustix::pipe::fcntl_setpipe_size(pipe, WIDE_BYTES).is_ok()
+}
+
+/// No other system has a call for it.
+#[cfg(not(target_os = "linux"))]
+fn widen(_pipe: impl AsFd) -> bool {
+    false
+}
+
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use rustix::pipe::fcntl_getpipe_size;
 
