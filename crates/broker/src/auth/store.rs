@@ -18,7 +18,7 @@ use super::error::{AuthError, AuthErrorKind};
 use super::settings::{OAuth, TokenPlace};
 use super::tokens::Tokens;
 use super::unsaved;
-use crate::keyring::{self, KeyringError};
+use crate::keyring;
 
 /// The service under which tokens stand in the keyring.
 const SERVICE: &str = "callgate";
@@ -35,8 +35,6 @@ pub(super) struct Store {
     path: PathBuf,
     /// The account of the keyring's entry.
     account: String,
-    /// The one that older versions had, which all folders shared.
-    shared_account: String,
     place: TokenPlace,
 }
 
@@ -145,15 +143,13 @@ impl Store {
             None => format!("{server}\0{url}"),
             Some(user) => format!("{server}\0{url}\0{user}"),
         };
-        let key = digest(&[login.as_bytes()]);
         // There is one keyring for all folders.
         let absolute = std::path::absolute(&folder);
         let place = absolute.as_deref().unwrap_or(&folder).as_os_str();
         Ok(Self {
             server: server.to_owned(),
-            path: folder.join(&key),
+            path: folder.join(digest(&[login.as_bytes()])),
             account: digest(&[login.as_bytes(), b"\0", place.as_bytes()]),
-            shared_account: key,
             place: settings.place,
         })
     }
@@ -232,7 +228,7 @@ impl Store {
         if self.place == TokenPlace::File
             && let Ok(Some(before)) = before
             && before.record.kept == Kept::Keyring
-            && let Err(error) = self.clear_keyring().await
+            && let Err(error) = keyring::remove(SERVICE, &self.account).await
         {
             tracing::warn!(server = self.server, %error, "an earlier login's tokens stay in the keyring");
         }
@@ -297,7 +293,7 @@ impl Store {
         let is_in_keyring =
             matches!(&read, Ok(Some(document)) if document.record.kept == Kept::Keyring);
         // Tokens of an earlier login may be there even so.
-        match self.clear_keyring().await {
+        match keyring::remove(SERVICE, &self.account).await {
             Err(error) if is_in_keyring => return Err(self.failed(error.to_string())),
             Err(error) => tracing::debug!(server = self.server, %error, "no keyring was looked at"),
             Ok(()) => {}
@@ -308,12 +304,6 @@ impl Store {
             Err(error) => Err(error),
         })
         .await
-    }
-
-    /// Removes what the keyring has of this login and of those that were here before it.
-    async fn clear_keyring(&self) -> Result<(), KeyringError> {
-        keyring::remove(SERVICE, &self.account).await?;
-        keyring::remove(SERVICE, &self.shared_account).await
     }
 
     /// Waits until no other process changes the login.
