@@ -159,7 +159,10 @@ async fn a_call_ends_with_its_server_whatever_left_its_group() {
     let calls = [(); 2].map(|()| call(&run, &server, "t", json!({})));
     let mut said = in_time(futures::future::join_all(calls)).await;
     said.sort();
-    expect![[r#""#]].assert_eq(&said.join("\n"));
+    expect![[r#"
+        "well"
+        Protocol { server: "leaves", tool: "t", code: -32000, message: "the server ended with exit code 3 during the call", data: None, retryable: false }"#]]
+    .assert_eq(&said.join("\n"));
     in_time(broker.shutdown()).await;
     end_left(&pid).await;
 }
