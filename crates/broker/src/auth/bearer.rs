@@ -405,7 +405,7 @@ impl Inner {
                 })?;
                 Ready::Token {
                     header,
-                    tokens: login.tokens.clone(),
+                    tokens: Box::new(login.tokens.clone()),
                     resource: login.record.resource.clone(),
                     login: is_persons.then(|| login.record.id.as_str().into()),
                     made: is_persons.then_some(login.record.made),

@@ -17,7 +17,7 @@ pub(super) enum Ready {
     Token {
         header: HeaderValue,
         /// When it has to be renewed.
-        tokens: Tokens,
+        tokens: Box<Tokens>,
         /// What it is for.
         resource: String,
         /// The person's login that it is of.
