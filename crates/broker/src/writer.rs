@@ -9,7 +9,7 @@
 //! whoever gives them waits for something.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use tokio::process::ChildStdin;
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 
 use crate::pipe::{USUAL_BYTES, Wide};
 
@@ -64,6 +65,8 @@ struct State {
     gathered: usize,
     /// When the last request was given.
     last: Option<Instant>,
+    /// Told when nothing waits any more.
+    emptied: Arc<Notify>,
 }
 
 /// The server's input is closed.
@@ -85,6 +88,7 @@ impl Writer {
             gathering: false,
             gathered: 0,
             last: None,
+            emptied: Arc::default(),
         };
         Self {
             state: Arc::new(Mutex::new(state)),
@@ -167,6 +171,21 @@ impl Writer {
         self.flush(state)
     }
 
+    /// Waits until nothing waits.
+    pub(crate) async fn taken(&self) {
+        let emptied = Arc::clone(&lock(&self.state).emptied);
+        let mut told = pin!(emptied.notified());
+        loop {
+            // From here on it is not missed.
+            told.as_mut().enable();
+            if lock(&self.state).unread() == 0 {
+                return;
+            }
+            told.as_mut().await;
+            told.set(emptied.notified());
+        }
+    }
+
     /// Closes the pipe. What waits is lost.
     pub(crate) fn close(&self) {
         lock(&self.state).close();
@@ -234,6 +253,7 @@ impl State {
         self.answers.clear();
         self.waiting.clear();
         self.waiting.shrink_to(KEPT_BYTES);
+        self.emptied.notify_waiters();
     }
 }
 
@@ -285,6 +305,28 @@ mod tests {
             .expect("cat is there");
         let writer = Writer::new(cat.stdin.take().expect("it has an input"));
         (cat, writer)
+    }
+
+    #[tokio::test]
+    async fn what_is_longer_than_pipes_is_taken_when_it_is_read() {
+        let (mut cat, writer) = cat();
+        writer.taken().await;
+        // More than the pipes to it and from it have room for.
+        let message = "x".repeat(2 << 20);
+        writer.request(&message).expect("it is open");
+        let mut taken = pin!(writer.taken());
+        assert!(futures::poll!(&mut taken).is_pending());
+        let mut given_back = vec![0; message.len() + 1];
+        let mut output = cat.stdout.take().expect("it has an output");
+        let (read, ()) = futures::join!(output.read_exact(&mut given_back), taken);
+        assert_eq!(read.expect("it gives it back"), message.len() + 1);
+        // Nor is a closed one waited for.
+        writer.request(&message).expect("it is open");
+        let mut taken = pin!(writer.taken());
+        assert!(futures::poll!(&mut taken).is_pending());
+        writer.close();
+        taken.await;
+        cat.kill().await.expect("it ends");
     }
 
     #[tokio::test]

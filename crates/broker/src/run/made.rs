@@ -1,5 +1,6 @@
 //! A call up to its server's answer: decided about, written down, sent.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -143,11 +144,22 @@ impl Run {
             decided: definition.map(|definition| server.decided(definition)),
         };
         let sent = Instant::now();
-        // In this order: the server has its work first.
-        let (result, ()) = futures::join!(server.call(&call), async {
+        let result = {
+            let mut calling = pin!(server.call(&call));
+            // The server has its work first, and all of it: who looks and hashes while it still
+            // takes the arguments has it wait for them.
+            let early = tokio::select! {
+                biased;
+                result = &mut calling => Some(result),
+                () = server.taken(text.len()) => None,
+            };
             reviews.go_on(&mut findings);
             entry.hash();
-        });
+            match early {
+                Some(result) => result,
+                None => calling.await,
+            }
+        };
         reviews.answered(&target.server, &text, sent.elapsed());
         self.look_to_the_end(&entry, &text, &mut findings).await;
         Ok(Making::Made(Box::new(Made {
