@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 /// Whether a text has a segment `.` or `..`, as a path or a URL would have it:
-/// between `/`, `\`, `?`, `#` or an end, also percent-encoded once, and whatever
-/// characters are in it that some reader [drops](is_dropped). Whoever resolves such a
-/// text arrives elsewhere than its beginning says.
+/// between `/`, `\`, `?`, `#` or an end, or before the `;` of a path parameter, also
+/// percent-encoded once, and whatever characters are in it, or in such an escape, that some
+/// reader [drops](is_dropped). Whoever resolves such a text arrives elsewhere than its
+/// beginning says.
 pub(crate) fn has_dot_segment(text: &str) -> bool {
     let text = decoded(text);
     // Most dots do not begin a segment, which the character before them tells.
@@ -30,7 +31,7 @@ fn is_all_dots(segment: &str) -> bool {
         dots += usize::from(*char == '.');
         dots <= 2 && (*char == '.' || is_dropped(*char))
     });
-    other.next().is_none_or(ends)
+    other.next().is_none_or(|char| char == ';' || ends(char))
 }
 
 /// Whether a segment ends before it.
@@ -71,12 +72,14 @@ fn is_ignorable(char: char) -> bool {
     )
 }
 
-/// The text with its percent-encoding undone once.
+/// The text with its percent-encoding undone once. URL parsers drop characters before they look
+/// for escapes, so that those in the middle of one are in no escape's way.
 fn decoded(text: &str) -> Cow<'_, str> {
-    let bytes = text.as_bytes();
-    if memchr::memchr(b'%', bytes).is_none() {
+    if memchr::memchr(b'%', text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
     }
+    let kept: String = text.chars().filter(|char| !is_dropped(*char)).collect();
+    let bytes = kept.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -119,6 +122,15 @@ mod tests {
         check("https://h/v1/..?q", true);
         check("https://h/v1/..#f", true);
         check("https://h/v1/.\t./x", true);
+        check("https://h/v1/%2\te%2\te/admin", true);
+        check("https://h/v1/.%2\ne", true);
+        check("https://h/v1/%\r\n2e.", true);
+        check("https://h/v1/x%2\tf..", true);
+        check("https://h/v1/..;/admin", true);
+        check("https://h/v1/%2e%2e%3bx=y/admin", true);
+        check("https://h/v1/;a=b/..", true);
+        check("https://h/v1/x;.", false);
+        check("https://h/v1/...;/admin", false);
         check("https://h/v1/.. ", true);
         check("https://h/v1/..\0", true);
         check("https://h/v1/..%01", true);

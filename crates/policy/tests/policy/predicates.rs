@@ -66,6 +66,11 @@ fn prefix() {
     for hidden in ["/data/..\u{a0}", "/data/..%C2%A0", "/data/.\u{200b}./x"] {
         check(json!({ "prefix": "/data/" }), json!(hidden), "deny");
     }
+    // A URL parser takes the tab out, and then sees the escape.
+    for hidden in ["https://a/v1/%2\te%2\ne/admin", "https://a/v1/..;/admin"] {
+        check(json!({ "prefix": "https://a/v1/" }), json!(hidden), "deny");
+        check(json!({ "glob": "https://a/v1/**" }), json!(hidden), "deny");
+    }
 }
 
 #[test]
