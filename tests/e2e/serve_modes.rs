@@ -421,3 +421,24 @@ fn words_that_are_no_mode_and_no_share() {
         assert!(ran.stderr.contains(expected), "{ran:#?}");
     }
 }
+
+#[test]
+fn rules_over_data_between_servers_are_said_to_find_nothing_without_scripts() {
+    for settings in [
+        json!({ "flows": [{ "from": "a", "to": "b", "action": "deny" }] }),
+        json!({ "toolLabels": { "a_*": ["private"] } }),
+        json!({}),
+    ] {
+        let mut config = json!({ "mcpServers": {} });
+        for (key, value) in settings.as_object().into_iter().flatten() {
+            config[key] = value.clone();
+        }
+        let bench = Workbench::with_config(config);
+        for mode in ["code", "discovery", "native"] {
+            let ran = bench.callgate(&["serve", "--mode", mode]);
+            let said = format!("in mode \"{mode}\" each call stands for itself: they stop none");
+            let is_blind = mode != "code" && settings != json!({});
+            assert_eq!(ran.stderr.contains(&said), is_blind, "{settings} {ran:#?}");
+        }
+    }
+}

@@ -370,6 +370,7 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     let gate = gate.boxed().shared();
     let ready = gate.clone();
     let options = session::serve_options(&config, &args);
+    session::tell_blind_flow_rules(&config, options.mode);
     let ready = async move {
         match ready.await {
             Some(gate) => gate,

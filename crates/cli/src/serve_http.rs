@@ -47,6 +47,7 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
     }
     let users = config.users.clone();
     let options = session::serve_options(&config, &args);
+    session::tell_blind_flow_rules(&config, options.mode);
     // What is wrong with the flags is wrong for all users.
     drop(builder(&config, &args)?);
     let workers = Workers::new(SPARES, &session::limits(Some(&config), Some(&args.limits)));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use callgate::config::{Config, LedgerConfig};
+use callgate::config::{Config, LedgerConfig, ToolMode};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions,
     Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, Workers, ask_with, indented,
@@ -181,6 +181,17 @@ pub fn serve_options(config: &Config, flags: &ServeArgs) -> ServeOptions {
     options.context_window = flags.context_window.unwrap_or(options.context_window);
     options.context_share = flags.context_share.unwrap_or(options.context_share);
     options
+}
+
+/// Tells on standard error that rules over data between servers find nothing in this mode.
+pub fn tell_blind_flow_rules(config: &Config, mode: ToolMode) {
+    if mode != ToolMode::Code && !config.flows.is_empty() {
+        print::warning(&format!(
+            "`flows` and labels see what goes from server to server within a script, and in mode \
+             \"{mode}\" each call stands for itself: they stop none; use mode \"code\", or \
+             `permissions` over the calls"
+        ));
+    }
 }
 
 /// Where calls are written down: the flags win over the configuration.

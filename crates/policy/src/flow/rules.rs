@@ -35,6 +35,11 @@ impl FlowRules {
         self.tools.push((pattern, label.to_owned()));
     }
 
+    /// Whether there is no rule and no label, so that nothing is asked about or stopped.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.servers.is_empty() && self.tools.is_empty()
+    }
+
     /// The rules in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &FlowRule> {
         self.rules.iter()
