@@ -35,6 +35,7 @@ mod meaning;
 mod mistakes;
 mod nearest;
 mod odd_servers;
+mod oidc_provider;
 mod other_sdks;
 mod picking;
 mod positions;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use rmcp::transport::auth::{InMemoryStateStore, OAuthClientConfig, StateStore as _};
+use rmcp::transport::auth::{
+    AuthError as RmcpError, InMemoryStateStore, OAuthClientConfig, StateStore as _,
+};
 use url::Url;
 
 use super::account::Account;
@@ -195,11 +197,18 @@ async fn client(
         }));
     }
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-    let registered = found
-        .manager
+    let manager = &mut found.manager;
+    let mut registered = manager
         .register_client(CLIENT_NAME, redirect_uri, &scopes)
-        .await
-        .map_err(failed)?;
+        .await;
+    // To some authorization servers the scopes of a resource are none that a client can be
+    // registered for (RFC 7591, section 2); they are asked for all the same.
+    if !scopes.is_empty() && registered.as_ref().is_err_and(is_bad_request) {
+        registered = manager
+            .register_client(CLIENT_NAME, redirect_uri, &[])
+            .await;
+    }
+    let registered = registered.map_err(failed)?;
     if !is_client_id(&registered.client_id) {
         return Err(account.exchange("the client was registered without an id that can be used"));
     }
@@ -214,6 +223,11 @@ async fn client(
         secret,
         is_new: true,
     })
+}
+
+/// Whether a registration was refused for what it says (RFC 7591, section 3.2.2).
+fn is_bad_request(error: &RmcpError) -> bool {
+    matches!(error, RmcpError::RegistrationFailed(text) if text.starts_with("HTTP 400 "))
 }
 
 /// RFC 6749, appendix A.1, and not endlessly long.

@@ -1,0 +1,178 @@
+//! Logging in at an authorization server that other people wrote: found, registered at, logged
+//! in at, asked anew for tokens and for more scope, and told of the end. The server that wants the
+//! tokens is Callgate over HTTP.
+
+use std::process::{Command, Output, Stdio};
+
+use callgate_tests::listening::Listening;
+use callgate_tests::{Workbench, binary, real_servers, repository};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+use crate::served::Served;
+
+/// The authorization server.
+struct Provider(Listening);
+
+impl Provider {
+    fn start() -> Self {
+        let program = repository().join("fixtures/real-servers/authorization-server.mjs");
+        let modules = real_servers().join("node/node_modules");
+        let mut command = Command::new("node");
+        command.arg(program).env("NODE_PATH", modules);
+        Self(Listening::start(&mut command))
+    }
+
+    fn issuer(&self) -> String {
+        format!("http://127.0.0.1:{}", self.0.port)
+    }
+
+    /// What it did so far, and how often.
+    async fn seen(&self) -> Value {
+        let url = format!("{}/seen", self.issuer());
+        let answer = reqwest::get(url).await.expect("an answer");
+        serde_json::from_str(&answer.text().await.expect("its text")).expect("JSON")
+    }
+
+    /// Callgate as the server, which takes this one's tokens with these scopes.
+    fn guards(&self, scopes: &[&str]) -> Workbench {
+        let oauth = json!({ "issuer": self.issuer(), "scopes": scopes });
+        Workbench::with_config(json!({ "serve": { "http": { "oauth": oauth } } }))
+    }
+}
+
+/// Callgate as the client of that, which asks for these scopes, or for those it is told of.
+fn client(served: &Served, scopes: &[&str]) -> Workbench {
+    let oauth = json!({ "tokens": "file", "scopes": scopes });
+    Workbench::new(json!({ "gate": { "url": served.url, "oauth": oauth } }))
+}
+
+fn command(bench: &Workbench, arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary("callgate"));
+    command
+        .args(arguments)
+        .current_dir(bench.path())
+        .env("XDG_STATE_HOME", bench.path().join("state"))
+        .env_remove("DBUS_SESSION_BUS_ADDRESS")
+        .stdin(Stdio::null());
+    command
+}
+
+fn run(bench: &Workbench, arguments: &[&str]) -> Output {
+    command(bench, arguments).output().expect("start callgate")
+}
+
+/// Calls a tool of the server that wants a token.
+fn call(bench: &Workbench) -> Output {
+    let script = r#"{"code":"return 6 * 7"}"#;
+    run(bench, &["call", "gate_run_script", script])
+}
+
+#[track_caller]
+fn assert_called(output: &Output) {
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text, "\"42\\n\"\n", "{output:?}");
+}
+
+/// Logs in through the command, as a person with a browser does.
+async fn log_in(bench: &Workbench, more: &[&str]) {
+    let arguments = [&["auth", "login", "gate", "--no-browser"], more].concat();
+    let mut login = tokio::process::Command::from(command(bench, &arguments))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start callgate");
+    let mut said = BufReader::new(login.stderr.take().expect("a piped stderr")).lines();
+    let mut all = String::new();
+    while let Some(line) = said.next_line().await.expect("UTF-8") {
+        if line.starts_with("http://") {
+            browse(&line).await;
+        }
+        all += &line;
+        all.push('\n');
+    }
+    assert!(login.wait().await.expect("an end").success(), "{all}");
+}
+
+/// Goes where a page leads, with the cookies of the way, to the end of it.
+async fn browse(page: &str) {
+    let browser = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .expect("a client");
+    let mut page = reqwest::Url::parse(page).expect("a URL");
+    let mut cookies: Vec<(String, String)> = Vec::new();
+    for _ in 0..10 {
+        let jar: Vec<String> = cookies.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        let request = browser.get(page.clone()).header("Cookie", jar.join("; "));
+        let answer = request.send().await.expect("an answer");
+        for cookie in answer.headers().get_all("set-cookie") {
+            let cookie = cookie.to_str().expect("text");
+            let pair = cookie.split(';').next().unwrap_or_default();
+            let (name, value) = pair.split_once('=').expect("a cookie");
+            cookies.retain(|(known, _)| known != name);
+            if !value.is_empty() {
+                cookies.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        let Some(place) = answer.headers().get("location") else {
+            assert_eq!(answer.status(), 200, "{page}");
+            return;
+        };
+        let place = place.to_str().expect("text");
+        page = page.join(place).expect("a place");
+    }
+    panic!("it leads nowhere: {page}");
+}
+
+#[tokio::test]
+async fn a_login_from_its_beginning_to_its_end() {
+    let provider = Provider::start();
+    let server = provider.guards(&["use"]);
+    let served = Served::start(&server, &[]);
+    let client = client(&served, &[]);
+    let without = call(&client);
+    assert_eq!(without.status.code(), Some(5), "{without:?}");
+
+    log_in(&client, &[]).await;
+    assert_eq!(
+        provider.seen().await,
+        json!({ "registered": 1, "authorization_code": 1 })
+    );
+    // Its tokens are over before they are used: each of the three requests of a call (what there
+    // is, the tools, the call) has another one.
+    assert_called(&call(&client));
+    assert_called(&call(&client));
+    assert_eq!(
+        provider.seen().await,
+        json!({ "registered": 1, "authorization_code": 1, "refresh_token": 6 })
+    );
+
+    let logout = run(&client, &["auth", "logout", "gate"]);
+    assert!(logout.status.success(), "{logout:?}");
+    assert_eq!(
+        provider.seen().await,
+        json!({ "registered": 1, "authorization_code": 1, "refresh_token": 6, "revoked": 1 })
+    );
+    let after = call(&client);
+    assert_eq!(after.status.code(), without.status.code(), "{after:?}");
+}
+
+#[tokio::test]
+async fn a_login_with_more_scope() {
+    let provider = Provider::start();
+    let server = provider.guards(&["use", "admin"]);
+    let served = Served::start(&server, &[]);
+    let client = client(&served, &["use"]);
+    log_in(&client, &[]).await;
+    let with_less = call(&client);
+    let said = String::from_utf8_lossy(&with_less.stderr);
+    assert!(
+        said.contains("run `callgate auth login gate --scope 'use admin'`"),
+        "{said}"
+    );
+    log_in(&client, &["--scope", "admin"]).await;
+    assert_called(&call(&client));
+    let seen = provider.seen().await;
+    assert_eq!(seen["authorization_code"], 2, "{seen}");
+}
