@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::guarded::{Follow, Guarded, Nobody, follow};
 
 /// `callgate auth …` with a state folder of its own and no keyring.
-fn command(bench: &Workbench, arguments: &[&str]) -> Command {
+pub fn command(bench: &Workbench, arguments: &[&str]) -> Command {
     let mut command = bench.command(arguments);
     command
         .env("XDG_STATE_HOME", bench.path().join("state"))
@@ -25,7 +25,7 @@ fn command(bench: &Workbench, arguments: &[&str]) -> Command {
     command
 }
 
-fn run(bench: &Workbench, arguments: &[&str]) -> Ran {
+pub fn run(bench: &Workbench, arguments: &[&str]) -> Ran {
     let output = command(bench, arguments).output();
     output.expect("start callgate").into()
 }

@@ -2,13 +2,14 @@
 //! in at, asked anew for tokens and for more scope, and told of the end. The server that wants the
 //! tokens is Callgate over HTTP.
 
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
 use callgate_tests::listening::Listening;
-use callgate_tests::{Workbench, binary, real_servers, repository};
+use callgate_tests::{Ran, Workbench, real_servers, repository};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 
+use crate::logins::run;
+use crate::serve_http_tokens;
 use crate::served::Served;
 
 /// The authorization server.
@@ -47,51 +48,21 @@ fn client(served: &Served, scopes: &[&str]) -> Workbench {
     Workbench::new(json!({ "gate": { "url": served.url, "oauth": oauth } }))
 }
 
-fn command(bench: &Workbench, arguments: &[&str]) -> Command {
-    let mut command = Command::new(binary("callgate"));
-    command
-        .args(arguments)
-        .current_dir(bench.path())
-        .env("XDG_STATE_HOME", bench.path().join("state"))
-        .env_remove("DBUS_SESSION_BUS_ADDRESS")
-        .stdin(Stdio::null());
-    command
-}
-
-fn run(bench: &Workbench, arguments: &[&str]) -> Output {
-    command(bench, arguments).output().expect("start callgate")
-}
-
 /// Calls a tool of the server that wants a token.
-fn call(bench: &Workbench) -> Output {
+fn call(bench: &Workbench) -> Ran {
     let script = r#"{"code":"return 6 * 7"}"#;
     run(bench, &["call", "gate_run_script", script])
 }
 
 #[track_caller]
-fn assert_called(output: &Output) {
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(text, "\"42\\n\"\n", "{output:?}");
+fn assert_called(ran: &Ran) {
+    assert_eq!(ran.stdout, "\"42\\n\"\n", "{ran:#?}");
 }
 
 /// Logs in through the command, as a person with a browser does.
 async fn log_in(bench: &Workbench, more: &[&str]) {
     let arguments = [&["auth", "login", "gate", "--no-browser"], more].concat();
-    let mut login = tokio::process::Command::from(command(bench, &arguments))
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("start callgate");
-    let mut said = BufReader::new(login.stderr.take().expect("a piped stderr")).lines();
-    let mut all = String::new();
-    while let Some(line) = said.next_line().await.expect("UTF-8") {
-        if line.starts_with("http://") {
-            browse(&line).await;
-        }
-        all += &line;
-        all.push('\n');
-    }
-    assert!(login.wait().await.expect("an end").success(), "{all}");
+    serve_http_tokens::log_in(bench, &arguments, browse).await;
 }
 
 /// Goes where a page leads, with the cookies of the way, to the end of it.
@@ -132,7 +103,7 @@ async fn a_login_from_its_beginning_to_its_end() {
     let served = Served::start(&server, &[]);
     let client = client(&served, &[]);
     let without = call(&client);
-    assert_eq!(without.status.code(), Some(5), "{without:?}");
+    assert_eq!(without.code, 5, "{without:?}");
 
     log_in(&client, &[]).await;
     assert_eq!(
@@ -149,13 +120,13 @@ async fn a_login_from_its_beginning_to_its_end() {
     );
 
     let logout = run(&client, &["auth", "logout", "gate"]);
-    assert!(logout.status.success(), "{logout:?}");
+    assert_eq!(logout.code, 0, "{logout:#?}");
     assert_eq!(
         provider.seen().await,
         json!({ "registered": 1, "authorization_code": 1, "refresh_token": 6, "revoked": 1 })
     );
     let after = call(&client);
-    assert_eq!(after.status.code(), without.status.code(), "{after:?}");
+    assert_eq!(after.code, 5, "{after:?}");
 }
 
 #[tokio::test]
@@ -166,11 +137,8 @@ async fn a_login_with_more_scope() {
     let client = client(&served, &["use"]);
     log_in(&client, &[]).await;
     let with_less = call(&client);
-    let said = String::from_utf8_lossy(&with_less.stderr);
-    assert!(
-        said.contains("run `callgate auth login gate --scope 'use admin'`"),
-        "{said}"
-    );
+    let advice = "run `callgate auth login gate --scope 'use admin'`";
+    assert!(with_less.stderr.contains(advice), "{with_less:#?}");
     log_in(&client, &["--scope", "admin"]).await;
     assert_called(&call(&client));
     let seen = provider.seen().await;

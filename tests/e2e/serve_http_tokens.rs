@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::guarded::{Guarded, follow};
+use crate::logins;
 use crate::serve_client::{request, shown};
 use crate::serve_http_users::{ALICE, BOB, two_users, user};
 use crate::served::{Served, hello, http, said};
@@ -199,7 +200,7 @@ async fn a_whole_login() {
     }));
     let served = Served::start(&bench, &[]);
     let client = Workbench::new(json!({ "gate": { "url": served.url, "oauth": {} } }));
-    log_in(&client, &["auth", "login", "gate", "--no-browser"]).await;
+    log_in(&client, &["auth", "login", "gate", "--no-browser"], through).await;
     let mut call = client.command(&["call", "gate_run_script", r#"{"code":"return 6 * 7"}"#]);
     let output = call
         .env("XDG_STATE_HOME", client.path().join("state"))
@@ -223,7 +224,7 @@ async fn logins_at_servers_are_each_users_own() {
         "serve": { "http": { "bearer": { "alice": ALICE, "bob": BOB } } },
     }));
     let login = ["auth", "login", "web", "--no-browser", "--user", "alice"];
-    log_in(&bench, &login).await;
+    log_in(&bench, &login, through).await;
     let served = Served::start(&bench, &[]);
     let call = async |token: &str| {
         let client = served.connect(user(), Some(token)).await;
@@ -237,26 +238,29 @@ async fn logins_at_servers_are_each_users_own() {
     assert!(is_error && text.contains("not available"), "{text}");
 }
 
-/// Logs in through the command, as a person with a browser does.
-async fn log_in(bench: &Workbench, arguments: &[&str]) {
-    let mut login = tokio::process::Command::new(callgate_tests::binary("callgate"))
-        .args(arguments)
-        .current_dir(bench.path())
-        .env("XDG_STATE_HOME", bench.path().join("state"))
-        .env_remove("DBUS_SESSION_BUS_ADDRESS")
-        .stdin(Stdio::null())
+/// Logs in through the command, as a person does whose browser goes through the page.
+pub async fn log_in(bench: &Workbench, arguments: &[&str], browse: impl AsyncFn(&str)) {
+    let mut login = tokio::process::Command::from(logins::command(bench, arguments))
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .expect("start callgate");
     let said = login.stderr.take().expect("a piped stderr");
     let mut lines = BufReader::new(said).lines();
+    let mut all = String::new();
     while let Some(line) = lines.next_line().await.expect("UTF-8") {
         if line.starts_with("http://") {
-            follow(&line).await.expect("the browser's way");
+            browse(&line).await;
         }
+        all += &line;
+        all.push('\n');
     }
-    assert!(login.wait().await.expect("an end").success());
+    assert!(login.wait().await.expect("an end").success(), "{all}");
+}
+
+/// The way of a browser that our own authorization server needs.
+async fn through(page: &str) {
+    follow(page).await.expect("the browser's way");
 }
 
 fn now() -> u64 {
