@@ -9,6 +9,7 @@ use super::http::Web;
 use super::issuer;
 use super::settings::OAuth;
 use super::store::{Login, Store};
+use super::tokens::covers;
 use crate::secrets::Secrets;
 use crate::spec::Http;
 
@@ -76,6 +77,17 @@ impl Account {
                 }))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Why a login is not to be used for this server, if it is not.
+    pub(super) fn unfit(&self, login: &Login) -> Option<&'static str> {
+        if !covers(&login.record.resource, self.url.as_str()) {
+            Some("has a login that is for another resource")
+        } else if self.check_issuer(&login.record.issuer).is_err() {
+            Some("has a login at another authorization server than its \"issuer\"")
+        } else {
+            None
         }
     }
 

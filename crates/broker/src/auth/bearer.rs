@@ -26,7 +26,7 @@ use super::discovery::settle;
 use super::error::{AuthError, AuthErrorKind};
 use super::settings::Grant;
 use super::store::Login;
-use super::tokens::{self, Ask, Refused, covers};
+use super::tokens::{self, Ask, Refused};
 use super::{Authorize, Refusal, Waits};
 
 /// How soon a token that still lasts is tried to be renewed again.
@@ -420,15 +420,10 @@ impl Inner {
     /// A token goes only to what it was issued for, and counts only where its issuer is the
     /// configured one: that may have been written after the login.
     fn fits(&self, login: &Login) -> Result<(), AuthError> {
-        let account = &self.account;
-        let reason = if !covers(&login.record.resource, account.url.as_str()) {
-            "has a login that is for another resource"
-        } else if account.check_issuer(&login.record.issuer).is_err() {
-            "has a login at another authorization server than its \"issuer\""
-        } else {
-            return Ok(());
-        };
-        Err(account.login_required(reason))
+        match self.account.unfit(login) {
+            Some(reason) => Err(self.account.login_required(reason)),
+            None => Ok(()),
+        }
     }
 
     fn ready(&self) -> std::sync::RwLockReadGuard<'_, Ready> {

@@ -117,6 +117,7 @@ pub(super) async fn log_in(
         client: client.authentication,
         client_id: client.id,
         kept: Kept::File,
+        left_in_keyring: false,
     };
     let ask = Ask::Code {
         code: &code,

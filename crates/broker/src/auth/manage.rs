@@ -108,7 +108,7 @@ pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginSt
     let mut scopes = request.scopes;
     // What was granted before is asked for again, so that more scopes are more.
     if !scopes.is_empty()
-        && let Ok(Some(login)) = account.store.load().await
+        && let Ok(Some(login)) = fitting(&account).await
     {
         account.hide(&login);
         scopes.extend(login.tokens.scopes);
@@ -125,16 +125,22 @@ pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginSt
     Ok(describe(&account, login))
 }
 
-/// What is known of a server's login; `None` if there is none. Asks nobody but
-/// the keyring.
+/// What is known of a server's login; `None` if there is none, or if it is not used, as one of
+/// another issuer than the configured one is not. Asks nobody but the keyring.
 ///
 /// # Errors
 ///
 /// As [`login`] for servers that take none, and [`AuthErrorKind::Store`].
 pub async fn status(server: &ServerSpec) -> Result<Option<LoginStatus>, AuthError> {
     let (account, _) = account(server)?;
-    let login = account.store.load().await?;
+    let login = fitting(&account).await?;
     Ok(login.map(|login| describe(&account, login)))
+}
+
+/// The login that requests are made with, not one that is for somebody else.
+async fn fitting(account: &Account) -> Result<Option<Login>, AuthError> {
+    let login = account.store.load().await?;
+    Ok(login.filter(|login| account.unfit(login).is_none()))
 }
 
 /// The name of the login that is kept for a server, which is no secret and another for each
@@ -155,16 +161,15 @@ pub fn login_id(server: &ServerSpec) -> Result<Option<String>, AuthError> {
 }
 
 /// Deletes a server's tokens, and has the authorization server take them back
-/// where it offers that.
+/// where it offers that. Those of a login of which no file is left go, too, if the keyring
+/// can be reached.
 ///
 /// # Errors
 ///
-/// As [`status`].
+/// As [`status`]; [`AuthErrorKind::Store`] too, with the login left as it is, where its tokens
+/// or those of an earlier login may be in a keyring that does not give them up.
 pub async fn logout(server: &ServerSpec) -> Result<LoggedOut, AuthError> {
     let (account, _) = account(server)?;
-    if !account.store.exists() {
-        return Ok(LoggedOut::WasNot);
-    }
     let _lock = account.store.lock().await?;
     // A login that cannot be read is deleted all the same.
     let login = account.store.load().await.ok().flatten();

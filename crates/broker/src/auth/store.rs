@@ -4,28 +4,28 @@
 //! A login belongs to a server's name and URL together: the same name with
 //! another URL, as a changed configuration has it, finds nothing here.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+mod file;
+
+use std::fs::{self, File};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use self::file::{Document, prepare_folder, private, read_document, write_whole};
 use super::error::{AuthError, AuthErrorKind};
 use super::settings::{OAuth, TokenPlace};
 use super::tokens::Tokens;
 use super::unsaved;
-use crate::keyring;
+use crate::keyring::{self, KeyringError};
 
 /// The service under which tokens stand in the keyring.
 const SERVICE: &str = "callgate";
 /// How long another process may take over a token.
 const LOCK_PATIENCE: Duration = Duration::from_secs(60);
-/// More than any of our own files has.
-const MAX_FILE: u64 = 1 << 20;
 
 /// Where one server's login is kept.
 #[derive(Debug, Clone)]
@@ -68,6 +68,16 @@ pub(super) struct Record {
     pub(super) client_id: String,
     /// Where the tokens are.
     pub(super) kept: Kept,
+    /// Whether those of an earlier login may be in the keyring still, though these are not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) left_in_keyring: bool,
+}
+
+impl Record {
+    /// Whether tokens, its own or those of an earlier login, may be in the keyring.
+    fn may_be_in_keyring(&self) -> bool {
+        self.kept == Kept::Keyring || self.left_in_keyring
+    }
 }
 
 /// How a client shows who it is.
@@ -98,16 +108,6 @@ pub enum Kept {
 pub(super) struct Login {
     pub(super) record: Record,
     pub(super) tokens: Tokens,
-}
-
-/// The file's content.
-#[derive(Serialize, Deserialize)]
-struct Document {
-    version: u32,
-    #[serde(flatten)]
-    record: Record,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    tokens: Option<Tokens>,
 }
 
 /// The content of the keyring's entry. The file is not written at the same moment, and a copy
@@ -206,33 +206,63 @@ impl Store {
         Ok(Some(Login { record, tokens }))
     }
 
-    /// Keeps a login made just now and says where.
+    /// Keeps a login made just now and says where. The one before it stays if it cannot be.
     pub(super) async fn create(&self, login: &Login) -> Result<Kept, AuthError> {
         let mut login = login.clone();
-        login.record.kept = match self.place {
-            TokenPlace::File => Kept::File,
-            TokenPlace::Keyring | TokenPlace::KeyringOrFile => Kept::Keyring,
-        };
+        if self.place != TokenPlace::File {
+            login.record.kept = Kept::Keyring;
+            login.record.left_in_keyring = false;
+            match self.create_in_keyring(&login).await {
+                Ok(()) => return Ok(Kept::Keyring),
+                Err(error) if self.place == TokenPlace::KeyringOrFile => {
+                    tracing::info!(server = self.server, %error, "tokens go to a file");
+                }
+                Err(error) => return Err(error),
+            }
+        }
         let path = self.file();
         let before = self.blocking(move || read_document(&path)).await;
-        match self.save(&login).await {
-            Err(error) if self.place == TokenPlace::KeyringOrFile => {
-                tracing::info!(server = self.server, %error, "tokens go to a file");
-                login.record.kept = Kept::File;
-                self.save(&login).await?;
-            }
-            saved => saved?,
-        }
+        login.record.kept = Kept::File;
+        login.record.left_in_keyring =
+            matches!(&before, Ok(Some(before)) if before.record.may_be_in_keyring());
+        self.save(&login).await?;
         // A keyring that takes nothing just now gives nothing up either: that is left to a
         // logout then.
-        if self.place == TokenPlace::File
-            && let Ok(Some(before)) = before
-            && before.record.kept == Kept::Keyring
-            && let Err(error) = keyring::remove(SERVICE, &self.account).await
-        {
-            tracing::warn!(server = self.server, %error, "an earlier login's tokens stay in the keyring");
+        if self.place == TokenPlace::File && login.record.left_in_keyring {
+            match keyring::remove(SERVICE, &self.account).await {
+                Ok(()) => {
+                    login.record.left_in_keyring = false;
+                    self.save(&login).await?;
+                }
+                Err(error) => tracing::warn!(
+                    server = self.server, %error,
+                    "an earlier login's tokens stay in the keyring until a logout"
+                ),
+            }
         }
-        Ok(login.record.kept)
+        Ok(Kept::File)
+    }
+
+    async fn create_in_keyring(&self, login: &Login) -> Result<(), AuthError> {
+        let failed = |error: KeyringError| self.failed(error.to_string());
+        let before = keyring::read(SERVICE, &self.account)
+            .await
+            .map_err(failed)?;
+        self.write_entry(login).await?;
+        let Err(error) = self.write_file(login).await else {
+            return Ok(());
+        };
+        // The file that is there goes with the tokens that were there.
+        let put_back = match before {
+            Some(before) => keyring::write(SERVICE, &self.account, before).await,
+            None => keyring::remove(SERVICE, &self.account).await,
+        };
+        match put_back {
+            Ok(()) => Err(error),
+            Err(lost) => Err(self.failed(format!(
+                "{error}; and a login that is not to be kept stays in the keyring: {lost}"
+            ))),
+        }
     }
 
     /// Keeps a renewed login in place of `before`. With the lock held: nobody
@@ -258,23 +288,30 @@ impl Store {
 
     /// Keeps a login where it was kept before.
     async fn save(&self, login: &Login) -> Result<(), AuthError> {
-        let mut document = Document {
+        if login.record.kept == Kept::Keyring {
+            self.write_entry(login).await?;
+        }
+        self.write_file(login).await
+    }
+
+    async fn write_entry(&self, login: &Login) -> Result<(), AuthError> {
+        let entry = Entry {
+            login: login.record.id.clone(),
+            tokens: login.tokens.clone(),
+        };
+        let entry =
+            serde_json::to_string(&entry).map_err(|error| self.failed(error.to_string()))?;
+        keyring::write(SERVICE, &self.account, entry)
+            .await
+            .map_err(|error| self.failed(error.to_string()))
+    }
+
+    async fn write_file(&self, login: &Login) -> Result<(), AuthError> {
+        let document = Document {
             version: 1,
             record: login.record.clone(),
-            tokens: Some(login.tokens.clone()),
+            tokens: (login.record.kept == Kept::File).then(|| login.tokens.clone()),
         };
-        if login.record.kept == Kept::Keyring {
-            let entry = Entry {
-                login: login.record.id.clone(),
-                tokens: login.tokens.clone(),
-            };
-            let entry =
-                serde_json::to_string(&entry).map_err(|error| self.failed(error.to_string()))?;
-            keyring::write(SERVICE, &self.account, entry)
-                .await
-                .map_err(|error| self.failed(error.to_string()))?;
-            document.tokens = None;
-        }
         let text =
             serde_json::to_vec_pretty(&document).map_err(|error| self.failed(error.to_string()))?;
         let path = self.file();
@@ -283,21 +320,29 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets the login; whether there was one.
+    /// Forgets the login; whether there was one. Nothing is forgotten where its tokens, or those
+    /// of an earlier one, may be in a keyring that does not give them up.
     pub(super) async fn remove(&self) -> Result<bool, AuthError> {
-        unsaved::forget(&self.path);
         let path = self.file();
         let read_path = path.clone();
         // A file that cannot be read goes, too.
         let read = self.blocking(move || read_document(&read_path)).await;
-        let is_in_keyring =
-            matches!(&read, Ok(Some(document)) if document.record.kept == Kept::Keyring);
-        // Tokens of an earlier login may be there even so.
-        match keyring::remove(SERVICE, &self.account).await {
-            Err(error) if is_in_keyring => return Err(self.failed(error.to_string())),
-            Err(error) => tracing::debug!(server = self.server, %error, "no keyring was looked at"),
-            Ok(()) => {}
+        // Tokens may be there whatever the file says, and without one.
+        if let Err(error) = keyring::remove(SERVICE, &self.account).await {
+            match read {
+                Ok(Some(document)) if document.record.may_be_in_keyring() => {
+                    return Err(self.failed(error.to_string()));
+                }
+                Ok(Some(_)) => {
+                    tracing::debug!(server = self.server, %error, "no keyring was looked at")
+                }
+                Ok(None) | Err(_) => tracing::warn!(
+                    server = self.server, %error,
+                    "the keyring could not be looked at, and no file says that there is nothing in it"
+                ),
+            }
         }
+        unsaved::forget(&self.path);
         self.blocking(move || match fs::remove_file(&path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -363,62 +408,6 @@ fn default_folder() -> Option<PathBuf> {
             Some(home.and_then(absolute)?.join(".local/state"))
         })?;
     Some(state.join("callgate/auth"))
-}
-
-fn read_document(path: &Path) -> io::Result<Option<Document>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut text = String::new();
-    file.take(MAX_FILE).read_to_string(&mut text)?;
-    // A parser's message may quote what it found.
-    let unreadable = || io::Error::other("it is not one of ours; log in again");
-    let document: Document = serde_json::from_str(&text).map_err(|_| unreadable())?;
-    if document.version != 1 {
-        return Err(unreadable());
-    }
-    Ok(Some(document))
-}
-
-/// Puts a whole file in the place of another one, so that a reader sees the old
-/// one or the new one, and no one but the user sees either.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    prepare_folder(path)?;
-    let new = path.with_extension(format!("new-{}", std::process::id()));
-    // One that a process of this number left behind may have other rights.
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let written = (|| {
-        let mut file = private().create_new(true).write(true).open(&new)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&new, path)
-    })();
-    if written.is_err() {
-        // The first failure says it better.
-        let _gone = fs::remove_file(&new);
-    }
-    written
-}
-
-fn prepare_folder(file: &Path) -> io::Result<()> {
-    match file.parent() {
-        Some(folder) => fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder),
-        None => Ok(()),
-    }
-}
-
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.mode(0o600);
-    options
 }
 
 #[cfg(test)]

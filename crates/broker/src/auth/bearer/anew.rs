@@ -98,6 +98,7 @@ impl Inner {
                     made: tokens::now(),
                     id: String::new(),
                     kept: Kept::File,
+                    left_in_keyring: false,
                 };
                 (record, named)
             }

@@ -1,9 +1,16 @@
+use std::path::Path;
+
 use tempfile::TempDir;
 
 use super::*;
+use crate::auth::{LoggedOut, logout, status};
 use crate::keyring::fake;
+use crate::spec::{ServerSpec, Transport};
 
 const URL: &str = "https://mcp.example/mcp";
+
+const LOCKED: &str =
+    "the tokens of server `s` cannot be read or kept: the keyring is locked: nobody unlocks it";
 
 fn store(folder: &Path, place: TokenPlace) -> Store {
     let settings = OAuth {
@@ -12,6 +19,14 @@ fn store(folder: &Path, place: TokenPlace) -> Store {
         ..OAuth::default()
     };
     Store::new("s", URL, &settings).expect("a store")
+}
+
+fn server(settings: OAuth) -> ServerSpec {
+    let mut server = ServerSpec::http("s", URL);
+    if let Transport::Http(http) = &mut server.transport {
+        http.oauth = Some(settings);
+    }
+    server
 }
 
 /// A login of this name, whose tokens are told by it.
@@ -30,6 +45,7 @@ fn login(id: &str, issuer: &str) -> Login {
             client: ClientAuthentication::None,
             client_id: "c".to_owned(),
             kept: Kept::File,
+            left_in_keyring: false,
         },
         tokens: Tokens {
             access_token: format!("access of {id}"),
@@ -82,20 +98,25 @@ async fn tokens_do_not_go_with_the_record_of_another_login() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_written_leaves_no_mixture() {
+async fn a_login_whose_file_cannot_be_written_leaves_what_was_there() {
     let folder = TempDir::new().unwrap();
     let store = store(folder.path(), TokenPlace::Keyring);
-    store.create(&login("first", "https://x")).await.unwrap();
     // Even of somebody who may write anywhere: what is put in its place cannot be made.
     let new = store
         .path
         .with_extension(format!("new-{}", std::process::id()));
-    fs::create_dir(&new).unwrap();
-    store
-        .create(&login("second", "https://y"))
-        .await
-        .expect_err("a folder is in the way");
+    let fails = async || {
+        fs::create_dir(&new).unwrap();
+        let failed = store.create(&login("failed", "https://y")).await;
+        failed.expect_err("a folder is in the way");
+        fs::remove_dir(&new).unwrap();
+    };
+    fails().await;
+    assert_eq!(fake::password(SERVICE, &store.account), None);
     assert_eq!(kept(&store).await, None);
+    store.create(&login("first", "https://x")).await.unwrap();
+    fails().await;
+    assert_eq!(kept(&store).await, of("https://x", "first"));
 }
 
 #[tokio::test]
@@ -120,8 +141,11 @@ async fn tokens_of_a_login_before_do_not_stay_in_the_keyring() {
     fake::lock(account, true);
     let second = in_keyring.create(&login("second", "https://x")).await;
     assert_eq!(second.unwrap(), Kept::File);
+    // It could not be asked to. No logout says that they are gone before it could.
+    let error = in_keyring.remove().await.expect_err("it is locked");
+    assert_eq!(error.to_string(), LOCKED);
+    assert_eq!(kept(&in_keyring).await, of("https://x", "second"));
     fake::lock(account, false);
-    // It could not be asked to; the next logout does it.
     assert!(fake::password(SERVICE, account).is_some());
     assert!(in_keyring.remove().await.unwrap());
     assert_eq!(fake::password(SERVICE, account), None);
@@ -135,6 +159,51 @@ async fn tokens_of_a_login_before_do_not_stay_in_the_keyring() {
     in_file.create(&login("fourth", "https://x")).await.unwrap();
     assert_eq!(fake::password(SERVICE, account), None);
     assert_eq!(kept(&in_file).await, of("https://x", "fourth"));
+    // Nothing is left there, so a logout needs none.
+    fake::lock(account, true);
+    assert!(in_file.remove().await.unwrap());
+    fake::lock(account, false);
+}
+
+#[tokio::test]
+async fn a_keyring_that_was_locked_at_a_login_is_asked_at_the_logout() {
+    let folder = TempDir::new().unwrap();
+    let in_file = store(folder.path(), TokenPlace::File);
+    let account = in_file.account.as_str();
+    let in_keyring = store(folder.path(), TokenPlace::Keyring);
+    in_keyring
+        .create(&login("first", "https://x"))
+        .await
+        .unwrap();
+    fake::lock(account, true);
+    for id in ["second", "third"] {
+        in_file.create(&login(id, "https://x")).await.unwrap();
+        assert_eq!(kept(&in_file).await, of("https://x", id));
+        let error = in_file.remove().await.expect_err("it is locked");
+        assert_eq!(error.to_string(), LOCKED);
+    }
+    fake::lock(account, false);
+    in_file.create(&login("fourth", "https://x")).await.unwrap();
+    assert_eq!(fake::password(SERVICE, account), None);
+}
+
+#[tokio::test]
+async fn a_logout_takes_what_no_file_tells_of() {
+    let folder = TempDir::new().unwrap();
+    let server = server(OAuth {
+        folder: Some(folder.path().to_owned()),
+        place: TokenPlace::Keyring,
+        ..OAuth::default()
+    });
+    let store = store(folder.path(), TokenPlace::Keyring);
+    store.create(&login("first", "https://x")).await.unwrap();
+    fs::remove_file(store.file()).unwrap();
+    fake::lock(&store.account, true);
+    assert_eq!(logout(&server).await, Ok(LoggedOut::WasNot));
+    fake::lock(&store.account, false);
+    assert!(fake::password(SERVICE, &store.account).is_some());
+    assert_eq!(logout(&server).await, Ok(LoggedOut::WasNot));
+    assert_eq!(fake::password(SERVICE, &store.account), None);
 }
 
 #[tokio::test]
@@ -154,10 +223,35 @@ async fn a_login_in_the_keyring_does_not_end_without_it() {
     store.create(&login("first", "https://x")).await.unwrap();
     fake::lock(&store.account, true);
     let error = store.remove().await.expect_err("it is locked");
-    assert_eq!(
-        error.to_string(),
-        "the tokens of server `s` cannot be read or kept: the keyring is locked: nobody unlocks it"
-    );
+    assert_eq!(error.to_string(), LOCKED);
     fake::lock(&store.account, false);
     assert_eq!(kept(&store).await, of("https://x", "first"));
+}
+
+#[tokio::test]
+async fn a_login_that_is_not_used_is_no_login_until_it_is_ended() {
+    let folder = TempDir::new().unwrap();
+    let server = |issuer: Option<&str>| {
+        server(OAuth {
+            folder: Some(folder.path().to_owned()),
+            place: TokenPlace::File,
+            issuer: issuer.map(str::to_owned),
+            ..OAuth::default()
+        })
+    };
+    let store = store(folder.path(), TokenPlace::File);
+    store.create(&login("first", "https://x")).await.unwrap();
+    let issuer = async |configured| {
+        let status = status(&server(configured)).await.expect("it can be read");
+        status.map(|status| status.issuer)
+    };
+    assert_eq!(issuer(None).await.as_deref(), Some("https://x"));
+    assert_eq!(
+        issuer(Some("https://x")).await.as_deref(),
+        Some("https://x")
+    );
+    assert_eq!(issuer(Some("https://y")).await, None);
+    let server = server(Some("https://y"));
+    assert_eq!(logout(&server).await, Ok(LoggedOut::Forgotten));
+    assert_eq!(logout(&server).await, Ok(LoggedOut::WasNot));
 }
