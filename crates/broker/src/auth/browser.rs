@@ -17,9 +17,10 @@ use super::login::NoLogin;
 use super::settings::Grant;
 use super::store::Login;
 
-/// How many wider scopes a person may refuse at one login, or grant in vain. A server that
-/// names another one each time does not have more pages shown than that.
-const MAX_IN_VAIN: usize = 8;
+/// How many wider scopes a person may refuse at one login, or grant to it and those that these
+/// pages led to. A server that names another one each time, and takes what it gets or does not,
+/// has no more pages shown than that.
+const MAX_PAGES: usize = 8;
 
 /// How many wishes of one login are remembered before those that failed are forgotten.
 const MAX_WISHES: usize = 32;
@@ -37,7 +38,8 @@ pub trait OpenUrl: Send + Sync {
 /// Clones share which logins were asked for in vain. A person who has refused
 /// one is not asked again for the same scopes of that server, nor is one whose login
 /// turned out to be of no use, until there is another login, such as by
-/// [`login`](fn@super::login).
+/// [`login`](fn@super::login). Until then wider scopes are asked for eight times at most, whatever
+/// comes of it.
 #[derive(Clone)]
 pub struct Browser {
     opener: Arc<dyn OpenUrl>,
@@ -82,15 +84,17 @@ impl Browser {
             *asked = Asked::default();
             asked.made = made;
         }
+        // Whatever a page has led to just now, another one would lead no further.
+        if refused && scope.is_none() && asked.is_new() {
+            asked.is_of_no_use();
+        }
         match asked.wishes.get_mut(&wish) {
             Some(Wish::Declined) => {
                 return Err(NotAsked::For(AuthErrorKind::Declined { scope }));
             }
-            // A wider scope that the login should have by now, or a login that was refused right
-            // away. One that has ended in its time is made anew.
-            Some(granted @ Wish::Granted(_))
-                if scope.is_some() || (refused && granted.is_new()) =>
-            {
+            // A wider scope that the login should have by now. A login that has ended in its time
+            // is made anew.
+            Some(granted @ Wish::Granted(_)) if scope.is_some() => {
                 *granted = Wish::OfNoUse;
                 return Err(NotAsked::OfNoUse);
             }
@@ -100,7 +104,7 @@ impl Browser {
             }
             _ => {}
         }
-        if scope.is_some() && asked.in_vain() >= MAX_IN_VAIN {
+        if scope.is_some() && asked.pages() >= MAX_PAGES {
             let grant = Grant::AuthorizationCode;
             let kind = AuthErrorKind::InsufficientScope { scope, grant };
             return Err(NotAsked::For(kind));
@@ -139,9 +143,9 @@ impl Browser {
         let mut all = self.asked();
         if let Some(asked) = all.get_mut(place)
             && asked.made == Some(made)
-            && asked.wishes.values().any(Wish::is_new)
+            && asked.is_new()
         {
-            asked.wishes.insert(BTreeSet::new(), Wish::OfNoUse);
+            asked.is_of_no_use();
         }
     }
 
@@ -181,6 +185,8 @@ struct Asked {
     /// When the login that was there then had been made.
     made: Option<u64>,
     wishes: HashMap<BTreeSet<String>, Wish>,
+    /// How many pages for wider scopes have led to it, one after the other.
+    granted: usize,
 }
 
 impl Asked {
@@ -192,11 +198,25 @@ impl Asked {
         })
     }
 
-    /// How many wishes have come to nothing for as long as there is no other login.
-    fn in_vain(&self) -> usize {
+    /// Whether a person has only just agreed to what is there.
+    fn is_new(&self) -> bool {
+        self.wishes.values().any(Wish::is_new)
+    }
+
+    /// The login that is there is good for nothing. What is being asked for still may be.
+    fn is_of_no_use(&mut self) {
+        let login = self.wishes.entry(BTreeSet::new());
+        let login = login.or_insert(Wish::OfNoUse);
+        if !matches!(login, Wish::UnderWay(_)) {
+            *login = Wish::OfNoUse;
+        }
+    }
+
+    /// How many pages for wider scopes were shown, but for those that failed.
+    fn pages(&self) -> usize {
         let wishes = self.wishes.values();
-        let in_vain = wishes.filter(|wish| matches!(wish, Wish::Declined | Wish::OfNoUse));
-        in_vain.count()
+        let declined = wishes.filter(|wish| matches!(wish, Wish::Declined));
+        self.granted + declined.count()
     }
 }
 
@@ -259,11 +279,14 @@ impl Asking {
             let mut all = self.browser.asked();
             match made {
                 Ok(login) => {
+                    let before = all.get(&self.place).filter(|asked| asked.made == self.made);
+                    let before = before.map_or(0, |before| before.pages());
                     // What another login was refused or granted says nothing of this one.
                     let granted = (self.wish.clone(), Wish::Granted(Instant::now()));
                     let asked = Asked {
                         made: Some(login.record.made),
                         wishes: HashMap::from([granted]),
+                        granted: before + usize::from(!self.wish.is_empty()),
                     };
                     all.insert(self.place.clone(), asked);
                     Ok(login)

@@ -204,7 +204,7 @@ fn what_failed_is_asked_for_again() {
 #[test]
 fn a_server_that_names_another_scope_each_time_is_not_followed_for_ever() {
     let browser = browser();
-    for number in 0..MAX_IN_VAIN {
+    for number in 0..MAX_PAGES {
         refuse(&browser, Some(1), &format!("scope-{number}"));
     }
     assert_eq!(
@@ -212,6 +212,53 @@ fn a_server_that_names_another_scope_each_time_is_not_followed_for_ever() {
         r#"InsufficientScope { scope: Some("more"), grant: AuthorizationCode }"#
     );
     assert_eq!(refused(&browser, "/one", Some(1), ""), "");
+}
+
+#[test]
+fn granting_it_another_scope_each_time_does_not_have_it_followed_either() {
+    let browser = browser();
+    let one = Path::new("/one");
+    let mut made = 1;
+    for number in 0..MAX_PAGES {
+        grant(&browser, Some(made), &format!("scope-{number}"), made + 1);
+        made += 1;
+        // Nor does it help to take each, or to have a login made anew in between.
+        browser.taken(one, made);
+        if number % 2 == 0 {
+            granted_before(&browser, RIGHT_AWAY);
+            assert_eq!(refused_after(&browser, made, ""), "");
+            grant(&browser, Some(made), "", made + 1);
+            made += 1;
+        }
+    }
+    let more = r#"InsufficientScope { scope: Some("more"), grant: AuthorizationCode }"#;
+    assert_eq!(refused_after(&browser, made, "more"), more);
+    assert_eq!(refused(&browser, "/one", Some(made), ""), "");
+    assert_eq!(refused(&browser, "/other", Some(made), "more"), "");
+    // A login that no page here has led to.
+    assert_eq!(refused_after(&browser, made + 1, "more"), "");
+}
+
+#[test]
+fn a_login_for_a_scope_that_is_refused_right_away_is_not_made_anew() {
+    let browser = browser();
+    grant(&browser, Some(1), "a", 2);
+    for _ in 0..2 {
+        assert_eq!(refused_after(&browser, 2, ""), "of no use");
+    }
+}
+
+#[test]
+fn what_is_being_asked_for_is_not_asked_for_beside_it() {
+    let browser = browser();
+    grant(&browser, Some(1), "a", 2);
+    let asking = asking(&browser, Some(2), "");
+    browser.of_no_use(Path::new("/one"), 2);
+    assert_eq!(refused(&browser, "/one", Some(2), ""), "another asks");
+    let outcome = asking
+        .has_come_to(Ok(login(3)))
+        .map(|login| login.record.made);
+    assert_eq!(outcome, Ok(3));
 }
 
 #[test]
