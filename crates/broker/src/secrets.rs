@@ -4,7 +4,7 @@ mod in_url;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine;
@@ -41,6 +41,10 @@ struct Values {
     learned: VecDeque<Secret>,
     /// What is looked for: each as it is, and what base64 makes of it.
     forms: Vec<Form>,
+    /// How long the shortest and the longest of these are, in bytes.
+    lengths: Option<RangeInclusive<usize>>,
+    /// Those that are numbers, as JSON has them that keeps no more digits than this.
+    numbers: Vec<(f64, Arc<str>)>,
 }
 
 struct Form {
@@ -154,13 +158,25 @@ impl Secrets {
             }
             Value::Number(number) => {
                 let text = number.to_string();
-                let redacted = self.redact(&text);
+                let redacted = match number.as_f64().filter(|_| number.is_f64()) {
+                    // Not every digit of a long one is left.
+                    Some(number) => self.named(number).unwrap_or_else(|| self.redact(&text)),
+                    None => self.redact(&text),
+                };
                 if redacted != text {
                     *value = Value::String(redacted);
                 }
             }
             Value::Null | Value::Bool(_) => {}
         }
+    }
+
+    /// What is shown instead of a number that is a secret.
+    fn named(&self, number: f64) -> Option<String> {
+        let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
+        let mut numbers = values.numbers.iter();
+        let (_, name) = numbers.find(|(secret, _)| *secret == number)?;
+        Some(format!("[{name}]"))
     }
 
     /// `text` with every secret replaced by its name, whatever escapes it is written with.
@@ -174,7 +190,10 @@ impl Secrets {
         let end = text.floor_char_boundary(most);
         let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
-        if let Some(longest) = values.longest() {
+        // Undoing escapes makes no text longer.
+        let lengths = values.lengths.as_ref();
+        let lengths = lengths.filter(|lengths| *lengths.start() <= text.len());
+        if let Some(longest) = lengths.map(|lengths| *lengths.end()) {
             let searched = text.floor_char_boundary(end.saturating_add(span(longest)));
             let searched = text.get(..searched).unwrap_or_default();
             readings(searched, longest, |reading| {
@@ -194,7 +213,8 @@ impl Secrets {
     /// In how many bytes of a text a secret may be written.
     pub(crate) fn span(&self) -> usize {
         let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
-        values.longest().map_or(0, span)
+        let lengths = values.lengths.as_ref();
+        lengths.map_or(0, |lengths| span(*lengths.end()))
     }
 }
 
@@ -226,18 +246,16 @@ fn replaced(text: &str, end: usize, mut places: Vec<(Range<usize>, &str)>) -> St
 }
 
 impl Values {
-    /// How long the longest is of what is looked for.
-    fn longest(&self) -> Option<usize> {
-        let needles = self.forms.iter().map(|form| form.finder.needle().len());
-        needles.max()
-    }
-
     /// Writes down every form in which a server may repeat a value.
     fn spell_out(&mut self) {
         self.forms.clear();
+        self.numbers.clear();
         for Secret { name, value } in self.given.iter().chain(&self.learned) {
             if value.len() < SHORTEST_SECRET {
                 continue;
+            }
+            if let Some(number) = value.parse().ok().filter(|number: &f64| number.is_finite()) {
+                self.numbers.push((number, Arc::clone(name)));
             }
             let mut forms = vec![value.clone()];
             // What is read or shown line by line never has the whole value.
@@ -257,6 +275,9 @@ impl Values {
             });
             self.forms.extend(named);
         }
+        let lengths = self.forms.iter().map(|form| form.finder.needle().len());
+        let shortest = lengths.clone().min();
+        self.lengths = shortest.zip(lengths.max()).map(|(from, to)| from..=to);
     }
 }
 
