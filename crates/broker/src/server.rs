@@ -1,5 +1,7 @@
 //! One server of a broker, whatever becomes of its connection.
 
+mod shared;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +11,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::shared::Shared;
 use crate::backoff::Backoff;
-use crate::broker::{Phase, Ready, ServerState, Status};
+use crate::broker::ServerState;
 use crate::caller::Caller;
 use crate::calls::Call;
 use crate::connection::Connection;
@@ -21,7 +24,7 @@ use crate::link::{LinkError, LinkErrorKind};
 use crate::listed::{Covered, Decided, Listed};
 use crate::patience::{Patience, soon};
 use crate::pipe::USUAL_BYTES;
-use crate::spec::{Connect, ServerSpec};
+use crate::spec::ServerSpec;
 use crate::start::{Admission, start};
 use crate::state::{Down, Stand, State};
 use crate::supervise::supervise;
@@ -32,21 +35,6 @@ use crate::usage::Usage;
 pub(crate) struct Server {
     pub(crate) shared: Arc<Shared>,
     stop: CancellationToken,
-}
-
-/// What calls and the task that keeps the server up have in common.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) spec: ServerSpec,
-    pub(crate) stand: Stand,
-    pub(crate) ends: Ends,
-    pub(crate) usage: Usage,
-    pub(crate) admission: Admission,
-    pub(crate) listed: Listed,
-    /// How often somebody wished for a new list.
-    pub(crate) wishes: watch::Sender<u64>,
-    /// The broker's.
-    changes: Arc<watch::Sender<u64>>,
 }
 
 impl Server {
@@ -147,7 +135,9 @@ impl Server {
         let began = Instant::now();
         let _used = self.shared.usage.begin();
         let patience = call.patience.idle.min(call.patience.most);
-        let deadline = soon(patience);
+        let mut deadline = soon(patience);
+        // For how long somebody was asked on connections that did not take it.
+        let mut asked = Duration::ZERO;
         // Whether the server had gone over to another revision, once a connection has not taken it.
         let mut tried = None;
         loop {
@@ -163,12 +153,13 @@ impl Server {
             }
             // What it took to have a connection is time of the call.
             let Patience { idle, most } = call.patience;
-            let before = began.elapsed();
+            let before = began.elapsed().saturating_sub(asked);
             let left = most.saturating_sub(before);
             let timed = Call {
                 patience: Patience { idle, most: left },
                 ..call.clone()
             };
+            let asked_before = connection.session().asked.time();
             match connection.call(&timed).await {
                 Ok(result) => return Ok(result),
                 Err(Failure::Timeout(limit)) if limit == left => {
@@ -182,6 +173,11 @@ impl Server {
                     // That connection takes no more calls now. It is not held: its process is to end
                     // before there is another.
                     tried = Some(connection.session().is_left());
+                    // Somebody at a page for it took time of their own.
+                    let time = connection.session().asked.time();
+                    let time = time.saturating_sub(asked_before);
+                    asked += time;
+                    deadline += time;
                 }
                 Err(mut failure) => {
                     if let Failure::Changed { spent, .. } = &mut failure {
@@ -362,96 +358,5 @@ impl Drop for Server {
         self.stop.cancel();
         self.shared.ends.at_once();
         drop(self.shared.stand.close());
-    }
-}
-
-impl Shared {
-    /// Takes a list that covers these reasons.
-    pub(crate) fn listed(&self, ready: Ready, covered: Covered) {
-        self.listed.take(ready, covered);
-        self.changed();
-    }
-
-    /// There is no list for these reasons: nobody is to wait for it.
-    pub(crate) fn not_listed(&self, covered: Covered) {
-        self.listed.miss(covered);
-        self.changed();
-    }
-
-    /// Takes a step in a turn, if that still lasts.
-    pub(crate) fn step(&self, turn: u64, next: State) -> bool {
-        let taken = self.stand.step(turn, next);
-        if taken {
-            self.changed();
-        }
-        taken
-    }
-
-    /// Tells those who watch the broker.
-    pub(crate) fn changed(&self) {
-        self.changes.send_modify(|changes| *changes += 1);
-    }
-
-    /// The reasons for a list that there are now.
-    pub(crate) fn reasons(&self, connection: &Connection) -> Covered {
-        Covered {
-            told: connection.list_changes(),
-            wishes: *self.wishes.borrow(),
-        }
-    }
-
-    /// Whether the last list covers all the reasons there are for one.
-    pub(crate) fn is_settled(&self) -> bool {
-        match self.stand.connection() {
-            Some(connection) => self.reasons(&connection) == self.listed.covered(),
-            // Its tools are what they were; a new connection lists them anew.
-            None => true,
-        }
-    }
-
-    /// Whether the server has said that its list is another than the last one.
-    pub(crate) fn is_told_of_changes(&self) -> bool {
-        let connection = self.stand.connection();
-        connection.is_some_and(|it| it.list_changes() != self.listed.covered().told)
-    }
-
-    /// How long nobody uses it before it is disconnected; `None` for ever.
-    pub(crate) fn rests_after(&self) -> Option<Duration> {
-        match self.spec.connect {
-            Connect::Always => None,
-            Connect::Lazy | Connect::Manual => self.spec.idle,
-        }
-    }
-
-    fn state(&self) -> ServerState {
-        let freshness = self.listed.freshness();
-        let status = self.listed.status();
-        let (phase, is_down) = match &self.stand.now().state {
-            State::Up(_) => (Phase::Up, false),
-            State::Starting => (Phase::Starting, false),
-            State::Idle => (Phase::Idle, false),
-            State::Down(down) => (Phase::Down(down.reason.clone()), true),
-            State::Disabled => (Phase::Disabled, false),
-            State::Closed => (Phase::Closed, false),
-        };
-        let is_over = match &status {
-            Status::Ready(ready) if phase != Phase::Up => {
-                let holds = self.spec.lists_hold(ready);
-                freshness.age.is_none_or(|age| age >= holds)
-            }
-            _ => false,
-        };
-        ServerState {
-            name: self.spec.name.clone(),
-            description: self.spec.description.clone(),
-            trusted: self.spec.trusted,
-            failed: self.listed.failed(),
-            status,
-            phase,
-            heard: freshness.heard,
-            changed: freshness.changed,
-            age: freshness.age,
-            stale: is_down || is_over || freshness.missed,
-        }
     }
 }
