@@ -260,6 +260,37 @@ async fn a_call_that_needs_a_page_is_made_again() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_page_that_two_calls_want_is_told_for_both() {
+    let bench = Workbench::new(json!({ "odd": callgate_tests::odd("asks") }));
+    let mut user = User::new(&OLDER[1], &["yes"; 4]);
+    user.can = can(json!({ "elicitation": { "form": {}, "url": {} } }));
+    let (told, mut heard) = mpsc::unbounded_channel();
+    user.told = told;
+    let session = connect(&bench, user, &[]).await;
+    let script = "const call = () => odd_locked({ visitors: 2 });
+         const said = await Promise.all([call(), call()]);
+         await odd_finish({ id: 'door' });
+         return said;";
+    let (is_error, said) = session.run(script).await;
+    assert_eq!((is_error, said.as_str()), (false, r#"["open","open"]"#));
+    let asked = session.asked();
+    let asked = asked
+        .iter()
+        .filter_map(|asked| asked["elicitationId"].as_str());
+    let mut expected: Vec<String> = asked.map(|id| format!("done {id}")).collect();
+    assert_eq!(expected.len(), 2);
+    let mut done = Vec::new();
+    while done.len() < 2 {
+        let news = heard.recv().await.expect("news");
+        done.extend(news.starts_with("done ").then_some(news));
+    }
+    done.sort();
+    expected.sort();
+    assert_eq!(done, expected);
+    session.client.cancel().await.expect("a clean end");
+}
+
+#[tokio::test]
 async fn a_client_without_pages_gets_their_list() {
     for version in [&OLDER[0], &OLDER[1], &NEWEST] {
         let bench = Workbench::new(json!({ "odd": callgate_tests::odd("asks") }));

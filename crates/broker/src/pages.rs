@@ -52,8 +52,8 @@ struct Remembered {
 struct Open {
     id: Box<str>,
     done: watch::Sender<bool>,
-    /// Who is to hear that it is done with: whoever agreed last.
-    hears: Mutex<Option<PageDone>>,
+    /// Who is to hear that it is done with: whoever has agreed.
+    hear: Mutex<Vec<PageDone>>,
 }
 
 impl fmt::Debug for Open {
@@ -79,7 +79,7 @@ impl Pages {
                 page: Arc::new(Open {
                     id: id.into(),
                     done: watch::Sender::new(false),
-                    hears: Mutex::default(),
+                    hear: Mutex::default(),
                 }),
                 shown: 0,
             },
@@ -109,10 +109,7 @@ impl Pages {
             return;
         };
         page.done.send_replace(true);
-        let hears = page.hears().take();
-        if let Some(hears) = hears {
-            hears();
-        }
+        page.tell();
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Remembered>> {
@@ -121,8 +118,14 @@ impl Pages {
 }
 
 impl Open {
-    fn hears(&self) -> MutexGuard<'_, Option<PageDone>> {
-        self.hears.lock().unwrap_or_else(PoisonError::into_inner)
+    fn hear(&self) -> MutexGuard<'_, Vec<PageDone>> {
+        self.hear.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells those who have not been told yet.
+    fn tell(&self) {
+        let hear = std::mem::take(&mut *self.hear());
+        hear.into_iter().for_each(|hears| hears());
     }
 
     fn is_done(&self) -> bool {
@@ -152,12 +155,10 @@ impl Shown {
     /// Notes that they agreed, and who is to hear when the page is done with.
     pub(crate) fn agreed(mut self, hears: Option<PageDone>) {
         self.agreed = true;
-        *self.page.hears() = hears;
+        self.page.hear().extend(hears);
         // It may have been, meanwhile; whoever takes it tells.
-        if self.page.is_done()
-            && let Some(hears) = self.page.hears().take()
-        {
-            hears();
+        if self.page.is_done() {
+            self.page.tell();
         }
     }
 }

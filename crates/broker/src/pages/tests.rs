@@ -268,7 +268,8 @@ async fn the_end_of_a_page_is_that_of_all_who_wait_for_it() {
     assert_eq!(link.sent(), ["tools/call"; 5]);
     let told = host.heard();
     let told = told.iter().filter(|heard| *heard == "a is done");
-    assert_eq!(told.count(), 1);
+    // Whoever has agreed hears of it: each may have had another client go there.
+    assert_eq!(told.count(), 2);
     assert!(session.pages.lock().is_empty());
 }
 

@@ -42,7 +42,6 @@ impl Pages {
             let _ = write!(ours, "{byte:02x}");
         }
         let mut shown = self.lock();
-        shown.retain(|page| page.server != server || page.theirs != theirs);
         if shown.len() >= MANY {
             shown.remove(0);
         }
@@ -70,21 +69,27 @@ impl Pages {
         }
     }
 
-    /// What tells the client that a page is done with, if it was sent it.
+    /// What tells the client that a page is done with, if it was sent it: under each name that
+    /// it has had it under, as several calls may want one page.
     pub(crate) fn opened(&self, server: &str, theirs: &str) -> Option<PageDone> {
-        let mut shown = self.lock();
-        let at = shown
-            .iter()
-            .position(|page| page.server == server && page.theirs == theirs)?;
-        let page = shown.remove(at);
-        let peer = page.asked?;
         let runtime = tokio::runtime::Handle::try_current().ok()?;
+        let is_it = |page: &mut Page| {
+            page.server == server && page.theirs == theirs && page.asked.is_some()
+        };
+        let sent: Vec<Page> = self.lock().extract_if(.., is_it).collect();
+        if sent.is_empty() {
+            return None;
+        }
         Some(Box::new(move || {
-            let params = json!({ "elicitationId": page.ours });
-            let news = CustomNotification::new("notifications/elicitation/complete", Some(params));
-            let news = ServerNotification::CustomNotification(news);
-            // A client that is gone shows elsewhere.
-            runtime.spawn(async move { peer.send_notification(news).await });
+            for Page { ours, asked, .. } in sent {
+                let Some(peer) = asked else { continue };
+                let params = json!({ "elicitationId": ours });
+                let news =
+                    CustomNotification::new("notifications/elicitation/complete", Some(params));
+                let news = ServerNotification::CustomNotification(news);
+                // A client that is gone shows elsewhere.
+                runtime.spawn(async move { peer.send_notification(news).await });
+            }
         }))
     }
 
