@@ -65,8 +65,8 @@ struct State {
     gathered: usize,
     /// When the last request was given.
     last: Option<Instant>,
-    /// Told when nothing waits any more.
-    emptied: Arc<Notify>,
+    /// Told when the pipe has taken some of what waits, or takes no more.
+    moved: Arc<Notify>,
 }
 
 /// The server's input is closed.
@@ -88,7 +88,7 @@ impl Writer {
             gathering: false,
             gathered: 0,
             last: None,
-            emptied: Arc::default(),
+            moved: Arc::default(),
         };
         Self {
             state: Arc::new(Mutex::new(state)),
@@ -171,18 +171,22 @@ impl Writer {
         self.flush(state)
     }
 
-    /// Waits until nothing waits.
+    /// Waits until the pipe has what has been given so far, whatever is given meanwhile, or is
+    /// closed.
     pub(crate) async fn taken(&self) {
-        let emptied = Arc::clone(&lock(&self.state).emptied);
-        let mut told = pin!(emptied.notified());
+        let (moved, given) = {
+            let state = lock(&self.state);
+            (Arc::clone(&state.moved), state.taken)
+        };
+        let mut told = pin!(moved.notified());
         loop {
             // From here on it is not missed.
             told.as_mut().enable();
-            if lock(&self.state).unread() == 0 {
+            if lock(&self.state).has_taken(given) {
                 return;
             }
             told.as_mut().await;
-            told.set(emptied.notified());
+            told.set(moved.notified());
         }
     }
 
@@ -216,6 +220,11 @@ impl State {
         self.waiting.len().saturating_sub(self.written)
     }
 
+    /// Whether the pipe has had so many bytes in all, or is closed.
+    fn has_taken(&self, bytes: u64) -> bool {
+        self.pipe.is_none() || self.taken - self.unread() as u64 >= bytes
+    }
+
     /// Writes what waits.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         let Some(pipe) = &mut self.pipe else {
@@ -226,9 +235,9 @@ impl State {
             match Pin::new(&mut *pipe).poll_write(cx, rest) {
                 Poll::Ready(Ok(bytes)) if bytes > 0 => {
                     self.written += bytes;
-                    let unread = self.waiting.len().saturating_sub(self.written);
-                    let written = self.taken - unread as u64;
+                    let written = self.taken - (self.waiting.len() - self.written) as u64;
                     while self.answers.pop_front_if(|end| *end <= written).is_some() {}
+                    self.moved.notify_waiters();
                 }
                 Poll::Ready(_) => {
                     self.close();
@@ -253,7 +262,7 @@ impl State {
         self.answers.clear();
         self.waiting.clear();
         self.waiting.shrink_to(KEPT_BYTES);
-        self.emptied.notify_waiters();
+        self.moved.notify_waiters();
     }
 }
 
@@ -326,6 +335,23 @@ mod tests {
         assert!(futures::poll!(&mut taken).is_pending());
         writer.close();
         taken.await;
+        cat.kill().await.expect("it ends");
+    }
+
+    #[tokio::test]
+    async fn what_is_given_after_it_is_not_waited_for() {
+        let (mut cat, writer) = cat();
+        let long = "x".repeat(2 << 20);
+        writer.request(&long).expect("it is open");
+        let mut taken = pin!(writer.taken());
+        assert!(futures::poll!(&mut taken).is_pending());
+        // More than the pipes and `cat` have room for together.
+        writer.request(&long.repeat(8)).expect("it is open");
+        let mut given_back = vec![0; long.len() + 1];
+        let mut output = cat.stdout.take().expect("it has an output");
+        let (read, ()) = futures::join!(output.read_exact(&mut given_back), taken);
+        assert_eq!(read.expect("it gives it back"), long.len() + 1);
+        assert!(lock(&writer.state).unread() > 0, "the rest waits");
         cat.kill().await.expect("it ends");
     }
 
