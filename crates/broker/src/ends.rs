@@ -28,17 +28,19 @@ impl Default for Ends {
 }
 
 impl Ends {
-    /// Ends the connection that is taken out by this, and its process. Must be called
-    /// within a runtime.
-    pub(crate) fn end(&self, take: impl FnOnce() -> Option<Arc<Connection>>) {
+    /// Ends the connection that is taken out by this, and its process; whether there was one.
+    /// Must be called within a runtime.
+    pub(crate) fn end(&self, take: impl FnOnce() -> Option<Arc<Connection>>) -> bool {
         // Whoever sees that there is none waits for its end already.
         let _seen = self.tasks.token();
-        if let Some(connection) = take() {
-            let at_once = self.at_once.clone();
-            self.tasks.spawn(async move {
-                at_once.run_until_cancelled(connection.shut_down()).await;
-            });
-        }
+        let Some(connection) = take() else {
+            return false;
+        };
+        let at_once = self.at_once.clone();
+        self.tasks.spawn(async move {
+            at_once.run_until_cancelled(connection.shut_down()).await;
+        });
+        true
     }
 
     /// Waits until all have ended.

@@ -167,9 +167,8 @@ async fn follow(shared: &Shared, turn: u64, connection: Arc<Connection>) -> Opti
     tokio::select! {
         biased;
         () = ended => {}
-        idle = unused(shared, turn) => {
+        () = rested(shared, turn) => {
             tracing::info!(server = shared.spec.name, "a server is idle");
-            shared.ends.end(|| Some(idle));
             shared.changed();
             return None;
         }
@@ -193,19 +192,22 @@ async fn follow(shared: &Shared, turn: u64, connection: Arc<Connection>) -> Opti
 }
 
 /// Waits until nobody has used the server for as long as it may be unused; it is
-/// idle then, and the connection that it had is to be ended.
-async fn unused(shared: &Shared, turn: u64) -> Arc<Connection> {
+/// idle then, and the connection that it had is being ended.
+async fn rested(shared: &Shared, turn: u64) {
     let Some(limit) = shared.rests_after() else {
         return std::future::pending().await;
     };
     loop {
         match shared.usage.last().checked_add(limit) {
             Some(due) if due > Instant::now() => sleep_until(due).await,
-            Some(_) => match shared.stand.rest(turn, &shared.usage) {
-                Some(connection) => return connection,
+            Some(_) => {
+                // Whoever finds it idle waits for that end.
+                if shared.ends.end(|| shared.stand.rest(turn, &shared.usage)) {
+                    return;
+                }
                 // Somebody has just come.
-                None => sleep(LOOK_AGAIN).await,
-            },
+                sleep(LOOK_AGAIN).await;
+            }
             None => std::future::pending().await,
         }
     }
