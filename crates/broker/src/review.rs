@@ -202,7 +202,7 @@ impl Reviews {
     /// strictest of rules over flows and reviewers.
     pub(crate) fn decide(&self, findings: &Findings) -> Option<Decision> {
         // Not of one that somebody let pass: that is no reason to ask any more.
-        let of_flows = self.rules.review(&self.unpassed(findings));
+        let of_flows = self.rules.review(self.unpassed(findings));
         match (&findings.reviewed, of_flows) {
             (Some(reviewed), Some(flows)) if flows.verdict == Verdict::Deny => {
                 let denied = reviewed.verdict == Verdict::Deny;
@@ -247,8 +247,11 @@ impl Reviews {
     /// The flows of a call, those first that rules have most against: where not all of them
     /// are kept or shown, these are.
     pub(crate) fn weighed<'a>(&self, findings: &'a Findings) -> Vec<&'a Finding> {
-        let passed = lock(&self.passed);
         let mut flows: Vec<&Finding> = findings.flows.iter().collect();
+        if flows.is_empty() {
+            return flows;
+        }
+        let passed = lock(&self.passed);
         flows.sort_by_cached_key(|flow| match self.rules.verdict(flow) {
             Verdict::Deny => 0,
             Verdict::Ask if !passed.contains(&pair(flow)) => 1,
@@ -267,11 +270,14 @@ impl Reviews {
     }
 
     /// The flows without those that are asked about and that somebody let pass.
-    fn unpassed(&self, findings: &Findings) -> Vec<Finding> {
+    fn unpassed<'a>(&self, findings: &'a Findings) -> Vec<&'a Finding> {
+        if findings.flows.is_empty() {
+            return Vec::new();
+        }
         let passed = lock(&self.passed);
         let flows = findings.flows.iter();
         let unpassed = flows.filter(|flow| !(passed.contains(&pair(flow)) && self.is_asked(flow)));
-        unpassed.cloned().collect()
+        unpassed.collect()
     }
 
     fn is_asked(&self, flow: &Finding) -> bool {

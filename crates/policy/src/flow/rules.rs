@@ -97,7 +97,7 @@ impl FlowRules {
 
     /// The strictest decision about all that was found; `None` if all of it may
     /// pass.
-    pub fn review(&self, findings: &[Finding]) -> Option<Decision> {
+    pub fn review<'a>(&self, findings: impl IntoIterator<Item = &'a Finding>) -> Option<Decision> {
         let mut asked = None;
         for finding in findings {
             match self.verdict(finding) {
