@@ -3,7 +3,7 @@
 //!
 //! Whoever is killed: each call that the server made has a line before it, each
 //! call whose answer came back has a line after it too, and everything in the
-//! file can be read.
+//! file can be read. What a script was answered its later calls say.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -85,8 +85,14 @@ fn programs_and_workers_that_are_killed_lose_no_line() {
     }));
     config.write(
         "loop.ts",
-        "const note = (i: number) => effects_note({ id: `${new Date().getTime()}.${Math.random()}.${i}` });
-         for (let i = 0; ; i++) await Promise.all(Array.from({ length: 1 + i % 4 }, (_, j) => note(j)));",
+        "let answered: string[] = [];
+         const note = async (i: number) => {
+           const id = `${new Date().getTime()}.${Math.random()}.${i}`;
+           await effects_note({ id, answered });
+           return id;
+         };
+         for (let i = 0; ; i++)
+           answered = await Promise.all(Array.from({ length: 1 + i % 4 }, (_, j) => note(j)));",
     );
     let mut random = Random::new(3, 0);
     for round in 0..100 {
@@ -125,7 +131,8 @@ fn programs_and_workers_that_are_killed_lose_no_line() {
             assert_eq!(line.outcome.as_deref(), call["outcome"].as_str(), "{call}");
         }
     }
-    bench.check_all(100);
+    let answered = bench.check_all(100);
+    assert!(answered >= 100, "{answered} calls were answered");
 }
 
 struct Bench {
@@ -164,12 +171,13 @@ impl Bench {
         }
     }
 
-    /// Each call that the server made has a line before it, and no more of the
-    /// file is cut off than there were kills.
-    fn check_all(&self, kills: usize) {
+    /// Each call that the server made has a line before it, those that it says were answered have
+    /// one after them, and no more of the file is cut off than there were kills. How many were
+    /// said to be answered.
+    fn check_all(&self, kills: usize) -> usize {
         let book = Book::read(&self.ledger());
         assert!(book.torn <= kills, "{} pieces, {kills} kills", book.torn);
-        let mut made = 0;
+        let (mut made, mut answered) = (0, 0);
         let effects = fs::read_to_string(self.effects()).expect("the server's own file");
         for id in effects
             .lines()
@@ -179,8 +187,16 @@ impl Bench {
             let line = line.unwrap_or_else(|| panic!("{id} has no line"));
             assert!(line.before, "{id} was made without a line before it");
             made += 1;
+            for id in &line.answered {
+                let line = book.by_id.get(id);
+                let line = line.unwrap_or_else(|| panic!("{id} has no line"));
+                assert!(line.before, "{id} has no line before it");
+                assert_eq!(line.outcome.as_deref(), Some("ok"), "{id}");
+                answered += 1;
+            }
         }
         assert!(made >= kills, "{made} calls, {kills} kills");
+        answered
     }
 }
 
@@ -196,6 +212,8 @@ struct Book {
 struct Line {
     before: bool,
     outcome: Option<String>,
+    /// What had been answered when it was made.
+    answered: Vec<String>,
 }
 
 impl Book {
@@ -210,15 +228,18 @@ impl Book {
             };
             let run = record["run"].as_str().expect("a run").to_owned();
             let call = (run, record["call"].as_u64().expect("a call"));
+            let line = book.by_run.entry(call.clone()).or_default();
             if let Some(text) = record["arguments"]["text"].as_str() {
                 let arguments: Value = serde_json::from_str(text).expect("arguments");
                 let id = arguments["id"].as_str().expect("an id").to_owned();
+                let answered = arguments["answered"].as_array();
+                let answered = answered.into_iter().flatten().filter_map(Value::as_str);
+                line.answered.extend(answered.map(str::to_owned));
                 assert!(
                     ids.insert(call.clone(), id).is_none(),
                     "two lines before {call:?}"
                 );
             }
-            let line = book.by_run.entry(call.clone()).or_default();
             line.before |= record["event"] == "before";
             if record["event"] == "after" {
                 line.outcome = record["outcome"].as_str().map(str::to_owned);
