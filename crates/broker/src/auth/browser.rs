@@ -17,9 +17,9 @@ use super::login::NoLogin;
 use super::settings::Grant;
 use super::store::Login;
 
-/// How many wider scopes a person may refuse at one login, or grant to it and those that these
-/// pages led to. A server that names another one each time, and takes what it gets or does not,
-/// has no more pages shown than that.
+/// How many pages are shown for wider scopes, or for a login in place of one that a page has only
+/// just led to, whatever comes of them. A server that names another scope each time, or takes
+/// each login for a moment, has no more pages shown than that.
 const MAX_PAGES: usize = 8;
 
 /// How many wishes of one login are remembered before those that failed are forgotten.
@@ -38,8 +38,8 @@ pub trait OpenUrl: Send + Sync {
 /// Clones share which logins were asked for in vain. A person who has refused
 /// one is not asked again for the same scopes of that server, nor is one whose login
 /// turned out to be of no use, until there is another login, such as by
-/// [`login`](fn@super::login). Until then wider scopes are asked for eight times at most, whatever
-/// comes of it.
+/// [`login`](fn@super::login). Until then wider scopes, and logins in place of those that pages
+/// have only just led to, are asked for eight times at most, whatever comes of it.
 #[derive(Clone)]
 pub struct Browser {
     opener: Arc<dyn OpenUrl>,
@@ -84,17 +84,19 @@ impl Browser {
             *asked = Asked::default();
             asked.made = made;
         }
-        // Whatever a page has led to just now, another one would lead no further.
-        if refused && scope.is_none() && asked.is_new() {
+        // What the server takes nothing of that a page has led to just now, another one would not
+        // mend.
+        if refused && scope.is_none() && asked.is_untried() {
             asked.is_of_no_use();
         }
+        let is_more = scope.is_some() || asked.is_new();
         match asked.wishes.get_mut(&wish) {
             Some(Wish::Declined) => {
                 return Err(NotAsked::For(AuthErrorKind::Declined { scope }));
             }
             // A wider scope that the login should have by now. A login that has ended in its time
             // is made anew.
-            Some(granted @ Wish::Granted(_)) if scope.is_some() => {
+            Some(granted @ Wish::Granted) if scope.is_some() => {
                 *granted = Wish::OfNoUse;
                 return Err(NotAsked::OfNoUse);
             }
@@ -104,7 +106,10 @@ impl Browser {
             }
             _ => {}
         }
-        if scope.is_some() && asked.pages() >= MAX_PAGES {
+        if is_more && asked.pages() >= MAX_PAGES {
+            if scope.is_none() {
+                return Err(NotAsked::OfNoUse);
+            }
             let grant = Grant::AuthorizationCode;
             let kind = AuthErrorKind::InsufficientScope { scope, grant };
             return Err(NotAsked::For(kind));
@@ -122,6 +127,7 @@ impl Browser {
             place,
             made,
             wish,
+            is_more,
             tell,
         }))
     }
@@ -129,11 +135,10 @@ impl Browser {
     /// The server has taken what the login gave that was made then.
     pub(super) fn taken(&self, place: &Path, made: u64) {
         let mut all = self.asked();
-        let asked = all.get_mut(place).filter(|asked| asked.made == Some(made));
-        if let Some(asked) = asked
-            && let Some(Wish::Granted(_)) = asked.wishes.get(&BTreeSet::new())
+        if let Some(asked) = all.get_mut(place)
+            && asked.made == Some(made)
         {
-            asked.wishes.remove(&BTreeSet::new());
+            asked.taken = true;
         }
     }
 
@@ -143,7 +148,7 @@ impl Browser {
         let mut all = self.asked();
         if let Some(asked) = all.get_mut(place)
             && asked.made == Some(made)
-            && asked.is_new()
+            && asked.is_untried()
         {
             asked.is_of_no_use();
         }
@@ -185,7 +190,11 @@ struct Asked {
     /// When the login that was there then had been made.
     made: Option<u64>,
     wishes: HashMap<BTreeSet<String>, Wish>,
-    /// How many pages for wider scopes have led to it, one after the other.
+    /// When a person agreed to it, if that was at a page of this browser's.
+    agreed: Option<Instant>,
+    /// Whether the server has taken what it gave.
+    taken: bool,
+    /// How many pages have led to it, one after the other, that there are [`MAX_PAGES`] of.
     granted: usize,
 }
 
@@ -200,7 +209,12 @@ impl Asked {
 
     /// Whether a person has only just agreed to what is there.
     fn is_new(&self) -> bool {
-        self.wishes.values().any(Wish::is_new)
+        self.agreed.is_some_and(|at| at.elapsed() < RIGHT_AWAY)
+    }
+
+    /// Whether the server, moreover, has taken nothing of it yet.
+    fn is_untried(&self) -> bool {
+        self.is_new() && !self.taken
     }
 
     /// The login that is there is good for nothing. What is being asked for still may be.
@@ -212,7 +226,7 @@ impl Asked {
         }
     }
 
-    /// How many pages for wider scopes were shown, but for those that failed.
+    /// How many pages were shown that there are [`MAX_PAGES`] of, but for those that failed.
     fn pages(&self) -> usize {
         let wishes = self.wishes.values();
         let declined = wishes.filter(|wish| matches!(wish, Wish::Declined));
@@ -226,19 +240,12 @@ enum Wish {
     UnderWay(watch::Receiver<Option<Outcome>>),
     /// They refused.
     Declined,
-    /// They agreed then, and it is what the login that is there was made for.
-    Granted(Instant),
+    /// They agreed, and it is what the login that is there was made for.
+    Granted,
     /// They agreed, and the server wants the same again.
     OfNoUse,
     /// Something failed then, which is told to whoever waited already.
     Failed(Instant, AuthError),
-}
-
-impl Wish {
-    /// Whether they have only just agreed.
-    fn is_new(&self) -> bool {
-        matches!(self, Self::Granted(at) if at.elapsed() < RIGHT_AWAY)
-    }
 }
 
 /// What came of asking a person.
@@ -263,6 +270,8 @@ pub(super) struct Asking {
     place: PathBuf,
     made: Option<u64>,
     wish: BTreeSet<String>,
+    /// Whether its page is one of those that there are [`MAX_PAGES`] of.
+    is_more: bool,
     /// Tells whoever waits for what comes of it.
     tell: watch::Sender<Option<Outcome>>,
 }
@@ -282,11 +291,12 @@ impl Asking {
                     let before = all.get(&self.place).filter(|asked| asked.made == self.made);
                     let before = before.map_or(0, |before| before.pages());
                     // What another login was refused or granted says nothing of this one.
-                    let granted = (self.wish.clone(), Wish::Granted(Instant::now()));
                     let asked = Asked {
                         made: Some(login.record.made),
-                        wishes: HashMap::from([granted]),
-                        granted: before + usize::from(!self.wish.is_empty()),
+                        wishes: HashMap::from([(self.wish.clone(), Wish::Granted)]),
+                        agreed: Some(Instant::now()),
+                        taken: false,
+                        granted: before + usize::from(self.is_more),
                     };
                     all.insert(self.place.clone(), asked);
                     Ok(login)

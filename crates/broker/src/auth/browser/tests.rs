@@ -86,10 +86,7 @@ fn grant(browser: &Browser, before: Option<u64>, scope: &str, made: u64) {
 fn granted_before(browser: &Browser, since: Duration) {
     let at = Instant::now().checked_sub(since).expect("a time");
     for asked in browser.asked().values_mut() {
-        for wish in asked.wishes.values_mut() {
-            assert!(matches!(wish, Wish::Granted(_)));
-            *wish = Wish::Granted(at);
-        }
+        asked.agreed = asked.agreed.and(Some(at));
     }
 }
 
@@ -233,10 +230,30 @@ fn granting_it_another_scope_each_time_does_not_have_it_followed_either() {
     }
     let more = r#"InsufficientScope { scope: Some("more"), grant: AuthorizationCode }"#;
     assert_eq!(refused_after(&browser, made, "more"), more);
+    granted_before(&browser, RIGHT_AWAY);
+    assert_eq!(refused_after(&browser, made, "more"), more);
     assert_eq!(refused(&browser, "/one", Some(made), ""), "");
     assert_eq!(refused(&browser, "/other", Some(made), "more"), "");
     // A login that no page here has led to.
     assert_eq!(refused_after(&browser, made + 1, "more"), "");
+}
+
+#[test]
+fn taking_each_login_for_a_moment_does_not_have_it_followed_either() {
+    let browser = browser();
+    let one = Path::new("/one");
+    grant(&browser, None, "", 1);
+    for made in 1..=MAX_PAGES as u64 {
+        browser.taken(one, made);
+        grant(&browser, Some(made), "", made + 1);
+    }
+    let made = MAX_PAGES as u64 + 1;
+    browser.taken(one, made);
+    assert_eq!(refused_after(&browser, made, ""), "of no use");
+    assert_eq!(refused(&browser, "/one", Some(made), ""), "of no use");
+    // One that was good for a while is made anew.
+    granted_before(&browser, RIGHT_AWAY);
+    assert_eq!(refused_after(&browser, made, ""), "");
 }
 
 #[test]
@@ -246,6 +263,9 @@ fn a_login_for_a_scope_that_is_refused_right_away_is_not_made_anew() {
     for _ in 0..2 {
         assert_eq!(refused_after(&browser, 2, ""), "of no use");
     }
+    grant(&browser, Some(2), "b", 3);
+    browser.taken(Path::new("/one"), 3);
+    assert_eq!(refused_after(&browser, 3, ""), "");
 }
 
 #[test]
