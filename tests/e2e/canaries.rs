@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 
 use crate::guarded::{Follow, Guarded};
 use crate::keyring::Keyring;
+use crate::logins;
 use crate::secrets::workers_of;
+use crate::served::{Served, http, said};
 
 const VARIABLE: &str = "canary-variable-1c7d";
 const HEADER: &str = "canary-header-9e02";
@@ -25,8 +27,13 @@ const STALE: &str = "canary-stale-access-3d10";
 const SPENT: &str = "canary-spent-refresh-48cc";
 const ACCESS: &str = "canary-access-e21b";
 const REFRESH: &str = "canary-refresh-06f9";
-const ALL: [&str; 9] = [
-    VARIABLE, HEADER, ARGUMENT, OUTPUT, ENTRY, STALE, SPENT, ACCESS, REFRESH,
+const REGISTERED: &str = "canary-registered-5f1e";
+const MACHINE: &str = "canary-machine-access-c3d9";
+/// The secret of the client that the authorization server knows from the start.
+const CLIENT: &str = "registered-secret";
+const ALL: [&str; 12] = [
+    VARIABLE, HEADER, ARGUMENT, OUTPUT, ENTRY, STALE, SPENT, ACCESS, REFRESH, REGISTERED, MACHINE,
+    CLIENT,
 ];
 
 /// Something in the script's own text, which is found where a canary would be.
@@ -35,6 +42,7 @@ const MARKER: &str = "marker-in-the-script-5a5a";
 /// A configuration that holds every canary, and servers that have them.
 struct Planted {
     guarded: Guarded,
+    _machine: Guarded,
     keyring: Option<Keyring>,
     bench: Workbench,
 }
@@ -44,8 +52,10 @@ impl Planted {
         // The first token has ended when it is used, so it is renewed: what the
         // login gave and what came later are both looked for.
         let guarded = Guarded::start(&json!({
-            "firstExpiresIn": 1, "tokens": [STALE, SPENT, ACCESS, REFRESH]
+            "firstExpiresIn": 1, "tokens": [STALE, SPENT, ACCESS, REFRESH], "secret": REGISTERED
         }));
+        // Each process has a token by the client's own secret.
+        let machine = Guarded::start(&json!({ "tokens": vec![MACHINE; 32] }));
         let keyring = Keyring::start();
         let mut env = json!({
             "VARIABLE": "${CANARY}",
@@ -69,6 +79,13 @@ impl Planted {
                     "headers": { "X-Key": "${CANARY_HEADER}" },
                     "oauth": { "tokens": "file" },
                 },
+                "machine": {
+                    "url": machine.url,
+                    "oauth": {
+                        "grant": "client_credentials", "issuer": machine.issuer,
+                        "clientId": "registered", "clientSecret": { "command": ["cat", "client.txt"] },
+                    },
+                },
                 "quiet": quiet,
                 "blabbing": blabbing,
             },
@@ -76,6 +93,7 @@ impl Planted {
             "ledger": { "path": "journal", "bodies": true },
         }));
         bench.write("output.txt", OUTPUT);
+        bench.write("client.txt", CLIENT);
         let folder = bench.path().join("state/callgate/auth");
         let login = LoginRequest::new(Arc::new(Follow));
         auth::login(&guarded.spec(&folder), login)
@@ -83,6 +101,7 @@ impl Planted {
             .expect("a login");
         Self {
             guarded,
+            _machine: machine,
             keyring,
             bench,
         }
@@ -134,7 +153,7 @@ fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
 
 const SCRIPT: &str = "
     const said = [await quiet_echo({ a: 1 }), await web_read({ b: 2 })];
-    for (const tool of ['web_blab', 'web_write']) {
+    for (const tool of ['web_blab', 'web_write', 'machine_blab', 'machine_write']) {
       try { await mcp.callTool(tool, {}) }
       catch (error: any) {
         console.log(error.message, JSON.stringify(error), error.stack, error);
@@ -152,6 +171,7 @@ async fn reports_logs_and_errors_hold_no_secret() {
         &["run", "script.ts", "-vv", "--json"],
         &["call", "web_blab", "-vv"],
         &["call", "web_write", "-vv"],
+        &["call", "machine_blab", "-vv"],
         &["call", "blabbing_x", "-vv"],
         &["tools", "-vv"],
         &["check", "script.ts", "-vv"],
@@ -166,6 +186,11 @@ async fn reports_logs_and_errors_hold_no_secret() {
     }
     // That the servers did say something, and that it was seen to.
     let ran = planted.run(&["call", "web_blab"]);
+    assert!(
+        ran.stderr.contains("no luck with [access token]"),
+        "{ran:?}"
+    );
+    let ran = planted.run(&["call", "machine_blab"]);
     assert!(
         ran.stderr.contains("no luck with [access token]"),
         "{ran:?}"
@@ -231,6 +256,55 @@ async fn what_a_model_gets_holds_no_secret() {
     assert!(all.contains("no luck with [access token]"), "{all}");
     check("what serve answers", all.as_bytes());
     check("the log of serve", ran.stderr.as_bytes());
+}
+
+#[tokio::test]
+async fn what_clients_over_http_get_holds_no_secret() {
+    let planted = Planted::new().await;
+    let command = planted.command(&["serve", "--http", "127.0.0.1:0", "-vv"]);
+    let mut served = Served::by(command);
+    let runs = format!("http://{}/v1/run", served.authority());
+    let run = http().post(runs).json(&json!({ "code": SCRIPT }));
+    let report = said(run.send().await.expect("an answer")).await;
+    let json = report.strip_prefix("200 ").expect("a report");
+    let json: Value = serde_json::from_str(json).expect("JSON");
+    for call in [2, 4] {
+        assert_eq!(
+            json["calls"][call]["message"],
+            "no luck with [access token]"
+        );
+    }
+    check("the report of a run", report.as_bytes());
+    served.terminate();
+    let (code, log) = served.wait();
+    assert_eq!(code, Some(0), "{log}");
+    check("the log of serve", log.as_bytes());
+}
+
+#[test]
+fn logins_and_logouts_tell_no_secret() {
+    let guarded = Guarded::start(&json!({
+        "tokens": [STALE, SPENT, ACCESS, REFRESH], "secret": REGISTERED
+    }));
+    let bench = guarded.bench(&json!({ "tokens": "file" }));
+    let wider = ["-vv", "--scope", "read", "--scope", "write"];
+    for ran in [
+        logins::log_in(&bench, &["-vv"]),
+        logins::log_in(&bench, &wider),
+        logins::run(&bench, &["auth", "status", "-vv"]),
+        logins::run(&bench, &["auth", "logout", "web", "-vv"]),
+    ] {
+        assert_eq!(ran.code, 0, "{ran:?}");
+        check(
+            "what is said",
+            format!("{}{}", ran.stdout, ran.stderr).as_bytes(),
+        );
+    }
+    // All of them were there.
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let seen = runtime.block_on(guarded.seen());
+    assert_eq!(seen["authorization_code"], 2, "{seen:#}");
+    assert_eq!(seen["revocations"], 1, "{seen:#}");
 }
 
 /// The worker waits in a call that is never answered while its memory is read.

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use callgate::{
-    Answer, CallRequest, CheckMode, DryRun, Gate, GateBuilder, Grant, NobodyToAsk, Outcome, Rules,
-    RunRequest, ServerSpec, Status, ask_with,
+    Answer, CallRequest, CheckMode, DryRun, Gate, GateBuilder, Grant, NobodyToAsk, Outcome,
+    ResultReview, Review, Reviewed, Reviewer, Rules, RunRequest, ServerSpec, Status, ask_with,
 };
 use callgate_policy::{Effect, Pattern, Rule};
 use callgate_tests::binary;
 use expect_test::expect;
+use futures::future::BoxFuture;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
@@ -132,6 +133,55 @@ async fn a_host_grants_before_a_run() {
         .await;
     assert!(called.result.is_ok(), "{called:?}");
     assert!(gate.keep(&[Grant::new("x")]).await.is_err());
+    gate.shutdown().await;
+}
+
+/// Lets nothing pass that is secret, in either direction.
+struct Censor;
+
+impl Reviewer for Censor {
+    fn review_arguments<'a>(&'a self, call: Reviewed<'a>) -> BoxFuture<'a, Review> {
+        let reviewed = match call.arguments.contains("secret") {
+            true => Review::Deny(format!("{} is not to know it", call.server)),
+            false => Review::Allow,
+        };
+        Box::pin(std::future::ready(reviewed))
+    }
+
+    fn review_result<'a>(
+        &'a self,
+        call: Reviewed<'a>,
+        result: &'a str,
+    ) -> BoxFuture<'a, ResultReview> {
+        let reviewed = match result.contains("hidden") {
+            true => ResultReview::Withhold(format!("what {} says", call.tool)),
+            false => ResultReview::Allow,
+        };
+        Box::pin(std::future::ready(reviewed))
+    }
+}
+
+#[tokio::test]
+async fn a_reviewer_looks_at_calls_without_a_script() {
+    let server = binary("callgate-odd-server").display().to_string();
+    let gate = Gate::builder()
+        .server(ServerSpec::stdio("odd", server, ["flaky"]))
+        .rules(Rules::new(["*"], [], []).expect("a pattern"))
+        .reviewer(Arc::new(Censor))
+        .build()
+        .await
+        .expect("a gate");
+    let call = async |said: &str| {
+        let arguments = to_raw_value(&json!({ "said": said })).expect("JSON");
+        match gate.call("odd_echo", arguments).await {
+            Ok(result) => result.to_string(),
+            Err(error) => error.to_string(),
+        }
+    };
+    expect![[r#"{"said":"open"}"#]].assert_eq(&call("open").await);
+    expect!["odd_echo was not called: denied by a reviewer: odd is not to know it"]
+        .assert_eq(&call("secret").await);
+    expect!["the result of odd_echo is withheld: what echo says"].assert_eq(&call("hidden").await);
     gate.shutdown().await;
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use callgate::{Connect, Gate, Rules, ServerSpec, Status};
+use callgate::{Connect, Gate, Rules, SearchRequest, ServerSpec, Status};
 use callgate_tests::{Workbench, binary, odd, real_servers};
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn a_server_killed_in_a_run_is_there_for_the_next_call() {
     assert_eq!(report["output"]["text"], "McpProtocolError\n", "{report:#}");
 }
 
-/// What one run changed, the next one has: names, declarations and stubs.
+/// What one run changed, the next one has: names, declarations, stubs and what is found.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_run_has_the_new_names() {
     let server = ServerSpec::stdio("odd", binary("callgate-odd-server"), ["changes"]);
@@ -78,10 +78,21 @@ async fn a_later_run_has_the_new_names() {
     assert!(gate.has_tool("odd_fresh"));
     let declared = gate.declarations(callgate::Detail::Signature, |name| name == "odd_fresh");
     assert!(declared.contains("odd_fresh"), "{declared}");
+    let request = SearchRequest::new("fresh");
+    let found = async || {
+        let found = gate.search(&request).await.expect("a search");
+        found
+            .hits
+            .into_iter()
+            .map(|hit| hit.function)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found().await, ["odd_fresh"]);
     let removed = gate.run("await odd_remove({ name: 'fresh' })").await;
     assert_eq!(removed.status, Status::Completed, "{removed}");
     let gone = gate.run("return await odd_fresh({})").await;
     assert_eq!(gone.status, Status::Failed, "{gone}");
+    assert!(found().await.is_empty());
     gate.shutdown().await;
 }
 

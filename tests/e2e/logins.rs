@@ -31,7 +31,7 @@ pub fn run(bench: &Workbench, arguments: &[&str]) -> Ran {
 }
 
 /// Logs in through the command, as a person with a browser does.
-fn log_in(bench: &Workbench, flags: &[&str]) -> Ran {
+pub fn log_in(bench: &Workbench, flags: &[&str]) -> Ran {
     let arguments: Vec<&str> = ["auth", "login", "web", "--no-browser"]
         .iter()
         .chain(flags)

@@ -272,7 +272,7 @@ async fn the_end_of_a_page_that_two_calls_want_is_told_for_both() {
          await odd_finish({ id: 'door' });
          return said;";
     let (is_error, said) = session.run(script).await;
-    assert_eq!((is_error, said.as_str()), (false, r#"["open","open"]"#));
+    assert_eq!((is_error, said.trim()), (false, r#"["open","open"]"#));
     let asked = session.asked();
     let asked = asked
         .iter()

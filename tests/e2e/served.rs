@@ -1,7 +1,7 @@
 //! `callgate serve --http` on loopback, and clients of it.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -31,10 +31,16 @@ impl Served {
             .chain(flags)
             .copied()
             .collect();
-        let mut process = bench
-            .command(&arguments)
+        let mut command = bench.command(&arguments);
+        command
             .env("XDG_STATE_HOME", bench.path().join("state"))
-            .env_remove("DBUS_SESSION_BUS_ADDRESS")
+            .env_remove("DBUS_SESSION_BUS_ADDRESS");
+        Self::by(command)
+    }
+
+    /// Starts it by this command.
+    pub fn by(mut command: Command) -> Self {
+        let mut process = command
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
