@@ -331,7 +331,9 @@ impl Store {
         if let Err(error) = keyring::remove(SERVICE, &self.account).await {
             match read {
                 Ok(Some(document)) if document.record.may_be_in_keyring() => {
-                    return Err(self.failed(error.to_string()));
+                    return Err(self.failed(format!(
+                        "{error}; some are in it, so log out where it can be reached"
+                    )));
                 }
                 Ok(Some(_)) => {
                     tracing::debug!(server = self.server, %error, "no keyring was looked at")

@@ -9,8 +9,8 @@ use crate::spec::{ServerSpec, Transport};
 
 const URL: &str = "https://mcp.example/mcp";
 
-const LOCKED: &str =
-    "the tokens of server `s` cannot be read or kept: the keyring is locked: nobody unlocks it";
+const LOCKED: &str = "the tokens of server `s` cannot be read or kept: the keyring is locked: \
+     nobody unlocks it; some are in it, so log out where it can be reached";
 
 fn store(folder: &Path, place: TokenPlace) -> Store {
     let settings = OAuth {
