@@ -293,6 +293,26 @@ async fn a_call_that_cannot_wait_for_a_login_any_longer_says_so() {
     other.shutdown().await;
 }
 
+/// Whoever logs in for it may have other tools than those that it was decided by.
+#[tokio::test]
+async fn a_call_goes_with_no_login_but_that_which_it_was_decided_by() {
+    let guarded = Guarded::start(&json!({ "ownTools": true }));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn, Does::LogIn], &guarded);
+    let gate = gate_to(guarded.spec(folder.path()), &person).await;
+    assert_eq!(said(&gate, "web_of_1").await, "{\"a\":1}");
+    guarded.post("expire").await;
+    guarded.post("forget").await;
+    expect!["web.of_1: the server has changed the tool, which is another than the one that was decided about; nothing was done; call it again to have it decided anew (code -32056)"].assert_eq(&said(&gate, "web_of_1").await);
+    assert_eq!(person.pages(), 2);
+    let seen = guarded.seen().await;
+    assert_eq!(seen["calls of of_1"], 1, "{seen:#}");
+    // What both have is called with the new one.
+    guarded.post("expire").await;
+    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+    gate.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_call_that_cannot_wait_for_the_login_of_a_start_says_so() {
     let guarded = Guarded::start(&json!({}));

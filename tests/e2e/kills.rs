@@ -5,7 +5,7 @@
 //! call whose answer came back has a line after it too, and everything in the
 //! file can be read. What a script was answered its later calls say.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -179,10 +179,12 @@ impl Bench {
         assert!(book.torn <= kills, "{} pieces, {kills} kills", book.torn);
         let (mut made, mut answered) = (0, 0);
         let effects = fs::read_to_string(self.effects()).expect("the server's own file");
+        let mut once = HashSet::new();
         for id in effects
             .lines()
             .filter_map(|line| line.strip_prefix("done "))
         {
+            assert!(once.insert(id), "{id} was made twice");
             let line = book.by_id.get(id);
             let line = line.unwrap_or_else(|| panic!("{id} has no line"));
             assert!(line.before, "{id} was made without a line before it");
@@ -242,6 +244,7 @@ impl Book {
             }
             line.before |= record["event"] == "before";
             if record["event"] == "after" {
+                assert_eq!(line.outcome, None, "two lines after {call:?}");
                 line.outcome = record["outcome"].as_str().map(str::to_owned);
             }
         }

@@ -15,7 +15,7 @@ use callgate_broker::{Caller, Elicit, Offers, Refusal};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A scenario whose server has a list of tools, and none of them.
 const LIST_ONLY: &str = "json-schema-ref-no-deref";
@@ -118,7 +118,7 @@ fn arguments(tool: &str, context: &Value) -> Value {
     }
 }
 
-/// A person who sends every form off as it is.
+/// A person who sends every form off as it is shown: with what its fields begin with.
 struct Agreeing;
 
 impl Caller for Agreeing {
@@ -128,8 +128,14 @@ impl Caller for Agreeing {
         offers
     }
 
-    fn elicit<'a>(&'a self, _request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        std::future::ready(Ok(json!({ "action": "accept", "content": {} }))).boxed()
+    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let fields = request.params["requestedSchema"]["properties"].as_object();
+        let begun = |(name, field): (&String, &Value)| {
+            let default = field.get("default")?;
+            Some((name.clone(), default.clone()))
+        };
+        let content: Map<String, Value> = fields.into_iter().flatten().filter_map(begun).collect();
+        std::future::ready(Ok(json!({ "action": "accept", "content": content }))).boxed()
     }
 }
 

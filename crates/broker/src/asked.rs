@@ -30,6 +30,11 @@ const MAX_ASKED_BYTES: u32 = 4 << 20;
 /// The same in values.
 const MAX_ASKED_VALUES: u32 = 1 << 18;
 
+/// How many requests of one server a person or a model is asked for, from one call to the next.
+/// More are refused: while somebody is asked, no clock of a call goes on. As many as results of
+/// the newest revision may ask for in one call.
+const MOST_FOR_CALL: usize = 160;
+
 /// How long a server has to take in folders that it asked for on its own, counted from
 /// when it asked; and to ask for others and take them in, counted from when it was told.
 const TAKING_IN: Duration = Duration::from_millis(50);
@@ -53,6 +58,8 @@ struct Running {
     count: u64,
     /// How many somebody is asked for, in requests and in rounds of calls.
     asking: usize,
+    /// How many there have been since a call was made.
+    for_call: usize,
     since: Option<Instant>,
     /// For how long somebody was asked, up to `since`.
     time: Duration,
@@ -142,6 +149,14 @@ impl Asked {
             if running.ended {
                 return;
             }
+            if asks != Asks::Roots {
+                if running.for_call == MOST_FOR_CALL {
+                    drop(running);
+                    let message = format!("more than {MOST_FOR_CALL} requests for one call");
+                    return reply(Err(ErrorData::new(ErrorCode(-32000), message, None)));
+                }
+                running.for_call += 1;
+            }
             if running.tasks.len() >= MANY || running.tasks.contains_key(&key) {
                 drop(running);
                 let message = format!("more than {MANY} requests at a time, or one id twice");
@@ -208,6 +223,11 @@ impl Asked {
             // It is done, or was cancelled at once.
             task.abort();
         }
+    }
+
+    /// A call is made, for which the server may ask anew.
+    pub(crate) fn call(&self) {
+        self.running().for_call = 0;
     }
 
     /// Room for what the server asks for with so many bytes, until they are dropped.

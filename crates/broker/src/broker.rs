@@ -194,6 +194,11 @@ impl Broker {
         self.inner.servers.iter().all(Server::is_settled)
     }
 
+    /// Whether the list of one server is; `true` for a name that no server has.
+    pub fn is_settled_at(&self, server: &str) -> bool {
+        self.find(server).is_none_or(Server::is_settled)
+    }
+
     /// Waits until the lists of tools are the newest that are known of: all, or that of
     /// one server; for as long as this at most. No list is waited for longer than that by all
     /// who wait for it, until its server has answered with one or an error.

@@ -20,7 +20,9 @@ pub trait Caller: Send + Sync {
     fn offers(&self) -> Offers;
 
     /// Asks a person for something. The answer is an `ElicitResult`:
-    /// `{ "action": "accept" | "decline" | "cancel", "content"?: { … } }`.
+    /// `{ "action": "accept" | "decline" | "cancel", "content"?: { … } }`. A form's fields
+    /// begin with their `default`, which whoever shows it fills in: no member is added to the
+    /// content afterwards.
     ///
     /// # Errors
     ///
@@ -40,17 +42,20 @@ pub trait Caller: Send + Sync {
         None
     }
 
-    /// Waits until the person says that they are done at pages that a call needs
-    /// (error -32042), after they have agreed to open them. The call is made again
-    /// then, or as soon as the server says so; this is dropped in that case.
-    /// Default: waits for ever, so that only the server's word counts.
+    /// Waits until the person says that they are done at pages that a call needs, after they
+    /// have agreed to open them: in the newest revision with an answer that the server wants,
+    /// before with error -32042. The call is made again then, or, before, as soon as the server
+    /// says so; this is dropped in that case. It is given up after 15 minutes. Default: where
+    /// the server says so, waits for that, and else not at all.
     ///
     /// # Errors
     ///
     /// With a [`Refusal`] the call is given up.
     fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
-        let _ = opened;
-        Box::pin(std::future::pending())
+        match opened.is_told {
+            true => Box::pin(std::future::pending()),
+            false => Box::pin(std::future::ready(Ok(()))),
+        }
     }
 
     /// Asks a model. The answer is a `CreateMessageResult`.
@@ -164,6 +169,9 @@ pub struct Opened<'a> {
     pub tool: &'a str,
     /// How many.
     pub pages: usize,
+    /// Whether the server says when they are done with, which it does not in the newest
+    /// revision.
+    pub is_told: bool,
 }
 
 /// A server's request for a model's message (`sampling/createMessage`).

@@ -16,7 +16,7 @@ use crate::asked::Asking;
 use crate::caller::{Caller, Refusal};
 use crate::failure::Failure;
 use crate::inbox::{Token, Who};
-use crate::input::{Ask, Asks};
+use crate::input::{self, Ask, Asks};
 use crate::link::LinkError;
 use crate::listed::Decided;
 use crate::misfit;
@@ -39,8 +39,10 @@ const MAX_REQUESTS: usize = 1_024;
 /// The longest state that is sent back, in bytes of JSON.
 const MAX_STATE_BYTES: usize = 1 << 20;
 /// How long to wait before a call is made again that wants no input, but only
-/// to be made again; doubled each time.
+/// to be made again; doubled each time, up to 6.4 s.
 const FIRST_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 100 });
+/// How often it is doubled.
+const LONGER_PAUSES: u32 = 6;
 
 /// One call of a tool.
 #[derive(Clone)]
@@ -79,7 +81,10 @@ struct InputRequired<'a> {
 /// How far a call has come.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rounds {
+    /// How often it was made again with something that the server wanted.
     made: u32,
+    /// How often it was made again only because the server wanted that.
+    waited: u32,
     /// Whether the server has taken the call, and not refused it.
     taken: bool,
     pages_opened: bool,
@@ -132,6 +137,7 @@ impl Session {
     async fn rounds(&self, call: &Call<'_>, rounds: &mut Rounds) -> Result<Box<RawValue>, Failure> {
         self.want_logs(call.caller.logs(), call.patience.most).await;
         self.asked.settle(call.patience.most).await;
+        self.asked.call();
         let clock = Clock::start(call.patience, &self.asked);
         let mut members = String::with_capacity(call.arguments.len() + call.tool.len() + 32);
         members.push_str(r#""name":"#);
@@ -165,6 +171,7 @@ impl Session {
                 members: &members,
                 name: Some(call.tool),
                 parameters: &parameters,
+                decided: call.decided,
                 who: Some(call.who()),
                 progress: true,
                 token: token.as_ref().map(Token::id),
@@ -197,14 +204,18 @@ impl Session {
                 Kind::InputRequired => {}
             }
             rounds.input.clear();
-            let pause = self.add_input(call, &result, &mut rounds.input).await?;
+            let given = self.add_input(call, &result, &mut rounds.input).await?;
             members.truncate(first);
             members.push_str(&rounds.input);
-            if pause {
-                let pause = FIRST_PAUSE.saturating_mul(1 << rounds.made.min(5));
-                clock.pause(pause, &self.asked).await?;
+            if given {
+                rounds.made += 1;
+                continue;
             }
-            rounds.made += 1;
+            // What the server waits for takes as long as it does, and the call no longer than
+            // it may in all.
+            let pause = FIRST_PAUSE.saturating_mul(1 << rounds.waited.min(LONGER_PAUSES));
+            clock.pause(pause, &self.asked).await?;
+            rounds.waited = rounds.waited.saturating_add(1);
         }
         Err(Failure::Input(format!(
             "the tool still wants input after {MAX_ROUNDS} rounds of it"
@@ -212,12 +223,12 @@ impl Session {
     }
 
     /// Answers everything that a map of requests asks for, as the members of
-    /// an object.
+    /// an object; with it, how many pages somebody has agreed to open.
     pub(crate) async fn inputs(
         &self,
         call: &Call<'_>,
         requests: &Requests<'_>,
-    ) -> Result<String, Failure> {
+    ) -> Result<(String, usize), Failure> {
         if requests.len() > MAX_INPUTS {
             let many = requests.len();
             return Err(Failure::Input(format!(
@@ -253,6 +264,7 @@ impl Session {
         }
         let mut responses = serde_json::Map::new();
         let mut asked = Vec::new();
+        let mut pages = 0;
         for (key, method, asks, params) in &read {
             let ask = Ask {
                 asks: *asks,
@@ -276,17 +288,19 @@ impl Session {
             drop(asking);
             for (key, method, ask) in asked {
                 let answer = answers.next().unwrap_or(Err(Refusal::Cancelled));
+                let is_page = ask.is_page();
                 let answered = ask
                     .answered(answer)
                     .map_err(|error| cannot(method, error))?;
+                pages += usize::from(is_page && input::is_accepted(&answered));
                 responses.insert((*key).clone(), answered);
             }
         }
-        Ok(Value::Object(responses).to_string())
+        Ok((Value::Object(responses).to_string(), pages))
     }
 
-    /// Adds what a result wants to the next try; whether that is only to be made
-    /// again, later.
+    /// Adds what a result wants to the next try; false if that is only to be made again,
+    /// later. Pages are done with then, by the word of whoever opened them.
     async fn add_input(
         &self,
         call: &Call<'_>,
@@ -300,7 +314,10 @@ impl Session {
             return Err(Failure::Malformed(reason));
         }
         if let Some(requests) = wanted.input_requests {
-            let responses = self.inputs(call, &read_requests(requests)?).await?;
+            let (responses, pages) = self.inputs(call, &read_requests(requests)?).await?;
+            if pages > 0 {
+                self.done_at(call, pages).await?;
+            }
             members.push_str(r#","inputResponses":"#);
             members.push_str(&responses);
         }
@@ -313,7 +330,7 @@ impl Session {
             members.push_str(r#","requestState":"#);
             members.push_str(state.get());
         }
-        Ok(wanted.input_requests.is_none())
+        Ok(wanted.input_requests.is_some())
     }
 
     /// The result of a request of which nothing else may come, and no task.

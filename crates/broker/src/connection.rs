@@ -14,7 +14,7 @@ use crate::broker::Ready;
 use crate::calls::Call;
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
-use crate::listing::Listing;
+use crate::listing::{Listing, USUALLY_FRESH};
 use crate::patience::{Clock, Patience};
 use crate::process::Process;
 use crate::secrets::Secrets;
@@ -39,10 +39,6 @@ pub(crate) struct Connection {
     secrets: Secrets,
     lessons: Lessons,
 }
-
-/// How long a list is taken to hold which says nothing of it or that it holds for no
-/// time, by a server that does not tell of changes either.
-const USUALLY_FRESH: Duration = Duration::from_secs(60);
 
 impl Connection {
     /// A session that has been agreed on, and the process behind it, if it is
@@ -162,6 +158,12 @@ impl Connection {
     /// Whether arguments may have to be sent as headers, too.
     fn mirrors(&self) -> bool {
         self.process.is_none() && self.session.is_stateless()
+    }
+
+    /// Whether the server has said that it has tools.
+    pub(crate) fn announces_tools(&self) -> bool {
+        let agreed = self.session.agreed();
+        agreed.is_some_and(|agreed| agreed.abilities.tools)
     }
 
     async fn list_pages(

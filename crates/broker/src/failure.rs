@@ -42,6 +42,19 @@ pub(crate) enum Failure {
     Input(String),
 }
 
+impl Failure {
+    /// The tool is another than the one that was decided about, or `gone`, and the call was
+    /// not sent.
+    pub(crate) fn changed(gone: bool) -> Self {
+        Self::Changed {
+            gone,
+            sent: false,
+            // Whoever has the call's clock says.
+            spent: Duration::ZERO,
+        }
+    }
+}
+
 /// One clause for people. What a server says in it is not redacted.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -306,8 +306,10 @@ impl Caller for Host {
             server,
             tool,
             pages,
+            is_told,
         } = opened;
-        self.hear(format!("{server}.{tool} waits for {pages}"));
+        let who = if is_told { "" } else { " alone" };
+        self.hear(format!("{server}.{tool} waits for {pages}{who}"));
         match self.back.clone() {
             Some(back) => Box::pin(std::future::ready(back)),
             None => Box::pin(std::future::pending()),

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use crate::failure::Failure;
 use crate::handshake::{DISCOVER, INITIALIZE};
 use crate::inbox::{Answer, Inbox, Who};
-use crate::link::{Link, LinkError, Outgoing};
+use crate::link::{Link, LinkError, LinkErrorKind, Outgoing};
 
 /// The request by which a server of the newest revision is listened to. Its answer is the end.
 pub(crate) const LISTEN: &str = "subscriptions/listen";
@@ -70,7 +70,10 @@ impl Flight {
         });
         sent.await.map_err(|error| {
             self.sent = error.sent;
-            Failure::Lost(error)
+            match error.kind {
+                LinkErrorKind::Changed { gone } => Failure::changed(gone),
+                _ => Failure::Lost(error),
+            }
         })
     }
 

@@ -1,5 +1,6 @@
-//! A person's answer to a form: defaults filled in, and held against the form's
-//! schema before it goes to the server.
+//! A person's answer to a form, held against the form's schema before it goes to the
+//! server. Nothing is added to it: who shows the form fills in what its fields begin with,
+//! and what a person has left out stays out.
 //!
 //! The schema is the restricted one of elicitation: a flat object of texts,
 //! numbers, booleans and choices. What else a server writes there is not
@@ -8,12 +9,12 @@
 use rmcp::model::ErrorData;
 use serde_json::{Map, Value, json};
 
-/// The result for the server, made of what the caller answered.
+/// The result for the server: what the caller answered.
 ///
 /// # Errors
 ///
 /// If somebody accepted with content that the form does not allow.
-pub(crate) fn complete(
+pub(crate) fn checked(
     mut result: Value,
     mode: &str,
     schema: Option<&Value>,
@@ -26,7 +27,7 @@ pub(crate) fn complete(
         }
         _ => return Ok(json!({ "action": "cancel" })),
     }
-    let mut content = match result.get_mut("content").map(Value::take) {
+    let content = match result.get_mut("content").map(Value::take) {
         Some(Value::Object(content)) => content,
         None | Some(Value::Null) => Map::new(),
         Some(_) => return Err(unfit("the content is no object")),
@@ -36,15 +37,6 @@ pub(crate) fn complete(
         .and_then(|schema| schema.get("properties"))
         .and_then(Value::as_object)
         .unwrap_or(&none);
-    for (name, property) in properties {
-        // One that does not fit, such as `null` for none, would make the answer unfit.
-        if let Some(default) = property.get("default")
-            && !content.contains_key(name)
-            && misfit(default, property).is_none()
-        {
-            content.insert(name.clone(), default.clone());
-        }
-    }
     let required = schema
         .and_then(|schema| schema.get("required"))
         .and_then(Value::as_array)
@@ -140,7 +132,7 @@ mod tests {
     fn check(content: Value, properties: Value, required: Value, expected: Expect) {
         let schema = json!({ "type": "object", "properties": properties, "required": required });
         let answer = json!({ "action": "accept", "content": content });
-        let shown = match complete(answer, "form", Some(&schema)) {
+        let shown = match checked(answer, "form", Some(&schema)) {
             Ok(result) => result.to_string(),
             Err(error) => error.message.into_owned(),
         };
@@ -148,50 +140,23 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_filled_in_and_do_not_win() {
+    fn what_a_person_left_out_stays_out() {
         let properties = json!({
             "name": { "type": "string", "default": "Ada" },
-            "age": { "type": "integer", "default": 30 },
-            "score": { "type": "number", "default": 95.5 },
-            "sure": { "type": "boolean", "default": true },
-            "color": { "type": "string", "enum": ["red", "green"], "default": "green" },
-            "none": { "type": "string" },
+            "share": { "type": "boolean", "default": true },
+            "hidden": { "type": "object", "default": { "consent": true } },
         });
         check(
-            json!({}),
+            json!({ "name": "" }),
             properties.clone(),
             json!(["name"]),
-            expect![[
-                r#"{"action":"accept","content":{"name":"Ada","age":30,"score":95.5,"sure":true,"color":"green"}}"#
-            ]],
-        );
-        check(
-            json!({ "color": "red", "sure": false, "age": 1, "score": 0, "name": "" }),
-            properties,
-            json!([]),
-            expect![[
-                r#"{"action":"accept","content":{"color":"red","sure":false,"age":1,"score":0,"name":""}}"#
-            ]],
-        );
-    }
-
-    #[test]
-    fn a_default_that_does_not_fit_is_none() {
-        let properties = json!({
-            "name": { "type": "string", "default": null },
-            "age": { "type": "integer", "maximum": 9, "default": 10 },
-        });
-        check(
-            json!({}),
-            properties.clone(),
-            json!([]),
-            expect![[r#"{"action":"accept","content":{}}"#]],
+            expect![[r#"{"action":"accept","content":{"name":""}}"#]],
         );
         check(
             json!({}),
             properties,
-            json!(["age"]),
-            expect![[r#"the answer does not fit the form: "age" is missing"#]],
+            json!(["name"]),
+            expect![[r#"the answer does not fit the form: "name" is missing"#]],
         );
     }
 
@@ -310,7 +275,7 @@ mod tests {
                 r#"{"action":"accept","content":{}}"#,
             ),
         ] {
-            let result = complete(answer, mode, None).map(|result| result.to_string());
+            let result = checked(answer, mode, None).map(|result| result.to_string());
             assert_eq!(result, Ok(expected.to_owned()));
         }
     }

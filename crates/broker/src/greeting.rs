@@ -110,6 +110,7 @@ fn abilities(capabilities: &Value) -> Abilities {
             .is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
     };
     Abilities {
+        tools: is_there("/tools"),
         tools_changes: is_there("/tools/listChanged"),
         logging: is_there("/logging"),
         tasks: is_there("/tasks/requests/tools/call"),

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use callgate_schema::mended;
+use rmcp::model::ErrorData;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -410,6 +411,13 @@ fn parse(message: &str) -> Option<Frame<'_>> {
     // As if it were absent: an error about a request that could not be read.
     frame.id = frame.id.filter(|id| id.get() != "null");
     (frame.id.is_some() || frame.method.is_some()).then_some(frame)
+}
+
+/// The error of an answer that names no request, if it is one.
+pub(crate) fn nameless_error(message: &[u8]) -> Option<ErrorData> {
+    let frame: Frame<'_> = object(std::str::from_utf8(message).ok()?).ok()?;
+    let is_nameless = frame.id.is_none_or(|id| id.get() == "null") && frame.method.is_none();
+    frame.error.filter(|_| is_nameless).map(error_data)
 }
 
 /// Keeps `null` apart from an absent member.

@@ -136,12 +136,17 @@ impl<'a> Ask<'a> {
         }
     }
 
+    /// Whether it is about a page to open.
+    pub(crate) fn is_page(&self) -> bool {
+        self.asks == Asks::Elicitation && mode(self.params) == "url"
+    }
+
     /// What the caller said, as the protocol wants it.
     pub(crate) fn answered(self, answer: Result<Value, Refusal>) -> Result<Value, ErrorData> {
         let refusal = match (self.asks, answer) {
             (Asks::Elicitation, Ok(result)) => {
                 let params = self.params;
-                return form::complete(result, mode(params), params.get("requestedSchema"));
+                return form::checked(result, mode(params), params.get("requestedSchema"));
             }
             (_, Ok(result)) => return Ok(result),
             (_, Err(refusal)) => refusal,
@@ -164,16 +169,20 @@ pub(crate) async fn ask(
     caller: &dyn Caller,
     pages: &Arc<Pages>,
 ) -> Result<(Value, Option<watch::Receiver<bool>>), ErrorData> {
-    let is_page = ask.asks == Asks::Elicitation && mode(ask.params) == "url";
-    let shown = is_page.then(|| pages.show(ask.params)).flatten();
+    let shown = ask.is_page().then(|| pages.show(ask.params)).flatten();
     let answer = ask.answered(ask.wanted().of(caller).await)?;
-    let agreed = answer.get("action").and_then(Value::as_str) == Some("accept");
+    let agreed = is_accepted(&answer);
     let done = shown.as_ref().filter(|_| agreed).map(Shown::done);
     if let Some(shown) = shown.filter(|_| agreed) {
         let hears = caller.page_opened(ask.server, shown.id());
         shown.agreed(hears);
     }
     Ok((answer, done))
+}
+
+/// Whether a person has agreed.
+pub(crate) fn is_accepted(answer: &Value) -> bool {
+    answer.get("action").and_then(Value::as_str) == Some("accept")
 }
 
 /// There is no room for what a server asks with, beside all that it asks for already.

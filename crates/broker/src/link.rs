@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
 
 use crate::auth::AuthError;
+use crate::listed::Decided;
 
 /// A way to one server.
 pub(crate) trait Link: fmt::Debug + Send + Sync {
@@ -89,6 +90,9 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) name: Option<&'a str>,
     /// Arguments that are headers too, by header name (HTTP: `Mcp-Param-*`).
     pub(crate) parameters: &'a [(String, String)],
+    /// What the tool of that name was decided about as, where it was: it is not sent any more
+    /// if it is another one after a wait.
+    pub(crate) decided: Option<Decided<'a>>,
 }
 
 /// Why a message did not get to the server, or its answer not back.
@@ -116,6 +120,9 @@ pub(crate) enum LinkErrorKind {
     Unauthorized,
     /// There should be authorization, and there is none that will do.
     Authorization(AuthError),
+    /// What was decided about is another tool by now, or `gone`: the message was not sent, or
+    /// was refused.
+    Changed { gone: bool },
 }
 
 impl From<AuthError> for LinkError {
@@ -130,6 +137,15 @@ impl From<AuthError> for LinkError {
 }
 
 impl LinkError {
+    /// The tool is another, or `gone`: nothing was done.
+    pub(crate) fn changed(gone: bool) -> Self {
+        Self {
+            kind: LinkErrorKind::Changed { gone },
+            reason: "the tool is another by now".to_owned(),
+            sent: false,
+        }
+    }
+
     /// Whether it is an answer by HTTP status only.
     pub(crate) fn is_status(&self) -> bool {
         matches!(self.kind, LinkErrorKind::Status(_))

@@ -79,12 +79,7 @@ impl Decided<'_> {
     pub(crate) fn still_is(&self, tool: &str) -> Result<(), Failure> {
         match self.listed.is(tool, self.definition) {
             Some(true) => Ok(()),
-            is => Err(Failure::Changed {
-                gone: is.is_none(),
-                sent: false,
-                // Whoever has the call's clock says.
-                spent: Duration::ZERO,
-            }),
+            is => Err(Failure::changed(is.is_none())),
         }
     }
 }

@@ -29,6 +29,9 @@ const SAID: usize = 5;
 /// The shortest and the longest time for which a list is taken to hold.
 const LEAST_FRESH: Duration = Duration::from_secs(5);
 const MOST_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a list is taken to hold which says nothing of it or that it holds for no
+/// time, by a server that does not tell of changes either.
+pub(crate) const USUALLY_FRESH: Duration = Duration::from_secs(60);
 
 /// The tools of a server, as it wrote them, and what was odd about the list.
 #[derive(Debug)]
@@ -50,6 +53,8 @@ pub(crate) struct Listing {
     pub(crate) cut: bool,
     /// How long it holds: of its pages the least, as they say it.
     ttl: Option<Duration>,
+    /// Whether a page does not say for how long it holds: no longer than a list of such pages.
+    unsaid: bool,
     /// The login that it was asked for with.
     pub(crate) login: Option<Arc<str>>,
 }
@@ -75,6 +80,7 @@ impl Listing {
             values: Room::new(MAX_VALUES),
             cut: false,
             ttl: None,
+            unsaid: false,
             login: None,
         }
     }
@@ -83,7 +89,12 @@ impl Listing {
     /// that, or no time.
     pub(crate) fn ttl(&self) -> Option<Duration> {
         let ttl = self.ttl.filter(|ttl| !ttl.is_zero());
-        ttl.map(|ttl| ttl.clamp(LEAST_FRESH, MOST_FRESH))
+        let most = if self.unsaid {
+            USUALLY_FRESH
+        } else {
+            MOST_FRESH
+        };
+        ttl.map(|ttl| ttl.clamp(LEAST_FRESH, most))
     }
 
     /// Whether no more tools are looked at.
@@ -140,8 +151,9 @@ impl Listing {
         }
         self.bytes = self.bytes.saturating_add(page_bytes);
         let ttl = page.ttl_ms.and_then(|ttl| ttl.get().parse().ok());
-        if let Some(ttl) = ttl.map(Duration::from_millis) {
-            self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl)));
+        match ttl.map(Duration::from_millis) {
+            Some(ttl) => self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl))),
+            None => self.unsaid = true,
         }
         let Some(cursor) = page.next_cursor else {
             return Ok(None);

@@ -57,11 +57,15 @@ pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) -> Option<M
         return None;
     };
     let data = params.data.map_or("null", RawValue::get);
-    let data = match data.len() > MAX_VALUE_BYTES && !data.starts_with('"') {
+    let mut data = match data.len() > MAX_VALUE_BYTES && !data.starts_with('"') {
         // It will be cut, so its text will do.
         true => Value::from(data),
         false => serde_json::from_str(data).unwrap_or_default(),
     };
+    // Printed, numbers have other digits than the server wrote.
+    if !data.is_string() {
+        secrets.redact_value(&mut data);
+    }
     let text = match &data {
         Value::String(text) => fit(text, MAX_MESSAGE, secrets),
         other => fit(&other.to_string(), MAX_MESSAGE, secrets),

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::address;
 use crate::asked::Asking;
-use crate::caller::{Opened, PageDone};
+use crate::caller::{Opened, PageDone, Refusal};
 use crate::calls::Call;
 use crate::error::code::PAGES_REQUIRED;
 use crate::failure::Failure;
@@ -253,6 +253,7 @@ impl Session {
             server: &self.server,
             tool: call.tool,
             pages: pages.len(),
+            is_told: true,
         };
         let told = async {
             for done in &mut done {
@@ -269,15 +270,39 @@ impl Session {
                 back = call.caller.back_from(opened) => back,
             }
         };
-        match timeout(PATIENCE, over).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_refusal)) => Err(refused("the user gave its page up")),
-            Err(_late) => {
-                let minutes = PATIENCE.as_secs() / 60;
-                Err(refused(&format!(
-                    "nobody was done at its page within {minutes} minutes"
-                )))
-            }
+        in_time(over).await.map_err(|why| refused(&why))
+    }
+
+    /// Waits until whoever agreed to open pages says that they are done there, in a revision
+    /// in which the server does not say so.
+    ///
+    /// # Errors
+    ///
+    /// They gave it up, or it has taken too long.
+    pub(crate) async fn done_at(&self, call: &Call<'_>, pages: usize) -> Result<(), Failure> {
+        let _asking = Asking::start(self);
+        let opened = Opened {
+            server: &self.server,
+            tool: call.tool,
+            pages,
+            is_told: false,
+        };
+        in_time(call.caller.back_from(opened))
+            .await
+            .map_err(Failure::Input)
+    }
+}
+
+/// Waits until somebody is done at a page, or says why not.
+async fn in_time(over: impl Future<Output = Result<(), Refusal>>) -> Result<(), String> {
+    match timeout(PATIENCE, over).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_refusal)) => Err("the user gave its page up".to_owned()),
+        Err(_late) => {
+            let minutes = PATIENCE.as_secs() / 60;
+            Err(format!(
+                "nobody was done at its page within {minutes} minutes"
+            ))
         }
     }
 }

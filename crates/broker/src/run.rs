@@ -32,6 +32,10 @@ use crate::setup::{Renew, RunSetup};
 use crate::shape::{Shaped, shape};
 use crate::target::Target;
 
+/// How often a call is decided about and handed on, as its tool or its login changes before it
+/// is sent.
+const MAX_TRIES: usize = 3;
+
 /// One script run: its rules, what was granted in it, and its ledger. Clones
 /// are the same run.
 #[derive(Clone)]
@@ -91,8 +95,9 @@ impl Run {
     ) -> Result<Box<RawValue>, CallError> {
         let mut given = Arc::new(String::from(Box::<str>::from(arguments)));
         let mut time = None;
+        let mut tries = 0;
         let made = loop {
-            let is_first = time.is_none();
+            tries += 1;
             let mut made = match self.make(target, given, &options, time).await? {
                 Making::Made(made) => *made,
                 Making::Withheld(answer) => return Ok(answer),
@@ -100,7 +105,7 @@ impl Run {
             let Err((failure @ Failure::Changed { spent, .. }, said)) = &made.result else {
                 break made;
             };
-            if failure.was_sent() || !is_first {
+            if failure.was_sent() || tries == MAX_TRIES {
                 break made;
             }
             made.time.spend(*spent);

@@ -175,8 +175,9 @@ impl Secrets {
     fn named(&self, number: f64) -> Option<String> {
         let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
         let mut numbers = values.numbers.iter();
-        let (_, name) = numbers.find(|(secret, _)| *secret == number)?;
-        Some(format!("[{name}]"))
+        let (_, name) = numbers.find(|(secret, _)| secret.abs() == number.abs())?;
+        let sign = if number.is_sign_negative() { "-" } else { "" };
+        Some(format!("{sign}[{name}]"))
     }
 
     /// `text` with every secret replaced by its name, whatever escapes it is written with.

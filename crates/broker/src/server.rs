@@ -24,7 +24,7 @@ use crate::link::{LinkError, LinkErrorKind};
 use crate::listed::{Covered, Decided, Listed};
 use crate::patience::{Patience, soon};
 use crate::pipe::USUAL_BYTES;
-use crate::spec::ServerSpec;
+use crate::spec::{Connect, ServerSpec};
 use crate::start::{Admission, start};
 use crate::state::{Down, Stand, State};
 use crate::supervise::supervise;
@@ -220,8 +220,9 @@ impl Server {
     /// Why it is not, without secrets.
     pub(crate) async fn connect(&self) -> Result<(), String> {
         let _used = self.shared.usage.begin();
-        let deadline = soon(self.shared.spec.start_timeout);
-        self.connection(deadline).await.map(drop)
+        // A start that takes too long says so itself.
+        let deadline = self.shared.spec.start_timeout.saturating_add(SAYING_SO);
+        self.connection(soon(deadline)).await.map(drop)
     }
 
     /// Takes a server into use, and connects to it at once, unless it is
@@ -298,6 +299,11 @@ impl Server {
         self.shared.ends.over().await;
     }
 
+    /// Whether it is connected to for calls alone.
+    fn is_for_calls(&self) -> bool {
+        self.shared.spec.connect != Connect::Always
+    }
+
     fn is_idle(&self) -> bool {
         matches!(self.shared.stand.now().state, State::Idle)
     }
@@ -309,7 +315,10 @@ impl Server {
     /// A connection that is up and takes calls, or why there is none. Only to be called
     /// while the server is in use.
     async fn connection(&self, deadline: Instant) -> Result<Arc<Connection>, String> {
+        let began = Instant::now();
         let mut standing = self.shared.stand.watch();
+        // When it was to be tried again as it was found down.
+        let mut found = None;
         loop {
             let (reason, wants) = {
                 let standing = standing.borrow_and_update();
@@ -324,7 +333,17 @@ impl Server {
                         (reason.to_owned(), false)
                     }
                     State::Idle | State::Starting => {
+                        found = Some(began);
                         ("the server is being started".to_owned(), true)
+                    }
+                    // What is started for a call, and does not start, is not tried for its whole
+                    // time.
+                    State::Down(down)
+                        if self.is_for_calls()
+                            && down.is_of_starts()
+                            && *found.get_or_insert(down.retry_at) != down.retry_at =>
+                    {
+                        return Err(down.reason.clone());
                     }
                     State::Down(down) if down.retry_at > deadline => return Err(down.to_string()),
                     State::Down(down) => (down.to_string(), true),
@@ -352,6 +371,9 @@ impl Server {
 }
 
 const DISABLED: &str = "the server is disabled";
+
+/// What a start may take beyond its time, to say that it has.
+const SAYING_SO: Duration = Duration::from_secs(1);
 
 impl Drop for Server {
     fn drop(&mut self) {

@@ -21,6 +21,7 @@ use crate::flight::Flight;
 use crate::inbox::{Answer, Inbox, Who};
 use crate::incoming::Incoming;
 use crate::link::{Link, LinkError, Outgoing};
+use crate::listed::Decided;
 use crate::logging;
 use crate::pages::Pages;
 use crate::patience::{Clock, Patience};
@@ -80,6 +81,8 @@ pub(crate) struct Agreed {
 /// What a server announced that the client makes use of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Abilities {
+    /// It has tools.
+    pub(crate) tools: bool,
     /// It tells when its list of tools has changed.
     pub(crate) tools_changes: bool,
     /// It sends log messages.
@@ -113,6 +116,8 @@ pub(crate) struct Request<'a> {
     pub(crate) name: Option<&'a str>,
     /// Arguments that are headers too, for HTTP.
     pub(crate) parameters: &'a [(String, String)],
+    /// What the tool was decided about as, where it was.
+    pub(crate) decided: Option<Decided<'a>>,
     /// On whose behalf, if somebody's: what comes with it is for them.
     pub(crate) who: Option<Who>,
     /// Whether progress is asked for, to be told to them.
@@ -132,6 +137,7 @@ impl<'a> Request<'a> {
             members,
             name: None,
             parameters: &[],
+            decided: None,
             who: None,
             progress: false,
             token: None,
@@ -298,6 +304,7 @@ impl Session {
             id: Some(flight.id()),
             name: request.name,
             parameters: request.parameters,
+            decided: request.decided,
         };
         flight.send(outgoing).await
     }
@@ -312,6 +319,7 @@ impl Session {
             id: None,
             name: None,
             parameters: &[],
+            decided: None,
         };
         self.link.send(outgoing).await
     }

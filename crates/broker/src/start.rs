@@ -18,6 +18,7 @@ use crate::handshake::{DISCOVER_PATIENCE, DISCOVER_PATIENCE_HTTP, Disagreement, 
 use crate::http::{Endpoint, HttpLink};
 use crate::inbox::Inbox;
 use crate::link::{Link, LinkError, LinkErrorKind};
+use crate::listing::Listing;
 use crate::patience::soon;
 use crate::process::{Process, Started};
 use crate::secrets::Secrets;
@@ -121,7 +122,10 @@ fn out_of_reach(http: &Http, error: LinkError) -> StartErrorKind {
     match error.kind {
         LinkErrorKind::Unauthorized => StartErrorKind::Unauthorized { url },
         LinkErrorKind::Authorization(error) => StartErrorKind::Authorization(error),
-        LinkErrorKind::Closed | LinkErrorKind::Unreachable | LinkErrorKind::Status(_) => {
+        LinkErrorKind::Closed
+        | LinkErrorKind::Unreachable
+        | LinkErrorKind::Status(_)
+        | LinkErrorKind::Changed { .. } => {
             let reason = error.reason;
             StartErrorKind::Http { url, reason }
         }
@@ -278,6 +282,13 @@ impl Attempt<'_> {
             Ok(Ok(listing)) => listing,
             Err(_) | Ok(Err(Failure::Timeout(_))) => {
                 return Err(self.timed_out("waiting for its list of tools"));
+            }
+            // It was asked all the same: some have tools and do not say so.
+            Ok(Err(Failure::Refused(_))) if !connection.announces_tools() => {
+                let mut none = Listing::new();
+                let reason = "it has no tools: it announces none, and refuses tools/list";
+                none.warnings.push(reason.to_owned());
+                none
             }
             Ok(Err(Failure::Refused(error))) => {
                 return Err(StartErrorKind::Refused {

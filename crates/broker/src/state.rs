@@ -211,6 +211,13 @@ impl Down {
     }
 }
 
+impl Down {
+    /// Whether it is down because it did not start.
+    pub(crate) fn is_of_starts(&self) -> bool {
+        self.failures.are_of_starts()
+    }
+}
+
 impl std::fmt::Display for Down {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // What ends with lines of stderr is not to look as if it went on in them.

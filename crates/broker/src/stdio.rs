@@ -302,6 +302,7 @@ mod tests {
             id: Some(id),
             name: None,
             parameters: &[],
+            decided: None,
         }
     }
 

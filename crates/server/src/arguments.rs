@@ -221,6 +221,12 @@ impl<'a> Arguments<'a> {
             if self.known.contains(&key.as_str()) {
                 continue;
             }
+            // Of more than are told, it is enough to know how many they are: there may be as many
+            // as a message has room for.
+            if self.problems.len() >= TOLD {
+                self.problems.push(String::new());
+                continue;
+            }
             let shown = shown(key);
             let advice = match nearest(key, self.known.iter().copied()) {
                 Some(near) => format!("; did you mean {near:?}?"),

@@ -79,7 +79,7 @@ async fn input_is_given_and_the_state_sent_back_as_it_came() {
     let sent = check(
         &host,
         vec![wants(requests, json!("é\"\\ {}"))],
-        expect![[r#"{"resultType":"complete","structuredContent":{"name":"t","arguments":{},"inputResponses":{"form":{"action":"accept","content":{"a":1,"b":"B"}},"model":{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"},"folders":{"roots":[{"uri":"file:///work"}]}},"requestState":"é\"\\ {}"}}"#]],
+        expect![[r#"{"resultType":"complete","structuredContent":{"name":"t","arguments":{},"inputResponses":{"form":{"action":"accept","content":{"a":1}},"model":{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"},"folders":{"roots":[{"uri":"file:///work"}]}},"requestState":"é\"\\ {}"}}"#]],
     )
     .await;
     assert_eq!(sent, ["tools/call", "tools/call"]);
@@ -102,7 +102,7 @@ async fn a_state_alone_is_sent_back_and_an_absent_one_is_not() {
 #[tokio::test]
 async fn a_server_that_never_has_enough_is_given_up() {
     let host = Host::able();
-    let again = json!({ "resultType": "input_required", "requestState": "again" });
+    let again = wants(json!({ "k": { "method": "roots/list" } }), json!("again"));
     let sent = check(
         &host,
         vec![again; 100],
@@ -110,6 +110,76 @@ async fn a_server_that_never_has_enough_is_given_up() {
     )
     .await;
     assert_eq!(sent.len(), 11);
+}
+
+/// It waits for something that is none of the client's business.
+#[tokio::test]
+async fn a_server_that_wants_time_alone_has_what_the_call_has() {
+    let host = Host::able();
+    let later = json!({ "resultType": "input_required", "requestState": "later" });
+    let sent = check(
+        &host,
+        vec![later.clone(); 100],
+        expect![[r#"{"resultType":"complete","structuredContent":{"name":"t","arguments":{},"requestState":"later"}}"#]],
+    )
+    .await;
+    assert_eq!(sent.len(), 101);
+    let server = move |message: &Value| vec![result(message, later.clone())];
+    let version = ProtocolVersion::V_2026_07_28;
+    let (session, _) = agree(version, Abilities::default(), &host, server);
+    let mut call = call(&host);
+    call.patience.most = Duration::from_millis(20);
+    let called = session
+        .call(&call)
+        .await
+        .map_err(|failure| failure.to_string());
+    assert_eq!(called.err().as_deref(), Some("no answer within 20 ms"));
+}
+
+#[tokio::test]
+async fn a_page_is_done_with_before_the_call_is_made_again() {
+    let page = json!({ "mode": "url", "url": "https://door/", "message": "m" });
+    let page = json!({ "k": { "method": "elicitation/create", "params": page } });
+    for (back, expected, times) in [
+        (
+            Ok(()),
+            expect![[
+                r#"{"resultType":"complete","structuredContent":{"name":"t","arguments":{},"inputResponses":{"k":{"action":"accept"}},"requestState":"s"}}"#
+            ]],
+            2,
+        ),
+        (
+            Err(Refusal::Declined),
+            expect![[r#"Input("the user gave its page up")"#]],
+            1,
+        ),
+    ] {
+        let host = Arc::new(Host {
+            offers: Host::able().offers,
+            back: Some(back),
+            ..Host::default()
+        });
+        let sent = check(&host, vec![wants(page.clone(), json!("s"))], expected).await;
+        assert_eq!(sent, vec!["tools/call"; times]);
+        let heard = host.heard();
+        assert_eq!(
+            heard.last().map(String::as_str),
+            Some("s.t waits for 1 alone")
+        );
+    }
+    // Nobody is asked about a page that is not opened.
+    let host = Arc::new(Host {
+        says: Some("decline"),
+        offers: Host::able().offers,
+        ..Host::default()
+    });
+    check(
+        &host,
+        vec![wants(page, json!("s"))],
+        expect![[r#"{"resultType":"complete","structuredContent":{"name":"t","arguments":{},"inputResponses":{"k":{"action":"decline"}},"requestState":"s"}}"#]],
+    )
+    .await;
+    assert_eq!(host.heard().len(), 1);
 }
 
 #[tokio::test]

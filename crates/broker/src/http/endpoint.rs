@@ -16,7 +16,9 @@ use tokio::time::timeout;
 use super::posts::not_taken;
 use crate::auth::{AuthError, Authorize, Refusal, Waits, is_loopback};
 use crate::error::StartErrorKind;
+use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
+use crate::listed::Decided;
 use crate::secrets::Secrets;
 use crate::spec::Http;
 
@@ -56,6 +58,35 @@ pub(crate) struct Endpoint {
     /// The last `Authorization` with which the server took a request.
     accepted: watch::Sender<Option<HeaderValue>>,
     secrets: Secrets,
+}
+
+/// One request, and what is to be known of it.
+pub(crate) struct Exchange<'a> {
+    pub(crate) method: Method,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) waits: Waits,
+    /// How long the server has to answer each time; what is done for a token does not count.
+    pub(crate) limit: Option<Duration>,
+    /// What it is known by to [`Endpoint::held_up`].
+    pub(crate) id: Option<u64>,
+    /// What the tool of this name was decided about as, if it is such a call.
+    pub(crate) decided: Option<(Decided<'a>, &'a str)>,
+}
+
+impl Exchange<'_> {
+    /// One that has as long as it takes, and about which nothing was decided.
+    pub(crate) fn new(method: Method, headers: HeaderMap, body: Bytes, waits: Waits) -> Self {
+        Self {
+            method,
+            headers,
+            body,
+            waits,
+            limit: None,
+            id: None,
+            decided: None,
+        }
+    }
 }
 
 impl Endpoint {
@@ -110,38 +141,35 @@ impl Endpoint {
 
     /// Sends one request and waits for the headers of the answer, whatever its
     /// status. It may be sent again: with another token, if the server refused
-    /// the one it had, and where the server redirects it to. By `id` it is known to
-    /// [`Endpoint::held_up`].
-    pub(crate) async fn exchange(
-        &self,
-        method: Method,
-        headers: HeaderMap,
-        body: Bytes,
-        waits: Waits,
-        id: Option<u64>,
-    ) -> Result<Response, LinkError> {
-        self.exchange_within(None, method, headers, body, waits, id)
-            .await
-    }
-
-    /// [`Endpoint::exchange`] in which the server has so long to answer each time; what is done
-    /// for a token does not count.
-    pub(super) async fn exchange_within(
-        &self,
-        limit: Option<Duration>,
-        method: Method,
-        headers: HeaderMap,
-        body: Bytes,
-        waits: Waits,
-        id: Option<u64>,
-    ) -> Result<Response, LinkError> {
+    /// the one it had, and where the server redirects it to. One that was decided about is
+    /// looked at after each wait for a token, which may take as long as a person does.
+    pub(crate) async fn exchange(&self, exchange: Exchange<'_>) -> Result<Response, LinkError> {
+        let Exchange {
+            method,
+            headers,
+            body,
+            waits,
+            limit,
+            id,
+            decided,
+        } = exchange;
         let mut all = self.headers.clone();
         all.extend(headers);
         let mut challenges = 0;
+        let login = decided.and_then(|_| self.login());
         loop {
             let held_up = self.hold_up(id);
             let bearer = self.authorize.bearer(waits).await?;
             drop(held_up);
+            if let Some((decided, tool)) = decided {
+                // Another login may have other tools.
+                if self.login() != login {
+                    return Err(LinkError::changed(false));
+                }
+                if let Err(Failure::Changed { gone, .. }) = decided.still_is(tool) {
+                    return Err(LinkError::changed(gone));
+                }
+            }
             if let Some(bearer) = bearer {
                 all.insert(AUTHORIZATION, bearer);
             }

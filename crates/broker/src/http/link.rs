@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::body::{self, BodyError, Content};
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Exchange};
 use super::mirror;
 use super::posts::{self, Posts};
 use super::reading::Reading;
@@ -25,7 +25,7 @@ use crate::calls::CALL;
 use crate::failure::Failure;
 use crate::flight::LISTEN;
 use crate::handshake::is_left;
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, nameless_error};
 use crate::link::{Link, LinkError, LinkErrorKind, Outgoing};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -115,13 +115,15 @@ impl Link for HttpLink {
             if message.id.is_some_and(|id| !self.shared.inbox.sent(id)) {
                 return Ok(());
             }
-            let response = self
-                .shared
-                .endpoint
-                .exchange(Method::POST, headers, body, waits, message.id)
-                .await?;
+            let exchange = Exchange {
+                id: message.id,
+                decided: message.decided.zip(message.name),
+                ..Exchange::new(Method::POST, headers, body, waits)
+            };
+            let response = self.shared.endpoint.exchange(exchange).await;
             // Before the answer: who goes on by it sees that there is something to wait for.
             self.shared.notice_login();
+            let response = response?;
             match message.id {
                 Some(id) => self.shared.answered(id, message.method, response).await,
                 None => self.shared.accepted(response).await,
@@ -181,13 +183,8 @@ impl Link for HttpLink {
             };
             let mut headers = self.shared.headers();
             headers.insert(SESSION, session);
-            let deleted = self.shared.endpoint.exchange(
-                Method::DELETE,
-                headers,
-                Bytes::new(),
-                Waits::Nobody,
-                None,
-            );
+            let delete = Exchange::new(Method::DELETE, headers, Bytes::new(), Waits::Nobody);
+            let deleted = self.shared.endpoint.exchange(delete);
             // Servers may refuse it; the session ends in its own time then.
             match timeout(CLOSE_PATIENCE, deleted).await {
                 Ok(Ok(_)) => {}
@@ -377,14 +374,25 @@ impl Shared {
 
     async fn take_body(&self, id: u64, mut response: Response) -> Result<(), LinkError> {
         let limit = self.inbox.max_message_bytes();
-        match body::read(&mut response, limit).await {
-            Ok(body) => self.inbox.deliver_on(&body, Some(id)),
-            Err(BodyError::TooLarge) => self.inbox.failed(id, Failure::TooLarge(limit)),
+        let body = match body::read(&mut response, limit).await {
+            Ok(body) => body,
+            Err(BodyError::TooLarge) => {
+                self.inbox.failed(id, Failure::TooLarge(limit));
+                return Ok(());
+            }
             Err(BodyError::Broken(error)) => return Err(self.endpoint.broken(error, true)),
-        }
+        };
+        self.inbox.deliver_on(&body, Some(id));
         if self.inbox.waits(id) {
-            let reason = "the HTTP response to the request does not answer it".to_owned();
-            self.inbox.failed(id, Failure::Malformed(reason));
+            // Of a request that it could not read a server does not know the id.
+            let failure = match nameless_error(&body) {
+                Some(error) => Failure::Refused(error),
+                None => {
+                    let reason = "the HTTP response to the request does not answer it";
+                    Failure::Malformed(reason.to_owned())
+                }
+            };
+            self.inbox.failed(id, failure);
         }
         Ok(())
     }

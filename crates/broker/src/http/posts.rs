@@ -11,6 +11,7 @@ use http::Method;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
+use super::endpoint::Exchange;
 use super::link::Shared;
 use crate::auth::Waits;
 use crate::link::{LinkError, LinkErrorKind, Outgoing};
@@ -122,21 +123,21 @@ impl Shared {
             id: None,
             name,
             parameters: &[],
+            decided: None,
         };
         let headers = self.headers_of(&outgoing);
         let body = Bytes::copy_from_slice(message.as_bytes());
         let post = Method::POST;
         let response = if method.is_empty() {
             // An answer is part of a call, and a person may have to log in for it first.
-            let limit = Some(ANSWER_PATIENCE);
-            let exchanged =
-                self.endpoint
-                    .exchange_within(limit, post, headers, body, Waits::Someone, None);
-            exchanged.await?
+            let exchange = Exchange {
+                limit: Some(ANSWER_PATIENCE),
+                ..Exchange::new(post, headers, body, Waits::Someone)
+            };
+            self.endpoint.exchange(exchange).await?
         } else {
-            let exchanged = self
-                .endpoint
-                .exchange(post, headers, body, Waits::Nobody, None);
+            let exchange = Exchange::new(post, headers, body, Waits::Nobody);
+            let exchanged = self.endpoint.exchange(exchange);
             let late = |_| not_taken(PATIENCE);
             timeout(PATIENCE, exchanged).await.map_err(late)??
         };

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::body::Content;
+use super::endpoint::Exchange;
 use super::events::{Event, Events};
 use super::link::{Era, Shared, no_success};
 use crate::auth::{AuthErrorKind, Waits};
@@ -250,7 +251,7 @@ impl Shared {
         }
         let response = self
             .endpoint
-            .exchange(Method::GET, headers, Bytes::new(), waits, None)
+            .exchange(Exchange::new(Method::GET, headers, Bytes::new(), waits))
             .await?;
         // A server without such streams may answer 404 as well as 405; of one
         // that has had this stream, 404 says that the session is gone.
@@ -311,7 +312,10 @@ fn wants_another(kind: &LinkErrorKind) -> bool {
         LinkErrorKind::Authorization(error) => {
             !matches!(error.kind(), AuthErrorKind::Settings { .. })
         }
-        LinkErrorKind::Closed | LinkErrorKind::Unreachable | LinkErrorKind::Status(_) => false,
+        LinkErrorKind::Closed
+        | LinkErrorKind::Unreachable
+        | LinkErrorKind::Status(_)
+        | LinkErrorKind::Changed { .. } => false,
     }
 }
 
@@ -332,7 +336,7 @@ pub(crate) fn is_for_good(kind: &LinkErrorKind) -> bool {
                 | AuthErrorKind::InsufficientScope { .. }
                 | AuthErrorKind::Settings { .. }
         ),
-        LinkErrorKind::Unreachable => false,
+        LinkErrorKind::Unreachable | LinkErrorKind::Changed { .. } => false,
     }
 }
 

@@ -114,17 +114,31 @@ impl Run {
             let definition = target.definition.as_deref().map(Definition::hash);
             let decided = definition.map(|definition| server.decided(definition));
             let still_is = decided.map_or(Ok(()), |decided| decided.still_is(&target.tool));
-            let Err(changed) = still_is else {
+            // By a list that is on its way it may be another.
+            if still_is.is_ok() && server.is_settled() {
                 break ruling;
-            };
-            decisions += 1;
-            target = match self.renewed(&target, &mut time).await {
-                Ok(Some(renewed)) if decisions < MAX_DECISIONS => renewed,
+            }
+            let renewed = match self.renewed(&target, &mut time).await {
+                Ok(renewed) => renewed,
                 Err(limit) => {
                     entry.decided(&ruling);
                     return Err(late(entry, target, limit, true));
                 }
-                Ok(_) => {
+            };
+            let is_same = match &renewed {
+                Some(renewed) => renewed.definition.as_deref().map(Definition::hash) == definition,
+                // Nobody looks tools up anew.
+                None => self.inner.renew.is_none(),
+            };
+            let changed = match still_is {
+                Ok(()) if is_same => break ruling,
+                Ok(()) => Failure::changed(renewed.is_none()),
+                Err(changed) => changed,
+            };
+            decisions += 1;
+            target = match renewed {
+                Some(renewed) if decisions < MAX_DECISIONS => renewed,
+                _ => {
                     entry.decided(&ruling);
                     let message = changed.to_string();
                     return Err(fail(entry, &target, code::TOOL_CHANGED, &message, true));

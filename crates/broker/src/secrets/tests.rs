@@ -48,10 +48,10 @@ fn numbers_of_more_digits_than_are_kept_go() {
     let secrets = Secrets::default();
     secrets.learn("ID", "123456789012345678901234567890");
     let data =
-        r#"[123456789012345678901234567890, 1.2345678901234568e29, 123456789012345678901, 0.5]"#;
+        r#"[123456789012345678901234567890, -1.2345678901234568e29, 123456789012345678901, 0.5]"#;
     let mut value: Value = serde_json::from_str(data).expect("JSON");
     secrets.redact_value(&mut value);
-    let expected = serde_json::json!(["[ID]", "[ID]", 123456789012345678901_f64, 0.5]);
+    let expected = serde_json::json!(["[ID]", "-[ID]", 123456789012345678901_f64, 0.5]);
     assert_eq!(value, expected);
 }
 

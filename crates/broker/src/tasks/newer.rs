@@ -1,6 +1,7 @@
 //! The extension of 2026-07-28 (`io.modelcontextprotocol/tasks`).
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use rmcp::model::ErrorData;
 use serde_json::value::RawValue;
@@ -28,7 +29,11 @@ pub(super) async fn poll(
     first: &Task<'_>,
 ) -> Result<Box<RawValue>, Failure> {
     let (session, patience) = (followed.session, followed.patience);
-    let mut pause = pause(first);
+    // One that is over, or wants something, at once need not be waited for.
+    let mut pause = match first.status.as_str() {
+        "working" => pause(first),
+        _ => Duration::ZERO,
+    };
     // What it asked for stays in what it says until it has seen the answers.
     let mut answered = HashSet::new();
     let mut unsettled: Option<Doubtful> = None;
@@ -69,7 +74,7 @@ pub(super) async fn poll(
                 if requests.is_empty() {
                     continue;
                 }
-                let responses = session.inputs(followed.call, &requests).await?;
+                let (responses, _pages) = session.inputs(followed.call, &requests).await?;
                 for (key, _) in &requests {
                     if key.len() > MAX_ID_BYTES || answered.len() == MAX_ANSWERS {
                         return Err(Failure::Input(format!(

@@ -96,7 +96,10 @@ impl Caller for Desk {
         async move {
             if !self.can.form {
                 // The server's word is all there will be.
-                return std::future::pending().await;
+                if opened.is_told {
+                    std::future::pending::<()>().await;
+                }
+                return Ok(());
             }
             let form = json!({ "method": "elicitation/create", "params": {
                 "mode": "form",
@@ -238,7 +241,12 @@ impl Desk {
                 (request.key, "elicitation/create", params)
             }
             Wanted::Sample(request) => {
-                let params = params(request.params)?;
+                let mut params = params(request.params)?;
+                // To the client, this server is all servers: it is not to give one of them what
+                // it has of the others.
+                if let Some(context) = params.get_mut("includeContext") {
+                    *context = "none".into();
+                }
                 let has_tools = params.contains_key("tools") || params.contains_key("toolChoice");
                 if !self.can.sampling || (has_tools && !self.can.sampling_tools) {
                     return Err(Refusal::Unsupported);

@@ -177,10 +177,14 @@ async fn request(client: &Client) -> Result<Vec<Root>, ServiceError> {
     named(&answer).ok_or(ServiceError::UnexpectedResponse)
 }
 
+/// A folder, if it is one by its URL: servers are named no others.
 fn root(value: &Value) -> Option<Root> {
+    const FILE: &str = "file://";
     let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
-    Some(Root {
-        uri: text("uri")?,
+    let uri = text("uri")?;
+    let scheme = uri.get(..FILE.len())?;
+    scheme.eq_ignore_ascii_case(FILE).then(|| Root {
+        uri,
         name: text("name"),
     })
 }

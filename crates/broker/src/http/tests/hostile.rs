@@ -45,7 +45,7 @@ async fn statuses() {
             let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32020,"message":"m"}}"#;
             request.answer("400 Bad Request", "", body).await;
         },
-        expect![[r#"Headers(ErrorData { code: ErrorCode(-32020), message: "m", data: None }, Rounds { made: 0, taken: false, pages_opened: false, input: "" })"#]],
+        expect![[r#"Headers(ErrorData { code: ErrorCode(-32020), message: "m", data: None }, Rounds { made: 0, waited: 0, taken: false, pages_opened: false, input: "" })"#]],
     )
     .await;
     check(

@@ -162,6 +162,8 @@ async fn of_several_pages_the_one_that_holds_for_the_least_time_counts() {
         ] {
             check_pages(&ttls, tells, seconds(20)).await;
         }
+        // One that does not say holds for a minute.
+        check_pages(&[json!(300_000), json!(-1)], tells, seconds(60)).await;
         // Beyond the most and the least, too.
         check_pages(&[json!(u64::MAX), json!(7_000)], tells, seconds(7)).await;
     }

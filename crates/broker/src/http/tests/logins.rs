@@ -17,6 +17,7 @@ use url::Url;
 use super::server::{Request, Server};
 use super::{Endpoint, in_time};
 use crate::auth::{Browser, OAuth, OpenUrl, TokenPlace, Waits, authorize};
+use crate::http::endpoint::Exchange;
 use crate::secrets::Secrets;
 use crate::spec::{Http, Transport};
 
@@ -222,7 +223,11 @@ async fn ask(endpoint: &Endpoint) -> String {
 
 async fn ask_as(endpoint: &Endpoint, id: Option<u64>) -> String {
     let (headers, body) = (HeaderMap::new(), Bytes::new());
-    let asked = endpoint.exchange(Method::POST, headers, body, Waits::Someone, id);
+    let exchange = Exchange {
+        id,
+        ..Exchange::new(Method::POST, headers, body, Waits::Someone)
+    };
+    let asked = endpoint.exchange(exchange);
     match in_time(asked).await {
         Ok(response) => response.status().as_u16().to_string(),
         Err(error) => error.reason,

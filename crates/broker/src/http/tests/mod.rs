@@ -94,6 +94,7 @@ impl Client {
                 id: Some(id),
                 name,
                 parameters,
+                decided: None,
             };
             flight.send(message).await?;
             flight.answer().await

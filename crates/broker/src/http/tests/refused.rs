@@ -218,6 +218,7 @@ async fn a_login_holds_up_what_the_server_refused_and_nothing_else() {
         id: Some(id),
         name: None,
         parameters: &[],
+        decided: None,
     };
     let mut sending = Box::pin(futures::future::join(
         taken.send(message("taken", r#"{"method":"taken"}"#, taken_id)),

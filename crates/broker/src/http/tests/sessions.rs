@@ -60,6 +60,7 @@ pub(super) async fn in_session_with(server: &Server, authorize: Arc<dyn Authoriz
         id: None,
         name: None,
         parameters: &[],
+        decided: None,
     };
     in_time(client.link.send(message))
         .await
