@@ -3,7 +3,8 @@
 //!
 //! Everything that could make two tools answer to one name makes *all* of them
 //! lose it: a permission written for a plain name then matches nothing instead
-//! of the wrong tool.
+//! of the wrong tool. And no name begins as those of another server do whose
+//! beginning is longer: a permission for all of that server's tools matches no others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -35,7 +36,12 @@ pub fn assign_after<'a>(
         .into_iter()
         .collect();
     let natural: Vec<String> = pairs.iter().map(|(s, t)| natural_name(s, t)).collect();
-    let functions = separate(&pairs, &natural, before);
+    let own: Vec<String> = pairs
+        .iter()
+        .zip(&natural)
+        .map(|((server, _), natural)| before.own_name(server, natural))
+        .collect();
+    let functions = separate(&pairs, &own, before);
 
     let mut names = before.without(&pairs);
     let mut groups: BTreeMap<&str, Vec<Member>> = BTreeMap::new();
@@ -74,6 +80,8 @@ pub struct Names {
     collisions: Vec<Collision>,
     /// Names that no pair gets.
     reserved: BTreeSet<String>,
+    /// What the names of each server's tools begin with.
+    beginnings: BTreeSet<String>,
     /// The names of pairs that are gone: server, tool, function.
     gone: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -85,6 +93,35 @@ impl Names {
             reserved: names.into_iter().map(str::to_owned).collect(),
             ..Self::default()
         }
+    }
+
+    /// The same among these servers: no name in this catalog, or in one that follows it,
+    /// begins as those of another of them do whose beginning is longer.
+    pub fn among<'a>(mut self, servers: impl IntoIterator<Item = &'a str>) -> Self {
+        self.beginnings = servers.into_iter().map(beginning).collect();
+        self
+    }
+
+    /// A natural name, or one that begins as those of its own server do alone.
+    fn own_name(&self, server: &str, natural: &str) -> String {
+        let mut name = natural.to_owned();
+        if self.beginnings.is_empty() {
+            return name;
+        }
+        let own = beginning(server);
+        let is_others = |name: &str| {
+            let mut others = self
+                .beginnings
+                .iter()
+                .filter(|other| other.len() > own.len());
+            others.any(|other| name.starts_with(other.as_str()))
+        };
+        // What others begin with ends in an underscore, so that there are only so many of these
+        // signs in it.
+        while is_others(&name) && own.len() <= name.len() {
+            name.insert(own.len(), '$');
+        }
+        name
     }
 
     /// The function a tool became.
@@ -136,19 +173,21 @@ impl Names {
         Self {
             gone,
             reserved: self.reserved.clone(),
+            beginnings: self.beginnings.clone(),
             ..Self::default()
         }
     }
 }
 
-/// A name that nobody got, because more than one tool wanted it, or it is reserved.
+/// A name that nobody got, because more than one tool wanted it, it is reserved, or it begins
+/// as those of another server do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collision {
     /// The name that was wanted.
     pub name: String,
     /// Who wanted it and did not get it, ordered by server and tool. A single
-    /// member means that the name is another tool's suffixed name, or was its
-    /// name before this one came.
+    /// member means that the name is another tool's suffixed name, was its
+    /// name before this one came, or could be another server's.
     pub members: Vec<Member>,
 }
 
@@ -176,6 +215,13 @@ fn natural_name(server: &str, tool: &str) -> String {
     if is_reserved_value(&name) {
         name.push('_');
     }
+    name
+}
+
+/// What the names of a server's tools begin with.
+pub fn beginning(server: &str) -> String {
+    let mut name = natural_name(server, "x");
+    name.pop();
     name
 }
 

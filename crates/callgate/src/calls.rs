@@ -131,14 +131,14 @@ impl CallHandler for Calls {
             next: Arc::clone(&self.next),
         };
         if let Some(target) = target(&self.live.catalog(), &function)
-            && !self.live.is_resting(&target)
+            && self.live.is_settled_for(&target)
         {
             return begin.call(target, input, options).boxed();
         }
         let (at_start, live) = (Arc::clone(&self.catalog), Arc::clone(&self.live));
         let (scope, unknown) = (self.scope.clone(), Arc::clone(&self.unknown));
         async move {
-            // Its server may just have said that there are other tools.
+            // Its server may just have said that there are other tools, or that this is another.
             let mut options = options;
             let found = live.target_in_time(&function, &mut options).await;
             let (now, found) = found.map_err(|late| thrown(&function, late))?;
@@ -153,6 +153,9 @@ impl CallHandler for Calls {
             }
             if let Some(message) = live.disabled_message(&function, &scope) {
                 return Err(thrown(&function, unknown_tool(message)));
+            }
+            if let Some(server) = live.unlisted_server_of(&function, &scope) {
+                return Err(thrown(&function, unlisted(&function, &server)));
             }
             let told = unknown.fetch_add(1, Ordering::Relaxed);
             let near = (told < SUGGESTIONS)
@@ -284,6 +287,21 @@ pub(crate) fn disabled_message(function: &str, server: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let shown: String = function.chars().map(plain).take(80).collect();
     format!("{shown} is not available: server {server:?} is disabled")
+}
+
+/// The error for a name that would be a tool of a server that did not start. Why it did not,
+/// the report says: that may quote the server.
+fn unlisted(function: &str, server: &str) -> CallError {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let shown: String = function.chars().map(plain).take(80).collect();
+    CallError::Protocol {
+        server: server.to_owned(),
+        tool: String::new(),
+        code: code::CONNECTION_CLOSED,
+        message: format!("{shown} is not available: server {server:?} did not start"),
+        data: None,
+        retryable: true,
+    }
 }
 
 /// The error for a tool that its server no longer lists, or whose server is no

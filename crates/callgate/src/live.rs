@@ -40,13 +40,14 @@ impl Live {
         oversight: Arc<Oversight>,
         cache: Option<Arc<Cache>>,
     ) -> Self {
+        let reserving = Catalog::reserving(consultants::FUNCTIONS, oversight.servers());
         let shared = Arc::new(Shared {
             reading,
             indexes: Arc::new(Indexes::new(Arc::clone(&oversight.settings))),
             oversight,
             cache,
             known: RwLock::new(Arc::new(Known {
-                catalog: Arc::new(Catalog::reserving(consultants::FUNCTIONS)),
+                catalog: Arc::new(reserving),
                 ..Known::default()
             })),
             updating: Mutex::default(),
@@ -192,6 +193,11 @@ impl Live {
         self.broker.is_resting(&target.server)
     }
 
+    /// Whether its server is connected to, and its tools are the newest that are known of.
+    pub(crate) fn is_settled_for(&self, target: &Target) -> bool {
+        self.broker.is_settled_at(&target.server) && !self.is_resting(target)
+    }
+
     /// Whether a server is not in use.
     pub(crate) fn is_disabled(&self, server: &str) -> bool {
         let mut servers = self.broker.servers();
@@ -204,6 +210,18 @@ impl Live {
         let mut servers = self.broker.servers();
         let found = servers.find(|server| {
             server.phase == Phase::Disabled && oversight.would_own(&server.name, function)
+        });
+        found.map(|server| server.name)
+    }
+
+    /// The server in scope that did not start, so that its tools are not known, and to which this name would belong.
+    pub(crate) fn unlisted_server_of(&self, function: &str, scope: &Scope) -> Option<String> {
+        let oversight = &self.shared.oversight;
+        let mut servers = self.broker.servers();
+        let found = servers.find(|server| {
+            matches!(server.status, Status::Failed(_))
+                && oversight.would_own(&server.name, function)
+                && scope.has(&server.name)
         });
         found.map(|server| server.name)
     }

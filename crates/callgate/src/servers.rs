@@ -233,7 +233,11 @@ fn unavailable(server: &callgate_broker::ServerState) -> Option<Unavailable> {
     if matches!(server.status, Status::Ready(_)) {
         reason.push_str("\n  its tools are listed as they were ");
         match server.age {
-            Some(age) => reason.push_str(&format!("{} minutes ago", age.as_secs() / 60)),
+            Some(age) => reason.push_str(&match age.as_secs() / 60 {
+                0 => "less than a minute ago".to_owned(),
+                1 => "a minute ago".to_owned(),
+                minutes => format!("{minutes} minutes ago"),
+            }),
             None => reason.push_str("at an earlier time"),
         }
     }

@@ -24,7 +24,7 @@ pub(crate) struct Oversight {
     pub(crate) flows: Arc<FlowRules>,
     pub(crate) settings: Arc<ToolSettings>,
     /// What the names of each server's tools begin with.
-    pub(crate) prefixes: Vec<(String, Option<String>)>,
+    pub(crate) prefixes: Vec<(String, String)>,
     /// The servers that the configuration disables: nothing else is known of them.
     pub(crate) left_out: Vec<String>,
     /// What is consulted, as a tool is called.
@@ -221,7 +221,13 @@ impl Oversight {
     /// What the names of a server's tools begin with.
     fn beginning(&self, server: &str) -> Option<&str> {
         let mut prefixes = self.prefixes.iter();
-        prefixes.find(|(name, _)| name == server)?.1.as_deref()
+        let (_, beginning) = prefixes.find(|(name, _)| name == server)?;
+        Some(beginning)
+    }
+
+    /// The names of all servers, those too that the configuration disables.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = &str> {
+        self.prefixes.iter().map(|(name, _)| name.as_str())
     }
 }
 

@@ -42,10 +42,14 @@ pub struct CatalogTool {
 }
 
 impl Catalog {
-    /// No tools, and names that none has in the catalogs that are built after it.
-    pub fn reserving<'a>(functions: impl IntoIterator<Item = &'a str>) -> Self {
+    /// No tools, and names that none has in the catalogs that are built after it, nor one
+    /// of these servers that begins as those of another of them do whose beginning is longer.
+    pub fn reserving<'a>(
+        functions: impl IntoIterator<Item = &'a str>,
+        servers: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
         Self {
-            names: Names::reserving(functions),
+            names: Names::reserving(functions).among(servers),
             ..Self::default()
         }
     }

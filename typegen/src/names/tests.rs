@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::{MAX_GONE, Names, assign, assign_after, suffixed_name};
+use super::{MAX_GONE, Names, assign, assign_after, beginning, suffixed_name};
 use crate::reserved::is_reserved_value;
 
 fn check(pairs: &[(&str, &str)], expected: Expect) {
@@ -257,4 +257,61 @@ proptest! {
         prop_assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "_$".contains(c)));
         prop_assert!(!name.is_empty() && !is_reserved_value(name));
     }
+}
+
+#[test]
+fn no_name_begins_as_those_of_a_server_with_a_longer_beginning() {
+    let servers = [
+        "github",
+        "github_issues",
+        "github-issues-old",
+        "github_",
+        "github_$",
+    ];
+    let among = Names::reserving([]).among(servers);
+    let names = assign_after(
+        &among,
+        [
+            ("github", "issues_delete_repo"),
+            ("github", "issues"),
+            ("github", "_issues_x"),
+            ("github", "$_issues_x"),
+            ("github", "$$_issues_x"),
+            ("github", "issues_old_x"),
+            ("github_issues", "delete_repo"),
+            ("github_issues", "old_y"),
+            ("github-issues-old", "y"),
+            ("github_", "x"),
+        ],
+    );
+    for (server, tool, function) in [
+        ("github_issues", "delete_repo", "github_issues_delete_repo"),
+        ("github-issues-old", "y", "github_issues_old_y"),
+        ("github_issues", "old_y", "github_issues_$old_y"),
+        ("github", "issues", "github_issues"),
+        ("github_", "x", "github__x"),
+    ] {
+        assert_eq!(names.function(server, tool), Some(function), "{tool}");
+    }
+    for (function, server, _) in names.iter() {
+        let longest = servers
+            .into_iter()
+            .filter(|server| function.starts_with(&beginning(server)))
+            .max_by_key(|server| beginning(server).len());
+        assert!(
+            longest.is_none_or(|longest| longest == server),
+            "{function} of {server}"
+        );
+    }
+    // It is told, and stays so whoever is away.
+    assert!(
+        names
+            .collisions()
+            .iter()
+            .any(|it| it.name == "github_issues_delete_repo")
+    );
+    let alone = assign_after(&among, [("github", "issues_delete_repo")]);
+    let kept = alone.function("github", "issues_delete_repo");
+    assert_eq!(kept, names.function("github", "issues_delete_repo"));
+    assert!(!kept.is_some_and(|name| name.starts_with("github_issues_")));
 }

@@ -327,8 +327,11 @@ impl GateBuilder {
         let broker = Broker::start_noting(self.servers, move |state| noted.begin(state)).await;
         let servers = broker.servers().map(|server| server.name);
         let names = servers.chain(self.left_out.iter().cloned());
-        let prefixes = names.map(|name| (function_prefix(&name), name));
-        let prefixes = prefixes.map(|(prefix, name)| (name, prefix)).collect();
+        let prefixes = names.map(|name| {
+            let beginning = callgate_typegen::names::beginning(&name);
+            (name, beginning)
+        });
+        let prefixes = prefixes.collect();
         let oversight = Arc::new(Oversight {
             rules: Arc::new(self.rules),
             flows: Arc::new(self.flows),
@@ -380,16 +383,6 @@ impl GateBuilder {
         gate.keep_at_start(catalog);
         Ok(gate)
     }
-}
-
-/// What the generated names of a server's tools begin with, though none of its
-/// tools is known.
-fn function_prefix(server: &str) -> Option<String> {
-    let names = callgate_typegen::names::assign([(server, "x")]);
-    names
-        .function(server, "x")?
-        .strip_suffix('x')
-        .map(str::to_owned)
 }
 
 /// What the models of a configuration are for.
