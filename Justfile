@@ -16,7 +16,7 @@ demo *ARGS:
 test *ARGS:
     cargo xtask test -- {{ARGS}}
 
-# Run the official conformance suite against our client.
+# Run the official conformance suite against our client and our server.
 conformance *ARGS:
     cargo xtask conformance -- {{ARGS}}
 

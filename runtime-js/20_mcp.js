@@ -130,8 +130,16 @@
   const NONE = ObjectFreeze({ __proto__: null });
 
   function checkOptions(name, options, signal, timeoutMs) {
-    if (typeof options !== "object") {
-      throw new TypeError(`${name}: the options must be an object, not ${kindOf(options)}`);
+    if (typeof options !== "object" || ArrayIsArray(options)) {
+      const got = ArrayIsArray(options) ? "an array" : kindOf(options);
+      throw new TypeError(`${name}: the options must be an object, not ${got}`);
+    }
+    const keys = ObjectKeys(options);
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i];
+      if (key === "signal" || key === "timeoutMs") continue;
+      const near = key === "timeout" ? "; did you mean `timeoutMs`?" : "; there are `signal` and `timeoutMs`";
+      throw new TypeError(`${name}: there is no option \`${StringPrototypeSlice(key, 0, 80)}\`${near}`);
     }
     if (signal !== undefined && !shared.signals.is(signal)) {
       throw new TypeError(`${name}: \`signal\` must be an AbortSignal, not ${kindOf(signal)}`);

@@ -1,5 +1,5 @@
 //! `cargo xtask conformance`: the official conformance suite of the protocol
-//! against Callgate's client, pinned in `fixtures/conformance/` and installed
+//! against Callgate's client and server, pinned in `fixtures/conformance/` and installed
 //! in `conformance` below the target directory.
 //!
 //! The suite is run by the end-to-end tests of the same name, so that there is

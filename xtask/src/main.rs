@@ -58,7 +58,7 @@ enum Command {
     Test(test::Options),
     /// Set up, build, and run a script against two demo MCP servers.
     Demo(demo::Options),
-    /// Set up, build, and run the official conformance suite against Callgate's client.
+    /// Set up, build, and run the official conformance suite against Callgate's client and server.
     Conformance(conformance::Options),
     /// Set up and run the benchmarks in release mode.
     Bench(bench::Options),

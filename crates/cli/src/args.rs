@@ -31,8 +31,8 @@ Exit codes, as `run` would end if the script called all it names:
   5 a server it needs did not start   130 interrupted";
 
 const LIST_EXIT_CODES: &str = "\
-Exit codes: 0 done, 2 usage or configuration error, or no tool has that name,
-5 no server started, or not that of a tool, 130 interrupted";
+Exit codes: 0 done, 2 usage or configuration error, or a name that no tool has,
+5 no server started, or not that of a tool that is named, 130 interrupted";
 
 const TOP_EXAMPLES: &str = "\
 Examples:

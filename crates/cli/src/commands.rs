@@ -1,6 +1,7 @@
 //! One function a command: call the library, print what it says, return the
 //! exit code.
 
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -175,7 +176,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
 
 fn preview_text(preview: &Preview) -> String {
     let mut text = String::new();
-    if preview.tools.is_empty() {
+    if preview.tools.is_empty() && preview.missing.is_empty() && preview.unknown.is_empty() {
         text.push_str("names no tool\n");
     }
     for tool in &preview.tools {
@@ -371,6 +372,11 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     let ready = gate.clone();
     let options = session::serve_options(&config, &args);
     session::tell_blind_flow_rules(&config, options.mode);
+    if std::io::stdin().is_terminal() {
+        print::err(
+            "callgate speaks MCP on standard input, to the client that starts it; for HTTP, --http\n",
+        );
+    }
     let ready = async move {
         match ready.await {
             Some(gate) => gate,

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
@@ -16,6 +16,9 @@ const HANG_UP: Duration = Duration::from_secs(2);
 /// Time to see that a question is another than the one that was there a moment
 /// ago.
 const ANOTHER: Duration = Duration::from_secs(1);
+/// In which a key that is struck twice has come twice: the second time is no answer to the next
+/// question.
+const TWICE: Duration = Duration::from_millis(400);
 
 /// Whether somebody is there to answer: both a controlling terminal and a
 /// standard error that shows what is asked.
@@ -84,6 +87,9 @@ impl Conversation {
             tokio::time::sleep(ANOTHER).await;
             self.lines.is_withdrawn = false;
         }
+        if let Some(settled) = self.lines.settled.take() {
+            tokio::time::sleep(TWICE.saturating_sub(settled.elapsed())).await;
+        }
         // What was typed before the question was there is no answer to it. Whoever has
         // seen the prompt may answer at once, so nothing is forgotten after it.
         self.lines.forget();
@@ -106,7 +112,7 @@ impl Conversation {
 impl Drop for Conversation {
     fn drop(&mut self) {
         match self.question {
-            Question::Settled => {}
+            Question::Settled => self.lines.settled = Some(Instant::now()),
             Question::Open => {
                 self.lines.is_withdrawn = true;
                 print::err("\n(withdrawn: no answer is taken any more)\n");
@@ -152,6 +158,8 @@ struct Lines {
     reading: bool,
     /// Whether the last question was taken back while it waited for a line.
     is_withdrawn: bool,
+    /// When the last conversation had its last answer.
+    settled: Option<Instant>,
 }
 
 impl Lines {
@@ -188,6 +196,7 @@ fn lines() -> &'static Mutex<Lines> {
             read,
             reading: false,
             is_withdrawn: false,
+            settled: None,
         })
     })
 }
