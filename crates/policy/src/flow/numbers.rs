@@ -1,6 +1,7 @@
 //! Numbers that are long enough to matter, and what becomes of them in a script: it reads
 //! each as a double-precision number, and writes what is nearest to that and shortest
-//! (ECMA-262, `Number::toString`).
+//! (ECMA-262, `Number::toString`). A number that it hands over as one is written anew on the
+//! way to a server, by `serde_json`, which puts the same digits elsewhere.
 
 use std::ops::Range;
 
@@ -39,7 +40,7 @@ pub(super) fn numbers(text: &[u8], mut visit: impl FnMut(u64, &[u8])) {
 }
 
 /// Calls `visit` with the value of each number in what a server answered, and with those
-/// of what a script writes in its place.
+/// of what is written in its place.
 pub(super) fn answered(text: &[u8], mut visit: impl FnMut(u64)) {
     let wanted = Wanted {
         base64: false,
@@ -93,7 +94,15 @@ fn rounded(text: &[u8], digits: Range<usize>) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// Calls `visit` with the rows of digits in what a script writes for a number.
+/// From here on arguments may have a number with an exponent: only integers that fit in 64
+/// bits, with their sign, are kept as they are.
+const LARGE: f64 = (1_u64 << 63) as f64;
+
+/// A number with a lower exponent of ten has it in arguments, too.
+const MIN_EXPONENT: i32 = -5;
+
+/// Calls `visit` with the rows of digits in what a script writes for a number, and in what
+/// arguments have then.
 fn written(number: f64, mut visit: impl FnMut(&[u8])) {
     // The shortest digits, as there.
     let shortest = format!("{:e}", number.abs());
@@ -102,6 +111,9 @@ fn written(number: f64, mut visit: impl FnMut(&[u8])) {
     };
     let mut digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
     let exponent: i32 = exponent.parse().unwrap_or_default();
+    if number.abs() >= LARGE || exponent < MIN_EXPONENT {
+        visit(digits.get(1..).unwrap_or_default());
+    }
     // How many digits are before the point.
     match usize::try_from(exponent + 1) {
         Ok(whole) if (1..=MAX_DIGITS).contains(&whole) => {
@@ -115,7 +127,8 @@ fn written(number: f64, mut visit: impl FnMut(&[u8])) {
             digits.splice(..0, std::iter::repeat_n(b'0', zeros));
             visit(&digits);
         }
-        _ => visit(digits.get(1..).unwrap_or_default()),
+        // A script writes the exponent, too.
+        _ => {}
     }
 }
 
@@ -210,12 +223,22 @@ mod tests {
         };
         for (number, expected) in [
             (1_234_567_890_123_456_789.0, "1234567890123456800"),
-            (12_345_678_901_234_567_890.0, "12345678901234567000"),
+            (-9_223_372_036_854_774_784.0, "9223372036854775000"),
+            (
+                -9_223_372_036_854_775_808.0,
+                "223372036854776 9223372036854776000",
+            ),
+            (
+                41_505_095_027_152_785_790.0,
+                "150509502715279 41505095027152790000",
+            ),
             (1e20, "100000000000000000000"),
             (1e21, ""),
             (1.234_567_89e30, "23456789"),
             (-1.234_567_89e-9, "23456789"),
-            (0.000_001_234, "000001234"),
+            (0.000_012_345_678, "000012345678"),
+            (0.000_009_876_543_21, "87654321 00000987654321"),
+            (0.000_001_234_567_8, "2345678 0000012345678"),
             (0.000_000_123_4, "234"),
             (3_141_592.653, "3141592 653"),
             (0.0, "0"),
@@ -242,6 +265,23 @@ mod tests {
         check("123456789e-3", &[123_456, 123_456_789]);
         check("1.23456789e30", &[23_456_789]);
         check("1234567e999 .1234567 1234567. e1234567", &[1_234_567]);
+        check("0.0000012345678", &[2_345_678, 12_345_678]);
+        // Of more digits than a row may have.
+        check("1234567890123456789012345", &[2_345_678_901_234_568]);
+    }
+
+    /// A number as JavaScript writes it.
+    fn in_script(number: f64) -> String {
+        match number.abs() {
+            1e-6..1e21 => format!("{number}"),
+            _ => format!("{number:e}"),
+        }
+    }
+
+    /// That as it is in arguments, once they are written anew.
+    fn in_arguments(number: &str) -> String {
+        let number: serde_json::Value = serde_json::from_str(number).expect("JSON");
+        number.to_string()
     }
 
     /// The numbers, byte by byte.
@@ -263,6 +303,26 @@ mod tests {
         ) {
             prop_assume!(!value.is_multiple_of(10));
             prop_assert_eq!(found(&format!("{before} {value} {after}")), vec![value]);
+        }
+
+        #[test]
+        fn a_number_is_known_however_it_is_written(
+            digits in 1_000_001_i64..1 << 53, exponent in -40..24, is_negative in any::<bool>(),
+        ) {
+            prop_assume!(digits % 10 != 0);
+            let sign = if is_negative { "-" } else { "" };
+            let number: f64 = format!("{sign}{digits}e{exponent}").parse().expect("a number");
+            let script = in_script(number);
+            let arguments = in_arguments(&script);
+            let scientific = format!("{number:e}");
+            for answer in [&script, &arguments, &scientific] {
+                let mut known = Vec::new();
+                answered(answer.as_bytes(), |value| known.push(value));
+                for sent in [&script, &arguments] {
+                    let unknown = found(sent).into_iter().find(|value| !known.contains(value));
+                    prop_assert_eq!(unknown, None, "{} for {}", sent, answer);
+                }
+            }
         }
 
         #[test]

@@ -8,6 +8,7 @@ use super::finding::Seen;
 use super::index::MIN_PIECE;
 use super::*;
 
+mod numbers;
 mod properties;
 
 fn side(function: &str) -> Side {
