@@ -372,11 +372,13 @@ impl Index {
             }
             to.push(END);
         });
-        plus_is_space(text, begin);
-        let text = text.get(begin..).unwrap_or_default();
         let mut found = Vec::new();
-        answered(text, |value| found.push(value));
+        // As long as exponents have their sign.
+        answered(text.get(begin..).unwrap_or_default(), |value| {
+            found.push(value);
+        });
         answered(&rest, |value| found.push(value));
+        plus_is_space(text, begin);
         self.learn_numbers(result, found);
     }
 

@@ -46,4 +46,10 @@ fn a_number_is_found_as_a_script_and_as_serde_json_writes_it() {
         "0.00000987654321",
         &["00000987654321", "87654321"],
     );
+    // In a string that is long enough for a piece, too.
+    check(
+        r#"{"note":"about 12345678915.5e+12 of them"}"#,
+        "1.23456789155e22",
+        &["23456789155", "23456789155"],
+    );
 }
