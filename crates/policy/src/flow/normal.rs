@@ -4,7 +4,7 @@
 //! collapsed, and a `+` counts as a space, as it does in a form. Both sides of
 //! a comparison go through this, so what matters is only that a text and its
 //! encoded forms come out the same. Case is left to the hashes, so that a
-//! person is shown the text as it was written.
+//! person is shown the text as it was written; nothing here may depend on it.
 
 use memchr::memmem;
 
@@ -193,10 +193,17 @@ fn space(raw: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
     let mut rest = raw.get(at..).unwrap_or_default();
     loop {
         rest = match rest {
-            [b' ', rest @ ..] | [b'\\', b'n' | b'r' | b't' | b'b' | b'f', rest @ ..] => rest,
+            [b' ', rest @ ..] => rest,
+            [b'\\', letter, rest @ ..] if is_white_space(*letter) => rest,
             _ => return raw.len() - rest.len(),
         };
     }
+}
+
+/// Whether a backslash and this letter stand for white space. In either case: whoever changes
+/// that of a text, such as of a path, changes that of what looks like an escape.
+fn is_white_space(letter: u8) -> bool {
+    matches!(letter | 0x20, b'n' | b'r' | b't' | b'b' | b'f')
 }
 
 /// Undoes an escape that begins with a run of backslashes. How long the run is
@@ -208,8 +215,8 @@ fn backslashes(raw: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
             at += 1;
         }
         let (c, end) = match raw.get(at) {
-            Some(b'n' | b'r' | b't' | b'b' | b'f') => return space(raw, at + 1, out),
-            Some(b'u') => match unicode(raw, at) {
+            Some(letter) if is_white_space(*letter) => return space(raw, at + 1, out),
+            Some(b'u' | b'U') => match unicode(raw, at) {
                 Some(escaped) => escaped,
                 None => return at,
             },
@@ -237,7 +244,7 @@ fn unicode(raw: &[u8], at: usize) -> Option<(char, usize)> {
         let run = raw.get(end..).unwrap_or_default().iter();
         let low = end + run.take_while(|byte| **byte == b'\\').count();
         if low > end
-            && raw.get(low) == Some(&b'u')
+            && let Some(b'u' | b'U') = raw.get(low)
             && let Some(unit) = hex(raw, low + 1, 4)
             && (0xDC00..0xE000).contains(&unit)
         {
@@ -387,6 +394,15 @@ mod tests {
             append_plainly(raw.as_bytes(), &mut plainly);
             prop_assert_eq!(&out, &plainly);
             prop_assert!(!is_normal(raw.as_bytes()) || out == raw.as_bytes());
+        }
+
+        #[test]
+        fn case_changes_nothing(
+            raw in "([a-z ]{0,9}|\\\\{1,3}|\\\\[nrtbfuNRTBFU]|\\\\[uU][dD]?[0-9a-fA-F]{3,4}|%(25)*[0-9a-fA-F]{2}){0,12}",
+        ) {
+            let lower = |text: &str| normal(text).to_ascii_lowercase();
+            prop_assert_eq!(lower(&raw.to_ascii_uppercase()), lower(&raw));
+            prop_assert_eq!(lower(&raw.to_ascii_lowercase()), lower(&raw));
         }
 
         #[test]

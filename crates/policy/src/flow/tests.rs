@@ -8,6 +8,7 @@ use super::finding::Seen;
 use super::index::MIN_PIECE;
 use super::*;
 
+mod backslashes;
 mod numbers;
 mod properties;
 
