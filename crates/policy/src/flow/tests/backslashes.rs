@@ -1,8 +1,10 @@
 //! Texts with backslashes, which look as if they had escapes, are found all the same.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::{Finding, inspect};
+use super::{Finding, inspect, url_encoded};
 
 /// How many bytes are found of `result` in a call that `sent` goes with.
 #[track_caller]
@@ -32,4 +34,17 @@ fn a_path_is_found_in_either_case() {
         check(path, &path.to_lowercase(), normal.len());
         check(path, &path.to_uppercase(), normal.len());
     }
+}
+
+#[test]
+fn a_text_is_found_where_a_backslash_stands_alone() {
+    let text = r"first alpha \ second gamma";
+    let normal = "first alpha second gamma".len();
+    check(text, text, normal);
+    check(text, &text.to_uppercase(), normal);
+    check(text, &text.repeat(3), 3 * normal);
+    check(text, &json!({ "v": text }).to_string(), normal);
+    check(text, &format!("one+{text}"), normal);
+    check(text, &STANDARD.encode(text), normal);
+    check(text, &url_encoded(text), normal);
 }
