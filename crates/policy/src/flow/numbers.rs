@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
+
 use super::parts::{Part, Wanted, parts};
 
 /// The fewest digits that matter.
@@ -58,6 +60,15 @@ pub(super) fn answered(text: &[u8], mut visit: impl FnMut(u64)) {
             }
         }
     });
+}
+
+/// Whether a text has these digits, and not within more of them.
+pub(super) fn stands_in(digits: &[u8], text: &[u8]) -> bool {
+    let is_digit = |at: usize| text.get(at).is_some_and(u8::is_ascii_digit);
+    memmem::find_iter(text, digits).any(|at| {
+        let is_longer = at.checked_sub(1).is_some_and(is_digit) || is_digit(at + digits.len());
+        !is_longer
+    })
 }
 
 /// The number around these digits as a script has it, if that may be written otherwise.

@@ -11,7 +11,7 @@ use super::grams::{Filter, GRAM};
 use super::index::{Index, MIN_PIECE, SAMPLE};
 use super::kinds::bits;
 use super::normal::{append, is_normal, plus_is_space, without_plus};
-use super::numbers::{number, numbers};
+use super::numbers::{answered, number, numbers, stands_in};
 use super::parts::{Part, Wanted, parts, parts_of_normal};
 use super::probe::{BLOCK, known};
 
@@ -93,6 +93,8 @@ pub(super) struct Scan<'a> {
     definition: &'a str,
     /// The definition like the script, once it is needed.
     defined: Option<Vec<u8>>,
+    /// The numbers of both, and what becomes of them, in order, once they are needed.
+    known_numbers: Option<Vec<u64>>,
     known_checks: usize,
     /// Where the last piece of each source ends in the text that is looked at.
     reached: FxHashMap<u16, usize>,
@@ -124,6 +126,7 @@ impl<'a> Scan<'a> {
             script,
             definition,
             defined: None,
+            known_numbers: None,
             known_checks: 0,
             reached: FxHashMap::default(),
             steps: 0,
@@ -314,6 +317,7 @@ impl<'a> Scan<'a> {
         let mut seen: Vec<u16> = Vec::new();
         let results = self.index.results_with_number(value);
         let results: Vec<u16> = results.filter(|result| self.was_there(*result)).collect();
+        let mut is_known = None;
         for (place, result) in results.into_iter().enumerate() {
             let (source, ordinal) = self.index.origin(result);
             if self.is_target(source) {
@@ -322,7 +326,8 @@ impl<'a> Scan<'a> {
                 }
                 continue;
             }
-            if !seen.contains(&source) && !self.is_known(digits) {
+            let is_known = is_known.get_or_insert_with(|| self.is_known_number(value, digits));
+            if !*is_known && !seen.contains(&source) {
                 seen.push(source);
                 self.record(source, ordinal, digits, Encoding::Number);
             }
@@ -340,17 +345,49 @@ impl<'a> Scan<'a> {
 
     /// Whether a piece is in a text that is no server's secret.
     fn is_known(&mut self, piece: &[u8]) -> bool {
-        // The definition's normal form is no longer than it is.
-        let longest = self.script.len().max(self.definition.len());
-        if self.known_checks == MAX_KNOWN_CHECKS || piece.len() > longest {
+        if !self.may_be_known(piece) {
             return false;
         }
-        self.known_checks += 1;
         let piece = piece.to_ascii_lowercase();
+        let mut texts = self.known_texts().into_iter();
+        texts.any(|text| memmem::find(text, &piece).is_some())
+    }
+
+    /// Whether a number is in one, or becomes of one that is.
+    fn is_known_number(&mut self, value: u64, digits: &[u8]) -> bool {
+        if self.known_numbers.is_none() {
+            let mut numbers = Vec::new();
+            for text in self.known_texts() {
+                answered(text, |value| numbers.push(value));
+            }
+            numbers.sort_unstable();
+            self.known_numbers = Some(numbers);
+        }
+        let numbers = self.known_numbers.as_deref().unwrap_or_default();
+        if numbers.binary_search(&value).is_ok() {
+            return true;
+        }
+        // A name's digits, such as those of `row_123456`, are no number there.
+        self.may_be_known(digits) && {
+            let mut texts = self.known_texts().into_iter();
+            texts.any(|text| stands_in(digits, text))
+        }
+    }
+
+    /// Whether a piece can be in one and may be looked for.
+    fn may_be_known(&mut self, piece: &[u8]) -> bool {
+        // The definition's normal form is no longer than it is.
+        let longest = self.script.len().max(self.definition.len());
+        let may_be = self.known_checks < MAX_KNOWN_CHECKS && piece.len() <= longest;
+        self.known_checks += usize::from(may_be);
+        may_be
+    }
+
+    fn known_texts(&mut self) -> [&[u8]; 2] {
         let defined = self
             .defined
             .get_or_insert_with(|| in_normal_form(self.definition));
-        memmem::find(self.script, &piece).is_some() || memmem::find(defined, &piece).is_some()
+        [self.script, defined]
     }
 
     fn record(&mut self, source: u16, ordinal: usize, piece: &[u8], encoding: Encoding) {
