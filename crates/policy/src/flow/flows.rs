@@ -143,10 +143,10 @@ impl Flows {
     }
 }
 
-/// Whether arguments are long enough for a piece, or have a number. Results need
-/// not be learnt for those that do not, such as `{}`.
+/// Whether arguments are long enough for a piece, or have a number, or what becomes one
+/// when escapes are undone. Results need not be learnt for those that do not, such as `{}`.
 fn may_hold_data(arguments: &str) -> bool {
-    if arguments.len() >= MIN_PIECE {
+    if arguments.len() >= MIN_PIECE || arguments.contains(['%', '\\']) {
         return true;
     }
     let mut found = false;

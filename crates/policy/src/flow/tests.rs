@@ -335,6 +335,17 @@ fn nothing_is_learnt_for_arguments_that_are_too_short_for_data() {
 }
 
 #[test]
+fn escapes_in_arguments_that_are_too_short_for_a_piece_are_undone() {
+    let number = json!({ "id": 123_456 });
+    for arguments in [json!({ "12345%36": 1 }), json!({ "123\\456": 1 })] {
+        assert!(arguments.to_string().len() < MIN_PIECE);
+        let found = inspect(&[("crm_get", number.clone())], &arguments);
+        let found: Vec<_> = found.iter().map(Finding::bytes).collect();
+        assert_eq!(found, [Some(6)], "{arguments}");
+    }
+}
+
+#[test]
 fn much_ordinary_text_can_be_compared() {
     let text: String = (0..300_000_u32).map(noise).collect();
     let found = inspect(&[("crm_get", json!(text))], &json!({ "body": text }));
