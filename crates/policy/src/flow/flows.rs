@@ -163,10 +163,11 @@ impl Gap {
     }
 }
 
-/// A text in which pieces are looked for.
+/// A text in which pieces are looked for. Unlike JSON, a script has lines of its own.
 pub(super) fn known(text: &str) -> Vec<u8> {
+    let text: Vec<u8> = text.bytes().map(|byte| byte.max(b' ')).collect();
     let mut normal = Vec::new();
-    append(text.as_bytes(), &mut normal);
+    append(&text, &mut normal);
     plus_is_space(&mut normal, 0);
     normal.make_ascii_lowercase();
     normal

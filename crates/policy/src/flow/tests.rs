@@ -346,6 +346,15 @@ fn escapes_in_arguments_that_are_too_short_for_a_piece_are_undone() {
 }
 
 #[test]
+fn what_the_script_says_in_several_lines_is_nobodys() {
+    let said = "a first line of it\n\tand a second one\r\nand a third one";
+    let mut flows = Flows::new(&format!("await wiki_put({{ text: `{said}` }})"));
+    flows.learn(side("wiki_put"), 1, &json!(said).to_string());
+    let arguments = json!({ "text": said }).to_string();
+    assert_eq!(flows.inspect(&side("mail_send"), &arguments, ""), []);
+}
+
+#[test]
 fn much_ordinary_text_can_be_compared() {
     let text: String = (0..300_000_u32).map(noise).collect();
     let found = inspect(&[("crm_get", json!(text))], &json!({ "body": text }));
