@@ -140,7 +140,7 @@ fn insert(filter: &mut Filter, key: Key, text: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::index::END;
+    use super::super::normal::END;
     use super::*;
 
     /// Which servers' words are in the filter for what goes to this one.

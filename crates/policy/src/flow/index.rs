@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::filters::{Filters, Place, Said};
 use super::finding::Side;
 use super::grams::{GRAM, Key, Prints};
-use super::normal::{append, plus_is_space, strings};
+use super::normal::{END, append, plus_is_space, strings};
 use super::numbers::{MIN_DIGITS, answered};
 use super::shared::{Shared, Span};
 
@@ -31,9 +31,6 @@ const MAX_NUMBERS: usize = 1 << 18;
 /// How many fingerprints ahead their places are fetched: nearly all of them lie in memory that
 /// the processor has not near.
 pub(super) const AHEAD: usize = 16;
-
-/// Between two strings of the index. No text has it.
-pub(super) const END: u8 = 0xFF;
 
 /// The results of one run.
 #[derive(Debug)]

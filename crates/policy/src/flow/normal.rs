@@ -10,6 +10,9 @@ use memchr::memmem;
 
 use super::kinds::{CHUNK, Kinds, Visit, walk};
 
+/// What may be put between two texts: no normal form of a text has it.
+pub(super) const END: u8 = 0xFF;
+
 /// Whether `raw` is its own normal form, except for `+`.
 pub(super) fn is_normal(raw: &[u8]) -> bool {
     let mut compared = Compared {
@@ -280,7 +283,7 @@ fn plain(raw: &[u8], at: usize, byte: u8, out: &mut Vec<u8>) -> usize {
         0..=b' ' => space(raw, at, out),
         b'\\' => backslashes(raw, at, out),
         _ => {
-            out.push(byte);
+            out.push(byte.min(END - 1));
             at
         }
     }

@@ -355,6 +355,17 @@ fn what_the_script_says_in_several_lines_is_nobodys() {
 }
 
 #[test]
+fn a_byte_that_is_beyond_text_does_not_part_it() {
+    let text = "ten letters%FFten others";
+    let normal = "ten letters ten others".len();
+    for sent in [text, &text.to_lowercase(), &url_encoded(text)] {
+        let found = inspect(&[("crm_get", json!(text))], &json!({ "text": sent }));
+        let found: Vec<_> = found.iter().map(Finding::bytes).collect();
+        assert_eq!(found, [Some(normal)], "{sent}");
+    }
+}
+
+#[test]
 fn much_ordinary_text_can_be_compared() {
     let text: String = (0..300_000_u32).map(noise).collect();
     let found = inspect(&[("crm_get", json!(text))], &json!({ "body": text }));
