@@ -281,8 +281,14 @@ async fn a_login_that_has_ended_says_so() {
     "#]].assert_eq(&here.call("web_read"));
     let seen = here.guarded.seen().await;
     assert_eq!(seen["refresh_token"], 1, "{seen:#}");
+    // That of a new login is.
     here.log_in(&[]).await;
     here.guarded.post("forget").await;
+    expect![[r#"
+        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and the login has ended; run `callgate auth login web`
+    "#]].assert_eq(&here.call("web_read"));
+    let seen = here.guarded.seen().await;
+    assert_eq!(seen["refresh_token"], 2, "{seen:#}");
     let without = LoggedIn::with(json!({ "firstExpiresIn": 0, "noRefresh": true })).await;
     expect![[r#"
         5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and there is nothing to renew it by; run `callgate auth login web`
