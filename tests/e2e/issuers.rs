@@ -87,12 +87,46 @@ async fn metadata_is_read_where_the_issuer_publishes_it() {
     );
 }
 
+/// A server may have several, and whichever stands first is as good as any to one who
+/// configures none.
+#[tokio::test]
+async fn of_several_authorization_servers_the_configured_one_is_taken() {
+    let other = Guarded::start(&json!({ "anyResource": true }));
+    let logged_in_at = async |listed: &Value, issuer: Option<&str>| {
+        let guarded = Guarded::start(&json!({ "resource": { "authorization_servers": listed } }));
+        let folder = TempDir::new().expect("a folder");
+        let server = guarded.spec_with(OAuth {
+            issuer: issuer.map(|issuer| issuer.replace("ISSUER", &guarded.issuer)),
+            place: TokenPlace::File,
+            folder: Some(folder.path().to_owned()),
+            ..OAuth::default()
+        });
+        let login = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
+        let text = match login {
+            Ok(status) => status.issuer,
+            Err(error) => error.to_string(),
+        };
+        guarded.plain(&text).replace(&other.issuer, "OTHER")
+    };
+    let listed = json!([other.issuer, "ISSUER"]);
+    assert_eq!(logged_in_at(&listed, None).await, "OTHER");
+    let seen = other.seen().await;
+    assert_eq!(logged_in_at(&listed, Some("ISSUER")).await, "ISSUER");
+    assert_eq!(logged_in_at(&listed, Some("ISSUER/")).await, "ISSUER");
+    assert_eq!(other.seen().await, seen, "it is not asked");
+    expect![[r#"the "oauth" of server `web` cannot be used: its authorization server is "OTHER", and the "issuer" is "https://as.example""#]]
+        .assert_eq(&logged_in_at(&listed, Some("https://as.example")).await);
+    // One that cannot be reached is in nobody's way.
+    let listed = json!(["http://127.0.0.1:1", "ISSUER/"]);
+    assert_eq!(logged_in_at(&listed, Some("ISSUER")).await, "ISSUER");
+}
+
 /// A server that names another authorization server than the configured one, which is
 /// what it says to be: the client's secret is not even looked up.
 #[tokio::test]
 async fn a_clients_secret_goes_to_no_other_issuer() {
     let guarded = Guarded::start(&json!({
-        "resource": { "authorization_server": "ELSEWHERE" },
+        "resource": { "authorization_servers": ["ELSEWHERE"] },
         "metadata": { "issuer": "ELSEWHERE" },
     }));
     let folder = TempDir::new().expect("a folder");

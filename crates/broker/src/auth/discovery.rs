@@ -4,9 +4,10 @@
 //! rmcp reads the documents (RFC 9728, RFC 8414, OpenID Connect), binds the
 //! resource to the server's URL and the issuer to the place it was found at,
 //! where it knows the form of that place's URL; so the issuer's own word counts
-//! here (see [`published`]). What else it lets pass is refused here: endpoints
-//! that no login may go to, and an authorization server that does not say that
-//! it checks PKCE by S256.
+//! here (see [`published`]). Of several authorization servers it takes the first
+//! one that it can; it is shown the configured one alone. What else it lets pass
+//! is refused here: endpoints that no login may go to, and an authorization
+//! server that does not say that it checks PKCE by S256.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,13 +19,13 @@ use rmcp::transport::auth::{
     OAuthHttpRequest,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use url::Url;
 
 use super::account::Account;
 use super::error::{AuthError, AuthErrorKind};
 use super::http::Web;
-use super::issuer::published;
+use super::issuer::{is_same, published};
 use super::settings::Grant;
 use super::store::{ClientAuthentication, Record};
 use super::tokens::covers;
@@ -61,6 +62,8 @@ struct Heard(Mutex<Option<String>>);
 /// The client that rmcp has.
 struct Listening {
     web: Web,
+    /// The issuer that is configured.
+    issuer: Option<String>,
     heard: Arc<Heard>,
 }
 
@@ -71,16 +74,34 @@ impl OAuthHttpClient for Listening {
             token_endpoint_auth_method: Option<String>,
         }
         async move {
-            let answer = self.web.send(request.request).await?;
+            let mut answer = self.web.send(request.request).await?;
             let read = serde_json::from_slice::<Registered>(answer.body()).ok();
             let method = read.and_then(|read| read.token_endpoint_auth_method);
             let mut heard = self.heard.0.lock().unwrap_or_else(PoisonError::into_inner);
             *heard = method;
             drop(heard);
+            let issuer = self.issuer.as_deref();
+            if let Some(body) = issuer.and_then(|issuer| narrowed(answer.body(), issuer)) {
+                *answer.body_mut() = body;
+            }
             Ok(answer)
         }
         .boxed()
     }
+}
+
+/// The metadata of a resource with this authorization server alone, if it is one of those
+/// that they name.
+fn narrowed(body: &[u8], issuer: &str) -> Option<Vec<u8>> {
+    const NAMES: &str = "authorization_servers";
+    let mut metadata: Map<String, Value> = serde_json::from_slice(body).ok()?;
+    let mut named = metadata.get(NAMES)?.as_array()?.iter();
+    let is_it = |named: &&Value| named.as_str().is_some_and(|named| is_same(named, issuer));
+    let only = vec![named.find(is_it)?.clone()];
+    metadata.insert(NAMES.to_owned(), only.into());
+    // A draft's, of which rmcp would take it first.
+    metadata.remove("authorization_server");
+    serde_json::to_vec(&metadata).ok()
 }
 
 /// Finds the authorization server, beginning with the server's challenge if
@@ -100,6 +121,7 @@ pub(super) async fn discover(
     let heard = Arc::<Heard>::default();
     let listening = Listening {
         web: web.clone(),
+        issuer: account.settings.issuer.clone(),
         heard: Arc::clone(&heard),
     };
     let mut manager =
