@@ -412,6 +412,17 @@ async fn the_clients_own_credentials_need_nobody() {
     "#]].assert_eq(&shown(&guarded, start(&wrong, "web_read")));
 }
 
+#[tokio::test]
+async fn a_clients_token_has_the_scope_of_the_challenge() {
+    let challenge = r#"error_description="the scope=read is missing", scope="write""#;
+    let guarded = Guarded::start(&json!({ "challenge": challenge }));
+    let bench = guarded.bench(&json!({
+        "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,
+        "clientSecret": "registered-secret"
+    }));
+    assert_eq!(shown(&guarded, start(&bench, "web_write")), "0 {\"a\":1}\n");
+}
+
 /// The server names it when it is asked without a token only.
 #[tokio::test]
 async fn the_next_token_of_a_client_has_the_scope_of_the_last() {

@@ -23,6 +23,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::account::Account;
+use super::challenge::{Challenge, is_scope};
 use super::error::{AuthError, AuthErrorKind};
 use super::http::Web;
 use super::issuer::{is_same, published};
@@ -37,6 +38,8 @@ pub(super) struct Found {
     pub(super) issuer: String,
     /// What tokens will be for.
     pub(super) resource: String,
+    /// The scopes that the server names, by its challenge before its metadata.
+    pub(super) scopes: Vec<String>,
     heard: Arc<Heard>,
 }
 
@@ -162,11 +165,19 @@ pub(super) async fn discover(
         return Err(unfit("its metadata is for another resource".to_owned()));
     }
     manager.set_metadata(metadata.clone());
+    let challenge = challenge.and_then(Challenge::bearer);
+    let mut scopes = challenge.map_or(Vec::new(), |challenge| challenge.scopes());
+    // rmcp finds one of a challenge wherever it stands in it, in a description, say.
+    if scopes.is_empty() {
+        scopes = manager.select_initial_scopes(&[]).await;
+        scopes.retain(|scope| is_scope(scope));
+    }
     Ok(Found {
         manager,
         metadata,
         issuer,
         resource,
+        scopes,
         heard,
     })
 }

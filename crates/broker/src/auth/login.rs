@@ -68,7 +68,7 @@ pub(super) async fn log_in(
     let redirect = redirect.map_err(|error| {
         account.exchange(format!("no port on 127.0.0.1 to come back to: {error}"))
     })?;
-    let scopes = scopes(account, &found, wish.scopes).await?;
+    let scopes = scopes(account, &found, wish.scopes)?;
     let redirect_uri = redirect.uri();
     let client = client(account, &mut found, &redirect_uri, &scopes).await?;
     let states = InMemoryStateStore::new();
@@ -238,11 +238,7 @@ fn is_client_id(id: &str) -> bool {
 }
 
 /// The scopes to ask for.
-async fn scopes(
-    account: &Account,
-    found: &Found,
-    wished: Vec<String>,
-) -> Result<Vec<String>, AuthError> {
+fn scopes(account: &Account, found: &Found, wished: Vec<String>) -> Result<Vec<String>, AuthError> {
     let mut scopes = wished;
     scopes.extend(account.settings.scopes.iter().cloned());
     if let Some(unfit) = scopes.iter().find(|scope| !is_scope(scope)) {
@@ -251,9 +247,9 @@ async fn scopes(
         }));
     }
     if scopes.is_empty() {
-        scopes = found.manager.select_initial_scopes(&[]).await;
-        scopes.retain(|scope| is_scope(scope));
-    } else {
+        scopes.clone_from(&found.scopes);
+    }
+    if !scopes.is_empty() {
         let supported = found.metadata.scopes_supported.iter().flatten();
         scopes.extend(supported.filter(|scope| *scope == OFFLINE).cloned());
     }

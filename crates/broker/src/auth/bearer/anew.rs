@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::super::Waits;
 use super::super::browser::{Browser, NotAsked, OpenUrl, Request, Turn};
-use super::super::challenge::{Challenge, is_scope};
+use super::super::challenge::Challenge;
 use super::super::discovery::{authentication, discover, probe};
 use super::super::error::{AuthError, AuthErrorKind};
 use super::super::login::{NoLogin, OFFLINE, Wish, log_in};
@@ -82,9 +82,9 @@ impl Inner {
             }
             None => {
                 let found = discover(account, challenge).await?;
-                let mut named = found.manager.select_initial_scopes(&[]).await;
+                let mut named = found.scopes;
                 // There is nothing to renew such a token by.
-                named.retain(|scope| is_scope(scope) && scope != OFFLINE);
+                named.retain(|scope| scope != OFFLINE);
                 let record = Record {
                     server: account.server.clone(),
                     url: account.url.to_string(),
