@@ -366,6 +366,25 @@ async fn a_page_that_nobody_was_shown_is_shown_again() {
     gate.shutdown().await;
 }
 
+/// What a person has agreed to is asked for again when that login has ended.
+#[tokio::test]
+async fn a_login_in_place_of_another_is_for_as_much() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn], &guarded);
+    let gate = gate_of(&guarded, folder.path(), &person).await;
+    assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
+    assert_eq!(person.pages(), 2);
+    guarded.post("expire").await;
+    guarded.post("forget").await;
+    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+    let seen = guarded.seen().await;
+    assert_eq!(seen["lastScope"], "read write", "{seen:#}");
+    assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
+    assert_eq!(person.pages(), 3);
+    gate.shutdown().await;
+}
+
 /// The clock says so before the server does.
 #[tokio::test]
 async fn a_login_that_has_ended_asks_for_another_one() {

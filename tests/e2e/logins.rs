@@ -306,7 +306,7 @@ async fn clients_of_every_kind() {
     expect![[r#"
         client-1 ["read"]
         https://client.example/callgate.json ["read"]
-        registered ["one", "two"]
+        registered ["one", "two", "read"]
         the login at server `web` failed: the authorization server answered 401, "invalid_client"
     "#]]
     .assert_eq(&said);

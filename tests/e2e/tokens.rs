@@ -308,6 +308,16 @@ async fn a_wider_scope_needs_a_person() {
         0 {"a":1}
     "#]]
     .assert_eq(&here.call("web_write"));
+    // It is kept by a login without it, until a logout.
+    here.log_in(&[]).await;
+    let seen = here.guarded.seen().await;
+    assert_eq!(seen["lastScope"], "read write", "{seen:#}");
+    assert_eq!(here.call("web_write"), "0 {\"a\":1}\n");
+    let server = here.guarded.spec(&here.folder());
+    auth::logout(&server).await.expect("a logout");
+    here.log_in(&[]).await;
+    let seen = here.guarded.seen().await;
+    assert_eq!(seen["lastScope"], "read", "{seen:#}");
 }
 
 /// The command that a person is told to run is pasted into a shell.

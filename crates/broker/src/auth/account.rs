@@ -91,6 +91,25 @@ impl Account {
         }
     }
 
+    /// The login that requests are made with, not one that is for somebody else.
+    pub(super) async fn fitting(&self) -> Result<Option<Login>, AuthError> {
+        let login = self.store.load().await?;
+        Ok(login.filter(|login| self.unfit(login).is_none()))
+    }
+
+    /// What a person has agreed to before. A new login is to be for no less: else it would
+    /// take away what was added to the first one.
+    pub(super) async fn granted(&self) -> Vec<String> {
+        match self.fitting().await {
+            Ok(Some(login)) => {
+                self.hide(&login);
+                login.tokens.scopes
+            }
+            // What cannot be read is in no new login's way.
+            Ok(None) | Err(_) => Vec::new(),
+        }
+    }
+
     /// The secret of the configured client, for the issuer that it is of alone.
     pub(super) async fn client_secret(&self, issuer: &str) -> Result<Option<String>, AuthError> {
         let Some(source) = &self.settings.client_secret else {

@@ -26,8 +26,8 @@ pub(super) const OFFLINE: &str = "offline_access";
 
 /// What to log in for.
 pub(super) struct Wish<'a> {
-    /// The scopes to ask for; empty for those that are configured, or else
-    /// those that the server names.
+    /// The scopes to ask for, besides those that the login before has; empty for
+    /// those that are configured, or else those that the server names.
     pub(super) scopes: Vec<String>,
     /// The server's challenge, if there is one.
     pub(super) challenge: Option<&'a str>,
@@ -68,7 +68,8 @@ pub(super) async fn log_in(
     let redirect = redirect.map_err(|error| {
         account.exchange(format!("no port on 127.0.0.1 to come back to: {error}"))
     })?;
-    let scopes = scopes(account, &found, wish.scopes)?;
+    let granted = account.granted().await;
+    let scopes = scopes(account, &found, wish.scopes, granted)?;
     let redirect_uri = redirect.uri();
     let client = client(account, &mut found, &redirect_uri, &scopes).await?;
     let states = InMemoryStateStore::new();
@@ -238,7 +239,12 @@ fn is_client_id(id: &str) -> bool {
 }
 
 /// The scopes to ask for.
-fn scopes(account: &Account, found: &Found, wished: Vec<String>) -> Result<Vec<String>, AuthError> {
+fn scopes(
+    account: &Account,
+    found: &Found,
+    wished: Vec<String>,
+    granted: Vec<String>,
+) -> Result<Vec<String>, AuthError> {
     let mut scopes = wished;
     scopes.extend(account.settings.scopes.iter().cloned());
     if let Some(unfit) = scopes.iter().find(|scope| !is_scope(scope)) {
@@ -249,6 +255,8 @@ fn scopes(account: &Account, found: &Found, wished: Vec<String>) -> Result<Vec<S
     if scopes.is_empty() {
         scopes.clone_from(&found.scopes);
     }
+    // A file may have been written by hand.
+    scopes.extend(granted.into_iter().filter(|scope| is_scope(scope)));
     if !scopes.is_empty() {
         let supported = found.metadata.scopes_supported.iter().flatten();
         scopes.extend(supported.filter(|scope| *scope == OFFLINE).cloned());

@@ -20,8 +20,8 @@ use crate::spec::{Http, ServerSpec, Transport};
 #[non_exhaustive]
 pub struct LoginRequest {
     /// Scopes to ask for, besides those that an earlier login has and those that
-    /// are configured. Default: none; without any at all, those that the server
-    /// names.
+    /// are configured. Default: none; if none are configured either, those that the
+    /// server names take their place.
     pub scopes: Vec<String>,
     /// Who shows the login's URL to the person.
     pub browser: Arc<dyn OpenUrl>,
@@ -105,17 +105,9 @@ pub fn takes_login(server: &ServerSpec) -> Result<(), AuthError> {
 /// one with a configured `Authorization` header, one whose `oauth` is off.
 pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginStatus, AuthError> {
     let (account, url) = persons_account(server)?;
-    let mut scopes = request.scopes;
-    // What was granted before is asked for again, so that more scopes are more.
-    if !scopes.is_empty()
-        && let Ok(Some(login)) = fitting(&account).await
-    {
-        account.hide(&login);
-        scopes.extend(login.tokens.scopes);
-    }
     let challenge = probe(&account, &url).await?;
     let wish = Wish {
-        scopes,
+        scopes: request.scopes,
         challenge: challenge.as_deref(),
         patience: request.patience,
     };
@@ -133,14 +125,8 @@ pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginSt
 /// As [`login`] for servers that take none, and [`AuthErrorKind::Store`].
 pub async fn status(server: &ServerSpec) -> Result<Option<LoginStatus>, AuthError> {
     let (account, _) = account(server)?;
-    let login = fitting(&account).await?;
+    let login = account.fitting().await?;
     Ok(login.map(|login| describe(&account, login)))
-}
-
-/// The login that requests are made with, not one that is for somebody else.
-async fn fitting(account: &Account) -> Result<Option<Login>, AuthError> {
-    let login = account.store.load().await?;
-    Ok(login.filter(|login| account.unfit(login).is_none()))
 }
 
 /// The name of the login that is kept for a server, which is no secret and another for each
