@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use callgate::auth::{self, AuthErrorKind, Grant, LoginRequest, OAuth, TokenPlace};
+use callgate::auth::{self, AuthErrorKind, Grant, LoggedOut, LoginRequest, OAuth, TokenPlace};
 use callgate::{Gate, Source};
 use callgate_tests::binary;
 use expect_test::{Expect, expect};
@@ -119,6 +119,56 @@ async fn of_several_authorization_servers_the_configured_one_is_taken() {
     // One that cannot be reached is in nobody's way.
     let listed = json!(["http://127.0.0.1:1", "ISSUER/"]);
     assert_eq!(logged_in_at(&listed, Some("ISSUER")).await, "ISSUER");
+}
+
+/// A client is of the authorization server at which it was first used.
+#[tokio::test]
+async fn a_client_is_not_shown_to_another_authorization_server() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = TempDir::new().expect("a folder");
+    let spec = |client: &str, issuer: Option<&str>| {
+        guarded.spec_with(OAuth {
+            client_id: Some(client.to_owned()),
+            issuer: issuer.map(str::to_owned),
+            place: TokenPlace::File,
+            folder: Some(folder.path().to_owned()),
+            ..OAuth::default()
+        })
+    };
+    // The authorization server takes clients of these names without a registration.
+    let server = spec("https://client.example/1", None);
+    let log_in = async |server| {
+        let login = auth::login(server, LoginRequest::new(Arc::new(Follow))).await;
+        login.map(|status| status.issuer)
+    };
+    let file = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
+    let file = file.expect("a login").file;
+    let at_another = || {
+        let text = std::fs::read_to_string(&file).expect("the login");
+        let mut login: Value = serde_json::from_str(&text).expect("JSON");
+        login["issuer"] = "https://as.example".into();
+        std::fs::write(&file, login.to_string()).expect("the login");
+    };
+    at_another();
+    let seen = guarded.seen().await;
+    let error = log_in(&server).await.expect_err("no login");
+    expect![[r#"the "oauth" of server `web` cannot be used: its "clientId" was used at "https://as.example" before, and the server names "ISSUER" now; write the "issuer" that the client is registered at"#]]
+        .assert_eq(&guarded.plain(&error.to_string()));
+    assert_eq!(
+        guarded.seen().await["authorizations"],
+        seen["authorizations"]
+    );
+    // Whoever says that it is of this one is believed, and another client is another matter.
+    let issuer = guarded.issuer.as_str();
+    let says = spec("https://client.example/1", Some(issuer));
+    assert_eq!(log_in(&says).await.as_deref(), Ok(issuer));
+    at_another();
+    let another = spec("https://client.example/2", None);
+    assert_eq!(log_in(&another).await.as_deref(), Ok(issuer));
+    at_another();
+    // Nothing of it is left by a logout.
+    assert_eq!(auth::logout(&server).await, Ok(LoggedOut::Revoked));
+    assert_eq!(log_in(&server).await.as_deref(), Ok(issuer));
 }
 
 /// A server that names another authorization server than the configured one, which is

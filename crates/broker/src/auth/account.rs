@@ -80,6 +80,28 @@ impl Account {
         }
     }
 
+    /// Refuses the configured client at another authorization server than the one where it was
+    /// used first: it is not known there, or is another one.
+    pub(super) async fn check_client(&self, id: &str, issuer: &str) -> Result<(), AuthError> {
+        // Who configures that says where the client is registered.
+        if self.settings.issuer.is_some() {
+            return Ok(());
+        }
+        match self.store.record().await {
+            Some(record) if record.client_id == id && !issuer::is_same(&record.issuer, issuer) => {
+                let reason = format!(
+                    "its \"clientId\" was used at {:?} before, and the server names {issuer:?} now; \
+                     write the \"issuer\" that the client is registered at",
+                    record.issuer
+                );
+                Err(self.error(AuthErrorKind::Settings {
+                    reason: self.secrets.message(&reason),
+                }))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Why a login is not to be used for this server, if it is not.
     pub(super) fn unfit(&self, login: &Login) -> Option<&'static str> {
         if !covers(&login.record.resource, self.url.as_str()) {

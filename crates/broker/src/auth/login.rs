@@ -159,6 +159,7 @@ async fn client(
     let settings = &account.settings;
     let failed = |error| account.exchange(describe(&error));
     if let Some(id) = &settings.client_id {
+        account.check_client(id, &found.issuer).await?;
         let secret = account.client_secret(&found.issuer).await?;
         let mut config = OAuthClientConfig::new(id, redirect_uri);
         let authentication = authentication(&found.metadata, secret.is_some());

@@ -17,7 +17,8 @@ pub struct OAuth {
     pub client_id: Option<String>,
     /// The issuer of the authorization server at which that client is
     /// registered. A login at another one fails. Default: any, and no
-    /// [`OAuth::client_secret`] is sent then.
+    /// [`OAuth::client_secret`] is sent then; a [`OAuth::client_id`] is good at the one
+    /// that there is a login at, if there is one.
     pub issuer: Option<String>,
     /// The secret of that client. Needs [`OAuth::issuer`]: which authorization
     /// server there is, a server says. Default: none, a public client.

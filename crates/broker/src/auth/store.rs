@@ -179,6 +179,14 @@ impl Store {
         }
     }
 
+    /// What is known of the login that is kept, tokens or none; `None` too if that cannot be
+    /// read.
+    pub(super) async fn record(&self) -> Option<Record> {
+        let path = self.file();
+        let read = self.blocking(move || read_document(&path)).await;
+        Some(read.ok()??.record)
+    }
+
     async fn stored(&self) -> Result<Option<Login>, AuthError> {
         let path = self.file();
         let read = self.blocking(move || read_document(&path)).await?;
