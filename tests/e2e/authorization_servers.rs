@@ -176,6 +176,31 @@ fn authorization_servers_that_cannot_be_trusted() {
     );
 }
 
+/// Of a registration that is refused, the code is told and nothing else.
+#[test]
+fn registrations_that_are_refused() {
+    check(
+        json!({ "refuseRegistration": {
+            "error": "invalid_redirect_uri", "error_description": "call 0800-1234 now",
+        } }),
+        expect![[
+            r#"the login at server `web` failed: the client could not be registered: HTTP 400 Bad Request, "invalid_redirect_uri""#
+        ]],
+    );
+    check(
+        json!({ "refuseRegistration": { "error": "call 0800-1234 now" } }),
+        expect![
+            "the login at server `web` failed: the client could not be registered: HTTP 400 Bad Request, an error that is no OAuth code"
+        ],
+    );
+    check(
+        json!({ "refuseRegistration": "invalid_redirect_uri" }),
+        expect![
+            "the login at server `web` failed: the client could not be registered: HTTP 400 Bad Request"
+        ],
+    );
+}
+
 /// The scope of a challenge is its parameter of that name, wherever else it is spoken of.
 #[test]
 fn challenges_that_differ() {

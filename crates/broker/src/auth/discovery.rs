@@ -29,7 +29,7 @@ use super::http::Web;
 use super::issuer::{is_same, published};
 use super::settings::Grant;
 use super::store::{ClientAuthentication, Record};
-use super::tokens::covers;
+use super::tokens::{code, covers, refusal};
 
 /// An authorization server that a login may use.
 pub(super) struct Found {
@@ -327,10 +327,12 @@ fn told(error: &RmcpError) -> String {
             "none of its authorization servers publishes metadata that can be used: {}",
             authorization_servers.join(", ")
         ),
-        // The answer's body follows the status.
-        RmcpError::RegistrationFailed(text) => match text.split_once(':') {
-            Some((status, _)) if status.starts_with("HTTP ") && !status.contains("error") => {
-                format!("the client could not be registered: {status}")
+        // The answer's body follows the status (RFC 7591, section 3.2.2).
+        RmcpError::RegistrationFailed(text) => match text.split_once(": ") {
+            Some((status, body)) if status.starts_with("HTTP ") && !status.contains("error") => {
+                let error = refusal(body.as_bytes());
+                let error = error.map_or(String::new(), |error| format!(", {}", code(&error)));
+                format!("the client could not be registered: {status}{error}")
             }
             _ => "the client could not be registered".to_owned(),
         },

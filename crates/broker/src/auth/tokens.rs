@@ -221,22 +221,14 @@ fn read(status: u16, body: &[u8], asked: &[String]) -> Result<Tokens, Refused> {
         refresh_token: Option<String>,
         scope: Option<String>,
     }
-    #[derive(Deserialize)]
-    struct Error {
-        error: String,
-    }
     let other = |reason: &str| Err(Refused::Other(reason.to_owned()));
     if status != 200 {
-        return match serde_json::from_slice::<Object<Error>>(body) {
-            Ok(Object(Error { error })) if error == "invalid_grant" => Err(Refused::InvalidGrant),
-            Ok(Object(Error { error })) => Err(Refused::Other(format!(
-                "the authorization server answered {status}, {}",
-                code(&error)
-            ))),
-            Err(_) => Err(Refused::Other(format!(
-                "the authorization server answered {status}"
-            ))),
-        };
+        let answered = format!("the authorization server answered {status}");
+        return Err(match refusal(body) {
+            Some(error) if error == "invalid_grant" => Refused::InvalidGrant,
+            Some(error) => Refused::Other(format!("{answered}, {}", code(&error))),
+            None => Refused::Other(answered),
+        });
     }
     // A parser's message may quote a token.
     let Ok(Object(granted)) = serde_json::from_slice::<Object<Granted>>(body) else {
@@ -277,6 +269,16 @@ fn read(status: u16, body: &[u8], asked: &[String]) -> Result<Tokens, Refused> {
         return other("the authorization server issued a token that no header can carry");
     }
     Ok(tokens)
+}
+
+/// The error that an answer's body holds, in whatever words; see [`code`].
+pub(super) fn refusal(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Refusal {
+        error: String,
+    }
+    let Object(Refusal { error }) = serde_json::from_slice(body).ok()?;
+    Some(error)
 }
 
 /// An error code of OAuth as it may be shown: those have a small alphabet, and
