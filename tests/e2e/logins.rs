@@ -136,6 +136,27 @@ fn a_login_its_status_and_its_end() {
     assert_eq!(left, ["lock"]);
 }
 
+/// Nothing is written for it, so nothing has to be writable either.
+#[test]
+fn a_logout_where_nobody_ever_logged_in_writes_nothing() {
+    let guarded = Guarded::start(&json!({}));
+    let bench = guarded.bench(&json!(true));
+    let file = bench.path().join("no-folder");
+    std::fs::write(&file, "").expect("a file");
+    for state in [bench.path().join("state"), "/proc/x".into(), file] {
+        let mut logout = command(&bench, &["auth", "logout", "web"]);
+        let logout = logout.env("XDG_STATE_HOME", &state).output();
+        let ran = Ran::from(logout.expect("start callgate"));
+        assert_eq!(
+            (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+            (0, "web: was not logged in\n", ""),
+            "{}",
+            state.display()
+        );
+        assert!(!state.is_dir(), "{}", state.display());
+    }
+}
+
 /// What an authorization server names is shown, and makes no line of its own.
 #[test]
 fn an_authorization_server_forges_no_lines() {

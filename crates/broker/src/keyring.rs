@@ -23,7 +23,25 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why the keyring did not do it. Never holds a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KeyringError(String);
+pub(crate) struct KeyringError {
+    reason: String,
+    is_absent: bool,
+}
+
+impl KeyringError {
+    /// Whether there is no keyring at all, and not one that does not answer.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.is_absent
+    }
+
+    /// Of one that is there, as far as is known.
+    fn new(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            is_absent: false,
+        }
+    }
+}
 
 /// The password of an entry; `None` if there is no such entry.
 pub(crate) async fn read(service: &str, account: &str) -> Result<Option<String>, KeyringError> {
@@ -67,12 +85,13 @@ async fn on_thread<T: Send + 'static>(
             let _given_up = done.send(result.map_err(|error| describe(&error)));
         });
     if let Err(error) = started {
-        return Err(KeyringError(format!("no thread for the keyring: {error}")));
+        let reason = format!("no thread for the keyring: {error}");
+        return Err(KeyringError::new(reason));
     }
     match tokio::time::timeout(PATIENCE, result).await {
         Ok(Ok(result)) => result,
-        Ok(Err(_)) => Err(KeyringError("the keyring's client ended early".to_owned())),
-        Err(_) => Err(KeyringError(format!(
+        Ok(Err(_)) => Err(KeyringError::new("the keyring's client ended early")),
+        Err(_) => Err(KeyringError::new(format!(
             "the keyring did not answer within {} s; unlock it",
             PATIENCE.as_secs()
         ))),
@@ -99,11 +118,14 @@ fn describe(error: &Error) -> KeyringError {
         Error::Invalid(what, reason) => format!("the keyring does not take {what}: {reason}"),
         _ => "the keyring failed".to_owned(),
     };
-    KeyringError(text)
+    KeyringError {
+        reason: text,
+        is_absent: matches!(error, Error::NoDefaultStore),
+    }
 }
 
 impl fmt::Display for KeyringError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.reason)
     }
 }

@@ -17,7 +17,7 @@ use crate::{print, session};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0 done, or logged in   1 the login failed, or there is none (status)
+  0 done, or logged in   1 it failed, or there is no login (status)
   2 usage or configuration error   130 interrupted";
 
 /// The most characters that are shown of what an authorization server names.
@@ -205,22 +205,38 @@ async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
 }
 
 async fn logout(server: &ServerSpec) -> anyhow::Result<u8> {
-    let name = &server.name;
-    match auth::logout(server).await {
-        Ok(LoggedOut::WasNot) => print::out(&format!("{name}: was not logged in\n"))?,
-        Ok(LoggedOut::Revoked) => print::out(&format!(
-            "{name}: logged out; the tokens are deleted and taken back\n"
-        ))?,
-        Ok(_) => print::out(&format!(
-            "{name}: logged out; the tokens are deleted here, and the authorization server was \
-             not told\n"
-        ))?,
-        Err(error) => {
-            print::error(&error.to_string());
-            return Ok(1);
+    let came = auth::logout(server).await;
+    let came = came.map_err(|error| error.to_string());
+    match came.and_then(|came| gone(&server.name, came)) {
+        Ok(text) => {
+            print::out(&text)?;
+            Ok(0)
+        }
+        Err(text) => {
+            print::error(&text);
+            Ok(1)
         }
     }
-    Ok(0)
+}
+
+/// What came of a logout; an error if that is not all that there is to do.
+fn gone(name: &str, came: LoggedOut) -> Result<String, String> {
+    Ok(match came {
+        LoggedOut::WasNot => format!("{name}: was not logged in\n"),
+        LoggedOut::Revoked => {
+            format!("{name}: logged out; the tokens are deleted and taken back\n")
+        }
+        LoggedOut::MayBeLeft { reason } => {
+            return Err(format!(
+                "{name}: there is no login here, but tokens of an earlier one may be in the \
+                 keyring, which could not be looked at: {reason}; log out again where it can"
+            ));
+        }
+        _ => format!(
+            "{name}: logged out; the tokens are deleted here, and the authorization server was \
+             not told\n"
+        ),
+    })
 }
 
 fn named<'a>(servers: &'a [ServerSpec], name: &str) -> anyhow::Result<&'a ServerSpec> {
@@ -317,5 +333,28 @@ impl OpenUrl for Page {
             Ok(())
         }
         .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_logout_that_could_not_look_into_the_keyring_is_an_error() {
+        let reason = "the keyring is locked: nobody unlocks it".to_owned();
+        assert_eq!(
+            gone("web", LoggedOut::MayBeLeft { reason }),
+            Err(
+                "web: there is no login here, but tokens of an earlier one may be in the keyring, \
+                 which could not be looked at: the keyring is locked: nobody unlocks it; log out \
+                 again where it can"
+                    .to_owned()
+            )
+        );
+        assert_eq!(
+            gone("web", LoggedOut::WasNot),
+            Ok("web: was not logged in\n".to_owned())
+        );
     }
 }

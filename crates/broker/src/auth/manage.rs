@@ -86,6 +86,12 @@ pub enum LoggedOut {
     /// The tokens are deleted here. The authorization server was not told, or
     /// did not say that it took them back.
     Forgotten,
+    /// There is no login here now, but tokens of an earlier one may be in the
+    /// keyring: it could not be looked at, and no file says that there are none.
+    MayBeLeft {
+        /// Why it could not.
+        reason: String,
+    },
 }
 
 /// Whether a person can log in at a server by its configuration. Nobody is asked.
@@ -156,12 +162,19 @@ pub fn login_id(server: &ServerSpec) -> Result<Option<String>, AuthError> {
 /// or those of an earlier login may be in a keyring that does not give them up.
 pub async fn logout(server: &ServerSpec) -> Result<LoggedOut, AuthError> {
     let (account, _) = account(server)?;
-    let _lock = account.store.lock().await?;
+    // For a login that never was, nothing is written, nor has to be writable.
+    let _lock = match account.store.is_untouched() {
+        true => None,
+        false => Some(account.store.lock().await?),
+    };
     // A login that cannot be read is deleted all the same.
     let login = account.store.load().await.ok().flatten();
     let removed = account.store.remove().await?;
+    if let Some(reason) = removed.may_be_left {
+        return Ok(LoggedOut::MayBeLeft { reason });
+    }
     Ok(match login {
-        _ if !removed => LoggedOut::WasNot,
+        _ if !removed.was_there => LoggedOut::WasNot,
         Some(login) if revoked(&account, &login).await => LoggedOut::Revoked,
         _ => LoggedOut::Forgotten,
     })

@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use self::file::{Document, prepare_folder, private, read_document, write_whole};
+use self::file::{Document, is_absent, prepare_folder, private, read_document, write_whole};
 use super::error::{AuthError, AuthErrorKind};
 use super::settings::{OAuth, TokenPlace};
 use super::tokens::Tokens;
@@ -121,6 +121,14 @@ struct Entry {
     tokens: Tokens,
 }
 
+/// What there was of a login that has been removed.
+pub(super) struct Removed {
+    /// Whether there was a file about one.
+    pub(super) was_there: bool,
+    /// Why tokens may be in the keyring still, if they may.
+    pub(super) may_be_left: Option<String>,
+}
+
 /// The right to change a login, across processes, until it is dropped.
 pub(super) struct Lock {
     _file: File,
@@ -162,6 +170,15 @@ impl Store {
     /// Whether there may be a login.
     pub(super) fn exists(&self) -> bool {
         self.file().exists()
+    }
+
+    /// Whether nothing was ever written for a login here.
+    pub(super) fn is_untouched(&self) -> bool {
+        !self.exists() && !self.lock_file().exists()
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.path.with_extension("lock")
     }
 
     /// The newest login that is known, if there is one.
@@ -328,42 +345,47 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets the login; whether there was one. Nothing is forgotten where its tokens, or those
-    /// of an earlier one, may be in a keyring that does not give them up.
-    pub(super) async fn remove(&self) -> Result<bool, AuthError> {
+    /// Forgets the login. Nothing is forgotten where its file says that its tokens, or those of
+    /// an earlier one, may be in a keyring that does not give them up, or where a damaged one may
+    /// have said so.
+    pub(super) async fn remove(&self) -> Result<Removed, AuthError> {
         let path = self.file();
         let read_path = path.clone();
-        // A file that cannot be read goes, too.
         let read = self.blocking(move || read_document(&read_path)).await;
+        let mut may_be_left = None;
         // Tokens may be there whatever the file says, and without one.
         if let Err(error) = keyring::remove(SERVICE, &self.account).await {
-            match read {
-                Ok(Some(document)) if document.record.may_be_in_keyring() => {
-                    return Err(self.failed(format!(
-                        "{error}; some are in it, so log out where it can be reached"
-                    )));
-                }
-                Ok(Some(_)) => {
-                    tracing::debug!(server = self.server, %error, "no keyring was looked at")
-                }
-                Ok(None) | Err(_) => tracing::warn!(
-                    server = self.server, %error,
-                    "the keyring could not be looked at, and no file says that there is nothing in it"
-                ),
+            // Where there is none, none were put into it.
+            let is_there = !error.is_absent();
+            let may_be_in_it = match &read {
+                Ok(Some(document)) => document.record.may_be_in_keyring(),
+                Ok(None) => false,
+                Err(_) => is_there && self.place != TokenPlace::File,
+            };
+            if may_be_in_it {
+                return Err(self.failed(format!(
+                    "{error}; some may be in it, so log out where it can be reached"
+                )));
             }
+            let is_told = matches!(read, Ok(Some(_)));
+            may_be_left = (is_there && !is_told).then(|| error.to_string());
+            tracing::debug!(server = self.server, %error, "no keyring was looked at");
         }
         unsaved::forget(&self.path);
-        self.blocking(move || match fs::remove_file(&path) {
+        let removed = self.blocking(move || match fs::remove_file(&path) {
             Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) if is_absent(&error) => Ok(false),
             Err(error) => Err(error),
+        });
+        Ok(Removed {
+            was_there: removed.await?,
+            may_be_left,
         })
-        .await
     }
 
     /// Waits until no other process changes the login.
     pub(super) async fn lock(&self) -> Result<Lock, AuthError> {
-        let path = self.path.with_extension("lock");
+        let path = self.lock_file();
         let locked = self.blocking(move || {
             prepare_folder(&path)?;
             let file = private()

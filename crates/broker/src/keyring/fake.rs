@@ -1,6 +1,6 @@
 //! A keyring of this process's own, for the tests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use keyring::{Error, Result};
@@ -15,8 +15,17 @@ pub(super) struct Entry {
 struct Fake {
     /// By service and account.
     passwords: BTreeMap<(String, String), String>,
-    /// The accounts that nobody unlocks.
-    locked: BTreeSet<String>,
+    /// What the matter is, by account.
+    troubles: BTreeMap<String, Trouble>,
+}
+
+/// What may be the matter with a keyring.
+#[derive(Clone, Copy)]
+pub(crate) enum Trouble {
+    /// Nobody unlocks it.
+    Locked,
+    /// There is none.
+    Absent,
 }
 
 /// The password of an account at a service.
@@ -27,10 +36,15 @@ pub(crate) fn password(service: &str, account: &str) -> Option<String> {
 
 /// From now on, or no more, nothing can be done with an account.
 pub(crate) fn lock(account: &str, locked: bool) {
+    trouble(account, locked.then_some(Trouble::Locked));
+}
+
+/// What the matter is with an account from now on, if anything.
+pub(crate) fn trouble(account: &str, trouble: Option<Trouble>) {
     let mut fake = fake();
-    match locked {
-        true => drop(fake.locked.insert(account.to_owned())),
-        false => drop(fake.locked.remove(account)),
+    match trouble {
+        Some(trouble) => drop(fake.troubles.insert(account.to_owned(), trouble)),
+        None => drop(fake.troubles.remove(account)),
     }
 }
 
@@ -52,8 +66,8 @@ impl Entry {
     }
 
     pub(super) fn set_password(&self, password: &str) -> Result<()> {
-        self.act(|passwords, key| passwords.insert(key, password.to_owned()))
-            .map(drop)
+        self.act(|passwords, key| passwords.insert(key, password.to_owned()))?;
+        Ok(())
     }
 
     pub(super) fn delete_credential(&self) -> Result<()> {
@@ -67,8 +81,12 @@ impl Entry {
         act: impl FnOnce(&mut BTreeMap<(String, String), String>, (String, String)) -> T,
     ) -> Result<T> {
         let mut fake = fake();
-        if fake.locked.contains(&self.account) {
-            return Err(Error::NoStorageAccess("nobody unlocks it".into()));
+        match fake.troubles.get(&self.account) {
+            Some(Trouble::Locked) => {
+                return Err(Error::NoStorageAccess("nobody unlocks it".into()));
+            }
+            Some(Trouble::Absent) => return Err(Error::NoDefaultStore),
+            None => {}
         }
         let key = (self.service.clone(), self.account.clone());
         Ok(act(&mut fake.passwords, key))

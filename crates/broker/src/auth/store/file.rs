@@ -26,7 +26,7 @@ pub(super) struct Document {
 pub(super) fn read_document(path: &Path) -> io::Result<Option<Document>> {
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
     let mut text = String::new();
@@ -38,6 +38,12 @@ pub(super) fn read_document(path: &Path) -> io::Result<Option<Document>> {
         return Err(unreadable());
     }
     Ok(Some(document))
+}
+
+/// Whether it says that there is no such file, or no such folder.
+pub(super) fn is_absent(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 /// Puts a whole file in the place of another one, so that a reader sees the old

@@ -4,13 +4,13 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::auth::{LoggedOut, logout, status};
-use crate::keyring::fake;
+use crate::keyring::fake::{self, Trouble};
 use crate::spec::{ServerSpec, Transport};
 
 const URL: &str = "https://mcp.example/mcp";
 
 const LOCKED: &str = "the tokens of server `s` cannot be read or kept: the keyring is locked: \
-     nobody unlocks it; some are in it, so log out where it can be reached";
+     nobody unlocks it; some may be in it, so log out where it can be reached";
 
 fn store(folder: &Path, place: TokenPlace) -> Store {
     let settings = OAuth {
@@ -76,7 +76,7 @@ async fn folders_have_logins_of_their_own_in_one_keyring() {
     other.create(&login("bob", "https://x")).await.unwrap();
     assert_eq!(kept(&one).await, of("https://x", "alice"));
     assert_eq!(kept(&other).await, of("https://x", "bob"));
-    assert!(one.remove().await.unwrap());
+    assert!(one.remove().await.unwrap().was_there);
     assert_eq!(kept(&one).await, None);
     assert_eq!(kept(&other).await, of("https://x", "bob"));
 }
@@ -93,7 +93,7 @@ async fn tokens_do_not_go_with_the_record_of_another_login() {
     fs::write(store.file(), text).unwrap();
     assert_eq!(kept(&store).await, None);
     // A logout has them all the same.
-    assert!(store.remove().await.unwrap());
+    assert!(store.remove().await.unwrap().was_there);
     assert_eq!(fake::password(SERVICE, &store.account), None);
 }
 
@@ -142,12 +142,12 @@ async fn tokens_of_a_login_before_do_not_stay_in_the_keyring() {
     let second = in_keyring.create(&login("second", "https://x")).await;
     assert_eq!(second.unwrap(), Kept::File);
     // It could not be asked to. No logout says that they are gone before it could.
-    let error = in_keyring.remove().await.expect_err("it is locked");
+    let error = in_keyring.remove().await.err().expect("it is locked");
     assert_eq!(error.to_string(), LOCKED);
     assert_eq!(kept(&in_keyring).await, of("https://x", "second"));
     fake::lock(account, false);
     assert!(fake::password(SERVICE, account).is_some());
-    assert!(in_keyring.remove().await.unwrap());
+    assert!(in_keyring.remove().await.unwrap().was_there);
     assert_eq!(fake::password(SERVICE, account), None);
 
     in_keyring
@@ -161,7 +161,7 @@ async fn tokens_of_a_login_before_do_not_stay_in_the_keyring() {
     assert_eq!(kept(&in_file).await, of("https://x", "fourth"));
     // Nothing is left there, so a logout needs none.
     fake::lock(account, true);
-    assert!(in_file.remove().await.unwrap());
+    assert!(in_file.remove().await.unwrap().was_there);
     fake::lock(account, false);
 }
 
@@ -179,7 +179,7 @@ async fn a_keyring_that_was_locked_at_a_login_is_asked_at_the_logout() {
     for id in ["second", "third"] {
         in_file.create(&login(id, "https://x")).await.unwrap();
         assert_eq!(kept(&in_file).await, of("https://x", id));
-        let error = in_file.remove().await.expect_err("it is locked");
+        let error = in_file.remove().await.err().expect("it is locked");
         assert_eq!(error.to_string(), LOCKED);
     }
     fake::lock(account, false);
@@ -199,11 +199,77 @@ async fn a_logout_takes_what_no_file_tells_of() {
     store.create(&login("first", "https://x")).await.unwrap();
     fs::remove_file(store.file()).unwrap();
     fake::lock(&store.account, true);
-    assert_eq!(logout(&server).await, Ok(LoggedOut::WasNot));
+    assert_eq!(logout(&server).await, may_be_left());
     fake::lock(&store.account, false);
     assert!(fake::password(SERVICE, &store.account).is_some());
     assert_eq!(logout(&server).await, Ok(LoggedOut::WasNot));
     assert_eq!(fake::password(SERVICE, &store.account), None);
+}
+
+fn may_be_left() -> Result<LoggedOut, AuthError> {
+    let reason = "the keyring is locked: nobody unlocks it".to_owned();
+    Ok(LoggedOut::MayBeLeft { reason })
+}
+
+/// A folder of logins that is not there stays so, and need not be one that can be made.
+#[tokio::test]
+async fn a_logout_writes_nothing_where_there_was_no_login() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    for place in [folder.path().join("new"), file.join("new")] {
+        let server = server(OAuth {
+            folder: Some(place.clone()),
+            ..OAuth::default()
+        });
+        let store = store(&place, TokenPlace::KeyringOrFile);
+        let with = async |trouble| {
+            fake::trouble(&store.account, trouble);
+            logout(&server).await
+        };
+        assert_eq!(with(None).await, Ok(LoggedOut::WasNot));
+        assert_eq!(with(Some(Trouble::Locked)).await, may_be_left());
+        assert_eq!(with(Some(Trouble::Absent)).await, Ok(LoggedOut::WasNot));
+        assert!(!place.exists());
+    }
+}
+
+/// It may have said that the tokens are in the keyring.
+#[tokio::test]
+async fn a_damaged_file_stays_until_the_keyring_was_looked_at() {
+    let locked = || Err(LOCKED.to_owned());
+    let may_be_left = may_be_left().map_err(|error| error.to_string());
+    for (place, trouble, expected, stays) in [
+        (TokenPlace::Keyring, Some(Trouble::Locked), locked(), true),
+        (
+            TokenPlace::KeyringOrFile,
+            Some(Trouble::Locked),
+            locked(),
+            true,
+        ),
+        (TokenPlace::File, Some(Trouble::Locked), may_be_left, false),
+        (
+            TokenPlace::Keyring,
+            Some(Trouble::Absent),
+            Ok(LoggedOut::Forgotten),
+            false,
+        ),
+        (TokenPlace::Keyring, None, Ok(LoggedOut::Forgotten), false),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let server = server(OAuth {
+            folder: Some(folder.path().to_owned()),
+            place,
+            ..OAuth::default()
+        });
+        let store = store(folder.path(), place);
+        store.create(&login("first", "https://x")).await.unwrap();
+        fs::write(store.file(), "{").unwrap();
+        fake::trouble(&store.account, trouble);
+        let came = logout(&server).await.map_err(|error| error.to_string());
+        assert_eq!(came, expected, "{place:?}");
+        assert_eq!(store.file().exists(), stays, "{place:?}");
+    }
 }
 
 #[tokio::test]
@@ -212,7 +278,7 @@ async fn a_login_in_a_file_ends_without_a_keyring() {
     let store = store(folder.path(), TokenPlace::File);
     store.create(&login("first", "https://x")).await.unwrap();
     fake::lock(&store.account, true);
-    assert!(store.remove().await.unwrap());
+    assert!(store.remove().await.unwrap().was_there);
     assert_eq!(kept(&store).await, None);
 }
 
@@ -222,7 +288,7 @@ async fn a_login_in_the_keyring_does_not_end_without_it() {
     let store = store(folder.path(), TokenPlace::Keyring);
     store.create(&login("first", "https://x")).await.unwrap();
     fake::lock(&store.account, true);
-    let error = store.remove().await.expect_err("it is locked");
+    let error = store.remove().await.err().expect("it is locked");
     assert_eq!(error.to_string(), LOCKED);
     fake::lock(&store.account, false);
     assert_eq!(kept(&store).await, of("https://x", "first"));
