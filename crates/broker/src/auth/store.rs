@@ -4,6 +4,7 @@
 //! A login belongs to a server's name and URL together: the same name with
 //! another URL, as a changed configuration has it, finds nothing here.
 
+mod entry;
 mod file;
 
 use std::fs::{self, File};
@@ -15,15 +16,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use self::entry::{NotKept, SERVICE};
 use self::file::{Document, is_absent, prepare_folder, private, read_document, write_whole};
 use super::error::{AuthError, AuthErrorKind};
 use super::settings::{OAuth, TokenPlace};
 use super::tokens::Tokens;
 use super::unsaved;
-use crate::keyring::{self, KeyringError};
+use crate::keyring;
 
-/// The service under which tokens stand in the keyring.
-const SERVICE: &str = "callgate";
 /// How long another process may take over a token.
 const LOCK_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -68,7 +68,8 @@ pub(super) struct Record {
     pub(super) client_id: String,
     /// Where the tokens are.
     pub(super) kept: Kept,
-    /// Whether those of an earlier login may be in the keyring still, though these are not.
+    /// Whether tokens may be in the keyring though these are not read from there: those of an
+    /// earlier login, or these, by a keyring that was given up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) left_in_keyring: bool,
 }
@@ -108,17 +109,6 @@ pub enum Kept {
 pub(super) struct Login {
     pub(super) record: Record,
     pub(super) tokens: Tokens,
-}
-
-/// The content of the keyring's entry. The file is not written at the same moment, and a copy
-/// of it may be anywhere, so the tokens say whose they are.
-#[derive(Serialize, Deserialize)]
-struct Entry {
-    /// The `id` of the login's record.
-    #[serde(default)]
-    login: String,
-    #[serde(flatten)]
-    tokens: Tokens,
 }
 
 /// What there was of a login that has been removed.
@@ -214,18 +204,10 @@ impl Store {
             (Kept::File, Some(tokens)) => tokens,
             (Kept::File, None) => return Ok(None),
             (Kept::Keyring, _) => {
-                let kept = keyring::read(SERVICE, &self.account).await;
-                let Some(kept) = kept.map_err(|error| self.failed(error.to_string()))? else {
+                let Some(tokens) = self.read_entry(&record).await? else {
                     return Ok(None);
                 };
-                let entry: Entry = serde_json::from_str(&kept).map_err(|_| {
-                    self.failed("the keyring's entry is not one of ours".to_owned())
-                })?;
-                // Another login's tokens must not go where this one's record says.
-                if entry.login != record.id {
-                    return Ok(None);
-                }
-                entry.tokens
+                tokens
             }
         };
         Ok(Some(Login { record, tokens }))
@@ -234,22 +216,27 @@ impl Store {
     /// Keeps a login made just now and says where. The one before it stays if it cannot be.
     pub(super) async fn create(&self, login: &Login) -> Result<Kept, AuthError> {
         let mut login = login.clone();
+        let mut may_be_left = false;
         if self.place != TokenPlace::File {
             login.record.kept = Kept::Keyring;
             login.record.left_in_keyring = false;
             match self.create_in_keyring(&login).await {
                 Ok(()) => return Ok(Kept::Keyring),
-                Err(error) if self.place == TokenPlace::KeyringOrFile => {
+                Err(NotKept { error, .. }) if self.place == TokenPlace::Keyring => {
+                    return Err(error);
+                }
+                Err(not_kept) => {
+                    may_be_left = not_kept.may_be_left;
+                    let error = not_kept.error;
                     tracing::info!(server = self.server, %error, "tokens go to a file");
                 }
-                Err(error) => return Err(error),
             }
         }
         let path = self.file();
         let before = self.blocking(move || read_document(&path)).await;
         login.record.kept = Kept::File;
         login.record.left_in_keyring =
-            matches!(&before, Ok(Some(before)) if before.record.may_be_in_keyring());
+            may_be_left || matches!(&before, Ok(Some(before)) if before.record.may_be_in_keyring());
         self.save(&login).await?;
         // A keyring that takes nothing just now gives nothing up either: that is left to a
         // logout then.
@@ -266,28 +253,6 @@ impl Store {
             }
         }
         Ok(Kept::File)
-    }
-
-    async fn create_in_keyring(&self, login: &Login) -> Result<(), AuthError> {
-        let failed = |error: KeyringError| self.failed(error.to_string());
-        let before = keyring::read(SERVICE, &self.account)
-            .await
-            .map_err(failed)?;
-        self.write_entry(login).await?;
-        let Err(error) = self.write_file(login).await else {
-            return Ok(());
-        };
-        // The file that is there goes with the tokens that were there.
-        let put_back = match before {
-            Some(before) => keyring::write(SERVICE, &self.account, before).await,
-            None => keyring::remove(SERVICE, &self.account).await,
-        };
-        match put_back {
-            Ok(()) => Err(error),
-            Err(lost) => Err(self.failed(format!(
-                "{error}; and a login that is not to be kept stays in the keyring: {lost}"
-            ))),
-        }
     }
 
     /// Keeps a renewed login in place of `before`. With the lock held: nobody
@@ -317,18 +282,6 @@ impl Store {
             self.write_entry(login).await?;
         }
         self.write_file(login).await
-    }
-
-    async fn write_entry(&self, login: &Login) -> Result<(), AuthError> {
-        let entry = Entry {
-            login: login.record.id.clone(),
-            tokens: login.tokens.clone(),
-        };
-        let entry =
-            serde_json::to_string(&entry).map_err(|error| self.failed(error.to_string()))?;
-        keyring::write(SERVICE, &self.account, entry)
-            .await
-            .map_err(|error| self.failed(error.to_string()))
     }
 
     async fn write_file(&self, login: &Login) -> Result<(), AuthError> {

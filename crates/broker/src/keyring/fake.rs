@@ -26,6 +26,8 @@ pub(crate) enum Trouble {
     Locked,
     /// There is none.
     Absent,
+    /// What it was given up over is done all the same.
+    Late,
 }
 
 /// The password of an account at a service.
@@ -67,7 +69,10 @@ impl Entry {
 
     pub(super) fn set_password(&self, password: &str) -> Result<()> {
         self.act(|passwords, key| passwords.insert(key, password.to_owned()))?;
-        Ok(())
+        match fake().troubles.get(&self.account) {
+            Some(Trouble::Late) => Err(Error::PlatformFailure("it is busy".into())),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn delete_credential(&self) -> Result<()> {
@@ -86,7 +91,7 @@ impl Entry {
                 return Err(Error::NoStorageAccess("nobody unlocks it".into()));
             }
             Some(Trouble::Absent) => return Err(Error::NoDefaultStore),
-            None => {}
+            Some(Trouble::Late) | None => {}
         }
         let key = (self.service.clone(), self.account.clone());
         Ok(act(&mut fake.passwords, key))

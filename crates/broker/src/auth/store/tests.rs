@@ -165,6 +165,43 @@ async fn tokens_of_a_login_before_do_not_stay_in_the_keyring() {
     fake::lock(account, false);
 }
 
+/// The keyring has the tokens though it was given up, and there is a file with others.
+#[tokio::test]
+async fn tokens_of_a_write_that_was_given_up_go_with_a_logout() {
+    let folder = TempDir::new().unwrap();
+    let in_either = store(folder.path(), TokenPlace::KeyringOrFile);
+    let account = in_either.account.as_str();
+    fake::trouble(account, Some(Trouble::Late));
+    let first = in_either.create(&login("first", "https://x")).await;
+    assert_eq!(first.unwrap(), Kept::File);
+    assert_eq!(kept(&in_either).await, of("https://x", "first"));
+    assert!(fake::password(SERVICE, account).is_some());
+    fake::lock(account, true);
+    let error = in_either.remove().await.err().expect("it is locked");
+    assert_eq!(error.to_string(), LOCKED);
+    fake::lock(account, false);
+    assert!(in_either.remove().await.unwrap().was_there);
+    assert_eq!(fake::password(SERVICE, account), None);
+
+    let in_keyring = store(folder.path(), TokenPlace::Keyring);
+    fake::trouble(account, Some(Trouble::Late));
+    let second = in_keyring.create(&login("second", "https://x")).await;
+    assert_eq!(
+        second.unwrap_err().to_string(),
+        "the tokens of server `s` cannot be read or kept: the keyring failed: it is busy; tokens \
+         may be in it all the same, so log out where it can be reached"
+    );
+    assert_eq!(kept(&in_keyring).await, None);
+
+    // Into one that is not there nothing has been put.
+    fake::trouble(account, Some(Trouble::Absent));
+    let third = in_either.create(&login("third", "https://x")).await;
+    assert_eq!(third.unwrap(), Kept::File);
+    fake::lock(account, true);
+    let removed = in_either.remove().await.unwrap();
+    assert_eq!((removed.was_there, removed.may_be_left), (true, None));
+}
+
 #[tokio::test]
 async fn a_keyring_that_was_locked_at_a_login_is_asked_at_the_logout() {
     let folder = TempDir::new().unwrap();
