@@ -8,6 +8,7 @@
   const { core, primordials, internals } = globalThis.__bootstrap;
   const {
     ArrayIsArray,
+    ArrayPrototypeIncludes,
     ArrayPrototypeJoin,
     ArrayPrototypePush,
     Error,
@@ -129,7 +130,10 @@
   // No options.
   const NONE = ObjectFreeze({ __proto__: null });
 
-  function checkOptions(name, options, signal, timeoutMs) {
+  // The options of `mcp.searchTools` besides those of every call.
+  const SEARCH = ["detail", "limit", "server", "by"];
+
+  function checkOptions(name, options, signal, timeoutMs, others) {
     if (typeof options !== "object" || ArrayIsArray(options)) {
       const got = ArrayIsArray(options) ? "an array" : kindOf(options);
       throw new TypeError(`${name}: the options must be an object, not ${got}`);
@@ -138,7 +142,8 @@
     for (let i = 0; i < keys.length; i++) {
       const key = keys[i];
       if (key === "signal" || key === "timeoutMs") continue;
-      const near = key === "timeout" ? "; did you mean `timeoutMs`?" : "; there are `signal` and `timeoutMs`";
+      if (others !== undefined && ArrayPrototypeIncludes(others, key)) continue;
+      const near = key === "timeout" ? "; did you mean `timeoutMs`?" : "";
       throw new TypeError(`${name}: there is no option \`${StringPrototypeSlice(key, 0, 80)}\`${near}`);
     }
     if (signal !== undefined && !shared.signals.is(signal)) {
@@ -156,7 +161,7 @@
   // The calls that wait for their answer, by number.
   const waiting = new SafeMap();
 
-  function invoke(name, input, given, caller) {
+  function invoke(name, input, given, caller, others = undefined) {
     const site = { __proto__: null, name: "Error", message: "" };
     ErrorCaptureStackTrace(site, caller);
     const options = given ?? NONE;
@@ -171,7 +176,7 @@
     let id;
     try {
       const text = inputText(name, input);
-      checkOptions(name, options, signal, timeoutMs);
+      checkOptions(name, options, signal, timeoutMs, others);
       if (signal !== undefined && shared.signals.isAborted(signal)) {
         return PromiseReject(shared.signals.reason(signal));
       }
@@ -369,7 +374,7 @@
       } catch (error) {
         return PromiseReject(error);
       }
-      return invoke("mcp.searchTools", input, options, mcp.searchTools);
+      return invoke("mcp.searchTools", input, options, mcp.searchTools, SEARCH);
     },
     getToolDetails(names, options = undefined) {
       return invoke("mcp.getToolDetails", { __proto__: null, names }, options, mcp.getToolDetails);

@@ -24,7 +24,6 @@ fn a_server_that_the_configuration_disables_is_named() {
         expect![[r#"
             exit code 1
             --- stdout
-            names no tool
             line 1: mem_read_graph is not available: server "mem" is disabled in the configuration
             --- stderr
         "#]],
@@ -322,7 +321,6 @@ fn check_tells_what_a_script_may_call_besides() {
         expect![[r#"
         exit code 1
         --- stdout
-        names no tool
         line 1: no tool is named "nope"
         --- stderr
     "#]],

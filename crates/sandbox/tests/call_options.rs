@@ -153,6 +153,18 @@ async fn options_that_are_none_are_refused() {
             "TypeError: echo: the options must be an object, not a string",
         ),
         (
+            "[]",
+            "TypeError: echo: the options must be an object, not an array",
+        ),
+        (
+            "{ timeout: 5 }",
+            "TypeError: echo: there is no option `timeout`; did you mean `timeoutMs`?",
+        ),
+        (
+            "{ timeoutMs: 5, retries: 1 }",
+            "TypeError: echo: there is no option `retries`",
+        ),
+        (
             "{ signal: {} }",
             "TypeError: echo: `signal` must be an AbortSignal, not an object",
         ),
