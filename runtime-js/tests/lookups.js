@@ -7,7 +7,9 @@ const show = async (promise) => {
   }
 };
 await show(mcp.searchTools("send mail"));
-await show(mcp.searchTools("send mail", { detail: "full", limit: 3, server: "mail", by: "words", more: 1, timeoutMs: 5000 }));
+await show(mcp.searchTools("send mail", { detail: "full", limit: 3, server: "mail", by: "words", timeoutMs: 5000 }));
+await show(mcp.searchTools("send mail", { detail: "full", more: 1 }));
+await show(mcp.getToolDetails("one", { detail: "full" }));
 await show(mcp.searchTools(undefined, null));
 await show(mcp.searchTools(5, { limit: "x" }));
 await show(mcp.searchTools("x", { timeoutMs: "soon" }));
