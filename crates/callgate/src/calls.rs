@@ -284,21 +284,23 @@ pub(crate) fn unknown_tool_message(function: &str, near: Option<&str>) -> String
 
 /// The message for a name that would be a tool of a server that is not in use.
 pub(crate) fn disabled_message(function: &str, server: &str) -> String {
+    unavailable_message(function, server, "is disabled")
+}
+
+fn unavailable_message(function: &str, server: &str, why: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let shown: String = function.chars().map(plain).take(80).collect();
-    format!("{shown} is not available: server {server:?} is disabled")
+    format!("{shown} is not available: server {server:?} {why}")
 }
 
 /// The error for a name that would be a tool of a server that did not start. Why it did not,
 /// the report says: that may quote the server.
 fn unlisted(function: &str, server: &str) -> CallError {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let shown: String = function.chars().map(plain).take(80).collect();
     CallError::Protocol {
         server: server.to_owned(),
         tool: String::new(),
         code: code::CONNECTION_CLOSED,
-        message: format!("{shown} is not available: server {server:?} did not start"),
+        message: unavailable_message(function, server, "did not start"),
         data: None,
         retryable: true,
     }

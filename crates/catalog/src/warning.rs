@@ -60,7 +60,12 @@ impl fmt::Display for Warning {
                 quoted(tool)
             ),
             Self::Collision(collision) => {
-                write!(f, "more than one tool would be {}; use ", collision.name)?;
+                let why = match collision.members.as_slice() {
+                    // It is another tool's, or begins as another server's do.
+                    [_one] => "a name that is, or may be, another tool's:",
+                    _ => "more than one tool would be",
+                };
+                write!(f, "{why} {}; use ", collision.name)?;
                 for (index, member) in collision.members.iter().enumerate() {
                     let comma = if index == 0 { "" } else { ", " };
                     write!(
