@@ -315,10 +315,13 @@ impl Server {
     /// A connection that is up and takes calls, or why there is none. Only to be called
     /// while the server is in use.
     async fn connection(&self, deadline: Instant) -> Result<Arc<Connection>, String> {
-        let began = Instant::now();
         let mut standing = self.shared.stand.watch();
-        // When it was to be tried again as it was found down.
-        let mut found = None;
+        // When it was to be tried again if it was down before: after another failure it is another
+        // time.
+        let before = match &standing.borrow().state {
+            State::Down(down) => Some(down.retry_at),
+            _ => None,
+        };
         loop {
             let (reason, wants) = {
                 let standing = standing.borrow_and_update();
@@ -333,7 +336,6 @@ impl Server {
                         (reason.to_owned(), false)
                     }
                     State::Idle | State::Starting => {
-                        found = Some(began);
                         ("the server is being started".to_owned(), true)
                     }
                     // What is started for a call, and does not start, is not tried for its whole
@@ -341,7 +343,7 @@ impl Server {
                     State::Down(down)
                         if self.is_for_calls()
                             && down.is_of_starts()
-                            && *found.get_or_insert(down.retry_at) != down.retry_at =>
+                            && before != Some(down.retry_at) =>
                     {
                         return Err(down.reason.clone());
                     }

@@ -182,6 +182,30 @@ async fn one_that_is_down_is_known_from_an_earlier_time_and_stale() {
     broker.shutdown().await;
 }
 
+/// A call has a minute, and does not have it started over and over for so long.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_fails_with_the_start_that_it_was_for() {
+    let mut counted = Counted::new("changes", "[ -e well ] || exit 3;");
+    counted.spec.connect = Connect::Lazy;
+    // Else each attempt starts it twice: it may be of either era.
+    counted.spec.era = "2025-11-25".parse().expect("a revision");
+    std::fs::write(counted.file("well"), "").expect("a file");
+    counted = counted.remembered().await;
+    std::fs::remove_file(counted.file("well")).expect("it is there");
+    let name = counted.spec.name.clone();
+    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let run = run(&broker);
+    for starts in 1..=3 {
+        let said = in_time(call(&run, &name, "pid", json!({}))).await;
+        assert!(said.contains("exit code 3"), "{said}");
+        assert_eq!(counted.starts(), starts);
+    }
+    std::fs::write(counted.file("well"), "").expect("a file");
+    pid(&run, &name).await;
+    assert_eq!(counted.starts(), 4);
+    broker.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disabled_server_is_gone_until_it_is_enabled() {
     let mut counted = Counted::new("changes", "");
