@@ -188,10 +188,10 @@ impl Way {
     }
 
     /// What a script does before it is measured.
-    fn before(self) -> &'static str {
+    fn before(self, sink: &Sink) -> String {
         match self.looks {
-            false => "",
-            true => "await a_text({ kind: 'copy' });",
+            false => format!("{};", sink.give.replace("KIND", "copy")),
+            true => "await a_text({ kind: 'copy' });".to_owned(),
         }
     }
 }
@@ -227,7 +227,7 @@ async fn calls(sink: &Sink, rounds: usize) -> Result<[Vec<Round>; KINDS.len()]> 
                 let nth = (round + step) % WAYS.len();
                 let way = WAYS[nth];
                 let gate = &gates[usize::from(way.ruled)];
-                typical[nth] = run(gate, sink, name, way.before()).await?;
+                typical[nth] = run(gate, sink, name, &way.before(sink)).await?;
             }
             times.push(typical);
         }

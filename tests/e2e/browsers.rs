@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use callgate::auth::{self, Grant, LoginRequest, OAuth, OpenUrl};
 use callgate::config::CacheConfig;
-use callgate::{Connect, Gate, Rules, ServerSpec, ServerState, Source};
+use callgate::rule::{Effect, Pattern, Rule};
+use callgate::{Answer, Connect, Gate, Rules, ServerSpec, ServerState, Source, ask_with};
 use callgate_tests::binary;
 use expect_test::expect;
 use futures::FutureExt as _;
@@ -303,13 +304,52 @@ async fn a_call_goes_with_no_login_but_that_which_it_was_decided_by() {
     assert_eq!(said(&gate, "web_of_1").await, "{\"a\":1}");
     guarded.post("expire").await;
     guarded.post("forget").await;
-    expect!["web.of_1: the server has changed the tool, which is another than the one that was decided about; nothing was done; call it again to have it decided anew (code -32056)"].assert_eq(&said(&gate, "web_of_1").await);
+    expect!["web.of_1: its server no longer lists the tool; nothing was done (code -32056)"]
+        .assert_eq(&said(&gate, "web_of_1").await);
     assert_eq!(person.pages(), 2);
     let seen = guarded.seen().await;
     assert_eq!(seen["calls of of_1"], 1, "{seen:#}");
     // What both have is called with the new one.
     guarded.post("expire").await;
     assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+    gate.shutdown().await;
+}
+
+/// Somebody who is asked about a call is not asked again because it wants a login, and the
+/// use of a rule that it takes is the only one.
+#[tokio::test]
+async fn a_call_that_has_a_login_made_is_decided_about_once() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn], &guarded);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&asked);
+    let mut rules = Rules::new([], ["web_write"], []).expect("a rule");
+    let mut once = Rule::new(Effect::Allow, Pattern::new("web_read").expect("a pattern"));
+    once.max_calls = Some(1);
+    rules.push(once);
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .spare_workers(0)
+        .server(guarded.spec(folder.path()))
+        .rules(rules)
+        .asker(ask_with(move |_| {
+            counts.fetch_add(1, Ordering::SeqCst);
+            std::future::ready(Answer::Once)
+        }))
+        .browser(Arc::clone(&person) as Arc<dyn OpenUrl>)
+        .build()
+        .await
+        .expect("a gate");
+    assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
+    assert_eq!((person.pages(), asked.load(Ordering::SeqCst)), (2, 1));
+    guarded.post("expire").await;
+    guarded.post("forget").await;
+    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+    assert_eq!((person.pages(), asked.load(Ordering::SeqCst)), (3, 1));
+    // Its one use was had, once.
+    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+    assert_eq!((person.pages(), asked.load(Ordering::SeqCst)), (3, 2));
     gate.shutdown().await;
 }
 

@@ -4,11 +4,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use callgate::rule::{Effect, Pattern, Rule};
 use callgate::{
     Answer, CallRequest, CheckMode, DryRun, Gate, GateBuilder, Grant, NobodyToAsk, Outcome,
     ResultReview, Review, Reviewed, Reviewer, Rules, RunRequest, ServerSpec, Status, ask_with,
 };
-use callgate_policy::{Effect, Pattern, Rule};
 use callgate_tests::binary;
 use expect_test::expect;
 use futures::future::BoxFuture;

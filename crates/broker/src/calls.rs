@@ -54,7 +54,7 @@ pub(crate) struct Call<'a> {
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) patience: Patience,
     /// What was decided on; `None` where nobody knows what the tool is.
-    pub(crate) decided: Option<Decided<'a>>,
+    pub(crate) decided: Option<Decided>,
 }
 
 impl Call<'_> {
@@ -123,8 +123,8 @@ impl Session {
         called.map_err(|failure| match failure {
             // Of the whole, not of what was left of it.
             Failure::Timeout(limit) if limit != idle => Failure::Timeout(most),
-            Failure::Changed { gone, spent, .. } => Failure::Changed {
-                gone,
+            Failure::Changed { what, spent, .. } => Failure::Changed {
+                what,
                 sent: rounds.taken,
                 spent,
             },
@@ -144,7 +144,7 @@ impl Session {
         members.push_str(&Value::from(call.tool).to_string());
         members.push_str(r#","arguments":"#);
         members.push_str(call.arguments);
-        let definition = call.decided.map(|decided| decided.definition);
+        let definition = call.decided.as_ref().map(|decided| &decided.definition);
         let special = self.tools.get(call.tool, definition);
         let takes_tasks = self.agreed().is_some_and(|agreed| agreed.abilities.tasks);
         let as_task = special.as_ref().is_some_and(|special| special.as_task);
@@ -164,14 +164,14 @@ impl Session {
             // After it was learnt how the tool is called, so that this is of no newer list; and
             // before each request, since somebody may have been asked for long.
             if let Some(decided) = &call.decided {
-                decided.still_is(call.tool)?;
+                decided.still_is(call.tool).map_err(Failure::changed)?;
             }
             let request = Request {
                 method: CALL,
                 members: &members,
                 name: Some(call.tool),
                 parameters: &parameters,
-                decided: call.decided,
+                decided: call.decided.as_ref(),
                 who: Some(call.who()),
                 progress: true,
                 token: token.as_ref().map(Token::id),

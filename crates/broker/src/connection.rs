@@ -100,8 +100,8 @@ impl Connection {
                 Err(Failure::Lost(told))
             }
             Err(Failure::Headers(error, _)) => Err(Failure::Refused(error)),
-            Err(Failure::Changed { gone, sent, .. }) => Err(Failure::Changed {
-                gone,
+            Err(Failure::Changed { what, sent, .. }) => Err(Failure::Changed {
+                what,
                 sent,
                 spent: clock.spent(&self.session.asked),
             }),

@@ -7,6 +7,7 @@ use rmcp::model::ErrorData;
 
 use crate::calls::Rounds;
 use crate::link::LinkError;
+use crate::listed::Change;
 
 /// Why a request has no result.
 #[derive(Debug, Clone)]
@@ -22,11 +23,11 @@ pub(crate) enum Failure {
     Headers(ErrorData, Box<Rounds>),
     /// It did not get there, or its answer not back.
     Lost(LinkError),
-    /// The tool is another than the one that was decided about, or `gone`: the call was
+    /// Something is not as it was when the call was decided about: it was
     /// not sent, or had been `sent` and was not gone on with. So much of its time is
     /// `spent`.
     Changed {
-        gone: bool,
+        what: Change,
         sent: bool,
         spent: Duration,
     },
@@ -43,11 +44,10 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The tool is another than the one that was decided about, or `gone`, and the call was
-    /// not sent.
-    pub(crate) fn changed(gone: bool) -> Self {
+    /// Something is not as it was when the call was decided about, and it was not sent.
+    pub(crate) fn changed(what: Change) -> Self {
         Self::Changed {
-            gone,
+            what,
             sent: false,
             // Whoever has the call's clock says.
             spent: Duration::ZERO,
@@ -63,18 +63,24 @@ impl fmt::Display for Failure {
                 write!(f, "{} (code {})", error.message, error.code.0)
             }
             Self::Lost(error) => error.fmt(f),
-            Self::Changed { gone, sent, .. } => {
-                f.write_str(match gone {
-                    true => "its server no longer lists the tool; ",
-                    false => {
+            Self::Changed { what, sent, .. } => {
+                f.write_str(match what {
+                    Change::Gone => "its server no longer lists the tool; ",
+                    Change::Tool => {
                         "the server has changed the tool, which is another than the one that was \
                          decided about; "
                     }
+                    Change::Login => {
+                        "there is another login than the one that the server's tools were listed \
+                         with, which may have others; "
+                    }
                 })?;
-                f.write_str(match (sent, gone) {
+                f.write_str(match (sent, what) {
                     (true, _) => "the call had begun and was given up, and may have done something",
-                    (false, true) => "nothing was done",
-                    (false, false) => "nothing was done; call it again to have it decided anew",
+                    (false, Change::Gone) => "nothing was done",
+                    (false, Change::Tool | Change::Login) => {
+                        "nothing was done; call it again to have it decided anew"
+                    }
                 })
             }
             Self::Timeout(limit) => write!(f, "no answer within {} ms", limit.as_millis()),

@@ -162,15 +162,15 @@ pub(crate) fn call(caller: &Arc<Host>) -> Call<'static> {
 }
 
 /// [`call`], which was decided about by this definition of its tool.
-pub(crate) fn call_decided<'a>(
+pub(crate) fn call_decided(
     caller: &Arc<Host>,
-    definition: &'a Definition,
-    listed: &'a Listed,
-) -> Call<'a> {
+    definition: &Definition,
+    listed: &Arc<Listed>,
+) -> Call<'static> {
     Call {
         decided: Some(Decided {
-            definition: definition.hash(),
-            listed,
+            definition: *definition.hash(),
+            listed: Arc::clone(listed),
         }),
         ..call(caller)
     }

@@ -71,7 +71,7 @@ impl Flight {
         sent.await.map_err(|error| {
             self.sent = error.sent;
             match error.kind {
-                LinkErrorKind::Changed { gone } => Failure::changed(gone),
+                LinkErrorKind::Changed(what) => Failure::changed(what),
                 _ => Failure::Lost(error),
             }
         })

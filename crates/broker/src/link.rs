@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
 
 use crate::auth::AuthError;
-use crate::listed::Decided;
+use crate::listed::{Change, Decided};
 
 /// A way to one server.
 pub(crate) trait Link: fmt::Debug + Send + Sync {
@@ -92,7 +92,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) parameters: &'a [(String, String)],
     /// What the tool of that name was decided about as, where it was: it is not sent any more
     /// if it is another one after a wait.
-    pub(crate) decided: Option<Decided<'a>>,
+    pub(crate) decided: Option<&'a Decided>,
 }
 
 /// Why a message did not get to the server, or its answer not back.
@@ -120,9 +120,9 @@ pub(crate) enum LinkErrorKind {
     Unauthorized,
     /// There should be authorization, and there is none that will do.
     Authorization(AuthError),
-    /// What was decided about is another tool by now, or `gone`: the message was not sent, or
-    /// was refused.
-    Changed { gone: bool },
+    /// Something is not as it was when the message was decided about: it was not sent, or was
+    /// refused.
+    Changed(Change),
 }
 
 impl From<AuthError> for LinkError {
@@ -137,11 +137,11 @@ impl From<AuthError> for LinkError {
 }
 
 impl LinkError {
-    /// The tool is another, or `gone`: nothing was done.
-    pub(crate) fn changed(gone: bool) -> Self {
+    /// Something is not as it was decided about: nothing was done.
+    pub(crate) fn changed(what: Change) -> Self {
         Self {
-            kind: LinkErrorKind::Changed { gone },
-            reason: "the tool is another by now".to_owned(),
+            kind: LinkErrorKind::Changed(what),
+            reason: "it is not what was decided about by now".to_owned(),
             sent: false,
         }
     }

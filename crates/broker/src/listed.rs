@@ -9,7 +9,6 @@ use tokio::time::Instant;
 
 use crate::broker::{Ready, Status};
 use crate::error::StartError;
-use crate::failure::Failure;
 use crate::spec::Remembered;
 
 /// What is known of one server.
@@ -17,10 +16,21 @@ use crate::spec::Remembered;
 pub(crate) struct Listed(Mutex<Lists>);
 
 /// What a call was decided on, and where to see whether its tool still is that.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Decided<'a> {
-    pub(crate) definition: &'a DefinitionHash,
-    pub(crate) listed: &'a Listed,
+#[derive(Debug, Clone)]
+pub(crate) struct Decided {
+    pub(crate) definition: DefinitionHash,
+    pub(crate) listed: Arc<Listed>,
+}
+
+/// What is no longer as it was when a call was decided about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The tool is another.
+    Tool,
+    /// There is no such tool.
+    Gone,
+    /// Requests go with another login than the newest list was asked for with.
+    Login,
 }
 
 /// Reasons for a new list, counted.
@@ -74,12 +84,21 @@ pub(crate) struct Freshness {
     pub(crate) age: Option<Duration>,
 }
 
-impl Decided<'_> {
+impl Decided {
     /// That the tool is by the newest list what was decided about.
-    pub(crate) fn still_is(&self, tool: &str) -> Result<(), Failure> {
-        match self.listed.is(tool, self.definition) {
+    pub(crate) fn still_is(&self, tool: &str) -> Result<(), Change> {
+        match self.listed.is(tool, &self.definition) {
             Some(true) => Ok(()),
-            is => Err(Failure::changed(is.is_none())),
+            Some(false) => Err(Change::Tool),
+            None => Err(Change::Gone),
+        }
+    }
+
+    /// The same, and that the list is of this login: another one may have other tools.
+    pub(crate) fn still_is_with(&self, login: Option<&str>, tool: &str) -> Result<(), Change> {
+        match self.listed.login().as_deref() == login {
+            true => self.still_is(tool),
+            false => Err(Change::Login),
         }
     }
 }
@@ -158,6 +177,11 @@ impl Listed {
     /// What is known of its tools.
     pub(crate) fn ready(&self) -> Option<Arc<Ready>> {
         self.lists().ready.clone()
+    }
+
+    /// The login that the list was asked for with.
+    fn login(&self) -> Option<Arc<str>> {
+        self.lists().ready.as_ref()?.login.clone()
     }
 
     /// Whether a tool of this name has this definition; `None` if no tool has the name.

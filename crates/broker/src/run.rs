@@ -32,8 +32,7 @@ use crate::setup::{Renew, RunSetup};
 use crate::shape::{Shaped, shape};
 use crate::target::Target;
 
-/// How often a call is decided about and handed on, as its tool or its login changes before it
-/// is sent.
+/// How often a call is decided about and handed on, as its tool changes before it is sent.
 const MAX_TRIES: usize = 3;
 
 /// One script run: its rules, what was granted in it, and its ledger. Clones
@@ -102,19 +101,12 @@ impl Run {
                 Making::Made(made) => *made,
                 Making::Withheld(answer) => return Ok(answer),
             };
-            let Err((failure @ Failure::Changed { spent, .. }, said)) = &made.result else {
+            let (Some(renewed), Err((_, said))) = (made.renewed.take(), &made.result) else {
                 break made;
             };
-            if failure.was_sent() || tries == MAX_TRIES {
+            if tries == MAX_TRIES {
                 break made;
             }
-            made.time.spend(*spent);
-            let renewed = match self.renewed(&made.target, &mut made.time).await {
-                Ok(Some(renewed)) => renewed,
-                Ok(None) => break made,
-                // Nothing was done.
-                Err(limit) => return Err(late(made.entry, made.target, limit, true)),
-            };
             // Its line in the ledger says that it was to be made, and it was not: what is decided
             // about anew is another call.
             let outcome = Outcome::protocol_error(code::TOOL_CHANGED, said);
@@ -128,6 +120,7 @@ impl Run {
             findings,
             time,
             result,
+            ..
         } = made;
         let reviews = &self.inner.reviews;
         let harmless = is_harmless(&target.hints);

@@ -47,7 +47,7 @@ impl Server {
         changes: &Arc<watch::Sender<u64>>,
         launch: watch::Receiver<()>,
     ) -> Self {
-        let listed = Listed::new(spec.remembered.as_ref());
+        let listed = Arc::new(Listed::new(spec.remembered.as_ref()));
         let mut backoff = Backoff::default();
         let admission = Admission::default();
         let state = if !unique {
@@ -206,10 +206,10 @@ impl Server {
     }
 
     /// What a call of a tool with this definition was decided on.
-    pub(crate) fn decided<'a>(&'a self, definition: &'a DefinitionHash) -> Decided<'a> {
+    pub(crate) fn decided(&self, definition: DefinitionHash) -> Decided {
         Decided {
             definition,
-            listed: &self.shared.listed,
+            listed: Arc::clone(&self.shared.listed),
         }
     }
 
@@ -272,6 +272,13 @@ impl Server {
         self.shared.listed.awaited_since(reasons)
     }
 
+    /// Asks for its list anew, unless it is being asked for.
+    pub(crate) fn refresh(&self) {
+        if self.shared.is_settled() {
+            self.shared.wishes.send_modify(|wishes| *wishes += 1);
+        }
+    }
+
     /// Asks for its list anew if that is out of date by the server's own word; a
     /// server that is idle is connected to for that.
     pub(crate) fn refresh_if_stale(&self) {
@@ -284,11 +291,8 @@ impl Server {
             if over(self.shared.spec.lists_hold(&ready)) {
                 self.shared.usage.send_for();
             }
-        } else if ready.fresh_for.is_some_and(over)
-            && self.shared.is_settled()
-            && self.shared.stand.connection().is_some()
-        {
-            self.shared.wishes.send_modify(|wishes| *wishes += 1);
+        } else if ready.fresh_for.is_some_and(over) && self.shared.stand.connection().is_some() {
+            self.refresh();
         }
     }
 

@@ -117,7 +117,7 @@ pub(crate) struct Request<'a> {
     /// Arguments that are headers too, for HTTP.
     pub(crate) parameters: &'a [(String, String)],
     /// What the tool was decided about as, where it was.
-    pub(crate) decided: Option<Decided<'a>>,
+    pub(crate) decided: Option<&'a Decided>,
     /// On whose behalf, if somebody's: what comes with it is for them.
     pub(crate) who: Option<Who>,
     /// Whether progress is asked for, to be told to them.

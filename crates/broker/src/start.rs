@@ -125,7 +125,7 @@ fn out_of_reach(http: &Http, error: LinkError) -> StartErrorKind {
         LinkErrorKind::Closed
         | LinkErrorKind::Unreachable
         | LinkErrorKind::Status(_)
-        | LinkErrorKind::Changed { .. } => {
+        | LinkErrorKind::Changed(_) => {
             let reason = error.reason;
             StartErrorKind::Http { url, reason }
         }

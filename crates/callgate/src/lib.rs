@@ -81,6 +81,16 @@ pub mod flow {
     };
 }
 
+/// Rules that say more than a pattern: of arguments, of hints, how often and until when.
+/// [`Rule::parse`](rule::Rule::parse) reads one as a configuration file has it;
+/// [`Rules::push`] takes it, for a gate or for one run.
+pub mod rule {
+    pub use callgate_policy::{
+        Annotations, Condition, Effect, Glob, Pattern, Pointer, PointerError, Rule, RuleProblem,
+        RuleProblemKind, ServerPattern, Step, Test, TextError, WholeRegex,
+    };
+}
+
 pub use callgate_models::Api;
 pub use callgate_policy::{
     Because, Decision, Definition, DefinitionHash, Grant, Leave, PatternError, Rules,

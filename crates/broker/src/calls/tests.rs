@@ -11,7 +11,7 @@ use super::*;
 use crate::broker::Ready;
 use crate::fake::{FakeLink, Host, agree, call, call_decided, mismatch, ready, result};
 use crate::inbox::Inbox;
-use crate::listed::{Covered, Listed};
+use crate::listed::{Change, Covered, Listed};
 use crate::session::Abilities;
 
 /// A server of the newest revision that answers the first calls so, and every
@@ -334,7 +334,7 @@ fn listing(description: &str) -> Ready {
 /// As when another call has just learnt of a newer list.
 #[tokio::test]
 async fn a_call_that_was_decided_about_by_an_older_list_is_not_sent() {
-    let listed = Listed::new(None);
+    let listed = Arc::new(Listed::new(None));
     listed.take(listing("deletes"), Covered::default());
     let definition = Definition::of(&listing("reads").tools[0]);
     let host = Host::able();
@@ -350,7 +350,7 @@ async fn a_call_that_was_decided_about_by_an_older_list_is_not_sent() {
         matches!(
             failure,
             Failure::Changed {
-                gone: false,
+                what: Change::Tool,
                 sent: false,
                 ..
             }

@@ -125,7 +125,7 @@ impl Connection {
         if let Some(lesson) = last.as_ref().filter(|last| last.does_for(call, began)) {
             return Ok(lesson.names.contains(call.tool));
         }
-        let known = call.decided.map(|decided| decided.listed);
+        let known = call.decided.as_ref().map(|decided| &decided.listed);
         let known = known.and_then(|known| Some((known, known.ready()?)));
         let mut lesson = Lesson {
             asked: Instant::now(),

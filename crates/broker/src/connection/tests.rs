@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::fake::{FakeLink, Host, agree, call, call_decided, mismatch, ready, result};
 use crate::link::Link as _;
-use crate::listed::{Covered, Listed};
+use crate::listed::{Change, Covered, Listed};
 use crate::session::Abilities;
 
 /// Lists the tools of a server of 2026-07-28 whose list is of this type.
@@ -164,14 +164,14 @@ async fn a_call_whose_tool_has_changed_says_what_it_took() {
     };
     let (version, host) = (ProtocolVersion::V_2026_07_28, Host::able());
     let (session, _link) = agree(version, Abilities::default(), &host, server);
-    let listed = Listed::new(None);
+    let listed = Arc::new(Listed::new(None));
     let definition = Definition::of(&before);
     listed.take(ready(vec![before]), Covered::default());
     let call = call_decided(&host, &definition, &listed);
     let began = Instant::now();
     let called = Connection::new(session, None).call(&call).await;
     let Err(Failure::Changed {
-        gone: false,
+        what: Change::Tool,
         sent: false,
         spent,
     }) = called
@@ -211,7 +211,7 @@ async fn refused_together(list: Result<Value, Value>, stubborn: bool) -> [(Strin
     let changes = session.watch_changes();
     let connection = Connection::new(session, None);
     let tool = json!({ "name": "t" });
-    let listed = Listed::new(None);
+    let listed = Arc::new(Listed::new(None));
     let definition = Definition::of(&tool);
     listed.take(ready(vec![tool]), Covered::default());
     let call = call_decided(&host, &definition, &listed);

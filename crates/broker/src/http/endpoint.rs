@@ -16,7 +16,6 @@ use tokio::time::timeout;
 use super::posts::not_taken;
 use crate::auth::{AuthError, Authorize, Refusal, Waits, is_loopback};
 use crate::error::StartErrorKind;
-use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
 use crate::listed::Decided;
 use crate::secrets::Secrets;
@@ -71,7 +70,7 @@ pub(crate) struct Exchange<'a> {
     /// What it is known by to [`Endpoint::held_up`].
     pub(crate) id: Option<u64>,
     /// What the tool of this name was decided about as, if it is such a call.
-    pub(crate) decided: Option<(Decided<'a>, &'a str)>,
+    pub(crate) decided: Option<(&'a Decided, &'a str)>,
 }
 
 impl Exchange<'_> {
@@ -156,19 +155,14 @@ impl Endpoint {
         let mut all = self.headers.clone();
         all.extend(headers);
         let mut challenges = 0;
-        let login = decided.and_then(|_| self.login());
         loop {
             let held_up = self.hold_up(id);
             let bearer = self.authorize.bearer(waits).await?;
             drop(held_up);
             if let Some((decided, tool)) = decided {
-                // Another login may have other tools.
-                if self.login() != login {
-                    return Err(LinkError::changed(false));
-                }
-                if let Err(Failure::Changed { gone, .. }) = decided.still_is(tool) {
-                    return Err(LinkError::changed(gone));
-                }
+                let login = self.login();
+                let still_is = decided.still_is_with(login.as_deref(), tool);
+                still_is.map_err(LinkError::changed)?;
             }
             if let Some(bearer) = bearer {
                 all.insert(AUTHORIZATION, bearer);

@@ -315,7 +315,7 @@ fn wants_another(kind: &LinkErrorKind) -> bool {
         LinkErrorKind::Closed
         | LinkErrorKind::Unreachable
         | LinkErrorKind::Status(_)
-        | LinkErrorKind::Changed { .. } => false,
+        | LinkErrorKind::Changed(_) => false,
     }
 }
 
@@ -336,7 +336,7 @@ pub(crate) fn is_for_good(kind: &LinkErrorKind) -> bool {
                 | AuthErrorKind::InsufficientScope { .. }
                 | AuthErrorKind::Settings { .. }
         ),
-        LinkErrorKind::Unreachable | LinkErrorKind::Changed { .. } => false,
+        LinkErrorKind::Unreachable | LinkErrorKind::Changed(_) => false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_policy::{Definition, Verdict};
+use callgate_policy::{Definition, DefinitionHash, Verdict};
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout};
 
@@ -16,6 +16,7 @@ use crate::error::{CallError, code};
 use crate::failure::Failure;
 use crate::judge::Case;
 use crate::ledger::Entry;
+use crate::listed::Change;
 use crate::options::{CallOptions, CallTime};
 use crate::review::Findings;
 use crate::ruling::Ruling;
@@ -23,6 +24,10 @@ use crate::target::Target;
 
 /// How often one call is decided about, as its tool changes meanwhile.
 const MAX_DECISIONS: usize = 3;
+
+/// How often a call is handed on that was decided about once, as its login changes before it is
+/// sent.
+const MAX_LOGINS: usize = 3;
 
 /// What is made of a call.
 pub(super) enum Making {
@@ -41,6 +46,8 @@ pub(super) struct Made {
     pub(super) time: CallTime,
     /// A failure comes with one clause about it.
     pub(super) result: Result<Box<RawValue>, (Failure, String)>,
+    /// What the tool is by now, if it is another and the call was not sent for that.
+    pub(super) renewed: Option<Target>,
 }
 
 impl Run {
@@ -111,7 +118,7 @@ impl Run {
                 return Err(denied(entry, target, ruling));
             }
             // Whoever was asked may have thought about it for long.
-            let definition = target.definition.as_deref().map(Definition::hash);
+            let definition = target.definition.as_deref().map(Definition::hash).copied();
             let decided = definition.map(|definition| server.decided(definition));
             let still_is = decided.map_or(Ok(()), |decided| decided.still_is(&target.tool));
             // By a list that is on its way it may be another.
@@ -126,13 +133,14 @@ impl Run {
                 }
             };
             let is_same = match &renewed {
-                Some(renewed) => renewed.definition.as_deref().map(Definition::hash) == definition,
+                Some(renewed) => is_same(renewed, definition.as_ref()),
                 // Nobody looks tools up anew.
                 None => self.inner.renew.is_none(),
             };
             let changed = match still_is {
                 Ok(()) if is_same => break ruling,
-                Ok(()) => Failure::changed(renewed.is_none()),
+                Ok(()) if renewed.is_none() => Change::Gone,
+                Ok(()) => Change::Tool,
                 Err(changed) => changed,
             };
             decisions += 1;
@@ -140,7 +148,7 @@ impl Run {
                 Some(renewed) if decisions < MAX_DECISIONS => renewed,
                 _ => {
                     entry.decided(&ruling);
-                    let message = changed.to_string();
+                    let message = Failure::changed(changed).to_string();
                     return Err(fail(entry, &target, code::TOOL_CHANGED, &message, true));
                 }
             };
@@ -149,32 +157,70 @@ impl Run {
         drop(arguments);
         let mut entry = sending(entry, &target, &ruling).await?;
 
-        let definition = target.definition.as_deref().map(Definition::hash);
-        let call = Call {
-            tool: &target.tool,
-            arguments: &text,
-            caller: self.inner.caller.clone().unwrap_or_else(|| server.caller()),
-            patience: time.left(),
-            decided: definition.map(|definition| server.decided(definition)),
-        };
-        let sent = Instant::now();
-        let result = {
-            let mut calling = pin!(server.call(&call));
-            // The server has its work first, and all of it: who looks and hashes while it still
-            // takes the arguments has it wait for them.
-            let early = tokio::select! {
-                biased;
-                result = &mut calling => Some(result),
-                () = server.taken(text.len()) => None,
+        let definition = target.definition.as_deref().map(Definition::hash).copied();
+        let mut logins = 0;
+        let (result, renewed) = loop {
+            let call = Call {
+                tool: &target.tool,
+                arguments: &text,
+                caller: self.inner.caller.clone().unwrap_or_else(|| server.caller()),
+                patience: time.left(),
+                decided: definition.map(|definition| server.decided(definition)),
             };
-            reviews.go_on(&mut findings);
-            entry.hash();
-            match early {
-                Some(result) => result,
-                None => calling.await,
+            let sent = Instant::now();
+            let result = {
+                let mut calling = pin!(server.call(&call));
+                // The server has its work first, and all of it: who looks and hashes while it
+                // still takes the arguments has it wait for them.
+                let early = tokio::select! {
+                    biased;
+                    result = &mut calling => Some(result),
+                    () = server.taken(text.len()) => None,
+                };
+                reviews.go_on(&mut findings);
+                entry.hash();
+                match early {
+                    Some(result) => result,
+                    None => calling.await,
+                }
+            };
+            reviews.answered(&target.server, &text, sent.elapsed());
+            let Err((
+                Failure::Changed {
+                    what,
+                    sent: false,
+                    spent,
+                },
+                _,
+            )) = &result
+            else {
+                break (result, None);
+            };
+            time.spend(*spent);
+            if *what == Change::Login {
+                // One list by another login may not have come.
+                server.refresh();
+            }
+            match self.renewed(&target, &mut time).await {
+                // It is the same with another login: what was decided about it holds.
+                Ok(Some(renewed))
+                    if *what == Change::Login
+                        && logins < MAX_LOGINS
+                        && is_same(&renewed, definition.as_ref()) =>
+                {
+                    logins += 1;
+                    target = renewed;
+                }
+                Ok(None) if self.inner.renew.is_some() => {
+                    let gone = Failure::changed(Change::Gone);
+                    let said = gone.to_string();
+                    break (Err((gone, said)), None);
+                }
+                Ok(renewed) => break (result, renewed),
+                // Nothing was done.
+                Err(limit) => return Err(late(entry, target, limit, true)),
             }
         };
-        reviews.answered(&target.server, &text, sent.elapsed());
         self.look_to_the_end(&entry, &text, &mut findings).await;
         Ok(Making::Made(Box::new(Made {
             target,
@@ -183,6 +229,7 @@ impl Run {
             findings,
             time,
             result,
+            renewed,
         })))
     }
 
@@ -191,7 +238,7 @@ impl Run {
     /// # Errors
     ///
     /// That is over: how long it was.
-    pub(super) async fn renewed(
+    async fn renewed(
         &self,
         target: &Target,
         time: &mut CallTime,
@@ -243,4 +290,9 @@ impl Run {
             decision,
         })
     }
+}
+
+/// Whether a tool is what was decided about.
+fn is_same(renewed: &Target, definition: Option<&DefinitionHash>) -> bool {
+    renewed.definition.as_deref().map(Definition::hash) == definition
 }

@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     pub(crate) ends: Ends,
     pub(crate) usage: Usage,
     pub(crate) admission: Admission,
-    pub(crate) listed: Listed,
+    pub(crate) listed: Arc<Listed>,
     /// How often somebody wished for a new list.
     pub(crate) wishes: watch::Sender<u64>,
     /// The broker's.

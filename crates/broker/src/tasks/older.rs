@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::flight::Flight;
 use crate::inbox::{Token, Who};
 use crate::link::LinkError;
+use crate::listed::Decided;
 use crate::object::{Object, object};
 use crate::patience::{Clock, Patience, later};
 use crate::room::{Places, Room};
@@ -177,6 +178,7 @@ struct Owned {
     members: String,
     name: Option<String>,
     parameters: Vec<(String, String)>,
+    decided: Option<Decided>,
     who: Option<Who>,
     token: u64,
     /// Of its request, once there is one.
@@ -190,6 +192,7 @@ impl Owned {
             members: call.members.to_owned(),
             name: call.name.map(str::to_owned),
             parameters: call.parameters.to_owned(),
+            decided: call.decided.cloned(),
             who: call.who.clone(),
             token,
             id: Arc::default(),
@@ -201,6 +204,7 @@ impl Owned {
         let request = Request {
             name: self.name.as_deref(),
             parameters: &self.parameters,
+            decided: self.decided.as_ref(),
             who: self.who.clone(),
             progress: true,
             token: Some(self.token),

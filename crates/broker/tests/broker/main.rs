@@ -11,6 +11,7 @@ mod crashing;
 mod decisions;
 mod dry_runs;
 mod http;
+mod leaving;
 mod meanwhile;
 mod processes;
 mod resting;

@@ -300,7 +300,7 @@ async fn a_list_is_not_asked_for_because_nobody_could_listen() {
 
 /// Requests go with the login of this name.
 #[derive(Debug)]
-struct Person(Mutex<&'static str>);
+pub(super) struct Person(pub(super) Mutex<&'static str>);
 
 impl Person {
     fn name(&self) -> &'static str {

@@ -105,7 +105,7 @@ pub(super) async fn call_as(
     definition: Option<&Value>,
     limit: Duration,
 ) -> String {
-    let listed = Listed::new(None);
+    let listed = Arc::new(Listed::new(None));
     if let Some(tool) = definition {
         listed.take(ready(vec![tool.clone()]), Covered::default());
     }
@@ -116,8 +116,8 @@ pub(super) async fn call_as(
         caller: Arc::new(NoCaller),
         patience: Patience::exactly(limit),
         decided: definition.as_ref().map(|definition| Decided {
-            definition: definition.hash(),
-            listed: &listed,
+            definition: *definition.hash(),
+            listed: Arc::clone(&listed),
         }),
     };
     match in_time(connection.call(&call)).await {

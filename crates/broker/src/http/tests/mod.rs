@@ -2,6 +2,7 @@
 
 mod asking;
 mod broken;
+mod decided;
 mod ended;
 mod hostile;
 mod learning;
