@@ -10,7 +10,6 @@ use super::error::ConfigErrorKind;
 use super::keys::Keys;
 use super::reader::Reader;
 use super::server::expanded;
-use super::units::parse_duration;
 
 /// Keys of `cache`.
 const CACHE: Keys = Keys {
@@ -74,7 +73,7 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, cache: &m
                 }
                 cache.path = path.map(|path| reader.variables.folder.join(path));
             }
-            "ttl" => cache.ttl = reader.parsed(property, what, parse_duration),
+            "ttl" => cache.ttl = reader.duration(property, what),
             _ => cache.enabled = reader.boolean(property, what).unwrap_or(true),
         }
     }

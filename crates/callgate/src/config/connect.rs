@@ -13,6 +13,9 @@ use super::units::parse_duration;
 /// The most characters of a server's description.
 const MAX_DESCRIPTION: usize = 200;
 
+/// What `idle` is written as.
+const IDLE: &str = "a string such as \"5m\", or \"never\"";
+
 /// Reads `description`, `connect` and `idle` of a server.
 pub(super) fn read<'o, 't: 'o>(
     reader: &mut Reader<'_>,
@@ -38,7 +41,7 @@ pub(super) fn read<'o, 't: 'o>(
                      remove it"
                 ),
             );
-        } else if let Some(idle) = reader.parsed(property, what, idle) {
+        } else if let Some(idle) = reader.parsed_from(IDLE, property, what, idle) {
             spec.idle = idle;
         }
     }

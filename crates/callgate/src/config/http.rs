@@ -14,7 +14,6 @@ use super::keys::Keys;
 use super::reader::{Reader, name_range};
 use super::resource::{self, ResourceConfig};
 use super::source::source;
-use super::units::{parse_bytes, parse_duration};
 
 /// Keys of `http`.
 const HTTP: Keys = Keys {
@@ -144,30 +143,18 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, of: &str)
             "allowedOrigins" => http.allowed_origins = words(reader, property, what, origin),
             "bearer" => http.bearer = bearer(reader, property, what),
             "oauth" => http.oauth = resource::read(reader, property, what),
-            "maxBody" => set(
-                &mut http.max_body,
-                reader.parsed(property, what, parse_bytes),
-            ),
-            "requestTime" => set(
-                &mut http.request_time,
-                reader.parsed(property, what, parse_duration),
-            ),
+            "maxBody" => set(&mut http.max_body, reader.size(property, what)),
+            "requestTime" => set(&mut http.request_time, reader.duration(property, what)),
             "rate" => rate(reader, property, what, &mut http.rate),
             "connections" => set(&mut http.connections, count(reader, property, what)),
             "requests" => set(&mut http.requests, count(reader, property, what)),
             "sessions" => set(&mut http.sessions, count(reader, property, what)),
             "sessionsPerUser" => set(&mut http.sessions_per_user, count(reader, property, what)),
             "sessionIdle" => {
-                set(
-                    &mut http.session_idle,
-                    reader.parsed(property, what, parse_duration),
-                );
+                set(&mut http.session_idle, reader.duration(property, what));
             }
             "shutdownTime" => {
-                set(
-                    &mut http.shutdown_time,
-                    reader.parsed(property, what, parse_duration),
-                );
+                set(&mut http.shutdown_time, reader.duration(property, what));
             }
             _ => {}
         }

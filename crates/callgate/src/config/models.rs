@@ -14,7 +14,6 @@ use super::keys;
 use super::reader::Reader;
 use super::server::expanded;
 use super::source::source;
-use super::units::{parse_bytes, parse_duration};
 use crate::extract::ExtractLimits;
 use crate::search::SearchBy;
 
@@ -181,11 +180,11 @@ pub(super) fn extract(reader: &mut Reader<'_>, property: &ObjectProp<'_>) -> Ext
                 limits.same_schema = count.unwrap_or(limits.same_schema);
             }
             "input" => {
-                let bytes = reader.parsed(property, what, parse_bytes);
+                let bytes = reader.size(property, what);
                 limits.input_bytes = bytes.unwrap_or(limits.input_bytes);
             }
             _ => {
-                let bytes = reader.parsed(property, what, parse_bytes);
+                let bytes = reader.size(property, what);
                 limits.output_bytes = bytes.unwrap_or(limits.output_bytes);
             }
         }
@@ -203,7 +202,7 @@ fn embeddings(reader: &mut Reader<'_>, property: &ObjectProp<'_>) -> Option<Embe
         match property.name.as_str() {
             "key" => config.key = source(reader, property, what),
             "timeout" => {
-                let time = reader.parsed(property, what, parse_duration);
+                let time = reader.duration(property, what);
                 config.timeout = time.unwrap_or(config.timeout);
             }
             "dimensions" => {
@@ -235,7 +234,7 @@ fn small(reader: &mut Reader<'_>, property: &ObjectProp<'_>) -> Option<SmallMode
             }
             "key" => config.key = source(reader, property, what),
             "timeout" => {
-                let time = reader.parsed(property, what, parse_duration);
+                let time = reader.duration(property, what);
                 config.timeout = time.unwrap_or(config.timeout);
             }
             "maxTokens" => {

@@ -1,6 +1,7 @@
 //! Reading the tree of a file, with a place for every complaint.
 
 use std::path::Path;
+use std::time::Duration;
 
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged};
@@ -8,6 +9,10 @@ use jsonc_parser::common::{Range, Ranged};
 use super::error::{ConfigErrorKind, Problem};
 use super::expand::Variables;
 use super::keys::Keys;
+use super::units::{parse_bytes, parse_duration, parse_memory};
+
+/// What most texts are written as.
+const STRING: &str = "a string";
 
 /// The file being read, and what was found wrong so far.
 pub(super) struct Reader<'a> {
@@ -162,9 +167,19 @@ impl<'t> Reader<'_> {
         property: &'o ObjectProp<'t>,
         what: &str,
     ) -> Option<&'o str> {
+        self.text(STRING, property, what)
+    }
+
+    /// The same, where it is `wanted`.
+    fn text<'o>(
+        &mut self,
+        wanted: &str,
+        property: &'o ObjectProp<'t>,
+        what: &str,
+    ) -> Option<&'o str> {
         let text = property.value.as_string_lit();
         if text.is_none() {
-            self.wrong_type(property, what, "a string");
+            self.wrong_type(property, what, wanted);
         }
         text.map(|text| text.value.as_ref())
     }
@@ -205,7 +220,18 @@ impl<'t> Reader<'_> {
         what: &str,
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let text = self.string(property, what)?;
+        self.parsed_from(STRING, property, what, parse)
+    }
+
+    /// The same of one that is `wanted`, in the words for whoever wrote no string.
+    pub(super) fn parsed_from<T, E: std::fmt::Display>(
+        &mut self,
+        wanted: &str,
+        property: &ObjectProp<'t>,
+        what: &str,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let text = self.text(wanted, property, what)?;
         match parse(text) {
             Ok(value) => Some(value),
             Err(error) => {
@@ -217,6 +243,21 @@ impl<'t> Reader<'_> {
                 None
             }
         }
+    }
+
+    /// The duration that a property holds.
+    pub(super) fn duration(&mut self, property: &ObjectProp<'t>, what: &str) -> Option<Duration> {
+        self.parsed_from("a string such as \"30s\"", property, what, parse_duration)
+    }
+
+    /// The number of bytes that a property holds.
+    pub(super) fn size(&mut self, property: &ObjectProp<'t>, what: &str) -> Option<u64> {
+        self.parsed_from("a string such as \"1MiB\"", property, what, parse_bytes)
+    }
+
+    /// The size of a script's memory that a property holds.
+    pub(super) fn memory(&mut self, property: &ObjectProp<'t>, what: &str) -> Option<u64> {
+        self.parsed_from("a string such as \"128MiB\"", property, what, parse_memory)
     }
 
     /// A text with its references replaced. `what` names the key and the

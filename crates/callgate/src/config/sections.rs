@@ -13,7 +13,6 @@ use super::flows;
 use super::reader::{Reader, name_range};
 use super::server::{self, Entry};
 use super::tools;
-use super::units::{parse_bytes, parse_duration, parse_memory};
 use super::{
     CacheConfig, CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, ModelsConfig, Place,
     ServeConfig, UsersConfig, cache, keys, models, permissions, roots, serve,
@@ -180,12 +179,12 @@ fn limits(reader: &mut Reader<'_>, property: &ObjectProp<'_>, limits: &mut Limit
     };
     for property in reader.properties(object, what, &keys::LIMITS) {
         match property.name.as_str() {
-            "timeout" => limits.timeout = reader.parsed(property, what, parse_duration),
-            "runTimeout" => limits.run_timeout = reader.parsed(property, what, parse_duration),
-            "memory" => limits.memory = reader.parsed(property, what, parse_memory),
-            "output" => limits.output = reader.parsed(property, what, parse_bytes),
+            "timeout" => limits.timeout = reader.duration(property, what),
+            "runTimeout" => limits.run_timeout = reader.duration(property, what),
+            "memory" => limits.memory = reader.memory(property, what),
+            "output" => limits.output = reader.size(property, what),
             "outputLines" => limits.output_lines = reader.count(property, what),
-            "result" => limits.result = reader.parsed(property, what, parse_bytes),
+            "result" => limits.result = reader.size(property, what),
             "callsInFlight" => limits.calls_in_flight = reader.count(property, what),
             _ => {}
         }
@@ -241,7 +240,7 @@ fn ledger(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Confi
                 }
                 config.ledger.keep = keep.and_then(|keep| u32::try_from(keep).ok());
             }
-            _ => config.ledger.max_bytes = reader.parsed(property, what, parse_bytes),
+            _ => config.ledger.max_bytes = reader.size(property, what),
         }
     }
     if !has_path {

@@ -9,7 +9,6 @@ use jsonc_parser::common::Ranged as _;
 
 use super::error::ConfigErrorKind;
 use super::reader::{Reader, name_range};
-use super::units::parse_duration;
 use super::{Config, http, keys, users};
 
 /// What a file says of serving; `None` where it leaves the default.
@@ -110,10 +109,10 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &
         match property.name.as_str() {
             "mode" => config.serve.mode = reader.parsed(property, what, str::parse::<ToolMode>),
             "context" => context(reader, property, &mut config.serve),
-            "toolsTtl" => config.serve.tools_ttl = reader.parsed(property, what, parse_duration),
-            "wait" => config.serve.wait = reader.parsed(property, what, parse_duration),
+            "toolsTtl" => config.serve.tools_ttl = reader.duration(property, what),
+            "wait" => config.serve.wait = reader.duration(property, what),
             "answerTime" => {
-                config.serve.answer_time = reader.parsed(property, what, parse_duration);
+                config.serve.answer_time = reader.duration(property, what);
             }
             "http" => {
                 let before = reader.problems.len();

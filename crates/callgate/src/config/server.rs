@@ -16,7 +16,6 @@ use super::keys;
 use super::oauth;
 use super::reader::{Reader, name_range};
 use super::source::values;
-use super::units::parse_duration;
 
 /// What the file says of one server.
 pub(super) enum Entry {
@@ -59,9 +58,9 @@ pub(super) fn read<'t>(reader: &mut Reader<'_>, property: &ObjectProp<'t>) -> Op
         .and_then(|p| reader.boolean(p, &what))
         .unwrap_or(false);
     let era = get("protocol").and_then(|p| reader.parsed(p, &what, str::parse::<EraSetting>));
-    let start_timeout = get("startTimeout").and_then(|p| reader.parsed(p, &what, parse_duration));
-    let call_timeout = get("callTimeout").and_then(|p| reader.parsed(p, &what, parse_duration));
-    let max_call_time = get("maxCallTime").and_then(|p| reader.parsed(p, &what, parse_duration));
+    let start_timeout = get("startTimeout").and_then(|p| reader.duration(p, &what));
+    let call_timeout = get("callTimeout").and_then(|p| reader.duration(p, &what));
+    let max_call_time = get("maxCallTime").and_then(|p| reader.duration(p, &what));
     let mut spec = ServerSpec::new(name, transport?);
     spec.trusted = trusted;
     spec.era = era.unwrap_or_default();

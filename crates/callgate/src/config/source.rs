@@ -11,7 +11,6 @@ use super::error::ConfigErrorKind;
 use super::keys;
 use super::reader::{Reader, name_range};
 use super::server::expanded;
-use super::units::parse_duration;
 
 /// `env` or `headers`: what is known, and what is looked up.
 #[derive(Default)]
@@ -146,7 +145,7 @@ fn command(
     {
         *cwd = Some(folder);
         if let Some(property) = timeout {
-            *limit = reader.parsed(property, entry, parse_duration)?;
+            *limit = reader.duration(property, entry)?;
         }
     }
     Some(origin)

@@ -321,7 +321,7 @@ fn permissions_and_limits() {
         expect![[r#"
             callgate.json:2:14: "timeout" in "limits": "2 seconds" is not a duration; write a number and ms, s, m or h, such as "500ms" or "2s"
             callgate.json:2:37: "memory" in "limits": "128" is not a size; write a number and B, KB, MB, GB, KiB, MiB or GiB, such as "16KiB"
-            callgate.json:2:54: "output" in "limits" must be a string, and this is a number
+            callgate.json:2:54: "output" in "limits" must be a string such as "1MiB", and this is a number
             callgate.json:2:73: "outputLines" in "limits" must be a whole number above zero
             callgate.json:3:13: "result" in "limits": "0B" is an empty size; write one that is more than nothing
             callgate.json:3:36: "callsInFlight" in "limits" must be a whole number above zero

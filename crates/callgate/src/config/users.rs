@@ -12,7 +12,6 @@ use super::error::ConfigErrorKind;
 use super::http::TOKEN_OF_ONE;
 use super::keys::Keys;
 use super::reader::Reader;
-use super::units::parse_duration;
 use super::{Config, permissions, tools};
 use crate::servers::closest;
 use crate::tool_settings::ToolSettings;
@@ -168,7 +167,7 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, of: &str)
                 }
             }
             "idle" => {
-                if let Some(idle) = reader.parsed(property, what, parse_duration) {
+                if let Some(idle) = reader.duration(property, what) {
                     users.idle = idle;
                 }
             }

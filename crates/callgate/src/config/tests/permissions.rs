@@ -178,7 +178,7 @@ fn the_ledger() {
         expect![[r#"
             callgate.json:1:23: "path" in "ledger" is empty; name a file, or leave "ledger" out
             callgate.json:1:37: "bodies" in "ledger" must be true or false, and this is a string
-            callgate.json:1:55: "maxSize" in "ledger" must be a string, and this is a number
+            callgate.json:1:55: "maxSize" in "ledger" must be a string such as "1MiB", and this is a number
             callgate.json:1:58: unknown key "file" in "ledger"; remove it, or use one of path, bodies, maxSize, keep
         "#]],
     );

@@ -251,7 +251,7 @@ fn values_of_servers() {
     check_server(
         r#""command": "git", "startTimeout": 10, "callTimeout": "10""#,
         expect![[r#"
-            callgate.json:2:43: "startTimeout" in server "git" must be a string, and this is a number
+            callgate.json:2:43: "startTimeout" in server "git" must be a string such as "30s", and this is a number
             callgate.json:2:62: "callTimeout" in server "git": "10" is not a duration; write a number and ms, s, m or h, such as "500ms" or "2s"
         "#]],
     );

@@ -54,7 +54,7 @@ fn what_serve_does_not_understand() {
             callgate.json:3:26: "window" in "context" must be a whole number above zero
             callgate.json:3:38: "share" in "context": a share is a number above 0 and at most 1, such as 0.02
             callgate.json:3:41: unknown key "shares" in "context"; did you mean "share"?
-            callgate.json:4:15: "toolsTtl" in "serve" must be a string, and this is a number
+            callgate.json:4:15: "toolsTtl" in "serve" must be a string such as "30s", and this is a number
             callgate.json:5:11: "wait" in "serve": "soon" is not a duration; write a number and ms, s, m or h, such as "500ms" or "2s"
             callgate.json:6:3: unknown key "modes" in "serve"; did you mean "mode"?
         "#]],

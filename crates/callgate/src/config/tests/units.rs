@@ -130,3 +130,20 @@ fn durations_and_sizes() {
         "9007199254740992B" is too large a size; the largest is below 2^53 bytes"#]],
     );
 }
+
+#[test]
+fn numbers_are_told_what_to_write() {
+    check(
+        r#"{
+          "mcpServers": { "git": { "command": "x", "connect": "lazy", "idle": 300, "callTimeout": 60000 } },
+          "limits": { "timeout": 10, "memory": 128, "output": 16384 }
+        }"#,
+        expect![[r#"
+            callgate.json:2:79: "idle" in server "git" must be a string such as "5m", or "never", and this is a number
+            callgate.json:2:99: "callTimeout" in server "git" must be a string such as "30s", and this is a number
+            callgate.json:3:34: "timeout" in "limits" must be a string such as "30s", and this is a number
+            callgate.json:3:48: "memory" in "limits" must be a string such as "128MiB", and this is a number
+            callgate.json:3:63: "output" in "limits" must be a string such as "1MiB", and this is a number
+        "#]],
+    );
+}
