@@ -57,7 +57,11 @@ impl ModelError {
 
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "model endpoint {}: {}", self.origin, self.message)
+        match self.origin.as_str() {
+            // As of a text that is no URL, or one with no host in it.
+            "" | "null" => write!(f, "model endpoint: {}", self.message),
+            origin => write!(f, "model endpoint {origin}: {}", self.message),
+        }
     }
 }
 

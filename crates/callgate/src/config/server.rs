@@ -8,7 +8,7 @@ use callgate_broker::{EraSetting, Http, ServerSpec, Stdio, Transport};
 use callgate_policy::nearest;
 use jsonc_parser::ast::ObjectProp;
 use jsonc_parser::common::{Range, Ranged};
-use url::Url;
+use url::{ParseError, Url};
 
 use super::connect;
 use super::error::ConfigErrorKind;
@@ -16,6 +16,9 @@ use super::keys;
 use super::oauth;
 use super::reader::{Reader, name_range};
 use super::source::values;
+
+/// What to write where a URL does not say how to get there.
+const WITH_SCHEME: &str = "must begin with https:// or http://";
 
 /// What the file says of one server.
 pub(super) enum Entry {
@@ -250,9 +253,9 @@ fn http<'o, 't: 'o>(
     used.extend(of_url.filter(|(_, value)| behind_host.contains(value)));
     // The URL itself is not shown: it may hold a key.
     let wrong = match Url::parse(&url) {
-        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
-            Some("must start with http:// or https://".to_owned())
-        }
+        Err(ParseError::RelativeUrlWithoutBase) => Some(WITH_SCHEME.to_owned()),
+        // The first word of "localhost:3000/mcp" is one for a parser.
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => Some(WITH_SCHEME.to_owned()),
         Ok(url) if !url.username().is_empty() || url.password().is_some() => Some(
             "holds a user name or password; write an \"Authorization\" header instead".to_owned(),
         ),

@@ -54,11 +54,11 @@ fn urls_that_nothing_is_sent_to() {
     );
     check(
         "file:///etc/passwd",
-        expect!["model endpoint null: the URL must be https, or http on loopback"],
+        expect!["model endpoint: the URL must be https, or http on loopback"],
     );
     check(
         "api.example.com",
-        expect!["model endpoint : the URL is none; write one such as https://api.example.com/v1"],
+        expect!["model endpoint: the URL is none; write one such as https://api.example.com/v1"],
     );
 }
 

@@ -111,7 +111,7 @@ fn what_is_wrong_with_them() {
             callgate.json:4:13: unknown key "smal" in "models"; did you mean "small"?
             callgate.json:5:22: "small" has no "model"; write it
             callgate.json:5:31: "api" in "small": must be "openai" or "anthropic"
-            callgate.json:5:48: "url" in "small": model endpoint : the URL is none; write one such as https://api.example.com/v1
+            callgate.json:5:48: "url" in "small": model endpoint: the URL is none; write one such as https://api.example.com/v1
             callgate.json:5:81: "timeout" in "small" must be a string such as "30s", and this is a number
             callgate.json:5:84: unknown key "temperature" in "small"; remove it, or use one of api, url, model, key, timeout, maxTokens
             callgate.json:7:29: "by" in "search": "luck" is no way to search; write auto, words, hybrid or model

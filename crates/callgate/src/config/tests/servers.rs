@@ -208,13 +208,25 @@ fn values_of_servers() {
     check_server(
         r#""url": "example.com/hunter2""#,
         expect![[r#"
-        callgate.json:2:16: "url" in server "git" is not a valid URL: relative URL without a base
+        callgate.json:2:16: "url" in server "git" must begin with https:// or http://
+    "#]],
+    );
+    check_server(
+        r#""url": "localhost:3000/hunter2""#,
+        expect![[r#"
+        callgate.json:2:16: "url" in server "git" must begin with https:// or http://
+    "#]],
+    );
+    check_server(
+        r#""url": "https://:3000/hunter2""#,
+        expect![[r#"
+        callgate.json:2:16: "url" in server "git" is not a valid URL: empty host
     "#]],
     );
     check_server(
         r#""url": "ftp://example.com/hunter2""#,
         expect![[r#"
-        callgate.json:2:16: "url" in server "git" must start with http:// or https://
+        callgate.json:2:16: "url" in server "git" must begin with https:// or http://
     "#]],
     );
     check_server(
