@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::error::{ConfigError, ConfigErrorKind};
 
 /// The names looked for in each folder, in this order.
-const NAMES: [&str; 2] = ["callgate.json", ".mcp.json"];
+pub(super) const NAMES: [&str; 2] = ["callgate.json", ".mcp.json"];
 
 /// How many symbolic links are followed to a file: as many as Linux follows.
 #[cfg(unix)]

@@ -127,7 +127,14 @@ impl Config {
             .map_err(|error| ConfigError::file(path, ConfigErrorKind::Read, error))?;
         let shown = shown(&named);
         let unread = |error| ConfigError::file(&shown, ConfigErrorKind::Read, error);
-        let bytes = std::fs::read(&named).map_err(unread)?;
+        let bytes = std::fs::read(&named).map_err(|error| match error.kind() {
+            std::io::ErrorKind::IsADirectory => {
+                let file = shown.join(find::NAMES[0]);
+                let message = format!("it is a folder; name a file, such as {}", file.display());
+                ConfigError::file(&shown, ConfigErrorKind::Read, message)
+            }
+            _ => unread(error),
+        })?;
         let text = String::from_utf8(bytes)
             .map_err(|_| ConfigError::file(&shown, ConfigErrorKind::Syntax, "not UTF-8 text"))?;
         let named_folder = named.parent().unwrap_or(&named);
@@ -158,10 +165,12 @@ struct Place {
 
 /// The path in messages: relative where the file lies in the current folder.
 fn shown(path: &Path) -> PathBuf {
-    std::env::current_dir()
-        .ok()
-        .and_then(|current| path.strip_prefix(current).ok().map(Path::to_owned))
-        .unwrap_or_else(|| path.to_owned())
+    let current = std::env::current_dir().ok();
+    match current.and_then(|current| path.strip_prefix(current).ok()) {
+        Some(relative) if relative.as_os_str().is_empty() => PathBuf::from("."),
+        Some(relative) => relative.to_owned(),
+        None => path.to_owned(),
+    }
 }
 
 /// What a file says of the type check; `None` where it leaves the default.

@@ -22,6 +22,19 @@ fn the_nearest_folder_wins_and_our_own_file_in_it() {
     check("a/b/callgate.json", "a/b/callgate.json");
 }
 
+#[test]
+fn a_folder_is_no_file() {
+    let root = tempfile::tempdir().expect("folder");
+    let shown = root.path().to_str().expect("a text");
+    for (named, shown) in [(root.path(), shown), (Path::new("."), ".")] {
+        let error = Config::load_with(named, environment).expect_err("refused");
+        let expected = format!(
+            "{shown}: cannot be read: it is a folder; name a file, such as {shown}/callgate.json"
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
 #[cfg(unix)]
 fn allow(path: &Path, mode: u32) {
     use std::os::unix::fs::PermissionsExt as _;
@@ -210,7 +223,9 @@ fn files_that_cannot_be_read() {
     std::fs::create_dir(root.path().join("folder.json")).expect("folder");
     check(
         "folder.json",
-        expect!["Read: folder.json: cannot be read: Is a directory (os error 21)"],
+        expect![
+            "Read: folder.json: cannot be read: it is a folder; name a file, such as folder.json/callgate.json"
+        ],
     );
     std::fs::write(root.path().join("bytes.json"), [0xff]).expect("file");
     check("bytes.json", expect!["Syntax: bytes.json: not UTF-8 text"]);
