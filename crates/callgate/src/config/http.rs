@@ -109,6 +109,16 @@ impl Default for HttpConfig {
     }
 }
 
+impl HttpConfig {
+    /// The names that whoever has a bearer token can have: those of `bearer`, and
+    /// [`TOKEN_OF_ONE`], which a token has that the command line brings.
+    pub fn token_names(&self) -> impl Iterator<Item = &str> + Clone {
+        let named = self.bearer.iter().map(|(name, _)| name.as_str());
+        let flag = (!named.clone().any(|name| name == TOKEN_OF_ONE)).then_some(TOKEN_OF_ONE);
+        named.chain(flag)
+    }
+}
+
 /// How many requests one identity may send; where there is none, one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

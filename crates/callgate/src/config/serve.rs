@@ -8,7 +8,7 @@ use jsonc_parser::ast::ObjectProp;
 use jsonc_parser::common::Ranged as _;
 
 use super::error::ConfigErrorKind;
-use super::reader::{Reader, name_range};
+use super::reader::Reader;
 use super::{Config, http, keys, users};
 
 /// What a file says of serving; `None` where it leaves the default.
@@ -121,13 +121,13 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &
             }
             _ => {
                 config.users = users::read(reader, property, what);
-                users = Some(name_range(property));
+                users = property.value.as_object();
             }
         }
     }
     // Once the tokens are known.
-    if let Some(range) = users {
-        users::check(reader, range, config, tokens_known);
+    if let Some(users) = users {
+        users::check(reader, users, config, tokens_known);
     }
 }
 

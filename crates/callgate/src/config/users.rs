@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use callgate_broker::Transport;
 use callgate_policy::Rules;
-use jsonc_parser::ast::{ObjectProp, Value};
-use jsonc_parser::common::Range;
+use jsonc_parser::ast::{Object, ObjectProp, Value};
 
 use super::error::ConfigErrorKind;
-use super::http::TOKEN_OF_ONE;
 use super::keys::Keys;
-use super::reader::Reader;
+use super::reader::{Reader, name_range};
 use super::{Config, permissions, tools};
 use crate::servers::closest;
 use crate::tool_settings::ToolSettings;
@@ -143,7 +141,7 @@ impl Config {
     }
 }
 
-/// Reads `users`. The servers' names are looked at when the whole file was read:
+/// Reads `users`. The names of servers and tokens are looked at when the whole file was read:
 /// see [`check`].
 pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, of: &str) -> UsersConfig {
     let mut users = UsersConfig::default();
@@ -187,36 +185,46 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, of: &str)
     users
 }
 
-/// Looks whether the roles' servers and the owners of tokens are there. `range` is
-/// where the section stands. Of tokens with mistakes, not even the names are known.
-pub(super) fn check(reader: &mut Reader<'_>, range: Range, config: &Config, tokens_known: bool) {
-    let mut unknown = Vec::new();
-    for (name, role) in config.users.roles.iter().flatten() {
-        for server in &role.servers {
-            let enabled = config.servers.iter().any(|known| known.name == *server);
-            if server != "*" && !enabled && !config.disabled.contains(server) {
-                unknown.push(format!(
-                    "role \"{name}\" has the server \"{server}\", which the file does not have; \
+/// Looks whether the roles' servers and the owners of tokens are there. `users` is the
+/// section. Of tokens with mistakes, not even the names are known.
+pub(super) fn check(
+    reader: &mut Reader<'_>,
+    users: &Object<'_>,
+    config: &Config,
+    tokens_known: bool,
+) {
+    let members = |of: &str| users.get_object(of).map_or(&[][..], |it| it.properties.as_slice());
+    for role in members("roles") {
+        let name = role.name.as_str();
+        let object = role.value.as_object();
+        let servers = object.and_then(|role| role.get_array("servers"));
+        let servers = servers.map_or(&[][..], |array| array.elements.as_slice());
+        for server in servers.iter().filter_map(Value::as_string_lit) {
+            let wanted = server.value.as_ref();
+            let enabled = config.servers.iter().any(|known| known.name == wanted);
+            if wanted != "*" && !enabled && !config.disabled.iter().any(|it| it == wanted) {
+                let message = format!(
+                    "role \"{name}\" has the server \"{wanted}\", which the file does not have; \
                      add it, or write \"*\" for all"
-                ));
+                );
+                reader.error(server.range, ConfigErrorKind::Value, message);
             }
         }
     }
-    // A flag can bring a token of this name.
-    let owners = config.http.bearer.iter().map(|(name, _)| name.as_str());
-    let owners: Vec<&str> = owners.chain([TOKEN_OF_ONE]).collect();
-    for name in config.users.named.keys() {
-        if tokens_known && !owners.contains(&name.as_str()) {
-            let near = closest(name, owners.iter().copied());
+    if !tokens_known {
+        return;
+    }
+    for member in members("named") {
+        let name = member.name.as_str();
+        if config.http.token_names().all(|known| known != name) {
+            let near = closest(name, config.http.token_names());
             let near = near.map(|near| format!("; did you mean \"{near}\"?"));
-            unknown.push(format!(
+            let message = format!(
                 "\"named\" has \"{name}\", and no token of \"bearer\" has this name{}",
                 near.unwrap_or_default()
-            ));
+            );
+            reader.error(name_range(member), ConfigErrorKind::Value, message);
         }
-    }
-    for message in unknown {
-        reader.error(range, ConfigErrorKind::Value, message);
     }
 }
 
@@ -225,14 +233,15 @@ fn roles(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> BTre
     let Some(object) = reader.object(property, what) else {
         return roles;
     };
-    reader.no_duplicates(object, &format!("\"roles\" in {what}"));
+    let all = format!("\"roles\" in {what}");
+    reader.no_duplicates(object, &all);
     for property in &object.properties {
         let name = property.name.as_str();
         let what = format!("role \"{name}\"");
         let Value::Object(object) = &property.value else {
             reader.wrong_type(
                 property,
-                &what,
+                &all,
                 "an object, such as { \"servers\": [\"*\"] }",
             );
             continue;

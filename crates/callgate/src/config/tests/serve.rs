@@ -316,12 +316,12 @@ fn roles() {
             "default": ["c"], "named": { "alice": "all", "alcie": [], "default": [] }
         }, "http": { "bearer": { "alice": { "command": ["op", "read"] } } } }"#,
         expect![[r#"
-            callgate.json:2:12: role "a" has the server "cmr", which the file does not have; add it, or write "*" for all
-            callgate.json:2:12: "named" has "alcie", and no token of "bearer" has this name; did you mean "alice"?
+            callgate.json:3:43: role "a" has the server "cmr", which the file does not have; add it, or write "*" for all
             callgate.json:3:78: pattern "[" can never match: generated names have "_" in place of "["; did you mean "_"?
-            callgate.json:3:93: "b" in role "b" must be an object, such as { "servers": ["*"] }, and this is a number
+            callgate.json:3:93: "b" in "roles" in "users" in "serve" must be an object, such as { "servers": ["*"] }, and this is a number
             callgate.json:4:25: "default" in "users" in "serve" has the role "c", which "roles" does not have; add it there
             callgate.json:4:51: "alice" in "named" in "users" in "serve" must be an array of strings, and this is a string
+            callgate.json:4:58: "named" has "alcie", and no token of "bearer" has this name; did you mean "alice"?
         "#]],
     );
 }
