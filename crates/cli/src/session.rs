@@ -43,7 +43,7 @@ pub struct Sources {
 /// skills.
 pub fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
     let mut config = match &sources.config {
-        Some(path) => Some(Config::load(path)?),
+        Some(path) => Some(named(path)?),
         None => {
             let folder = std::env::current_dir().context("could not read the current folder")?;
             callgate::config::find(&folder)?
@@ -60,6 +60,15 @@ pub fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
     }
     for warning in config.iter().flat_map(|config| &config.warnings) {
         print::warning(&warning.to_string());
+    }
+    Ok(config)
+}
+
+/// The configuration in this file, which the logins that messages advise are to be made by.
+fn named(path: &Path) -> anyhow::Result<Config> {
+    let mut config = Config::load(path)?;
+    for oauth in config.logins_mut() {
+        oauth.login_flags = vec!["--config".to_owned(), path.display().to_string()];
     }
     Ok(config)
 }

@@ -32,13 +32,10 @@ impl Account {
         settings: &OAuth,
         secrets: &Secrets,
     ) -> Result<Self, AuthError> {
-        let unfit = |reason: &str| AuthError {
-            server: server.to_owned(),
-            kind: AuthErrorKind::Settings {
-                reason: reason.to_owned(),
-            },
-        };
-        let mut url = Url::parse(&http.url).map_err(|_| unfit("its URL is not valid"))?;
+        let mut url = Url::parse(&http.url).map_err(|_| {
+            let reason = "its URL is not valid".to_owned();
+            AuthError::new(server, AuthErrorKind::Settings { reason })
+        })?;
         url.set_query(None);
         url.set_fragment(None);
         let store = Store::new(server, url.as_str(), settings)?;
@@ -176,10 +173,7 @@ impl Account {
     }
 
     pub(super) fn error(&self, kind: AuthErrorKind) -> AuthError {
-        AuthError {
-            server: self.server.clone(),
-            kind,
-        }
+        AuthError::new(self.server.as_str(), kind).login_flags(&self.settings.login_flags)
     }
 
     pub(super) fn login_required(&self, reason: &str) -> AuthError {

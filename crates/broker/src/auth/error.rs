@@ -14,9 +14,26 @@ use crate::shell::shell_word;
 pub struct AuthError {
     pub(crate) server: String,
     pub(crate) kind: AuthErrorKind,
+    /// As in [`OAuth::login_flags`](super::OAuth::login_flags).
+    login_flags: Vec<String>,
 }
 
 impl AuthError {
+    /// An error about this server, which advises a login without flags, if it does.
+    pub(crate) fn new(server: impl Into<String>, kind: AuthErrorKind) -> Self {
+        Self {
+            server: server.into(),
+            kind,
+            login_flags: Vec::new(),
+        }
+    }
+
+    /// The same, with what a login is to be given.
+    pub(crate) fn login_flags(mut self, flags: &[String]) -> Self {
+        self.login_flags = flags.to_vec();
+        self
+    }
+
     /// The server's name in the configuration.
     pub fn server(&self) -> &str {
         &self.server
@@ -31,7 +48,9 @@ impl AuthError {
 impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let server = &self.server;
-        let login = format!("callgate auth login {}", shell_word(server));
+        let words = std::iter::once(server).chain(&self.login_flags);
+        let words: Vec<_> = words.map(|word| shell_word(word)).collect();
+        let login = format!("callgate auth login {}", words.join(" "));
         match &self.kind {
             AuthErrorKind::LoginRequired { reason } => {
                 write!(f, "{reason}; run `{login}`")

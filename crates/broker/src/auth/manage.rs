@@ -204,12 +204,9 @@ fn persons_account(server: &ServerSpec) -> Result<(Account, String), AuthError> 
 
 fn account(server: &ServerSpec) -> Result<(Account, String), AuthError> {
     let unfit = |reason: &str| {
-        Err(AuthError {
-            server: server.name.clone(),
-            kind: AuthErrorKind::NoLogin {
-                reason: reason.to_owned(),
-            },
-        })
+        let reason = reason.to_owned();
+        let kind = AuthErrorKind::NoLogin { reason };
+        Err(AuthError::new(server.name.as_str(), kind))
     };
     let http: &Http = match &server.transport {
         Transport::Http(http) => http,

@@ -32,6 +32,10 @@ pub struct OAuth {
     /// Whose login it is, where one process serves several users. A login is
     /// found only by the user it was made for. Default: nobody in particular.
     pub user: Option<String>,
+    /// What messages say that `callgate auth login` is to be given besides the server, such
+    /// as `--config` and a file, so that it makes the login which is missing. Default:
+    /// nothing.
+    pub login_flags: Vec<String>,
     /// How a token is had. Default: a person logs in.
     pub grant: Grant,
     /// The port on 127.0.0.1 to which the browser comes back, for clients that
@@ -69,6 +73,9 @@ impl fmt::Debug for OAuth {
         }
         if let Some(user) = &self.user {
             shown.field("user", user);
+        }
+        if !self.login_flags.is_empty() {
+            shown.field("login_flags", &self.login_flags);
         }
         if self.grant != Grant::default() {
             shown.field("grant", &self.grant);

@@ -128,12 +128,10 @@ impl Store {
     pub(super) fn new(server: &str, url: &str, settings: &OAuth) -> Result<Self, AuthError> {
         let folder = match &settings.folder {
             Some(folder) => folder.clone(),
-            None => default_folder().ok_or_else(|| AuthError {
-                server: server.to_owned(),
-                kind: AuthErrorKind::Store {
-                    reason: "there is no folder for them: neither XDG_STATE_HOME nor HOME is set"
-                        .to_owned(),
-                },
+            None => default_folder().ok_or_else(|| {
+                let reason = "there is no folder for them: neither XDG_STATE_HOME nor HOME is set";
+                let reason = reason.to_owned();
+                AuthError::new(server, AuthErrorKind::Store { reason })
             })?,
         };
         // A URL has no NUL, so no user's name can make the key of another's.
@@ -369,10 +367,7 @@ impl Store {
     }
 
     fn failed(&self, reason: String) -> AuthError {
-        AuthError {
-            server: self.server.clone(),
-            kind: AuthErrorKind::Store { reason },
-        }
+        AuthError::new(self.server.as_str(), AuthErrorKind::Store { reason })
     }
 }
 

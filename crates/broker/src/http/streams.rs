@@ -347,10 +347,7 @@ mod tests {
 
     #[test]
     fn what_a_person_has_to_mend_is_not_tried_again() {
-        let authorization = |kind| {
-            let server = "s".to_owned();
-            LinkErrorKind::Authorization(AuthError { server, kind })
-        };
+        let authorization = |kind| LinkErrorKind::Authorization(AuthError::new("s", kind));
         let reason = || "why".to_owned();
         for kind in [
             LinkErrorKind::Status(404),

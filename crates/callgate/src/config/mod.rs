@@ -37,7 +37,8 @@ mod users;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use callgate_broker::{JournalOptions, Root, ServerSpec};
+use callgate_broker::auth::OAuth;
+use callgate_broker::{JournalOptions, Root, ServerSpec, Transport};
 use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
 use callgate_sandbox::Limits;
@@ -149,6 +150,16 @@ impl Config {
             shown,
         };
         sections::read(&text, &place, &environment)
+    }
+
+    /// How to log in at the servers over HTTP where that is not switched off, for what no
+    /// file says of it.
+    pub fn logins_mut(&mut self) -> impl Iterator<Item = &mut OAuth> {
+        let servers = self.servers.iter_mut();
+        servers.filter_map(|server| match &mut server.transport {
+            Transport::Http(http) => http.oauth.as_mut(),
+            Transport::Stdio(_) => None,
+        })
     }
 }
 

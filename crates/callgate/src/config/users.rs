@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use callgate_broker::Transport;
 use callgate_policy::Rules;
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 
@@ -82,6 +81,19 @@ pub fn subject_user(issuer: &str, subject: &str) -> String {
     format!("subject {issuer} {subject}")
 }
 
+/// The flags of `callgate auth` for whoever is known under this.
+fn login_flags(user: &str) -> Vec<String> {
+    let (flag, name) = match user.split_once(' ') {
+        Some(("token", name)) => ("--user", name),
+        Some(("subject", of)) => (
+            "--subject",
+            of.split_once(' ').map_or(of, |(_, subject)| subject),
+        ),
+        _ => return Vec::new(),
+    };
+    vec![flag.to_owned(), name.to_owned()]
+}
+
 /// What a role gives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -129,11 +141,11 @@ impl Config {
                 config.tools.add(&role.tools);
             }
         }
-        for server in &mut config.servers {
-            if let Transport::Http(http) = &mut server.transport
-                && let Some(oauth) = &mut http.oauth
-            {
-                oauth.user = user.map(str::to_owned);
+        if let Some(user) = user {
+            for oauth in config.logins_mut() {
+                oauth.user = Some(user.to_owned());
+                // Users read it, who are not told where the configuration is.
+                oauth.login_flags = login_flags(user);
             }
         }
         config.ledger.user = user.map(str::to_owned);
@@ -193,7 +205,11 @@ pub(super) fn check(
     config: &Config,
     tokens_known: bool,
 ) {
-    let members = |of: &str| users.get_object(of).map_or(&[][..], |it| it.properties.as_slice());
+    let members = |of: &str| {
+        users
+            .get_object(of)
+            .map_or(&[][..], |it| it.properties.as_slice())
+    };
     for role in members("roles") {
         let name = role.name.as_str();
         let object = role.value.as_object();

@@ -63,12 +63,8 @@ fn asking(browser: &Browser, made: Option<u64>, scope: &str) -> Asking {
 }
 
 fn error() -> AuthError {
-    AuthError {
-        server: "s".to_owned(),
-        kind: AuthErrorKind::Exchange {
-            reason: "why".to_owned(),
-        },
-    }
+    let reason = "why".to_owned();
+    AuthError::new("s", AuthErrorKind::Exchange { reason })
 }
 
 fn refuse(browser: &Browser, made: Option<u64>, scope: &str) {

@@ -22,10 +22,7 @@ struct LoggingIn(watch::Sender<bool>);
 impl LoggingIn {
     fn error() -> AuthError {
         let reason = "wants a login".to_owned();
-        AuthError {
-            server: "s".to_owned(),
-            kind: AuthErrorKind::LoginRequired { reason },
-        }
+        AuthError::new("s", AuthErrorKind::LoginRequired { reason })
     }
 }
 

@@ -99,13 +99,13 @@ impl Authorize for SteppingUp {
                 self.0.store(true, Ordering::Relaxed);
                 Ok(true)
             }
-            Waits::Nobody => Err(AuthError {
-                server: "s".to_owned(),
-                kind: AuthErrorKind::InsufficientScope {
+            Waits::Nobody => Err(AuthError::new(
+                "s",
+                AuthErrorKind::InsufficientScope {
                     scope: Some("wide".to_owned()),
                     grant: Grant::AuthorizationCode,
                 },
-            }),
+            )),
         };
         std::future::ready(stepped_up).boxed()
     }
@@ -169,10 +169,7 @@ struct Asking;
 
 impl Asking {
     fn error() -> AuthError {
-        AuthError {
-            server: "s".to_owned(),
-            kind: AuthErrorKind::Awaited { scope: None },
-        }
+        AuthError::new("s", AuthErrorKind::Awaited { scope: None })
     }
 }
 

@@ -366,12 +366,10 @@ struct Ailing(AtomicUsize);
 impl Authorize for Ailing {
     fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         let answer = match self.0.fetch_add(1, Ordering::Relaxed) {
-            2 => Err(AuthError {
-                server: "s".to_owned(),
-                kind: AuthErrorKind::Renewal {
-                    reason: "the authorization server answered 503".to_owned(),
-                },
-            }),
+            2 => {
+                let reason = "the authorization server answered 503".to_owned();
+                Err(AuthError::new("s", AuthErrorKind::Renewal { reason }))
+            }
             _ => Ok(Some(HeaderValue::from_static("Bearer token"))),
         };
         Box::pin(std::future::ready(answer))

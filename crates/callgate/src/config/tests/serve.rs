@@ -353,13 +353,12 @@ fn check_user(roles: &[&str], expected: Expect) {
         None => out.push_str("nothing\n"),
         Some(config) => {
             for server in &config.servers {
-                let user = match &server.transport {
-                    Transport::Http(http) => {
-                        http.oauth.as_ref().and_then(|oauth| oauth.user.clone())
-                    }
+                let login = match &server.transport {
+                    Transport::Http(http) => http.oauth.as_ref(),
                     Transport::Stdio(_) => None,
                 };
-                writeln!(out, "{} {user:?}", server.name).unwrap();
+                let login = login.map(|oauth| (&oauth.user, &oauth.login_flags));
+                writeln!(out, "{} {login:?}", server.name).unwrap();
             }
             writeln!(out, "disabled: {:?}", config.disabled).unwrap();
             for rule in config.permissions.iter() {
@@ -393,7 +392,7 @@ fn a_users_configuration() {
         &["analyst", "writer"],
         expect![[r#"
             crm None
-            wiki Some("token alice")
+            wiki Some((Some("token alice"), ["--user", "alice"]))
             disabled: ["old"]
             Deny rule "*_delete" in permissions.deny
             Allow rule "crm_*" in permissions.allow
@@ -415,4 +414,21 @@ fn a_users_configuration() {
         nothing
     "#]],
     );
+}
+
+#[test]
+fn the_logins_of_users_are_made_with_their_flags() {
+    let text = r#"{ "mcpServers": { "wiki": { "url": "https://wiki.example/mcp" } } }"#;
+    let config = read("callgate.json", text).expect("a configuration");
+    for (user, flags) in [
+        (token_user("a@b"), ["--user", "a@b"]),
+        (
+            subject_user("https://login.example/", "auth0|7 8"),
+            ["--subject", "auth0|7 8"],
+        ),
+    ] {
+        let mut own = config.for_user(Some(&user), []).expect("the server");
+        let logins: Vec<_> = own.logins_mut().map(|it| it.login_flags.clone()).collect();
+        assert_eq!(logins, [flags], "{user}");
+    }
 }
