@@ -89,14 +89,15 @@ fn a_login_its_status_and_its_end() {
     expect![[r#"
         open this page in a browser on this machine, and log in there:
         ISSUER/authorize?…
-        the tokens are in FOLDER/state/callgate/auth/….json, which only you can read; a keyring would be safer
+        the tokens are in a file that only you can read; a keyring would be safer
         web: logged in, for 60 min, then renewed
           at:     ISSUER
           for:    URL
           client: client-1
           scopes: read
           tokens: in FOLDER/state/callgate/auth/….json
-        exit code 0"#]].assert_eq(&plain(&log_in(&bench, &[])));
+        exit code 0"#]]
+    .assert_eq(&plain(&log_in(&bench, &[])));
     let files: Vec<PathBuf> = std::fs::read_dir(bench.path().join("state/callgate/auth"))
         .expect("the folder of logins")
         .map(|entry| entry.expect("an entry").path())
@@ -246,6 +247,7 @@ fn commands_that_cannot_work() {
         ["auth", "status", "no"],
         ["auth", "status", "key"],
         ["auth", "status", "off"],
+        ["auth", "status", "own"],
         ["auth", "logout", "git"],
     ] {
         let ran = run(&bench, &arguments);
@@ -253,13 +255,58 @@ fn commands_that_cannot_work() {
     }
     expect![[r#"
         2 callgate: a login needs a person, and there is no terminal; run it in one, or with --no-browser if somebody sees what it prints
-        1 callgate: server `git` takes no login: it is a program to start; give it what it needs in "env"
-        1 callgate: the "oauth" of server `own` cannot be used: its grant is the client's own credentials, which need no login
+        2 callgate: server `git` takes no login: it is a program to start; give it what it needs in "env"
+        2 callgate: server `own` takes no login: with the grant "client_credentials" its tokens come without one, when it is connected to
         2 callgate: no server is named "no"; there are: web, key, off, git, own
-        1 callgate: server `key` takes no login: its "Authorization" header is configured; remove that first
-        1 callgate: server `off` takes no login: its "oauth" is false in the configuration
-        1 callgate: server `git` takes no login: it is a program to start; give it what it needs in "env"
+        2 callgate: server `key` takes no login: its "Authorization" header is configured; remove that to log in
+        2 callgate: server `off` takes no login: its "oauth" is false in the configuration; remove that to log in
+        2 callgate: server `own` takes no login: with the grant "client_credentials" its tokens come without one, when it is connected to
+        2 callgate: server `git` takes no login: it is a program to start; give it what it needs in "env"
     "#]].assert_eq(&said);
+}
+
+/// A login under a name that nobody has would be nobody's.
+#[test]
+fn a_name_that_no_token_has() {
+    let guarded = Guarded::start(&json!({}));
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "web": { "url": guarded.url } },
+        "serve": { "http": { "bearer": { "alice": { "command": ["op", "read", "alice"] } } } },
+    }));
+    let mut said = String::new();
+    for arguments in [
+        ["auth", "login", "web", "--user", "alcie"],
+        ["auth", "logout", "web", "--user", "alcie"],
+        ["auth", "status", "web", "--user", "alcie"],
+        ["auth", "status", "web", "--user", "alice"],
+        ["auth", "status", "web", "--user", "default"],
+    ] {
+        let ran = run(&bench, &arguments);
+        said += &format!("{} {}{}", ran.code, ran.stderr, ran.stdout);
+    }
+    expect![[r#"
+        2 callgate: no token of "bearer" in "serve", "http" of the configuration is named "alcie"; there are: alice, default
+        0 warning: no token of "bearer" in "serve", "http" of the configuration is named "alcie"; there are: alice, default
+        web: was not logged in
+        1 warning: no token of "bearer" in "serve", "http" of the configuration is named "alcie"; there are: alice, default
+        web: not logged in (set "oauth": false if it needs no login)
+        1 web: not logged in (set "oauth": false if it needs no login)
+        1 web: not logged in (set "oauth": false if it needs no login)
+    "#]].assert_eq(&said);
+}
+
+/// What people are told to run has to make the login that is missing.
+#[test]
+fn the_advised_login_is_of_the_named_configuration() {
+    let guarded = Guarded::start(&json!({}));
+    let bench = guarded.bench(&json!(true));
+    let folder = bench.path();
+    std::fs::rename(folder.join("callgate.json"), folder.join("my servers.json")).expect("a file");
+    let ran = run(&bench, &["tools", "--config", "my servers.json"]);
+    expect![[r#"
+        warning: server `web` did not start: server `web` wants a login, and there is none; run `callgate auth login web --config 'my servers.json'`
+        no server that is in use offers a tool
+    "#]].assert_eq(&ran.stderr);
 }
 
 #[tokio::test]

@@ -227,12 +227,6 @@ impl Default for Http {
 }
 
 impl Http {
-    /// Whether tokens of a login go there: it is not switched off, and no
-    /// `Authorization` header is configured.
-    pub fn takes_login(&self) -> bool {
-        self.oauth.is_some() && !self.has_authorization()
-    }
-
     /// Whether an `Authorization` header is configured.
     pub(crate) fn has_authorization(&self) -> bool {
         let mut names = self.headers.keys().chain(self.headers_from.keys());

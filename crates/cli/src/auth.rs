@@ -5,9 +5,11 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use anyhow::bail;
-use callgate::auth::{self, Kept, LoggedOut, LoginRequest, LoginStatus, OpenUrl};
+use callgate::auth::{
+    self, AuthError, AuthErrorKind, Kept, LoggedOut, LoginRequest, LoginStatus, OpenUrl,
+};
 use callgate::config::{Config, subject_user, token_user};
-use callgate::{ServerSpec, Transport, one_line};
+use callgate::{ServerSpec, one_line};
 use clap::{Args, Subcommand};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -18,7 +20,8 @@ use crate::{print, session};
 const EXIT_CODES: &str = "\
 Exit codes:
   0 done, or logged in   1 it failed, or there is no login (status)
-  2 usage or configuration error   130 interrupted";
+  2 usage or configuration error, or a server that takes no login
+  130 interrupted";
 
 /// The most characters that are shown of what an authorization server names.
 const MAX_SAID: usize = 2_000;
@@ -88,12 +91,11 @@ struct LoginArgs {
 pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
     let mut config = session::required_configuration(config)?;
     let user = owner(&config, &args.owner)?;
-    for server in &mut config.servers {
-        if let Transport::Http(http) = &mut server.transport
-            && let Some(oauth) = &mut http.oauth
-        {
-            oauth.user.clone_from(&user);
-        }
+    if let Some(name) = &args.owner.user {
+        check_name(&config, name, &args.command)?;
+    }
+    for oauth in config.logins_mut() {
+        oauth.user.clone_from(&user);
     }
     let cancel = session::cancel_on_signal()?;
     let done = async {
@@ -103,9 +105,9 @@ pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
                 server: Some(server),
             } => status(&[named(&config.servers, &server)?]).await,
             AuthCommand::Status { server: None } => {
-                let takes_login = |server: &&ServerSpec| match &server.transport {
-                    Transport::Http(http) => http.takes_login(),
-                    Transport::Stdio(_) => false,
+                let takes_login = |server: &&ServerSpec| match auth::takes_login(server) {
+                    Ok(()) => true,
+                    Err(error) => !is_none_taken(&error),
                 };
                 let servers: Vec<_> = config.servers.iter().filter(takes_login).collect();
                 status(&servers).await
@@ -134,11 +136,43 @@ fn owner(config: &Config, args: &OwnerArgs) -> anyhow::Result<Option<String>> {
     }
 }
 
+/// Refuses a login that nobody would have, for a name that no token of the configuration has.
+/// One from before such a token was taken away can be looked at and ended.
+fn check_name(config: &Config, name: &str, command: &AuthCommand) -> anyhow::Result<()> {
+    if config.http.token_names().any(|known| known == name) {
+        return Ok(());
+    }
+    let names: Vec<&str> = config.http.token_names().collect();
+    let unknown = format!(
+        "no token of \"bearer\" in \"serve\", \"http\" of the configuration is named {name:?}; there \
+         are: {}",
+        names.join(", ")
+    );
+    match command {
+        AuthCommand::Login(_) => bail!(unknown),
+        AuthCommand::Status { .. } | AuthCommand::Logout { .. } => print::warning(&unknown),
+    }
+    Ok(())
+}
+
+/// Whether there is nothing to log in to.
+fn is_none_taken(error: &AuthError) -> bool {
+    matches!(error.kind(), AuthErrorKind::NoLogin { .. })
+}
+
+/// Says why something failed; the exit code for it.
+fn failed(error: &AuthError) -> u8 {
+    print::error(&error.to_string());
+    match is_none_taken(error) {
+        true => crate::USAGE,
+        false => 1,
+    }
+}
+
 async fn login(server: &ServerSpec, args: LoginArgs) -> anyhow::Result<u8> {
     // A terminal is no help where there is nothing to log in at.
     if let Err(error) = auth::takes_login(server) {
-        print::error(&error.to_string());
-        return Ok(1);
+        return Ok(failed(&error));
     }
     let attended = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !attended && !args.no_browser {
@@ -157,25 +191,21 @@ async fn login(server: &ServerSpec, args: LoginArgs) -> anyhow::Result<u8> {
         Ok(status) => {
             print::out(&format!("{}: {}", server.name, text(&status)))?;
             if status.kept == Kept::File {
-                print::err(&format!(
-                    "the tokens are in {}, which only you can read; a keyring would be safer\n",
-                    status.file.display()
-                ));
+                print::err(
+                    "the tokens are in a file that only you can read; a keyring would be safer\n",
+                );
             }
             Ok(0)
         }
-        Err(error) => {
-            print::error(&error.to_string());
-            Ok(1)
-        }
+        Err(error) => Ok(failed(&error)),
     }
 }
 
 async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
     if servers.is_empty() {
         print::err(
-            "no server in the configuration takes a login: that takes a \"url\", and \"oauth\" that \
-             is not false\n",
+            "no server in the configuration takes a login: that takes a \"url\", no \"Authorization\" \
+             header, and \"oauth\" that is not false\n",
         );
     }
     let mut code = 0;
@@ -183,31 +213,30 @@ async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
         match auth::status(server).await {
             Ok(Some(status)) => {
                 if status.expired && !status.renewable {
-                    code = 1;
+                    code = code.max(1);
                 }
                 print::out(&format!("{}: {}", server.name, text(&status)))?;
             }
             Ok(None) => {
-                code = 1;
+                code = code.max(1);
                 // Whether it wants a login shows only when it is called.
                 print::out(&format!(
                     "{}: not logged in (set \"oauth\": false if it needs no login)\n",
                     server.name
                 ))?;
             }
-            Err(error) => {
-                code = 1;
-                print::error(&error.to_string());
-            }
+            Err(error) => code = code.max(failed(&error)),
         }
     }
     Ok(code)
 }
 
 async fn logout(server: &ServerSpec) -> anyhow::Result<u8> {
-    let came = auth::logout(server).await;
-    let came = came.map_err(|error| error.to_string());
-    match came.and_then(|came| gone(&server.name, came)) {
+    let came = match auth::logout(server).await {
+        Ok(came) => came,
+        Err(error) => return Ok(failed(&error)),
+    };
+    match gone(&server.name, came) {
         Ok(text) => {
             print::out(&text)?;
             Ok(0)

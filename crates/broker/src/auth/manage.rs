@@ -108,7 +108,8 @@ pub fn takes_login(server: &ServerSpec) -> Result<(), AuthError> {
 /// # Errors
 ///
 /// [`AuthError`], also for a server that takes no login: a program to start,
-/// one with a configured `Authorization` header, one whose `oauth` is off.
+/// one with a configured `Authorization` header, one whose `oauth` is off, one whose
+/// grant is the client's own credentials.
 pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginStatus, AuthError> {
     let (account, url) = persons_account(server)?;
     let challenge = probe(&account, &url).await?;
@@ -130,7 +131,7 @@ pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginSt
 ///
 /// As [`login`] for servers that take none, and [`AuthErrorKind::Store`].
 pub async fn status(server: &ServerSpec) -> Result<Option<LoginStatus>, AuthError> {
-    let (account, _) = account(server)?;
+    let (account, _) = persons_account(server)?;
     let login = account.fitting().await?;
     Ok(login.map(|login| describe(&account, login)))
 }
@@ -158,7 +159,8 @@ pub fn login_id(server: &ServerSpec) -> Result<Option<String>, AuthError> {
 ///
 /// # Errors
 ///
-/// As [`status`]; [`AuthErrorKind::Store`] too, with the login left as it is, where its tokens
+/// As [`status`], except that a login from before the grant was the client's own credentials
+/// can be ended; [`AuthErrorKind::Store`] too, with the login left as it is, where its tokens
 /// or those of an earlier login may be in a keyring that does not give them up.
 pub async fn logout(server: &ServerSpec) -> Result<LoggedOut, AuthError> {
     let (account, _) = account(server)?;
@@ -195,8 +197,11 @@ async fn revoked(account: &Account, login: &Login) -> bool {
 fn persons_account(server: &ServerSpec) -> Result<(Account, String), AuthError> {
     let (account, url) = account(server)?;
     if account.settings.grant == Grant::ClientCredentials {
-        return Err(account.error(AuthErrorKind::Settings {
-            reason: "its grant is the client's own credentials, which need no login".to_owned(),
+        return Err(account.error(AuthErrorKind::NoLogin {
+            reason:
+                "with the grant \"client_credentials\" its tokens come without one, when it is \
+                     connected to"
+                    .to_owned(),
         }));
     }
     Ok((account, url))
@@ -215,10 +220,10 @@ fn account(server: &ServerSpec) -> Result<(Account, String), AuthError> {
         }
     };
     if http.has_authorization() {
-        return unfit("its \"Authorization\" header is configured; remove that first");
+        return unfit("its \"Authorization\" header is configured; remove that to log in");
     }
     let Some(settings) = &http.oauth else {
-        return unfit("its \"oauth\" is false in the configuration");
+        return unfit("its \"oauth\" is false in the configuration; remove that to log in");
     };
     let secrets = Secrets::of(&server.transport);
     let account = Account::new(&server.name, http, settings, &secrets)?;
