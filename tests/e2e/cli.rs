@@ -39,6 +39,17 @@ fn an_allowed_pattern_that_matches_nothing() {
     );
 }
 
+#[test]
+fn the_help_of_every_command_has_its_exit_codes() {
+    let bench = Workbench::empty();
+    for command in [
+        "run", "check", "types", "tools", "search", "call", "serve", "export", "auth",
+    ] {
+        let ran = bench.callgate(&[command, "--help"]);
+        assert!(ran.stdout.contains("Exit codes"), "{}", ran.stdout);
+    }
+}
+
 /// Nobody was asked, so no ledger says so.
 #[test]
 fn what_yes_allowed_is_told_as_that() {

@@ -34,6 +34,12 @@ const LIST_EXIT_CODES: &str = "\
 Exit codes: 0 done, 2 usage or configuration error, or a name that no tool has,
 5 no server started, or not that of a tool that is named, 130 interrupted";
 
+const SERVE_EXIT_CODES: &str = "\
+Exit codes:
+  0 it was told to end, or its client over stdio went away
+  2 usage or configuration error, or it could not serve
+  130 a second Ctrl-C, which does not wait";
+
 const TOP_EXAMPLES: &str = "\
 Examples:
   callgate tools                                 what the configured servers offer
@@ -99,6 +105,7 @@ pub enum Command {
     Call(CallArgs),
 
     /// Serve scripts and search as tools of an MCP server, over stdio or HTTP
+    #[command(after_help = SERVE_EXIT_CODES)]
     Serve(ServeArgs),
 
     /// Print the tools as the array that a provider's interface takes
@@ -108,6 +115,7 @@ pub enum Command {
     Export(crate::export::ExportArgs),
 
     /// Log in at HTTP servers, and see and end logins
+    #[command(after_help = crate::auth::EXIT_CODES)]
     Auth(crate::auth::AuthArgs),
 
     /// Print a completion script for a shell

@@ -17,7 +17,7 @@ use futures::future::BoxFuture;
 use crate::session::Sources;
 use crate::{print, session};
 
-const EXIT_CODES: &str = "\
+pub const EXIT_CODES: &str = "\
 Exit codes:
   0 done, or logged in   1 it failed, or there is no login (status)
   2 usage or configuration error, or a server that takes no login
