@@ -8,6 +8,7 @@ use std::time::Duration;
 use callgate_broker::{Ready, ServerInfo};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use super::identity::Key;
@@ -31,7 +32,7 @@ pub(super) struct Entry {
 pub(super) enum Unfit {
     Io(String),
     /// It is no JSON, or other JSON.
-    Form(String),
+    Form(&'static str),
     /// It is of another version, another server, or was not written here.
     Foreign(&'static str),
 }
@@ -81,8 +82,14 @@ struct Info {
 /// Reads a file of this server.
 pub(super) fn read(bytes: &[u8], identity: &str, key: &Key) -> Result<Entry, Unfit> {
     // What a parser says of a text can quote it; only the kind is passed on.
-    let damaged = |error: serde_json::Error| Unfit::Form(format!("{:?}", error.classify()));
-    let text = str::from_utf8(bytes).map_err(|_| Unfit::Form("it is no text".to_owned()))?;
+    let damaged = |error: serde_json::Error| {
+        Unfit::Form(match error.classify() {
+            Category::Eof => "it ends too early",
+            Category::Data => "it has not the form of a list",
+            Category::Syntax | Category::Io => "it is no JSON",
+        })
+    };
+    let text = str::from_utf8(bytes).map_err(|_| Unfit::Form("it is no text"))?;
     let file: File<'_> = serde_json::from_str(text).map_err(damaged)?;
     if file.form != FORM {
         return Err(Unfit::Foreign("it is of another version"));

@@ -201,22 +201,25 @@ fn walk(folder: &Path) -> String {
 #[test]
 fn what_cannot_be_read_is_passed_over_and_written_anew() {
     type Damage = fn(&Path);
-    let damages: [(&str, Damage); 9] = [
-        ("it is damaged: Eof", |file| {
+    let damages: [(&str, Damage); 10] = [
+        ("it is damaged: it ends too early", |file| {
             fs::write(file, "").expect("a file");
         }),
-        ("it is damaged: Eof", |file| {
+        ("it is damaged: it ends too early", |file| {
             let text = fs::read(file).expect("a file");
             fs::write(file, &text[..text.len() / 2]).expect("a file");
         }),
-        ("it is damaged: Eof", |file| {
+        ("it is damaged: it ends too early", |file| {
             let deep = format!("{{\"list\":{}", "[".repeat(1 << 20));
             fs::write(file, deep).expect("a file");
+        }),
+        ("it is damaged: it is no JSON", |file| {
+            fs::write(file, "what it listed").expect("a file");
         }),
         ("it is damaged: it is no text", |file| {
             fs::write(file, [0xff; 100]).expect("a file");
         }),
-        ("it is damaged: Data", |file| {
+        ("it is damaged: it has not the form of a list", |file| {
             fs::write(file, "{}").expect("a file");
         }),
         ("it is not as it was written", |file| {
