@@ -156,17 +156,29 @@ fn one_call_can_be_dry_too() {
 #[test]
 fn flags_that_mean_nothing_are_refused() {
     let bench = bench(true);
-    bench.write("recorded.json", "[]");
+    bench.write("array.json", "[]");
+    bench.write("half.json", "{ \"ticketing_createIssue\": ");
+    let mut said = String::new();
     for flags in [
-        ["--recorded", "recorded.json"].as_slice(),
+        ["--recorded", "array.json"].as_slice(),
         &["--reads", "x"],
-        &["--dry-run", "--recorded", "recorded.json"],
+        &["--dry-run", "--recorded", "array.json"],
+        &["--dry-run", "--recorded", "half.json"],
         &["--dry-run", "--recorded", "missing.json"],
         &["--dry-run", "--reads", "a b"],
     ] {
         let ran = bench.run("return 1", flags);
-        assert_eq!(ran.code, 2, "{flags:?}: {ran:#?}");
+        let first = ran.stderr.lines().next().unwrap_or_default();
+        said += &format!("{} {first}\n", ran.code);
     }
+    expect![[r#"
+        2 error: the following required arguments were not provided:
+        2 error: the following required arguments were not provided:
+        2 callgate: array.json must hold one JSON object, from tool names to results, such as { "ticketing_createIssue": { "id": 7 } }
+        2 callgate: half.json is not valid JSON: EOF while parsing a value at line 1 column 27
+        2 callgate: could not read missing.json: No such file or directory (os error 2)
+        2 callgate: --reads: pattern "a b" can never match: generated names have no white space; did you mean "a_b"?
+    "#]].assert_eq(&said);
 }
 
 #[test]

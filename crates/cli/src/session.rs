@@ -338,8 +338,15 @@ pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
         let name = file.display();
         let text =
             std::fs::read_to_string(file).with_context(|| format!("could not read {name}"))?;
-        let results: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&text)
-            .with_context(|| format!("{name} must be a JSON object from tool names to results"))?;
+        let read: serde_json::Result<BTreeMap<String, Box<RawValue>>> = serde_json::from_str(&text);
+        let results = match read {
+            Ok(results) => results,
+            Err(error) if error.is_data() => bail!(
+                "{name} must hold one JSON object, from tool names to results, such as \
+                 {{ \"ticketing_createIssue\": {{ \"id\": 7 }} }}"
+            ),
+            Err(error) => bail!("{name} is not valid JSON: {error}"),
+        };
         for (function, result) in results {
             dry_run = dry_run.recorded(function, result);
         }
