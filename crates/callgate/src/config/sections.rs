@@ -102,6 +102,7 @@ pub(super) fn read(
         ),
     }
     config.warnings = reader.warnings;
+    config.warnings.sort_by_key(|warning| warning.place);
     match ConfigError::of(reader.problems) {
         None => Ok(config),
         Some(error) => Err(error),
@@ -111,6 +112,7 @@ pub(super) fn read(
 fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
     let mut servers_under: Option<&str> = None;
     let mut serve = None;
+    let mut search = None;
     for property in reader.properties(object, "the file", &keys::TOP) {
         let key = property.name.as_str();
         match key {
@@ -130,7 +132,10 @@ fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
             "limits" => limits(reader, property, &mut config.limits),
             "check" => check(reader, property, config),
             "models" => config.models = models::models(reader, property),
-            "search" => config.search = models::search(reader, property),
+            "search" => {
+                config.search = models::search(reader, property);
+                search = Some(property);
+            }
             "extract" => config.extract = models::extract(reader, property),
             "ledger" => ledger(reader, property, config),
             "cache" => cache::read(reader, property, &mut config.cache),
@@ -142,6 +147,18 @@ fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
             // "$schema" is for editors.
             _ => {}
         }
+    }
+    // The model that picks may be a client's own.
+    if let Some(property) = search
+        && config.search == SearchBy::Hybrid
+        && config.models.embeddings.is_none()
+    {
+        reader.warning(
+            property.value.range(),
+            ConfigErrorKind::Value,
+            "\"search\" by \"hybrid\" compares words only: \"models\" names no \"embeddings\"; add \
+             them, or leave \"search\" out",
+        );
     }
     // Its roles name servers.
     if let Some(property) = serve {

@@ -129,3 +129,15 @@ fn what_is_wrong_with_them() {
         "#]],
     );
 }
+
+/// The model that picks may be one that a client offers.
+#[test]
+fn a_way_to_search_that_lacks_its_model() {
+    check(r#"{ "search": { "by": "model" } }"#, expect![""]);
+    check(
+        r#"{ "search": { "by": "hybrid" }, "models": { "small": { "url": "https://a.example", "model": "b" } } }"#,
+        expect![[r#"
+            warning: callgate.json:1:13: "search" by "hybrid" compares words only: "models" names no "embeddings"; add them, or leave "search" out
+        "#]],
+    );
+}
