@@ -100,11 +100,12 @@ fn extractions_are_foreseen() {
             "allowed by rule \"model_*\" in permissions.allow\n",
             0,
         ),
+        (json!({}), "allowed: no rule is about it\n", 0),
     ] {
         let bench = with_model(&permissions);
         bench.write("script.ts", "return await mcp.extract('a', 'string')");
         let checked = bench.callgate(&["check", "script.ts", "--check=off"]);
-        let said = format!("model_extract (line 1): {said}");
+        let said = format!("mcp.extract (line 1, to rules model_extract): {said}");
         assert_eq!((checked.code, checked.stdout), (code, said));
         if code != 0 {
             let ran = bench.callgate(&["run", "script.ts", "--check=off"]);

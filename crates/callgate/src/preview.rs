@@ -139,6 +139,15 @@ impl PreviewedTool {
         self.verdict == Verdict::Ask && self.depends_on != Some(Effect::Deny)
     }
 
+    /// What the script has written: the function, or `mcp.extract`.
+    #[must_use]
+    pub fn written(&self) -> &str {
+        match self.function == EXTRACTION.function {
+            true => extract::NAME,
+            false => &self.function,
+        }
+    }
+
     /// Leave for every call of this tool, as long as it stays what it is now:
     /// for [`RunRequest::grant`] or [`Gate::keep`].
     #[must_use]
@@ -179,7 +188,11 @@ impl PreviewedTool {
             tool,
             line,
             verdict: decision.verdict,
-            because: decision.to_string(),
+            because: match decision.because {
+                // That it only reads is what we say of it, and not a server.
+                Because::ReadOnlyHint => "allowed: no rule is about it".to_owned(),
+                _ => decision.to_string(),
+            },
             title: None,
             summary: None,
             definition: definition.hash().to_string(),

@@ -180,8 +180,12 @@ fn preview_text(preview: &Preview) -> String {
         text.push_str("names no tool\n");
     }
     for tool in &preview.tools {
-        let (function, line, because) = (&tool.function, tool.line, &tool.because);
-        text += &format!("{function} (line {line}): {because}\n");
+        let (function, written) = (&tool.function, tool.written());
+        let (line, because) = (tool.line, &tool.because);
+        text += &match written == function {
+            true => format!("{function} (line {line}): {because}\n"),
+            false => format!("{written} (line {line}, to rules {function}): {because}\n"),
+        };
     }
     let asking: Vec<_> = preview
         .tools
