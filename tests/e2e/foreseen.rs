@@ -240,9 +240,9 @@ fn tools_for_a_provider() {
         said += &format!("{} {}{}", ran.code, ran.stdout, ran.stderr);
     }
     expect![[r#"
-        2 callgate: no tool is named "nothing_*"; `callgate tools` lists those there are
-        2 callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
-        2 callgate: no tool is named "ticketing_creteIssue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
+        2 callgate: no tool matches "nothing_*"; `callgate tools` lists those there are
+        2 callgate: no tool matches "ticketing_createIsue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
+        2 callgate: no tool matches "ticketing_creteIssue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
     "#]]
     .assert_eq(&said);
     let ran = bench.callgate(&["export", "--format", "palm"]);

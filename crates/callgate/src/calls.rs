@@ -274,11 +274,20 @@ pub(crate) fn target(catalog: &Catalog, function: &str) -> Option<Target> {
 
 /// The message for a name that is no tool, with the nearest one that is.
 pub(crate) fn unknown_tool_message(function: &str, near: Option<&str>) -> String {
+    no_tool("is named", function, near)
+}
+
+/// The same for a pattern that matches none.
+pub(crate) fn unmatched_message(pattern: &str, near: Option<&str>) -> String {
+    no_tool("matches", pattern, near)
+}
+
+fn no_tool(is: &str, name: &str, near: Option<&str>) -> String {
     // The name comes from a script: what is printed of it is bounded.
-    let shown: String = function.chars().take(80).collect();
+    let shown: String = name.chars().take(80).collect();
     match near {
-        Some(near) => format!("no tool is named {shown:?}; did you mean {near:?}?"),
-        None => format!("no tool is named {shown:?}"),
+        Some(near) => format!("no tool {is} {shown:?}; did you mean {near:?}?"),
+        None => format!("no tool {is} {shown:?}"),
     }
 }
 

@@ -152,6 +152,13 @@ impl Gate {
         })
     }
 
+    /// A message for a pattern that matches no tool, with the tool that is nearest to it.
+    pub fn unmatched_message(&self, pattern: &str) -> String {
+        let disabled = self.live.disabled_message(pattern, &Scope::default());
+        disabled
+            .unwrap_or_else(|| calls::unmatched_message(pattern, self.catalog().suggest(pattern)))
+    }
+
     /// Why no tool has this name, if its server keeps it from models. For people:
     /// models do not learn that there might be one.
     pub fn kept_from_models(&self, function: &str) -> Option<String> {

@@ -404,18 +404,25 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// Says what is wrong with the first name that is no tool, or pattern that matches none; the
-/// exit code for it.
-pub fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
+/// Says what is wrong with the first name that is no tool; the exit code for it.
+fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
     let function = functions.iter().find(|function| !gate.has_tool(function))?;
+    Some(no_such_tool(gate, function, || {
+        gate.unknown_tool_message(function)
+    }))
+}
+
+/// Says why there is no tool of this name, or none that this pattern matches, in the words of
+/// `message` if it is not known to be elsewhere; the exit code for it.
+pub fn no_such_tool(gate: &Gate, function: &str, message: impl FnOnce() -> String) -> u8 {
     if let Some(code) = missing_server(gate, function) {
-        return Some(code);
+        return code;
     }
     if let Some(reason) = gate.kept_from_models(function) {
         print::error(&reason);
-        return Some(crate::USAGE);
+        return crate::USAGE;
     }
-    let message = gate.unknown_tool_message(function);
+    let message = message();
     let advice = match gate.disabled_server_of(function) {
         Some(_) => session::TO_USE_A_SERVER,
         None => "`callgate tools` lists those there are",
@@ -423,7 +430,7 @@ pub fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
     // It may end with a question.
     let then = if message.ends_with('?') { "" } else { ";" };
     print::error(&format!("{message}{then} {advice}"));
-    Some(crate::USAGE)
+    crate::USAGE
 }
 
 /// Says why the server of a tool is not there; the exit code for it.

@@ -38,16 +38,15 @@ fn print_tools(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
         patterns.iter().any(|pattern| pattern.matches(function))
     };
     let tools = gate.tools();
-    let patterns = args.tools.iter().chain(&args.load);
-    let unmatched: Vec<String> = patterns
-        .filter(|pattern| !tools.iter().any(|tool| pattern.matches(&tool.function)))
-        .map(ToString::to_string)
-        .collect();
+    let mut patterns = args.tools.iter().chain(&args.load);
+    let unmatched =
+        patterns.find(|pattern| !tools.iter().any(|tool| pattern.matches(&tool.function)));
     // Where no server is up, nothing is known of any pattern.
     if !session::lacks_all_servers(gate)
-        && let Some(code) = commands::not_a_tool(gate, &unmatched)
+        && let Some(pattern) = unmatched.map(Pattern::as_str)
     {
-        return Ok(code);
+        let message = || gate.unmatched_message(pattern);
+        return Ok(commands::no_such_tool(gate, pattern, message));
     }
     if args.defer && !args.format.defers() {
         print::error(&format!(
