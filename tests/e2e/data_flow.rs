@@ -134,7 +134,7 @@ fn a_denial_tells_the_script_which_rule_over_flows_it_was() {
     let told = "try { await note(text); } catch (error) {
       return [error.name, error.rule, error.writtenIn, error.advice];
     }";
-    let advice = "allow it under flows";
+    let advice = "whoever runs Callgate can allow it under flows";
     for (action, advice) in [("deny", Value::Null), ("ask", json!(advice))] {
         let report = Setting::new(json!({}), flows(action)).report(told);
         let rule = json!({ "from": "fs", "to": "memory", "action": action });
@@ -179,7 +179,7 @@ fn labelled_data_is_asked_about_without_a_rule() {
         message,
         "memory_create_entities was not called: needs approval: fs_read_text_file is labelled \
          \"private\" and memory_create_entities is not: 65 bytes of fs.read_text_file (call 1) go \
-         to memory.create_entities, and there is nobody to ask; allow it under flows"
+         to memory.create_entities, and there is nobody to ask; whoever runs Callgate can allow it under flows"
     );
 }
 

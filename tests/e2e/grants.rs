@@ -434,14 +434,14 @@ return told;";
               ]
             },
             "permissions.ask",
-            "allow it for a run with --allow ticketing_createIssue"
+            "whoever runs Callgate can allow it with --allow ticketing_createIssue"
           ],
           [
             "McpDeniedError",
             "needs approval: no rule matches, and there is nobody to ask",
             null,
             null,
-            "allow it with --allow ticketing_createIssue, or under permissions.allow"
+            "whoever runs Callgate can allow it with --allow ticketing_createIssue, or under permissions.allow"
           ]
         ]"#]].assert_eq(&format!("{:#}", report["value"]["json"]));
     check_denials(

@@ -72,7 +72,7 @@ async fn without_an_asker_every_question_is_a_no() {
         assert_eq!(report.status, Status::Denied, "{report}");
         assert_eq!(report.denials.len(), 1, "{report}");
         let refused = gate.call("ticketing_createIssue", arguments()).await;
-        expect!["ticketing_createIssue was not called: needs approval: no rule matches, and there is nobody to ask; allow it with --allow ticketing_createIssue, or under permissions.allow"].assert_eq(&refused.expect_err("denied").to_string());
+        expect!["ticketing_createIssue was not called: needs approval: no rule matches, and there is nobody to ask; whoever runs Callgate can allow it with --allow ticketing_createIssue, or under permissions.allow"].assert_eq(&refused.expect_err("denied").to_string());
         gate.shutdown().await;
     }
 }

@@ -158,7 +158,7 @@ fn a_denial_without_anybody_to_ask() {
         &[],
         expect![[r#"
             --- stderr
-            error: McpDeniedError: odd_image was not called: needs approval: no rule matches, and there is nobody to ask; allow it with --allow odd_image, or under permissions.allow
+            error: McpDeniedError: odd_image was not called: needs approval: no rule matches, and there is nobody to ask; whoever runs Callgate can allow it with --allow odd_image, or under permissions.allow
               --> stdin.ts:1:7
               1 | await odd_image({})
                 |       ^

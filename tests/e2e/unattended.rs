@@ -132,7 +132,7 @@ fn a_denied_extraction_is_told_what_would_allow_it() {
     }";
     let ran = bench.run(script, &["--check=off"]);
     expect![[r#"
-        ["mcp.extract","model_extract was not called: needs approval by rule \"model_*\" in permissions.ask, and there is nobody to ask; allow it for a run with --allow model_extract","allow it for a run with --allow model_extract"]
+        ["mcp.extract","model_extract was not called: needs approval by rule \"model_*\" in permissions.ask, and there is nobody to ask; whoever runs Callgate can allow it with --allow model_extract","whoever runs Callgate can allow it with --allow model_extract"]
     "#]]
     .assert_eq(&ran.stdout);
 }

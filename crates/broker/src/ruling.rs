@@ -76,22 +76,24 @@ impl Ruling {
         }
     }
 
-    /// What to do about a denial of this function that asking could have
-    /// turned; `None` where a rule denies, and where a person did.
+    /// What can be done about a denial of this function that asking could have
+    /// turned, and who can: a client or a model has no flags. `None` where a rule denies,
+    /// and where a person did.
     pub fn advice(&self, function: &str) -> Option<String> {
         if !matches!(self.answer, Some(Answer::Nobody | Answer::Late)) {
             return None;
         }
         let word = shell_word(function);
-        Some(match &self.decision.because {
-            Because::Flow(_) => "allow it under flows".to_owned(),
+        let how = match &self.decision.because {
+            Because::Flow(_) => "under flows".to_owned(),
             Because::Reviewer(_) => return None,
             // A rule that asks comes before those that allow.
             because if matches!(because, Because::Rule(_)) || self.decision.asked_by.is_some() => {
-                format!("allow it for a run with --allow {word}")
+                format!("with --allow {word}")
             }
-            _ => format!("allow it with --allow {word}, or under permissions.allow"),
-        })
+            _ => format!("with --allow {word}, or under permissions.allow"),
+        };
+        Some(format!("whoever runs Callgate can allow it {how}"))
     }
 }
 

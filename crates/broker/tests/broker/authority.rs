@@ -256,7 +256,7 @@ async fn what_to_allow_is_one_word_of_a_command() {
         function: "flaky_empty$x".to_owned(),
         ..target("flaky", "empty")
     };
-    expect!["flaky_empty$x was not called: needs approval: no rule matches, and there is nobody to ask; allow it with --allow 'flaky_empty$x', or under permissions.allow"].assert_eq(&go(&run, target).await);
+    expect!["flaky_empty$x was not called: needs approval: no rule matches, and there is nobody to ask; whoever runs Callgate can allow it with --allow 'flaky_empty$x', or under permissions.allow"].assert_eq(&go(&run, target).await);
     broker.shutdown().await;
 }
 
@@ -279,7 +279,7 @@ async fn a_rule_that_is_used_up_asks_again() {
     // With nobody to ask, it is denied.
     let run = broker.run(at_most(1), Arc::new(NobodyToAsk));
     go(&run, target("flaky", "empty")).await;
-    expect![[r#"flaky_empty was not called: needs approval: rule "*" (1 call) in permissions.allow is used up, and there is nobody to ask; allow it with --allow flaky_empty, or under permissions.allow"#]].assert_eq(&go(&run, target("flaky", "empty")).await);
+    expect![[r#"flaky_empty was not called: needs approval: rule "*" (1 call) in permissions.allow is used up, and there is nobody to ask; whoever runs Callgate can allow it with --allow flaky_empty, or under permissions.allow"#]].assert_eq(&go(&run, target("flaky", "empty")).await);
     broker.shutdown().await;
 }
 

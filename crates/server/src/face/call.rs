@@ -54,7 +54,7 @@ pub(crate) fn direct(
     Ok(Direct {
         request: CallRequest::new(function.as_str(), args).whole(),
         told_by,
-        answer: Box::new(move |called| result(&function, called, is_newest)),
+        answer: Box::new(move |called| result(called, is_newest)),
     })
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn direct(
 ///
 /// That the client lacks a capability which the server needs: that is told to
 /// clients, not to models (MCP 2026-07-28, "Capability Negotiation").
-fn result(function: &str, called: Called, is_newest: bool) -> Result<CallToolResult, ErrorData> {
+fn result(called: Called, is_newest: bool) -> Result<CallToolResult, ErrorData> {
     match called.result {
         Ok(result) => Ok(server_result(&result, is_newest)),
         Err(CallError::Protocol {
@@ -79,7 +79,7 @@ fn result(function: &str, called: Called, is_newest: bool) -> Result<CallToolRes
         }
         // The model can do something about most of these, so it is told.
         Err(error) => {
-            let mut blocks = vec![ContentBlock::text(told(function, &error))];
+            let mut blocks = vec![ContentBlock::text(error.to_string())];
             blocks.extend(misfit(&error));
             Ok(CallToolResult::error(blocks))
         }
@@ -112,17 +112,6 @@ fn misfit(error: &CallError) -> Vec<ContentBlock> {
         answered.content.push(ContentBlock::text(value.to_string()));
     }
     answered.content
-}
-
-fn told(function: &str, error: &CallError) -> String {
-    let mut text = error.to_string();
-    if let CallError::Denied { ruling, .. } = error
-        && let Some(advice) = ruling.advice(function)
-    {
-        text.push_str("\nfor whoever runs Callgate: ");
-        text.push_str(&advice);
-    }
-    text
 }
 
 /// A server's own result. What a client could not read is put in another way.
