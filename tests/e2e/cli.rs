@@ -325,7 +325,7 @@ fn ctrl_c_while_servers_start() {
     for (command, said) in [
         (
             &["call", "slow_x"][..],
-            "the call was cancelled before it was sent",
+            "slow_x was cancelled before it was sent",
         ),
         (&["tools"], unlisted),
         (&["types"], unlisted),

@@ -195,6 +195,41 @@ fn ctrl_c_at_a_question_ends_the_run_with_a_report() {
     );
 }
 
+/// What is said of it is what the ledger knows.
+#[test]
+fn ctrl_c_at_a_call_says_how_far_it_had_come() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": {
+            "odd": odd("asks"),
+            "ticketing": fixture("callgate-demo-ticketing", &[]),
+        },
+        "permissions": { "allow": ["odd_*"] },
+    }));
+    let form = json!({ "message": "Who?", "requestedSchema": {
+        "type": "object", "properties": { "name": { "type": "string" } },
+    } });
+    for (call, prompt, said) in [
+        (
+            ["call", "ticketing_createIssue", r#"{"title":"x"}"#],
+            "[n] no: ",
+            "ticketing_createIssue was cancelled before it was sent",
+        ),
+        (
+            ["call", "odd_elicit", &form.to_string()],
+            "name: ",
+            "odd_elicit was cancelled while it was under way, and may have done something",
+        ),
+    ] {
+        let mut session = at_terminal(&bench, &call);
+        session.exp_string(prompt).expect(prompt);
+        session.send_control('c').expect("Ctrl-C");
+        let rest = session.exp_eof().expect("the end").replace('\r', "");
+        assert!(rest.ends_with(&format!("callgate: {said}\n")), "{rest}");
+        let ended = session.process().wait().expect("an end");
+        assert!(matches!(ended, WaitStatus::Exited(_, 130)), "{ended:?}");
+    }
+}
+
 /// The window is closed; the report goes elsewhere. A shell has the terminal, and
 /// another one notes what the run ends with.
 #[test]

@@ -309,6 +309,27 @@ pub enum CallError {
         /// What the rules say of the call, in words.
         decision: String,
     },
+    /// Whoever made the call gave it up. A run has no such error: what a script gives up it
+    /// does not hear of.
+    #[error("{function} was cancelled {}", how_far(*sent))]
+    Cancelled {
+        /// The server's name.
+        server: String,
+        /// The tool's own name.
+        tool: String,
+        /// The generated function name.
+        function: String,
+        /// Whether it was under way by then: the server was told that it is given up, and
+        /// may have done something.
+        sent: bool,
+    },
+}
+
+fn how_far(sent: bool) -> &'static str {
+    match sent {
+        true => "while it was under way, and may have done something",
+        false => "before it was sent",
+    }
 }
 
 /// What to do about a denial, behind what it was denied for.

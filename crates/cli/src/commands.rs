@@ -294,9 +294,10 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         ..Setting::default()
     };
     let Some(gate) = session::connect(Some(&config), setting, &progress, &cancel).await? else {
-        return Ok(session::cancelled(
-            "the call was cancelled before it was sent",
-        ));
+        let tool = &args.tool;
+        return Ok(session::cancelled(&format!(
+            "{tool} was cancelled before it was sent"
+        )));
     };
     // One that is listed from an earlier time cannot be called either.
     let missing = missing_server(&gate, &args.tool);
@@ -306,21 +307,13 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     }
     session::tell_unmatched_rules(&gate);
     session::tell_unmatched_flags(&gate, dry_run.as_ref());
-    let mut request = CallRequest::new(&args.tool, arguments);
+    let mut request = CallRequest::new(&args.tool, arguments).cancel_on(cancel);
     if let Some(dry_run) = dry_run {
         request = request.dry_run(dry_run);
     }
-    let called = tokio::select! {
-        called = gate.call_with(request) => Some(called),
-        () = cancel.cancelled() => None,
-    };
+    let called = gate.call_with(request).await;
     progress.clear();
     gate.shutdown().await;
-    let Some(called) = called else {
-        return Ok(session::cancelled(
-            "the call was cancelled; if it had been sent, it may have done something",
-        ));
-    };
     print::err(&called.problems());
     match called.result {
         Ok(result) => {
@@ -334,6 +327,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
             Ok(match error {
                 CallError::Denied { .. } => callgate::Status::Denied.exit_code(),
                 CallError::DryRun { .. } => callgate::Status::DryRun.exit_code(),
+                CallError::Cancelled { .. } => callgate::Status::Cancelled.exit_code(),
                 _ => callgate::Status::Failed.exit_code(),
             })
         }

@@ -4,9 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_broker::{Asker, CallError, CallOptions, Caller, DryRun, LedgerLine, Withheld};
+use callgate_broker::{
+    Asker, CallError, CallOptions, Caller, DryRun, LedgerLine, Target, Withheld,
+};
 use callgate_policy::{Grant, Rules, SessionGrants};
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
 use super::Gate;
 use crate::mended::mended;
@@ -27,6 +30,7 @@ pub struct CallRequest {
     pub(crate) caller: Option<Arc<dyn Caller>>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) whole: bool,
+    pub(crate) cancel: CancellationToken,
 }
 
 impl CallRequest {
@@ -43,6 +47,7 @@ impl CallRequest {
             caller: None,
             timeout: None,
             whole: false,
+            cancel: CancellationToken::new(),
         }
     }
 
@@ -92,6 +97,13 @@ impl CallRequest {
         self
     }
 
+    /// Cancelling `token` ends the call with [`CallError::Cancelled`], which says whether it
+    /// was under way.
+    pub fn cancel_on(mut self, token: CancellationToken) -> Self {
+        self.cancel = token;
+        self
+    }
+
     /// Makes the call only if it reads; see [`DryRun`].
     pub fn dry_run(mut self, dry_run: DryRun) -> Self {
         self.dry_run = Some(Arc::new(dry_run));
@@ -117,8 +129,8 @@ pub struct Called {
     /// The result, or the error as a script would have caught it; for a name
     /// that is no tool, [`CallError::Protocol`].
     pub result: Result<Box<RawValue>, CallError>,
-    /// The ledger's line; `None` for a name that is no tool, and where the time was over
-    /// before its server was connected to.
+    /// The ledger's line; `None` for a name that is no tool, and where the time was over, or
+    /// the call cancelled, before its server was connected to.
     pub line: Option<LedgerLine>,
     /// What was not called, in a dry run.
     pub withheld: Option<Withheld>,
@@ -140,7 +152,6 @@ impl Called {
 impl Gate {
     /// Calls one tool without a script, through the same rules and ledger.
     pub async fn call_with(&self, request: CallRequest) -> Called {
-        self.fresh_catalog().await;
         let mut options = CallOptions {
             timeout: request.timeout,
             whole: request.whole,
@@ -151,14 +162,27 @@ impl Gate {
             line: None,
             withheld: None,
         };
-        let target = match self
-            .live
-            .target_in_time(&request.function, &mut options)
-            .await
-        {
+        let function = &request.function;
+        let finding = async {
+            self.fresh_catalog().await;
+            self.live.target_in_time(function, &mut options).await
+        };
+        let found = tokio::select! {
+            biased;
+            () = request.cancel.cancelled() => {
+                let known = calls::target(&self.catalog(), function);
+                let target = known.unwrap_or_else(|| Target {
+                    function: function.clone(),
+                    ..Target::default()
+                });
+                return none(cancelled(target, false));
+            }
+            found = finding => found,
+        };
+        let target = match found {
             Ok((_, Some(target))) => target,
             Ok((_, None)) => {
-                let message = self.unknown_tool_message(&request.function);
+                let message = self.unknown_tool_message(function);
                 return none(calls::unknown_tool(message));
             }
             Err(late) => return none(late),
@@ -172,12 +196,28 @@ impl Gate {
         setup.dry_run = request.dry_run;
         setup.caller = request.caller.map(|caller| with_roots(&self.roots, caller));
         let run = self.broker.run_with(setup);
-        let result = run.call(target, mended(request.arguments), options).await;
+        let calling = run.call(target.clone(), mended(request.arguments), options);
+        let result = tokio::select! {
+            biased;
+            result = calling => Some(result),
+            () = request.cancel.cancelled() => None,
+        };
+        // Of a call that was decided about anew, the one that was made.
+        let line = run.ledger().into_iter().next_back();
+        let sent = || line.as_ref().is_some_and(|line| line.took_ms.is_some());
         Called {
-            result,
-            // Of a call that was decided about anew, the one that was made.
-            line: run.ledger().into_iter().next_back(),
+            result: result.unwrap_or_else(|| Err(cancelled(target, sent()))),
+            line,
             withheld: run.withheld().into_iter().next(),
         }
+    }
+}
+
+fn cancelled(target: Target, sent: bool) -> CallError {
+    CallError::Cancelled {
+        server: target.server,
+        tool: target.tool,
+        function: target.function,
+        sent,
     }
 }
