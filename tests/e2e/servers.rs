@@ -13,6 +13,8 @@ use callgate_tests::{Workbench, binary, real_servers};
 use expect_test::expect;
 use serde_json::{Value, json};
 
+use crate::cli::check;
+
 /// A configuration's entry for an odd server that notes each of its starts in a
 /// file `NAME.starts`, and starts only while there is no file `NAME.ill`.
 fn counted(name: &str, mode: &str, more: Value) -> Value {
@@ -105,6 +107,27 @@ fn a_server_that_is_down_is_listed_as_it_was_and_not_called() {
     std::fs::remove_dir_all(bench.cache().join("callgate")).expect("the cache");
     let lost = bench.callgate(&["tools"]);
     assert!(!lost.stdout.contains("odd_search_records_1"), "{lost:#?}");
+}
+
+/// Its start is the call's, and fails as that of any other server.
+#[test]
+fn a_lazy_server_that_does_not_start_for_a_call_is_missing() {
+    let lazy = counted("odd", "flaky", json!({ "connect": "lazy" }));
+    let bench = Workbench::new(json!({ "odd": lazy }));
+    assert_eq!(bench.callgate(&["tools"]).code, 0);
+    bench.write("odd.ill", "");
+    check(
+        &bench,
+        &bench.callgate(&["call", "odd_text"]),
+        expect![[r#"
+            exit code 5
+            --- stdout
+            --- stderr
+            callgate: server `odd` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:
+              no database
+              its tools are listed as they were less than a minute ago
+        "#]],
+    );
 }
 
 #[test]

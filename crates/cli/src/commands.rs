@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use callgate::{
-    CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest, shell_word,
+    CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest, code,
+    shell_word,
 };
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
@@ -314,6 +315,13 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     let called = gate.call_with(request).await;
     progress.clear();
     gate.shutdown().await;
+    // A lazy server is first started by the call.
+    if let Err(CallError::Protocol { code, .. }) = &called.result
+        && *code == code::CONNECTION_CLOSED
+        && let Some(code) = missing_server(&gate, &args.tool)
+    {
+        return Ok(code);
+    }
     print::err(&called.problems());
     match called.result {
         Ok(result) => {
