@@ -17,8 +17,10 @@ use crate::gate::Gate;
 use crate::mended::mended;
 use crate::{Limits, RunRequest};
 
-/// What is said of a run that the caller ended.
+/// What is said of a script that the caller ended.
 const CANCELLED: &str = "the run was cancelled";
+/// What is said of one that was given up before: in a run, or where it was only looked at.
+const NOT_BEGUN: &str = "cancelled; nothing was run";
 
 /// Characters of a source line that a position shows.
 const SHOWN_LINE: usize = 160;
@@ -81,9 +83,9 @@ pub(crate) fn unfit(request: &RunRequest, check: TypeCheck) -> RunReport {
     }
 }
 
-/// The report of a run that was cancelled before it began.
+/// The report of a script that was given up before it began.
 pub(crate) fn cancelled(request: &RunRequest) -> RunReport {
-    let error = RunError::new(ErrorKind::Cancelled, CANCELLED);
+    let error = RunError::new(ErrorKind::Cancelled, NOT_BEGUN);
     failed(request, Status::Cancelled, error)
 }
 
