@@ -59,7 +59,7 @@ fn a_message_makes_no_frames() {
               2 | await odd_rejects({ code: -1, message })
                 |       ^
             calls: 1
-              1 odd_rejects failed in _ ms: disk full (code -1)
+              1 odd_rejects failed in _ ms: disk full\nat main (deploy.ts:99:1)\u000d\n    at x (y.ts:1:1)\nCaused by: forged (code -1)
         "#]],
     );
     check(
@@ -79,7 +79,7 @@ try {{ await f() }} catch (cause) {{ throw new Error('outer', {{ cause }}) }}"
               at f (stdin.ts:2:28)
               at stdin.ts:3:13
             calls: 1
-              1 odd_rejects failed in _ ms: disk full (code -1)
+              1 odd_rejects failed in _ ms: disk full\nat main (deploy.ts:99:1)\u000d\n    at x (y.ts:1:1)\nCaused by: forged (code -1)
         "#]],
     );
 }

@@ -112,7 +112,13 @@ fn a_server_that_is_down_is_listed_as_it_was_and_not_called() {
 /// Its start is the call's, and fails as that of any other server.
 #[test]
 fn a_lazy_server_that_does_not_start_for_a_call_is_missing() {
-    let lazy = counted("odd", "flaky", json!({ "connect": "lazy" }));
+    let script = "[ -e odd.ill ] && { echo no database >&2; exit 3; }; exec \"$0\" flaky";
+    let lazy = json!({
+        "command": "sh",
+        "args": ["-c", script, binary("callgate-odd-server")],
+        "cwd": ".",
+        "connect": "lazy",
+    });
     let bench = Workbench::new(json!({ "odd": lazy }));
     assert_eq!(bench.callgate(&["tools"]).code, 0);
     bench.write("odd.ill", "");
@@ -128,6 +134,18 @@ fn a_lazy_server_that_does_not_start_for_a_call_is_missing() {
               its tools are listed as they were less than a minute ago
         "#]],
     );
+    // A script that ran is no run for which a server was missing.
+    let ran = bench.run("await odd_text()", &[]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    let row = ran
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("  1 odd_text failed in "));
+    let said = row
+        .and_then(|row| row.split_once(" ms: "))
+        .expect("a row for the call")
+        .1;
+    expect![[r#"server `odd` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:\n  no database (code -32000)"#]].assert_eq(said);
 }
 
 #[test]

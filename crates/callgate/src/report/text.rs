@@ -19,6 +19,9 @@ const SHOWN_CALLS: usize = 20;
 /// Characters of arguments that a dry run shows.
 const SHOWN_ARGUMENTS: usize = 300;
 
+/// Characters of why a call failed that are shown.
+const SHOWN_MESSAGE: usize = 300;
+
 /// Frames of a stack that are shown.
 const SHOWN_FRAMES: usize = 10;
 
@@ -179,19 +182,19 @@ fn write_call(f: &mut fmt::Formatter<'_>, line: &LedgerLine) -> fmt::Result {
             writeln!(f, "ok in {took} ms, {bytes} bytes")
         }
         Outcome::ToolError { message } => {
-            writeln!(f, "failed in {took} ms: {}", first_line(message))
+            writeln!(f, "failed in {took} ms: {}", in_one_line(message))
         }
         Outcome::ProtocolError { code, message } => {
             writeln!(
                 f,
                 "failed in {took} ms: {} (code {code})",
-                first_line(message)
+                in_one_line(message)
             )
         }
         Outcome::TimedOut { limit_ms } => writeln!(f, "gave no answer within {limit_ms} ms"),
         Outcome::Denied => writeln!(f, "{}", line.decision),
         Outcome::Kept { reason } => {
-            writeln!(f, "had its result withheld: {}", first_line(reason))
+            writeln!(f, "had its result withheld: {}", in_one_line(reason))
         }
         Outcome::Withheld | Outcome::Recorded => writeln!(f, "was not made"),
         Outcome::Asking => writeln!(f, "was being asked about"),
@@ -318,8 +321,9 @@ pub(crate) fn write_dry_run(f: &mut impl fmt::Write, withheld: &[Withheld]) -> f
     }
 }
 
-fn first_line(message: &str) -> &str {
-    message.split(['\n', '\r']).next().unwrap_or_default()
+/// The first of several lines may say no more than that others follow.
+fn in_one_line(message: &str) -> String {
+    one_line(message, SHOWN_MESSAGE)
 }
 
 fn write_position(f: &mut impl fmt::Write, script: &str, position: &Position) -> fmt::Result {
