@@ -230,6 +230,18 @@ fn no_server_starts() {
         5 export --format openai a_* x_*: []
     "#]]
     .assert_eq(&said);
+    check(
+        &bench,
+        &bench.callgate(&["search", "x"]),
+        expect![[r#"
+        exit code 5
+        --- stdout
+        --- stderr
+        warning: server `a` did not start: command "/nonexistent/a" was not found; install it, or give its full path
+        warning: server `b` did not start: command "/nonexistent/b" was not found; install it, or give its full path
+        none of 0 tools fits
+    "#]],
+    );
     // Of several, one is enough.
     let config = json!({
         "a": { "command": "/nonexistent/a" },

@@ -59,6 +59,10 @@ pub struct SearchRequest {
     /// How long vectors that tools have not got yet may be waited for. Default: not at
     /// all; where some are missing, a note says so, and they are made for later.
     pub patience: Duration,
+    /// Whether notes tell of servers that cannot be had, whose tools are missing or as they
+    /// were. Default: they do; for a host that tells of them itself
+    /// ([`Gate::unavailable`]) they need not.
+    pub tells_of_servers: bool,
 }
 
 /// How tools are looked for.
@@ -137,6 +141,7 @@ impl SearchRequest {
             caller: None,
             limit: 10,
             patience: Duration::ZERO,
+            tells_of_servers: true,
         }
     }
 
@@ -387,6 +392,7 @@ fn notes(
     };
     let in_scope = servers.iter().filter(|server| request.is_of(&server.name));
     let notes = in_scope.filter_map(|ServerState { name, phase, .. }| match phase {
+        Phase::Down(_) if !request.tells_of_servers => None,
         Phase::Down(reason) if is_listed(name) => Some(format!(
             "server {name:?} cannot be had, so its tools are as they were{}",
             why(reason)

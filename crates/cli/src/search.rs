@@ -75,6 +75,8 @@ pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
     request.patience = PATIENCE;
     request.server.clone_from(&args.server);
     request.limit = args.limit.get();
+    // Warnings do, which whoever reads the JSON need not see.
+    request.tells_of_servers = args.json;
     let search = async |gate: &Gate| match gate.search(&request).await {
         Ok(found) => print_found(gate, &found, &args),
         Err(error) => {

@@ -38,4 +38,7 @@ fn a_script_is_not_told_what_a_server_said_when_it_ended() {
         server "a" cannot be had, so its tools are as they were: it ended; its last words on stderr: a word of its own
         server "b" cannot be had, so its tools are not among these: it ended; its last words on stderr: a word of its own"#]]
     .assert_eq(&told(false));
+    let mut request = request.clone();
+    request.tells_of_servers = false;
+    assert!(notes(&request, &servers, &catalog, false).is_empty());
 }
