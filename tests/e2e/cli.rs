@@ -137,6 +137,17 @@ fn a_typo_in_a_tools_name() {
     );
     check(
         &bench,
+        &bench.callgate(&["types", "ticketing_createIsue", "ticketing_listIssues", "x"]),
+        expect![[r#"
+            exit code 2
+            --- stdout
+            --- stderr
+            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
+            callgate: no tool is named "x"; `callgate tools` lists those there are
+        "#]],
+    );
+    check(
+        &bench,
         &bench.callgate(&["call", "ticketing_createIsue", "{}"]),
         expect![[r#"
             exit code 2

@@ -201,6 +201,8 @@ fn no_server_starts() {
         "tools --json",
         "types --detail name",
         "types a_x",
+        "types a_x a_y",
+        "types a_x d_x",
         "types c_x",
         "types d_x",
         "search x",
@@ -222,6 +224,8 @@ fn no_server_starts() {
         5 tools --json: []
         5 types --detail name: 
         5 types a_x: callgate: server `a` did not start: command "/nonexistent/a" was not found; install it, or give its full path
+        5 types a_x a_y: callgate: server `a` did not start: command "/nonexistent/a" was not found; install it, or give its full path
+        2 types a_x d_x: callgate: no tool is named "d_x"; `callgate tools` lists those there are
         2 types c_x: callgate: c_x is not available: server "c" is disabled; name it in a skill (--skill), or give it "connect": "lazy" in the configuration
         2 types d_x: callgate: no tool is named "d_x"; `callgate tools` lists those there are
         5 search x: none of 0 tools fits

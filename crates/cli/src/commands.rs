@@ -301,7 +301,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         )));
     };
     // One that is listed from an earlier time cannot be called either.
-    let missing = missing_server(&gate, &args.tool);
+    let missing = missing_server(&gate, &args.tool).map(|missing| missing.tell());
     if let Some(code) = missing.or_else(|| not_a_tool(&gate, std::slice::from_ref(&args.tool))) {
         gate.shutdown().await;
         return Ok(code);
@@ -318,9 +318,9 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     // A lazy server is first started by the call.
     if let Err(CallError::Protocol { code, .. }) = &called.result
         && *code == code::CONNECTION_CLOSED
-        && let Some(code) = missing_server(&gate, &args.tool)
+        && let Some(missing) = missing_server(&gate, &args.tool)
     {
-        return Ok(code);
+        return Ok(missing.tell());
     }
     print::err(&called.problems());
     match called.result {
@@ -406,38 +406,67 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// Says what is wrong with the first name that is no tool; the exit code for it.
+/// Says what is wrong with each name that is no tool; the exit code for them.
 fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
-    let function = functions.iter().find(|function| !gate.has_tool(function))?;
-    Some(no_such_tool(gate, function, || {
-        gate.unknown_tool_message(function)
-    }))
+    let wrong = functions.iter().filter(|function| !gate.has_tool(function));
+    let unknown = |function: &String| gate.unknown_tool_message(function);
+    no_such_tools(gate, wrong.map(|function| (function.as_str(), unknown(function))))
 }
 
-/// Says why there is no tool of this name, or none that this pattern matches, in the words of
-/// `message` if it is not known to be elsewhere; the exit code for it.
-pub fn no_such_tool(gate: &Gate, function: &str, message: impl FnOnce() -> String) -> u8 {
-    if let Some(code) = missing_server(gate, function) {
-        return code;
+/// Says why there is no tool of each of these names, or none that such a pattern matches, in
+/// the words beside it if it is not known to be elsewhere. The exit code for them: of wrong
+/// usage, if that is what is wrong with any.
+pub fn no_such_tools<'a>(
+    gate: &Gate,
+    wrong: impl Iterator<Item = (&'a str, String)>,
+) -> Option<u8> {
+    let mut faults: Vec<Fault> = Vec::new();
+    for (name, message) in wrong {
+        let fault = missing_server(gate, name).unwrap_or_else(|| not_named(gate, name, message));
+        // Several may be of one server.
+        if !faults.contains(&fault) {
+            faults.push(fault);
+        }
     }
-    if let Some(reason) = gate.kept_from_models(function) {
-        print::error(&reason);
-        return crate::USAGE;
-    }
-    let message = message();
-    let advice = match gate.disabled_server_of(function) {
-        Some(_) => session::TO_USE_A_SERVER,
-        None => "`callgate tools` lists those there are",
-    };
-    // It may end with a question.
-    let then = if message.ends_with('?') { "" } else { ";" };
-    print::error(&format!("{message}{then} {advice}"));
-    crate::USAGE
+    let codes: Vec<u8> = faults.iter().map(Fault::tell).collect();
+    codes.into_iter().min()
 }
 
-/// Says why the server of a tool is not there; the exit code for it.
-fn missing_server(gate: &Gate, function: &str) -> Option<u8> {
+/// What is wrong with the name of a tool, and the exit code for it.
+#[derive(PartialEq)]
+struct Fault {
+    message: String,
+    code: u8,
+}
+
+impl Fault {
+    fn tell(&self) -> u8 {
+        print::error(&self.message);
+        self.code
+    }
+}
+
+fn not_named(gate: &Gate, function: &str, message: String) -> Fault {
+    let message = gate.kept_from_models(function).unwrap_or_else(|| {
+        let advice = match gate.disabled_server_of(function) {
+            Some(_) => session::TO_USE_A_SERVER,
+            None => "`callgate tools` lists those there are",
+        };
+        // It may end with a question.
+        let then = if message.ends_with('?') { "" } else { ";" };
+        format!("{message}{then} {advice}")
+    });
+    Fault {
+        message,
+        code: crate::USAGE,
+    }
+}
+
+/// Why the server of a tool is not there.
+fn missing_server(gate: &Gate, function: &str) -> Option<Fault> {
     let server = gate.unavailable_server_of(function)?;
-    print::error(&server.reason);
-    Some(callgate::Status::MissingServer.exit_code())
+    Some(Fault {
+        message: server.reason,
+        code: callgate::Status::MissingServer.exit_code(),
+    })
 }

@@ -38,15 +38,15 @@ fn print_tools(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
         patterns.iter().any(|pattern| pattern.matches(function))
     };
     let tools = gate.tools();
-    let mut patterns = args.tools.iter().chain(&args.load);
-    let unmatched =
-        patterns.find(|pattern| !tools.iter().any(|tool| pattern.matches(&tool.function)));
+    let patterns = args.tools.iter().chain(&args.load);
+    let unmatched = patterns
+        .filter(|pattern| !tools.iter().any(|tool| pattern.matches(&tool.function)))
+        .map(|pattern| (pattern.as_str(), gate.unmatched_message(pattern.as_str())));
     // Where no server is up, nothing is known of any pattern.
     if !session::lacks_all_servers(gate)
-        && let Some(pattern) = unmatched.map(Pattern::as_str)
+        && let Some(code) = commands::no_such_tools(gate, unmatched)
     {
-        let message = || gate.unmatched_message(pattern);
-        return Ok(commands::no_such_tool(gate, pattern, message));
+        return Ok(code);
     }
     if args.defer && !args.format.defers() {
         print::error(&format!(
