@@ -61,7 +61,12 @@ fn a_form_is_filled_in_and_sent() {
             ("of at least 18\r\n├ age: ", "36"),
             ("color: ", "1"),
             ("note: ", ""),
-            ("[n] decline: ", "y"),
+            ("[n] decline: ", "send"),
+            (
+                "├ type y, e or n, then Enter\r\n└ send this? [y] send  [e] fill it in again  \
+                 [n] decline: ",
+                "y",
+            ),
         ],
         r#"{"action":"accept","content":{"name":"Ada","age":36,"color":"red"}}"#,
     );
@@ -167,7 +172,20 @@ fn check_locked(answers: &[(&str, &str)], expected: &str) -> String {
 
 #[test]
 fn a_call_that_needs_a_page_is_made_again_when_the_user_is_back() {
-    let shown = check_locked(&[("[n] no: ", "y"), ("give the call up: ", "y")], "open\n");
+    let answers = [
+        ("[n] no: ", "open"),
+        (
+            "├ type o, y or n, then Enter\r\n└ open it? [o] open it in a browser  [y] I open it \
+             myself  [n] no: ",
+            "Y",
+        ),
+        ("give the call up: ", "x"),
+        (
+            "├ type y or n, then Enter\r\n└ done there? [y] yes, call  [n] give the call up: ",
+            "y",
+        ),
+    ];
+    let shown = check_locked(&answers, "open\n");
     for expected in [
         "Server \"odd\" wants you to open a page:\r\n│ (while it works on \"locked\")\r\n",
         "│ Unlock the door, please\r\n├ its host:\r\n│ door.example\r\n",

@@ -225,7 +225,11 @@ fn check_grants_for_good() {
         └ allow them for good, in callgate.json? [a] all of them  [1 2] those, by number"#]].assert_eq(&question);
     for odd in ["", "3", "0", "1 x"] {
         session.send_line(odd).expect("answer");
-        until(&mut session, "[n] none: ");
+        let again = until(&mut session, "[n] none: ");
+        assert!(
+            again.contains("├ type a, numbers from 1 to 2 or n, then Enter\n└ allow them"),
+            "{again}"
+        );
     }
     session.send_line("2").expect("answer");
     let rest = session.exp_eof().expect("the end");

@@ -59,8 +59,16 @@ fn no_denies() {
 }
 
 #[test]
-fn anything_else_asks_again() {
+fn anything_else_asks_again_and_says_what_there_is_to_type() {
     check(&["what", "r"], "one made|two made");
+    let (_bench, mut session) = asked(TWO_ISSUES);
+    session.exp_string("[n] no: ").expect("a question");
+    session.send_line("").expect("answer");
+    let said = as_read("├ type y, r, a, w or n, then Enter\r\n└ allow? ");
+    session.exp_string(&said).expect("what there is to type");
+    session.exp_string("[n] no: ").expect("the question again");
+    session.send_line("r").expect("answer");
+    session.exp_eof().expect("the end");
 }
 
 #[test]

@@ -46,10 +46,13 @@ impl TerminalAsker {
         let offered = question.answers();
         let offered = KEYS.iter().filter(|(.., answer)| offered.contains(answer));
         let mut prompt = String::from("└ allow? ");
+        let mut keys = Vec::new();
         for (key, _, answer) in offered.clone() {
             if *answer == Answer::Deny {
                 prompt += "[w] show whole  ";
+                keys.push("w");
             }
+            keys.push(key);
             prompt += &format!("[{key}] {}  ", answer_text(question, *answer));
         }
         let prompt = format!("{}: ", prompt.trim_end());
@@ -69,6 +72,8 @@ impl TerminalAsker {
             if said == "w" || said == "whole" {
                 let text = question_text(question, Shown::Whole, conversation.columns());
                 conversation.show(&text).await?;
+            } else {
+                conversation.show_keys(&keys).await?;
             }
         }
     }

@@ -77,6 +77,12 @@ impl Conversation {
         tokio::task::spawn_blocking(move || terminal.write_all(text.as_bytes())).await?
     }
 
+    /// Says what may be typed, where something else was.
+    pub async fn show_keys(&self, keys: &[&str]) -> io::Result<()> {
+        self.show(&format!("├ type {}, then Enter\n", either(keys)))
+            .await
+    }
+
     /// Forgets what was typed before, shows a text, and waits for a line; `None`
     /// if the terminal has ended.
     pub async fn ask(&mut self, text: &str) -> io::Result<Option<String>> {
@@ -221,6 +227,14 @@ fn read_lines(
         if found.send(read()).is_err() {
             return;
         }
+    }
+}
+
+/// One of these, in words.
+fn either(keys: &[&str]) -> String {
+    match keys {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        keys => keys.concat(),
     }
 }
 

@@ -26,9 +26,10 @@ pub async fn choose(
     let mut conversation = Conversation::begin(progress).await?;
     let text = list(tools, Shown::Short, conversation.columns());
     conversation.show(&format!("\n{text}")).await?;
-    let whole = match tools.iter().any(|tool| tool.changed.is_some()) {
-        true => "[w] show whole  ",
-        false => "",
+    let numbers = format!("numbers from 1 to {}", tools.len());
+    let (whole, keys) = match tools.iter().any(|tool| tool.changed.is_some()) {
+        true => ("[w] show whole  ", &["a", &numbers, "w", "n"][..]),
+        false => ("", &["a", &numbers, "n"][..]),
     };
     let prompt =
         format!("└ {granting}? [a] all of them  [1 2] those, by number  {whole}[n] none: ");
@@ -44,11 +45,10 @@ pub async fn choose(
                 let text = list(tools, Shown::Whole, conversation.columns());
                 conversation.show(&text).await?;
             }
-            numbers => {
-                if let Some(some) = by_number(numbers, tools) {
-                    return Ok(Chosen::Tools(some));
-                }
-            }
+            numbers => match by_number(numbers, tools) {
+                Some(some) => return Ok(Chosen::Tools(some)),
+                None => conversation.show_keys(keys).await?,
+            },
         }
     }
 }

@@ -4,7 +4,7 @@ use callgate::{Refusal, quoted};
 use serde_json::{Map, Value, json};
 
 use super::field::{Field, plain};
-use super::{Said, ask, inline, show};
+use super::{Said, ask, inline, show, show_keys};
 use crate::terminal::Conversation;
 
 /// Fields of one form.
@@ -52,13 +52,13 @@ pub async fn answer(
                 Said::No => return Err(Refusal::Declined),
                 Said::Nothing => return Err(Refusal::Cancelled),
             };
-            match line.trim() {
-                "y" | "Y" | "yes" => {
+            match line.trim().to_lowercase().as_str() {
+                "y" | "yes" => {
                     return Ok(json!({ "action": "accept", "content": content }));
                 }
-                "n" | "N" | "no" => return Err(Refusal::Declined),
-                "e" | "E" => continue 'form,
-                _ => {}
+                "n" | "no" => return Err(Refusal::Declined),
+                "e" => continue 'form,
+                _ => show_keys(conversation, &["y", "e", "n"]).await?,
             }
         }
     }

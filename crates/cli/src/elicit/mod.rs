@@ -63,10 +63,10 @@ pub async fn back_from(conversation: &mut Conversation, opened: Opened<'_>) -> R
             Said::No => return Err(Refusal::Declined),
             Said::Nothing => return Err(Refusal::Cancelled),
         };
-        match line.trim() {
-            "y" | "Y" | "yes" => return Ok(()),
-            "n" | "N" | "no" => return Err(Refusal::Declined),
-            _ => {}
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => return Ok(()),
+            "n" | "no" => return Err(Refusal::Declined),
+            _ => show_keys(conversation, &["y", "n"]).await?,
         }
     }
 }
@@ -93,6 +93,10 @@ async fn ask(conversation: &mut Conversation, prompt: &str) -> Result<Said, Refu
 
 async fn show(conversation: &Conversation, text: &str) -> Result<(), Refusal> {
     conversation.show(text).await.map_err(failed)
+}
+
+async fn show_keys(conversation: &Conversation, keys: &[&str]) -> Result<(), Refusal> {
+    conversation.show_keys(keys).await.map_err(failed)
 }
 
 fn failed(error: std::io::Error) -> Refusal {

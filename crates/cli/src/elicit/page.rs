@@ -6,7 +6,7 @@ use callgate::{Refusal, quoted};
 use serde_json::{Value, json};
 use url::{Host, Url};
 
-use super::{Said, ask, inline, show};
+use super::{Said, ask, inline, show, show_keys};
 use crate::terminal::Conversation;
 
 /// Bytes of a URL. It is shown whole, so that nothing of it hides.
@@ -36,14 +36,14 @@ pub async fn answer(
             Said::No => return Err(Refusal::Declined),
             Said::Nothing => return Err(Refusal::Cancelled),
         };
-        match line.trim() {
-            "y" | "Y" | "yes" => return Ok(json!({ "action": "accept" })),
-            "n" | "N" | "no" => return Err(Refusal::Declined),
-            "o" | "O" => match open(&page.url).await {
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => return Ok(json!({ "action": "accept" })),
+            "n" | "no" => return Err(Refusal::Declined),
+            "o" => match open(&page.url).await {
                 Ok(()) => return Ok(json!({ "action": "accept" })),
                 Err(reason) => show(conversation, &format!("{reason}\n")).await?,
             },
-            _ => {}
+            _ => show_keys(conversation, &["o", "y", "n"]).await?,
         }
     }
 }
