@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use callgate::rule::{Effect, Pattern, Rule};
 use callgate::{
-    Answer, CallRequest, CheckMode, DryRun, Gate, GateBuilder, Grant, NobodyToAsk, Outcome,
-    ResultReview, Review, Reviewed, Reviewer, Rules, RunRequest, ServerSpec, Status, ask_with,
+    Answer, CallEnd, CallRequest, CheckMode, DryRun, Event, Gate, GateBuilder, Grant, NobodyToAsk,
+    Outcome, ResultReview, Review, Reviewed, Reviewer, Rules, RunRequest, ServerSpec, Status,
+    ask_with,
 };
 use callgate_tests::binary;
 use expect_test::expect;
@@ -182,6 +183,41 @@ async fn a_reviewer_looks_at_calls_without_a_script() {
     expect!["odd_echo was not called: denied by a reviewer: odd is not to know it"]
         .assert_eq(&call("secret").await);
     expect!["the result of odd_echo is withheld: what echo says"].assert_eq(&call("hidden").await);
+    gate.shutdown().await;
+}
+
+/// Whoever watches a run need not wait for its report to know.
+#[tokio::test]
+async fn events_say_what_came_of_each_call() {
+    let gate = builder().build().await.expect("a gate");
+    let rules = Rules::new(["*"], [], ["ticketing_list*"]).expect("patterns");
+    let script = "const calls = [
+            () => ticketing_createIssue({ title: 'x' }),
+            () => ticketing_createIssue({}),
+            () => ticketing_listIssues(),
+        ];
+        for (const call of calls) await call().catch(() => {});";
+    let request = RunRequest::new(script).rules(rules);
+    let ends = async |request: RunRequest| {
+        let ends: Arc<Mutex<Vec<CallEnd>>> = Arc::default();
+        let noted = Arc::clone(&ends);
+        let request = request.on_event(move |event| {
+            if let Event::CallEnded { end, .. } = event {
+                noted.lock().expect("no panic").push(end);
+            }
+        });
+        let report = gate.run(request).await;
+        assert_eq!(report.status, Status::Completed, "{report}");
+        std::mem::take(&mut *ends.lock().expect("no panic"))
+    };
+    assert_eq!(
+        ends(request.clone()).await,
+        [CallEnd::Ok, CallEnd::Failed, CallEnd::Denied]
+    );
+    assert_eq!(
+        ends(request.dry_run(DryRun::new())).await,
+        [CallEnd::Withheld, CallEnd::Withheld, CallEnd::Denied]
+    );
     gate.shutdown().await;
 }
 

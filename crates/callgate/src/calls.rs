@@ -19,7 +19,7 @@ use crate::gate;
 use crate::live::Live;
 use crate::lookup::{Lookup, Lookups};
 use crate::mended::mended;
-use crate::request::{Event, Observer};
+use crate::request::{CallEnd, Event, Observer};
 use crate::scope::Scope;
 
 /// JSON-RPC's "invalid params", which MCP servers answer for an unknown tool
@@ -211,7 +211,12 @@ impl Begin {
                 Some(because) => Err(self.run.refuse(target, input, options.place, because)),
                 None => self.run.call(target, input, options).await,
             };
-            watched.ok = result.is_ok();
+            watched.end = match &result {
+                Ok(_) => CallEnd::Ok,
+                Err(CallError::Denied { .. }) => CallEnd::Denied,
+                Err(CallError::DryRun { .. }) => CallEnd::Withheld,
+                Err(_) => CallEnd::Failed,
+            };
             result.map_err(|error| thrown(&watched.function, error))
         }
     }
@@ -223,7 +228,7 @@ struct Watched {
     observer: Option<Observer>,
     call: u64,
     function: String,
-    ok: bool,
+    end: CallEnd,
 }
 
 impl Watched {
@@ -240,7 +245,7 @@ impl Watched {
             observer,
             call,
             function: target.function.clone(),
-            ok: false,
+            end: CallEnd::Failed,
         }
     }
 }
@@ -251,7 +256,7 @@ impl Drop for Watched {
             observer(Event::CallEnded {
                 call: self.call,
                 function: &self.function,
-                ok: self.ok,
+                end: self.end,
             });
         }
     }

@@ -114,7 +114,7 @@ pub use crate::report::{
     Denial, Emitted, EmittedResource, ErrorKind, LimitHit, Output, Position, Printed, Problems,
     REPORT_VERSION, Returned, RunError, RunReport, Status, Unavailable,
 };
-pub use crate::request::{Event, RunRequest};
+pub use crate::request::{CallEnd, Event, RunRequest};
 pub use crate::search::{Found, Hit, SearchBy, SearchError, SearchRequest};
 pub use crate::servers::{Server, ServerError, ServerState};
 pub use crate::skill::{Skill, SkillError};

@@ -63,9 +63,23 @@ pub enum Event<'a> {
         call: u64,
         /// The tool's generated name.
         function: &'a str,
-        /// Whether the script got a result rather than an error.
-        ok: bool,
+        /// What came of it.
+        end: CallEnd,
     },
+}
+
+/// What came of a call, for those who watch the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallEnd {
+    /// The script got a result.
+    Ok,
+    /// It was denied, and nothing was sent.
+    Denied,
+    /// It was not made in a dry run, and the script got an error in its place.
+    Withheld,
+    /// The script got any other error, or gave it up.
+    Failed,
 }
 
 impl RunRequest {

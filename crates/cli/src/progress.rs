@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use callgate::Event;
+use callgate::{CallEnd, Event};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use callgate::harmless;
@@ -28,7 +28,29 @@ struct State {
     shown: BTreeMap<u64, Line>,
     running: u64,
     done: u64,
+    denied: u64,
+    withheld: u64,
     failed: u64,
+}
+
+impl State {
+    /// How many calls there are, in a line.
+    fn so_far(&self) -> String {
+        let without_result = [
+            (self.denied, "denied"),
+            (self.withheld, "not made"),
+            (self.failed, "failed"),
+        ];
+        let counted = without_result.iter().filter(|(count, _)| *count > 0);
+        let counted: Vec<String> = counted
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        let of_those = match counted.as_slice() {
+            [] => String::new(),
+            counted => format!(" ({})", counted.join(", ")),
+        };
+        format!("{} running, {} done{of_those}", self.running, self.done)
+    }
 }
 
 /// The line of a call.
@@ -89,21 +111,22 @@ impl Progress {
                     state.shown.insert(call, line);
                 }
             }
-            Event::CallEnded { call, ok, .. } => {
+            Event::CallEnded { call, end, .. } => {
                 state.running = state.running.saturating_sub(1);
                 state.done += 1;
-                state.failed += u64::from(!ok);
+                match end {
+                    CallEnd::Ok => {}
+                    CallEnd::Denied => state.denied += 1,
+                    CallEnd::Withheld => state.withheld += 1,
+                    _ => state.failed += 1,
+                }
                 if let Some(line) = state.shown.remove(&call) {
                     line.bar.finish_and_clear();
                 }
             }
             _ => {}
         }
-        let failed = match state.failed {
-            0 => String::new(),
-            failed => format!(" ({failed} failed)"),
-        };
-        let summary = format!("{} running, {} done{failed}", state.running, state.done);
+        let summary = state.so_far();
         self.summarise(&mut state, summary);
     }
 
@@ -190,5 +213,29 @@ fn how_far(progress: &callgate::Progress<'_>) -> String {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_without_a_result_are_told_apart() {
+        let so_far = |denied, withheld, failed| {
+            let state = State {
+                running: 1,
+                done: 7,
+                denied,
+                withheld,
+                failed,
+                ..State::default()
+            };
+            state.so_far()
+        };
+        assert_eq!(so_far(0, 0, 0), "1 running, 7 done");
+        assert_eq!(so_far(2, 0, 0), "1 running, 7 done (2 denied)");
+        assert_eq!(so_far(2, 0, 1), "1 running, 7 done (2 denied, 1 failed)");
+        assert_eq!(so_far(0, 3, 1), "1 running, 7 done (3 not made, 1 failed)");
     }
 }

@@ -133,6 +133,8 @@ impl fmt::Display for SoFar {
 
 #[cfg(test)]
 mod tests {
+    use callgate::CallEnd;
+
     use super::*;
 
     #[test]
@@ -171,7 +173,7 @@ mod tests {
         Event::CallEnded {
             call,
             function: "a_b",
-            ok: true,
+            end: CallEnd::Ok,
         }
     }
 }
