@@ -198,6 +198,21 @@ fn always_that_cannot_be_written_counts_and_is_told() {
     assert!(plain(&rest).ends_with('x'), "{rest}");
 }
 
+/// Nobody answers a question in vain, and no server is started for it.
+#[test]
+fn what_cannot_be_written_is_not_asked_about() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bench = Workbench::with_config(ticketing());
+    bench.write("script.ts", "await ticketing_listIssues()");
+    let file = bench.path().join("callgate.json");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).expect("mode");
+    let mut session = at_terminal(&bench, &["check", "script.ts", "--grant"]);
+    let said = plain(&session.exp_eof().expect("the end"));
+    expect!["callgate: --grant cannot write what you allow: callgate.json: it may not be written to; to allow it in one run alone, `callgate run --grant`"].assert_eq(&said);
+    let ended = session.process().wait().expect("an end");
+    assert!(matches!(ended, WaitStatus::Exited(_, 2)), "{ended:?}");
+}
+
 #[test]
 fn check_grants_for_good() {
     let bench = Workbench::with_config(ticketing());

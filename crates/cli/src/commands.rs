@@ -118,6 +118,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     let config = session::configuration(config)?;
     if args.grant {
         grants::need_terminal("write the tools into permissions.allow of the configuration")?;
+        grants::need_file(config.as_ref())?;
     }
     let (source, name) = session::script(&args.file)?;
     let cancel = session::cancel_on_signal()?;

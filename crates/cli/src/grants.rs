@@ -1,6 +1,7 @@
 //! Granting before a script runs: for the run, or for good.
 
 use anyhow::{Context as _, bail};
+use callgate::config::{Config, takes_rules};
 use callgate::{
     CancellationToken, CheckMode, Gate, Grant, Preview, PreviewedTool, RunReport, RunRequest,
 };
@@ -13,6 +14,19 @@ use crate::progress::Progress;
 pub fn need_terminal(instead: &str) -> anyhow::Result<()> {
     if !crate::terminal::is_attended() {
         bail!("--grant asks at a terminal, and there is none; run it in one, or {instead}");
+    }
+    Ok(())
+}
+
+/// Refuses `--grant` where what is allowed for good could not be written down.
+pub fn need_file(config: Option<&Config>) -> anyhow::Result<()> {
+    if let Some(config) = config
+        && let Err(error) = takes_rules(&config.path)
+    {
+        bail!(
+            "--grant cannot write what you allow: {error}; to allow it in one run alone, \
+             `callgate run --grant`"
+        );
     }
     Ok(())
 }

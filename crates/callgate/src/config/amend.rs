@@ -55,49 +55,91 @@ pub fn allow(path: &Path, rules: &[String]) -> Result<(), AmendError> {
     allow_while(path, rules, || ())
 }
 
+/// Whether a configuration file takes rules: everything that [`allow`] does, but that the file
+/// stays as it is.
+///
+/// # Errors
+///
+/// The [`AmendError`] of `allow`, as far as that does not depend on the rules.
+pub fn takes_rules(path: &Path) -> Result<(), AmendError> {
+    Amended::of(path, &["\"rule\"".to_owned()]).map(drop)
+}
+
 /// As [`allow`]; `meanwhile` is what happens between reading and replacing.
 pub(super) fn allow_while(
     path: &Path,
     rules: &[String],
     meanwhile: impl FnOnce(),
 ) -> Result<(), AmendError> {
-    let shown = super::shown(path).display().to_string();
-    let file = |error: std::io::Error| AmendError::File {
-        path: shown.clone(),
-        reason: error.to_string(),
-    };
-    // A link is kept, and the file it leads to is replaced.
-    let path = path.canonicalize().map_err(file)?;
-    // Before it is opened: that could wait for ever where it is a pipe.
-    if !path.metadata().map_err(file)?.is_file() {
-        return Err(file(std::io::Error::other("it is no regular file")));
-    }
-    let opened = locked(&path).map_err(file)?;
-    let metadata = opened.metadata().map_err(file)?;
-    // Replacing it needs no leave of the file's own. Root may write to what is for reading only,
-    // and is not to.
-    let writable = OpenOptions::new().append(true).open(&path);
-    if writable.is_err() || metadata.permissions().readonly() {
-        return Err(file(std::io::Error::other("it may not be written to")));
-    }
-    let before = read(&opened).map_err(file)?;
-    let text = std::str::from_utf8(&before).map_err(|_| AmendError::Text {
-        path: shown.clone(),
-        reason: "it is not UTF-8 text".to_owned(),
-    })?;
-    let after = insert::with_rules(text, rules).map_err(|reason| AmendError::Text {
-        path: shown.clone(),
-        reason,
-    })?;
-    let written = Written::beside(&path, after.as_bytes(), &metadata).map_err(file)?;
+    let amended = Amended::of(path, rules)?;
     meanwhile();
-    let now = File::open(&path)
-        .and_then(|file| read(&file))
-        .map_err(file)?;
-    if now != before {
-        return Err(AmendError::Changed { path: shown });
+    amended.replace()
+}
+
+/// A file with what is to take its place.
+struct Amended {
+    /// As messages show it.
+    shown: String,
+    path: PathBuf,
+    before: Vec<u8>,
+    after: Written,
+    /// Locked as long as this lives.
+    _opened: File,
+}
+
+impl Amended {
+    fn of(path: &Path, rules: &[String]) -> Result<Self, AmendError> {
+        let shown = super::shown(path).display().to_string();
+        let file = |error| file_error(&shown, &error);
+        // A link is kept, and the file it leads to is replaced.
+        let path = path.canonicalize().map_err(file)?;
+        // Before it is opened: that could wait for ever where it is a pipe.
+        if !path.metadata().map_err(file)?.is_file() {
+            return Err(file(std::io::Error::other("it is no regular file")));
+        }
+        let opened = locked(&path).map_err(file)?;
+        let metadata = opened.metadata().map_err(file)?;
+        // Replacing it needs no leave of the file's own. Root may write to what is for reading only,
+        // and is not to.
+        let writable = OpenOptions::new().append(true).open(&path);
+        if writable.is_err() || metadata.permissions().readonly() {
+            return Err(file(std::io::Error::other("it may not be written to")));
+        }
+        let before = read(&opened).map_err(file)?;
+        let text = |reason| AmendError::Text {
+            path: shown.clone(),
+            reason,
+        };
+        let is =
+            std::str::from_utf8(&before).map_err(|_| text("it is not UTF-8 text".to_owned()))?;
+        let becomes = insert::with_rules(is, rules).map_err(text)?;
+        let after = Written::beside(&path, becomes.as_bytes(), &metadata).map_err(file)?;
+        Ok(Self {
+            shown,
+            path,
+            before,
+            after,
+            _opened: opened,
+        })
     }
-    written.replace(&path).map_err(file)
+
+    fn replace(self) -> Result<(), AmendError> {
+        let file = |error| file_error(&self.shown, &error);
+        let now = File::open(&self.path)
+            .and_then(|file| read(&file))
+            .map_err(file)?;
+        if now != self.before {
+            return Err(AmendError::Changed { path: self.shown });
+        }
+        self.after.replace(&self.path).map_err(file)
+    }
+}
+
+fn file_error(path: &str, error: &std::io::Error) -> AmendError {
+    AmendError::File {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    }
 }
 
 /// The file, locked against others of us. One that was replaced while we waited

@@ -47,7 +47,7 @@ use crate::extract::ExtractLimits;
 use crate::search::SearchBy;
 use crate::{CheckMode, Skill, ToolSettings};
 
-pub use amend::{AmendError, allow};
+pub use amend::{AmendError, allow, takes_rules};
 pub use cache::CacheConfig;
 pub use error::{ConfigError, ConfigErrorKind, Problem};
 pub use find::find;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::config::amend::{allow_while, create_beside};
 use crate::config::insert::with_rules;
-use crate::config::{AmendError, allow};
+use crate::config::{AmendError, allow, takes_rules};
 
 const RULE: &str = r#"{ "tool": "git_log" }"#;
 
@@ -337,7 +337,12 @@ fn files_that_are_not_written_to() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().expect("folder");
     let check = |name: &str, expected: Expect| {
-        let error = allow(&folder.path().join(name), &[RULE.to_owned()]).expect_err(name);
+        let path = folder.path().join(name);
+        let error = allow(&path, &[RULE.to_owned()]).expect_err(name);
+        assert_eq!(
+            takes_rules(&path).expect_err(name).to_string(),
+            error.to_string()
+        );
         let root = format!("{}/", folder.path().display());
         expected.assert_eq(&error.to_string().replace(&root, ""));
     };
@@ -368,6 +373,16 @@ fn files_that_are_not_written_to() {
             r#"list.json cannot take a rule: it holds no object; write it under "permissions", "allow""#
         ]],
     );
+}
+
+#[test]
+fn to_see_whether_a_file_takes_rules_leaves_it_alone() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("callgate.json");
+    std::fs::write(&path, "{}").expect("file");
+    takes_rules(&path).expect("it does");
+    assert_eq!(std::fs::read_to_string(&path).expect("file"), "{}");
+    assert_eq!(files(folder.path()), ["callgate.json"]);
 }
 
 /// Whoever may write to a folder may replace any file in it, and is not to.
