@@ -43,8 +43,16 @@ fn a_lazy_server_is_listed_checked_and_typed_without_being_started() {
     // The first time, nothing is known of it.
     let first = bench.callgate(&["tools"]);
     assert_eq!((first.code, starts(&bench, "odd")), (0, 1), "{first:#?}");
-    let again = bench.callgate(&["tools"]);
+    let again = bench.callgate(&["-v", "tools"]);
     assert_eq!(again.stdout, first.stdout);
+    let logged = again
+        .stderr
+        .lines()
+        .filter_map(|line| line.split_once(" INFO "));
+    let logged: Vec<&str> = logged.map(|(_, event)| event).collect();
+    let known = "callgate::live: the tools of a server are known from an earlier time \
+        server=\"odd\" revision=\"2025-11-25\" tools=40";
+    assert_eq!(logged, [known], "{again:#?}");
     let types = bench.callgate(&["types", "odd_search_records_1"]);
     assert!(
         types.stdout.contains("function odd_search_records_1"),

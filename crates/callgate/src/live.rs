@@ -323,7 +323,7 @@ impl Shared {
         let mut warnings = Vec::new();
         for state in &states {
             if let Some(ready) = ready(state) {
-                let read = self.reading.of(&state.name, ready);
+                let read = self.reading.of(state, ready);
                 definitions.extend(read.definitions.iter().cloned());
                 warnings.extend(read.warnings.iter().cloned());
             }
@@ -380,16 +380,17 @@ impl Reading {
     pub(crate) fn begin(&self, state: &ServerState) {
         if let Some(ready) = ready(state) {
             let list = self.list(&state.name, ready);
-            let name = state.name.clone();
+            let (name, heard) = (state.name.clone(), state.heard);
             let _reading = tokio::task::spawn_blocking(move || {
-                list.read(&name);
+                list.read(&name, heard);
             });
         }
     }
 
     /// What the list says; waits for another thread that reads it.
-    fn of(&self, name: &str, ready: &Arc<Ready>) -> Arc<Read> {
-        Arc::clone(self.list(name, ready).read(name))
+    fn of(&self, state: &ServerState, ready: &Arc<Ready>) -> Arc<Read> {
+        let list = self.list(&state.name, ready);
+        Arc::clone(list.read(&state.name, state.heard))
     }
 
     fn list(&self, name: &str, ready: &Arc<Ready>) -> Arc<List> {
@@ -413,15 +414,20 @@ impl Reading {
 }
 
 impl List {
-    fn read(&self, name: &str) -> &Arc<Read> {
+    /// `heard` is whether it comes from the server and not from an earlier time.
+    fn read(&self, name: &str, heard: bool) -> &Arc<Read> {
         self.read.get_or_init(|| {
             let ready = &self.ready;
-            tracing::info!(
-                server = name,
-                revision = ready.protocol_version,
-                tools = ready.tools.len(),
-                "server is ready"
-            );
+            let (revision, tools) = (&ready.protocol_version, ready.tools.len());
+            match heard {
+                true => tracing::info!(server = name, revision, tools, "server is ready"),
+                false => tracing::info!(
+                    server = name,
+                    revision,
+                    tools,
+                    "the tools of a server are known from an earlier time"
+                ),
+            }
             let mut read = Read {
                 definitions: Vec::with_capacity(ready.tools.len()),
                 warnings: Vec::new(),
