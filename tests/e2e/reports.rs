@@ -224,10 +224,24 @@ fn a_thrown_value_that_is_no_error() {
         &[],
         expect![[r#"
         --- stderr
-        error: { code: 7 }
+        error: the script threw a value that is no Error: { code: 7 }
+        hint: throw an Error, which says where it comes from
         calls: none
     "#]],
     );
+    for (script, shown) in [
+        ("throw undefined", "undefined"),
+        ("await Promise.reject()", "undefined"),
+        ("throw 'out of range'", "'out of range'"),
+    ] {
+        let report = Workbench::empty().report(script, &[]);
+        let error = &report["error"];
+        let message = format!("the script threw a value that is no Error: {shown}");
+        assert_eq!(
+            (&error["kind"], &error["name"], &error["message"]),
+            (&json!("exception"), &json!(null), &json!(message))
+        );
+    }
 }
 
 #[test]

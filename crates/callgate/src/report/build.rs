@@ -214,6 +214,17 @@ fn threw(
         "McpDryRunError" if any(Outcome::Withheld) => (Status::DryRun, ErrorKind::DryRun),
         _ => (Status::Failed, ErrorKind::Exception),
     };
+    if exception.name.is_empty() && exception.stack.is_empty() {
+        let message = format!(
+            "the script threw a value that is no Error: {}",
+            exception.message
+        );
+        let error = RunError {
+            hint: Some("throw an Error, which says where it comes from".to_owned()),
+            ..RunError::new(kind, message)
+        };
+        return (status, error);
+    }
     let undefined = (exception.name == "ReferenceError")
         .then(|| exception.message.strip_suffix(" is not defined"))
         .flatten();
