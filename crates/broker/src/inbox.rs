@@ -24,6 +24,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::failure::Failure;
+use crate::handshake::{DISCOVER, INITIALIZE};
 use crate::incoming::{Incoming, Stream};
 use crate::lines::id_of_overlong;
 use crate::link::LinkError;
@@ -318,6 +319,13 @@ impl Inbox {
 
     fn take(&self, frame: &Frame<'_>, stream: Stream) {
         match (frame.id, &frame.method) {
+            (Some(id), Some(method)) if self.is_ours(id, method) => {
+                let reason = "it is our own request, sent back, which no MCP server does; check \
+                    what is configured for it";
+                if let Ok(id) = id.get().parse() {
+                    self.failed(id, Failure::Malformed(reason.to_owned()));
+                }
+            }
             (Some(id), Some(method)) => {
                 let id_is_fit = id.get().len() <= MAX_ID_BYTES
                     && id
@@ -351,6 +359,12 @@ impl Inbox {
             }
             (None, None) => {}
         }
+    }
+
+    /// Whether a request is one of ours that was sent back. No server asks for these.
+    fn is_ours(&self, id: &RawValue, method: &str) -> bool {
+        let is_opening = matches!(method, DISCOVER | INITIALIZE);
+        is_opening && id.get().parse().is_ok_and(|id| self.waits(id))
     }
 
     fn complete(&self, id: u64, answer: Answer) {

@@ -133,6 +133,7 @@ async fn one_that_fails_takes_no_other_down() {
             nowhere,
             program("not executable", "/etc/passwd", &[]),
             program("not a server", "true", &[]),
+            program("echo", "cat", &[]),
             program(
                 "mute",
                 "sh",
@@ -150,6 +151,7 @@ async fn one_that_fails_takes_no_other_down() {
             server `nowhere` did not start: working directory "/no/such/directory" does not exist; create it, or change `cwd`
             server `not executable` did not start: command "/etc/passwd" could not be started: Permission denied (os error 13)
             server `not a server` did not start: it ended with exit code 0; run its command by hand to see why
+            server `echo` did not start: its answer to initialize is malformed: it is our own request, sent back, which no MCP server does; check what is configured for it
             server `mute` did not start: it closed its standard output; an MCP server speaks there
         "#]],
     )
