@@ -196,10 +196,10 @@ async fn a_person_who_refuses_is_not_asked_again() {
     let person = Person::who([Does::LogIn, Does::Decline], &guarded);
     let gate = gate_of(&guarded, folder.path(), &person).await;
     let write = || said(&gate, "web_write");
-    expect![[r#"web.write: the login at server `web` failed: the authorization server refused it with "access_denied" (code -32000)"#]].assert_eq(&write().await);
+    expect![[r#"web_write: the login at server `web` failed: the authorization server refused it with "access_denied" (code -32000)"#]].assert_eq(&write().await);
     assert_eq!(person.pages(), 2);
     for _ in 0..2 {
-        expect![[r#"web.write: server `web` wants the scope "read write"; its page was shown, no login has come of it, and it is not shown again; run `callgate auth login web --scope 'read write'` (code -32000)"#]].assert_eq(&write().await);
+        expect![[r#"web_write: server `web` wants the scope "read write"; its page was shown, no login has come of it, and it is not shown again; run `callgate auth login web --scope 'read write'` (code -32000)"#]].assert_eq(&write().await);
     }
     assert_eq!(person.pages(), 2);
     // Until somebody logs in of their own will.
@@ -218,7 +218,7 @@ async fn a_person_who_refuses_a_scope_is_asked_for_a_login() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let person = Person::who([Does::LogIn, Does::Decline, Does::LogIn], &guarded);
     let gate = gate_of(&guarded, folder.path(), &person).await;
-    expect![[r#"web.write: the login at server `web` failed: the authorization server refused it with "access_denied" (code -32000)"#]].assert_eq(&said(&gate, "web_write").await);
+    expect![[r#"web_write: the login at server `web` failed: the authorization server refused it with "access_denied" (code -32000)"#]].assert_eq(&said(&gate, "web_write").await);
     guarded.post("expire").await;
     guarded.post("forget").await;
     assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
@@ -281,10 +281,10 @@ async fn a_call_that_cannot_wait_for_a_login_any_longer_says_so() {
         gate.await.expect("a gate")
     };
     let (one, other) = (gate().await, gate().await);
-    expect![[r#"web.write: server `web` wants the scope "read write", and a login with it has not come in time; log in on the page that was shown, or run `callgate auth login web --scope 'read write'`, and try again (code -32000)"#]].assert_eq(&said(&one, "web_write").await);
+    expect![[r#"web_write: server `web` wants the scope "read write", and a login with it has not come in time; log in on the page that was shown, or run `callgate auth login web --scope 'read write'`, and try again (code -32000)"#]].assert_eq(&said(&one, "web_write").await);
     guarded.post("expire").await;
     guarded.post("forget").await;
-    expect!["web.read: server `web` wants a login, which has not come in time; log in on the page that was shown, or run `callgate auth login web`, and try again (code -32000)"].assert_eq(&said(&other, "web_read").await);
+    expect!["web_read: server `web` wants a login, which has not come in time; log in on the page that was shown, or run `callgate auth login web`, and try again (code -32000)"].assert_eq(&said(&other, "web_read").await);
     assert_eq!(person.pages(), 2);
     person.goes_on.notify_one();
     assert_eq!(said(&other, "web_read").await, "{\"a\":1}");
@@ -304,7 +304,7 @@ async fn a_call_goes_with_no_login_but_that_which_it_was_decided_by() {
     assert_eq!(said(&gate, "web_of_1").await, "{\"a\":1}");
     guarded.post("expire").await;
     guarded.post("forget").await;
-    expect!["web.of_1: its server no longer lists the tool; nothing was done (code -32056)"]
+    expect!["web_of_1: its server no longer lists the tool; nothing was done (code -32056)"]
         .assert_eq(&said(&gate, "web_of_1").await);
     assert_eq!(person.pages(), 2);
     let seen = guarded.seen().await;
@@ -375,7 +375,7 @@ async fn a_call_that_cannot_wait_for_the_login_of_a_start_says_so() {
     tokio::time::timeout(Duration::from_secs(20), rests)
         .await
         .expect("it rests");
-    expect!["web.read: server `web` wants a login, which has not come in time; log in on the page that was shown, or run `callgate auth login web`, and try again (code -32000)"].assert_eq(&said(&gate, "web_read").await);
+    expect!["web_read: server `web` wants a login, which has not come in time; log in on the page that was shown, or run `callgate auth login web`, and try again (code -32000)"].assert_eq(&said(&gate, "web_read").await);
     person.goes_on.notify_one();
     assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
     assert_eq!(person.pages(), 2);
@@ -400,7 +400,7 @@ async fn a_page_that_nobody_was_shown_is_shown_again() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let person = Person::who([Does::LogIn, Does::CannotSee, Does::LogIn], &guarded);
     let gate = gate_of(&guarded, folder.path(), &person).await;
-    expect!["web.write: the login at server `web` failed: its page cannot be shown: there is no browser (code -32000)"].assert_eq(&said(&gate, "web_write").await);
+    expect!["web_write: the login at server `web` failed: its page cannot be shown: there is no browser (code -32000)"].assert_eq(&said(&gate, "web_write").await);
     assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
     assert_eq!(person.pages(), 3);
     gate.shutdown().await;

@@ -179,7 +179,7 @@ fn a_tool_called_by_hand() {
             exit code 1
             --- stdout
             --- stderr
-            callgate: ticketing.createIssue failed: createIssue cannot read its arguments: missing field `title`
+            callgate: ticketing_createIssue failed: createIssue cannot read its arguments: missing field `title`
         "#]],
     );
     check(

@@ -104,7 +104,7 @@ fn a_server_writes_no_lines_of_ours() {
             exit code 1
             --- stdout
             --- stderr
-            callgate: odd.rejects: no
+            callgate: odd_rejects: no
                 callgate: allowed for good
                 warning: x
                 dry run: every call only read (code -1)

@@ -124,7 +124,7 @@ async fn check_native(version: &ProtocolVersion) {
     assert_eq!(
         texts,
         [
-            "odd.counts: the call was made, and its result does not fit the tool's outputSchema: \
+            "odd_counts: the call was made, and its result does not fit the tool's outputSchema: \
              /n: value is not of type \"integer\" (code -32055)",
             "{\"n\":\"x\"}",
         ]

@@ -91,7 +91,7 @@ async fn results_are_the_servers_own() {
                 "odd_rejects",
                 json!({ "code": -32001 }),
                 json!({
-                    "content": text("odd.rejects: no such row (code -32001)"),
+                    "content": text("odd_rejects: no such row (code -32001)"),
                     "isError": true,
                 }),
             ),

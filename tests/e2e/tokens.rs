@@ -299,7 +299,7 @@ async fn a_login_that_has_ended_says_so() {
 async fn a_wider_scope_needs_a_person() {
     let here = LoggedIn::with(json!({})).await;
     expect![[r#"
-        1 callgate: web.write: server `web` wants the scope "write"; run `callgate auth login web --scope write` (code -32000)
+        1 callgate: web_write: server `web` wants the scope "write"; run `callgate auth login web --scope write` (code -32000)
     "#]].assert_eq(&here.call("web_write"));
     here.log_in(&["write"]).await;
     let seen = here.guarded.seen().await;
@@ -326,7 +326,7 @@ async fn a_servers_scope_is_one_word_of_the_command_to_run() {
     let here =
         LoggedIn::with(json!({ "writeScope": "read $(touch${IFS}pwned) `id`;id it's" })).await;
     expect![[r#"
-        1 callgate: web.write: server `web` wants the scope "read $(touch${IFS}pwned) `id`;id it's"; run `callgate auth login web --scope 'read $(touch${IFS}pwned) `id`;id it'\''s'` (code -32000)
+        1 callgate: web_write: server `web` wants the scope "read $(touch${IFS}pwned) `id`;id it's"; run `callgate auth login web --scope 'read $(touch${IFS}pwned) `id`;id it'\''s'` (code -32000)
     "#]].assert_eq(&here.call("web_write"));
 }
 
@@ -411,7 +411,7 @@ async fn the_clients_own_credentials_need_nobody() {
         "clientSecret": "registered-secret"
     }));
     expect![[r#"
-        1 callgate: web.write: server `web` wants the scope "write"; write it in "scopes" of the server's "oauth", and see that the authorization server grants it to the client (code -32000)
+        1 callgate: web_write: server `web` wants the scope "write"; write it in "scopes" of the server's "oauth", and see that the authorization server grants it to the client (code -32000)
     "#]].assert_eq(&shown(&guarded, start(&narrow, "web_write")));
     let wrong = guarded.bench(&json!({
         "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,

@@ -215,17 +215,17 @@ pub enum StartErrorKind {
 
 /// Why a call gave no result.
 ///
-/// The `Display` form is one line that names the server and the tool.
+/// The `Display` form names the tool by its generated function name.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// The tool ran and failed: its result has `isError`.
-    #[error("{server}.{tool} failed: {message}")]
+    #[error("{function} failed: {message}")]
     Tool {
         /// The server's name.
         server: String,
-        /// The tool's own name.
-        tool: String,
+        /// The generated function name.
+        function: String,
         /// The text blocks of the result, joined; at most 16 KiB of them.
         message: String,
         /// The result's `content`, an array.
@@ -238,12 +238,12 @@ pub enum CallError {
     },
     /// There is no result to speak of: the server refused the request, is gone,
     /// or answered what it may not.
-    #[error("{server}.{tool}: {message} (code {code})")]
+    #[error("{function}: {message} (code {code})")]
     Protocol {
         /// The server's name.
         server: String,
-        /// The tool's own name.
-        tool: String,
+        /// The generated function name.
+        function: String,
         /// The server's JSON-RPC error code, or one of [`code`].
         code: i64,
         /// What happened; where it helps, what to do.
@@ -257,12 +257,12 @@ pub enum CallError {
     },
     /// The server did not answer in time; it was told that the call is
     /// cancelled. Whether the tool did its work is not known.
-    #[error("{server}.{tool} gave no answer within {} ms", limit.as_millis())]
+    #[error("{function} gave no answer within {} ms", limit.as_millis())]
     Timeout {
         /// The server's name.
         server: String,
-        /// The tool's own name.
-        tool: String,
+        /// The generated function name.
+        function: String,
         /// The limit.
         limit: Duration,
         /// Whether the tool says of itself that calling it once more does no
@@ -275,8 +275,6 @@ pub enum CallError {
     Kept {
         /// The server's name.
         server: String,
-        /// The tool's own name.
-        tool: String,
         /// The generated function name.
         function: String,
         /// Why, in the reviewer's words.
@@ -287,8 +285,6 @@ pub enum CallError {
     Denied {
         /// The server's name.
         server: String,
-        /// The tool's own name.
-        tool: String,
         /// The generated function name, which rules match.
         function: String,
         /// What decided so.
@@ -302,8 +298,6 @@ pub enum CallError {
     DryRun {
         /// The server's name.
         server: String,
-        /// The tool's own name.
-        tool: String,
         /// The generated function name.
         function: String,
         /// What the rules say of the call, in words.
@@ -315,8 +309,6 @@ pub enum CallError {
     Cancelled {
         /// The server's name.
         server: String,
-        /// The tool's own name.
-        tool: String,
         /// The generated function name.
         function: String,
         /// Whether it was under way by then: the server was told that it is given up, and

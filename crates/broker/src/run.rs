@@ -145,7 +145,7 @@ impl Run {
                 entry.close(Outcome::protocol_error(code, &error.message), None);
                 return Err(CallError::Protocol {
                     server: target.server,
-                    tool: target.tool,
+                    function: target.function,
                     code,
                     message: error.message.into_owned(),
                     data: error
@@ -200,7 +200,7 @@ impl Run {
                         entry.close(outcome, Some(given.get()));
                         return Err(CallError::Protocol {
                             server: target.server,
-                            tool: target.tool,
+                            function: target.function,
                             code: code::RESULT_MISMATCH,
                             data: mismatch.data(&given),
                             message: mismatch.message,
@@ -223,7 +223,7 @@ impl Run {
                 entry.close(Outcome::tool_error(&message), Some(result.get()));
                 Err(CallError::Tool {
                     server: target.server,
-                    tool: target.tool,
+                    function: target.function,
                     message,
                     content,
                     structured_content,

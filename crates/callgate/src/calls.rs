@@ -83,11 +83,10 @@ impl CallHandler for Calls {
 
     fn undelivered(&self, function: &str, what: Undelivered, message: String) -> Thrown {
         let of = |catalog: &Catalog| {
-            let definition = &catalog.get(function)?.definition;
-            Some((definition.server.clone(), definition.name.clone()))
+            let tool = catalog.get(function)?;
+            Some(tool.definition.server.clone())
         };
-        let tool = of(&self.live.catalog()).or_else(|| of(&self.catalog));
-        let (server, tool) = tool.unwrap_or_default();
+        let server = of(&self.live.catalog()).or_else(|| of(&self.catalog));
         let code = match what {
             Undelivered::Call => code::TOO_MANY_CALLS,
             Undelivered::Answer => code::RESULT_TOO_LARGE,
@@ -95,8 +94,8 @@ impl CallHandler for Calls {
         let error = CallError::Protocol {
             code,
             message,
-            server,
-            tool,
+            server: server.unwrap_or_default(),
+            function: function.to_owned(),
             data: None,
             retryable: false,
         };
@@ -152,7 +151,7 @@ impl CallHandler for Calls {
                 return Err(thrown(&function, gone(target, disabled)));
             }
             if let Some(message) = live.disabled_message(&function, &scope) {
-                return Err(thrown(&function, unknown_tool(message)));
+                return Err(thrown(&function, unknown_tool(&function, message)));
             }
             if let Some(server) = live.unlisted_server_of(&function, &scope) {
                 return Err(thrown(&function, unlisted(&function, &server)));
@@ -162,7 +161,7 @@ impl CallHandler for Calls {
                 .then(|| scope.nearest(&now, &function))
                 .flatten();
             let message = unknown_tool_message(&function, near);
-            Err(thrown(&function, unknown_tool(message)))
+            Err(thrown(&function, unknown_tool(&function, message)))
         }
         .boxed()
     }
@@ -312,7 +311,7 @@ fn unavailable_message(function: &str, server: &str, why: &str) -> String {
 fn unlisted(function: &str, server: &str) -> CallError {
     CallError::Protocol {
         server: server.to_owned(),
-        tool: String::new(),
+        function: function.to_owned(),
         code: code::CONNECTION_CLOSED,
         message: unavailable_message(function, server, "did not start"),
         data: None,
@@ -337,17 +336,17 @@ fn gone(target: Target, disabled: bool) -> CallError {
         code: UNKNOWN_TOOL,
         message,
         server: target.server,
-        tool: target.tool,
+        function: target.function,
         data: None,
         retryable: false,
     }
 }
 
 /// The error for a name that is no tool.
-pub(crate) fn unknown_tool(message: String) -> CallError {
+pub(crate) fn unknown_tool(function: &str, message: String) -> CallError {
     CallError::Protocol {
         server: String::new(),
-        tool: String::new(),
+        function: function.to_owned(),
         code: UNKNOWN_TOOL,
         message,
         data: None,

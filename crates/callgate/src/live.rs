@@ -178,7 +178,7 @@ impl Live {
                 let target = calls::target(&self.catalog(), function).unwrap_or_default();
                 CallError::Timeout {
                     server: target.server,
-                    tool: target.tool,
+                    function: function.to_owned(),
                     limit,
                     retryable: true,
                 }

@@ -98,7 +98,6 @@ pub(super) fn denied(entry: Entry, target: Target, ruling: Ruling) -> CallError 
     entry.denied(&ruling);
     CallError::Denied {
         server: target.server,
-        tool: target.tool,
         function: target.function,
         ruling: Box::new(ruling),
     }
@@ -109,7 +108,6 @@ pub(super) fn kept(entry: Entry, target: Target, reason: String, result: &str) -
     entry.close(Outcome::kept(&reason), Some(result));
     CallError::Kept {
         server: target.server,
-        tool: target.tool,
         function: target.function,
         reason,
     }
@@ -133,7 +131,7 @@ pub(super) fn late(entry: Entry, target: Target, limit: Duration, retryable: boo
     entry.close(Outcome::TimedOut { limit_ms }, None);
     CallError::Timeout {
         server: target.server,
-        tool: target.tool,
+        function: target.function,
         limit,
         retryable,
     }
@@ -148,7 +146,7 @@ pub(super) fn is_harmless(hints: &Hints) -> bool {
 fn protocol(target: &Target, code: i64, message: String, retryable: bool) -> CallError {
     CallError::Protocol {
         server: target.server.clone(),
-        tool: target.tool.clone(),
+        function: target.function.clone(),
         code,
         message,
         data: None,

@@ -285,7 +285,6 @@ impl Run {
         entry.withheld(ruling, answer.as_deref().map(RawValue::get));
         answer.ok_or_else(|| CallError::DryRun {
             server: case.target.server.clone(),
-            tool: case.target.tool.clone(),
             function: case.target.function.clone(),
             decision,
         })

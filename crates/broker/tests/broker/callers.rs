@@ -104,7 +104,7 @@ async fn a_calls_limit_holds_from_round_to_round() {
     let again = raw(json!({ "state": "again" }));
     let answer = in_time(run.call(target(&server, "want"), again, options)).await;
     in_time(broker.shutdown()).await;
-    expect![[r#"Timeout { server: "wants-input --modern", tool: "want", limit: 300ms, retryable: false }"#]].assert_eq(&show(answer));
+    expect![[r#"Timeout { server: "wants-input --modern", function: "wants_input___modern_want", limit: 300ms, retryable: false }"#]].assert_eq(&show(answer));
 }
 
 #[tokio::test]

@@ -181,9 +181,7 @@ async fn a_call_that_hangs_times_out_and_is_cancelled() {
     let mut spec = odd("hang-on-call");
     spec.call_timeout = Duration::from_millis(100);
     let (broker, run, server) = one(spec).await;
-    expect![[
-        r#"Timeout { server: "hang-on-call", tool: "hang", limit: 100ms, retryable: false }"#
-    ]]
+    expect![[r#"Timeout { server: "hang-on-call", function: "hang_on_call_hang", limit: 100ms, retryable: false }"#]]
     .assert_eq(&in_time(call(&run, &server, "hang", json!({}))).await);
     // Dropped before its answer: cancelled as well.
     let hang = tokio::time::timeout(
@@ -213,7 +211,7 @@ async fn a_result_over_the_limit_costs_only_its_call() {
         call(&run, &server, "blob", json!({ "bytes": 10_000_000 })),
         call(&run, &server, "blob", json!({ "bytes": 3 })),
     );
-    expect![[r#"Protocol { server: "big", tool: "blob", code: -32050, message: "the answer is over the limit of 100000 bytes; ask the tool for less (a filter, a page), or raise \"result\" under \"limits\"", data: None, retryable: false }"#]].assert_eq(&large);
+    expect![[r#"Protocol { server: "big", function: "big_blob", code: -32050, message: "the answer is over the limit of 100000 bytes; ask the tool for less (a filter, a page), or raise \"result\" under \"limits\"", data: None, retryable: false }"#]].assert_eq(&large);
     assert_eq!(small, "\"xxx\"");
     let rows = run
         .call(
@@ -245,7 +243,7 @@ async fn a_server_that_dies_ends_its_calls_and_comes_back() {
     let (broker, run, server) = one(odd("dies-on-call")).await;
     for _ in 0..2 {
         let said = in_time(call(&run, &server, "die", json!({}))).await;
-        expect![[r#"Protocol { server: "dies-on-call", tool: "die", code: -32000, message: "the server ended with exit code 5 during the call; its last words on stderr: odd server: out of luck", data: None, retryable: false }"#]].assert_eq(&said);
+        expect![[r#"Protocol { server: "dies-on-call", function: "dies_on_call_die", code: -32000, message: "the server ended with exit code 5 during the call; its last words on stderr: odd server: out of luck", data: None, retryable: false }"#]].assert_eq(&said);
     }
     // Neither call was made a second time.
     assert_eq!(run.ledger().len(), 2);
@@ -273,5 +271,5 @@ async fn junk_between_messages_does_no_harm() {
 async fn after_shutdown_calls_fail_at_once() {
     let (broker, run, server) = one(odd("flaky")).await;
     broker.shutdown().await;
-    expect![[r#"Protocol { server: "flaky", tool: "empty", code: -32000, message: "the connection was closed before the call", data: None, retryable: true }"#]].assert_eq(&in_time(call(&run, &server, "empty", json!({}))).await);
+    expect![[r#"Protocol { server: "flaky", function: "flaky_empty", code: -32000, message: "the connection was closed before the call", data: None, retryable: true }"#]].assert_eq(&in_time(call(&run, &server, "empty", json!({}))).await);
 }

@@ -101,7 +101,7 @@ async fn one_that_never_starts_is_left_down_until_a_call_wants_it() {
     std::fs::remove_file(counted.file("well")).expect("it is there");
     let (counted, broker) = beside_another(counted).await;
     let (said, wait) = left_to_a_call(&broker, "changes", "pid").await;
-    expect![[r#"Protocol { server: "changes", tool: "pid", code: -32000, message: "server `changes` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:\n  no database\nit failed to start 5 times in a row, and is tried again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
+    expect![[r#"Protocol { server: "changes", function: "changes_pid", code: -32000, message: "server `changes` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:\n  no database\nit failed to start 5 times in a row, and is tried again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
     outlast(&broker, wait).await;
     waited(&counted.started(), 5);
     std::fs::write(counted.file("well"), "").expect("a file");
@@ -138,7 +138,7 @@ async fn one_of_which_nothing_is_known_is_tried_on() {
     // No call can have it started, so none is promised to.
     let (told, rest) = said.split_once(" again in ").expect("it says when");
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-    expect![[r#"Protocol { server: "exits", tool: "x", code: -32000, message: "server `exits` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:\n  odd server: no database at localhost:5432\nit failed to start 6 times in a row, and is tried again in N ms", data: None, retryable: true }"#]].assert_eq(&format!("{told} again in N{rest}"));
+    expect![[r#"Protocol { server: "exits", function: "exits_x", code: -32000, message: "server `exits` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:\n  odd server: no database at localhost:5432\nit failed to start 6 times in a row, and is tried again in N ms", data: None, retryable: true }"#]].assert_eq(&format!("{told} again in N{rest}"));
     in_time(broker.shutdown()).await;
     waited(&counted.started(), 6);
 }
@@ -150,7 +150,7 @@ async fn one_that_each_call_ends_comes_back_ever_later() {
     let run = run(&broker);
     for _ in 0..4 {
         let said = in_time(call(&run, "changes", "end", json!({}))).await;
-        expect![[r#"Protocol { server: "changes", tool: "end", code: -32000, message: "the server ended with exit code 7 during the call", data: None, retryable: false }"#]].assert_eq(&said);
+        expect![[r#"Protocol { server: "changes", function: "changes_end", code: -32000, message: "the server ended with exit code 7 during the call", data: None, retryable: false }"#]].assert_eq(&said);
         assert!(works(&run, "flaky", "empty").await);
     }
     assert!(works(&run, "changes", "pid").await);
@@ -167,13 +167,13 @@ async fn one_that_five_calls_ended_is_left_down_until_a_call_wants_it() {
     let run = run(&broker);
     let dies = async || {
         let said = in_time(call(&run, "dies-on-call", "die", json!({}))).await;
-        expect![[r#"Protocol { server: "dies-on-call", tool: "die", code: -32000, message: "the server ended with exit code 5 during the call; its last words on stderr: odd server: out of luck", data: None, retryable: false }"#]].assert_eq(&said);
+        expect![[r#"Protocol { server: "dies-on-call", function: "dies_on_call_die", code: -32000, message: "the server ended with exit code 5 during the call; its last words on stderr: odd server: out of luck", data: None, retryable: false }"#]].assert_eq(&said);
     };
     for _ in 0..5 {
         dies().await;
     }
     let (said, wait) = left_to_a_call(&broker, "dies-on-call", "die").await;
-    expect![[r#"Protocol { server: "dies-on-call", tool: "die", code: -32000, message: "the server ended with exit code 5; its last words on stderr: odd server: out of luck; it ended 5 times in a row, and is started again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
+    expect![[r#"Protocol { server: "dies-on-call", function: "dies_on_call_die", code: -32000, message: "the server ended with exit code 5; its last words on stderr: odd server: out of luck; it ended 5 times in a row, and is started again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
     outlast(&broker, wait).await;
     waited(&counted.started(), 5);
     dies().await;
@@ -205,7 +205,7 @@ async fn an_endpoint_that_is_not_there_is_left_alone_until_a_call_wants_it() {
     let broker = Broker::start(vec![spec, odd("flaky")]).await;
     let (said, wait) = left_to_a_call(&broker, "web", "count").await;
     let said = said.replace(&web.port(), "PORT");
-    expect![[r#"Protocol { server: "web", tool: "count", code: -32000, message: "server `web` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: the server cannot be reached: Connection refused (os error 111); it failed to start 5 times in a row, and is tried again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
+    expect![[r#"Protocol { server: "web", function: "web_count", code: -32000, message: "server `web` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: the server cannot be reached: Connection refused (os error 111); it failed to start 5 times in a row, and is tried again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
     // What is tried from now on it hears of.
     web.appear();
     outlast(&broker, wait).await;
@@ -224,7 +224,7 @@ async fn an_endpoint_whose_answers_break_off_is_left_alone_until_a_call_wants_it
     let broker = Broker::start(vec![spec, odd("flaky")]).await;
     let (said, wait) = left_to_a_call(&broker, "web", "count").await;
     let said = said.replace(&web.port(), "PORT");
-    expect![[r#"Protocol { server: "web", tool: "count", code: -32000, message: "server `web` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: the server cannot be reached: unexpected EOF during chunk size line; it failed to start 5 times in a row, and is tried again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
+    expect![[r#"Protocol { server: "web", function: "web_count", code: -32000, message: "server `web` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: the server cannot be reached: unexpected EOF during chunk size line; it failed to start 5 times in a row, and is tried again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
     outlast(&broker, wait).await;
     waited(&web.asked("server/discover"), 5);
     // It may be an older one that does not know what it is asked first.
@@ -259,5 +259,5 @@ async fn an_endpoint_whose_answers_to_calls_break_off_is_called_once_for_each() 
         in_time(broker.shutdown()).await;
     }
     assert_eq!(both[0], both[1]);
-    expect![[r#"Protocol { server: "web", tool: "count", code: -32000, message: "the server cannot be reached: unexpected EOF during chunk size line", data: None, retryable: false }"#]].assert_eq(&both[0]);
+    expect![[r#"Protocol { server: "web", function: "web_count", code: -32000, message: "the server cannot be reached: unexpected EOF during chunk size line", data: None, retryable: false }"#]].assert_eq(&both[0]);
 }

@@ -230,7 +230,7 @@ async fn a_result_over_the_limit_is_a_typed_error() {
     let mut spec = endpoint.spec(&[]);
     spec.max_message_bytes = 100_000;
     let (broker, run, server) = in_time(one(spec)).await;
-    expect![[r#"Protocol { server: "web", tool: "blob", code: -32050, message: "the answer is over the limit of 100000 bytes; ask the tool for less (a filter, a page), or raise \"result\" under \"limits\"", data: None, retryable: false }"#]].assert_eq(&in_time(call(&run, &server, "blob", json!({ "bytes": 200_000 }))).await);
+    expect![[r#"Protocol { server: "web", function: "web_blob", code: -32050, message: "the answer is over the limit of 100000 bytes; ask the tool for less (a filter, a page), or raise \"result\" under \"limits\"", data: None, retryable: false }"#]].assert_eq(&in_time(call(&run, &server, "blob", json!({ "bytes": 200_000 }))).await);
     assert_eq!(in_time(call(&run, &server, "echo", json!({}))).await, "{}");
     in_time(broker.shutdown()).await;
 }

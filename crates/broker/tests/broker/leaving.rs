@@ -70,7 +70,7 @@ async fn a_call_that_could_not_be_sent_is_made_on_the_next_connection() {
             let next: u32 = said.trim_matches('"').parse().expect("a process id");
             assert_ne!(next.to_string(), pid.trim());
         } else {
-            expect![[r#"Protocol { server: "changes", tool: "listed", code: -32056, message: "the server has changed the tool, which is another than the one that was decided about; nothing was done; call it again to have it decided anew", data: None, retryable: true }"#]].assert_eq(&said);
+            expect![[r#"Protocol { server: "changes", function: "changes_listed", code: -32056, message: "the server has changed the tool, which is another than the one that was decided about; nothing was done; call it again to have it decided anew", data: None, retryable: true }"#]].assert_eq(&said);
         }
         assert_eq!(counted.starts(), 2);
         let stat = format!("/proc/{}/stat", pid.trim());
@@ -116,7 +116,7 @@ async fn a_call_that_could_not_be_sent_ends_no_other() {
     };
     let called = run.call(target(&name, "pid"), raw(json!({})), options);
     let said = show(in_time(called).await);
-    expect![[r#"Protocol { server: "changes", tool: "pid", code: -32000, message: "the server takes no more calls on its connection, and there is another when those that it has are over", data: None, retryable: true }"#]].assert_eq(&said);
+    expect![[r#"Protocol { server: "changes", function: "changes_pid", code: -32000, message: "the server takes no more calls on its connection, and there is another when those that it has are over", data: None, retryable: true }"#]].assert_eq(&said);
     std::fs::write(counted.file("first/ends"), "").expect("it works on it");
     assert_eq!(in_time(working).await.expect("no panic"), r#""done""#);
     let next = in_time(call(&run, &name, "pid", json!({}))).await;

@@ -161,7 +161,7 @@ async fn a_call_ends_with_its_server_whatever_left_its_group() {
     said.sort();
     expect![[r#"
         "well"
-        Protocol { server: "leaves", tool: "t", code: -32000, message: "the server ended with exit code 3 during the call", data: None, retryable: false }"#]]
+        Protocol { server: "leaves", function: "leaves_t", code: -32000, message: "the server ended with exit code 3 during the call", data: None, retryable: false }"#]]
     .assert_eq(&said.join("\n"));
     in_time(broker.shutdown()).await;
     end_left(&pid).await;

@@ -60,7 +60,7 @@ async fn results_of_every_kind() {
     )
     .await;
     check("echo", json!(null), expect!["{}"]).await;
-    check("echo", json!([1]), expect![[r#"Protocol { server: "flaky", tool: "echo", code: -32602, message: "the arguments must be one JSON object: invalid type: sequence, expected a map at line 1 column 0", data: None, retryable: false }"#]]).await;
+    check("echo", json!([1]), expect![[r#"Protocol { server: "flaky", function: "flaky_echo", code: -32602, message: "the arguments must be one JSON object: invalid type: sequence, expected a map at line 1 column 0", data: None, retryable: false }"#]]).await;
     for (given, shown) in [
         (
             r#"{"a": 590295810358705700000, "b": 1E5}"#,
@@ -82,18 +82,18 @@ async fn results_of_every_kind() {
         let said = show(in_time(result).await);
         assert!(said.contains(shown), "{said}");
     }
-    check("fails", json!({}), expect![[r#"Tool { server: "flaky", tool: "fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }"#]]).await;
-    check("fails_silently", json!({}), expect![[r#"Tool { server: "flaky", tool: "fails_silently", message: "the tool failed and did not say why", content: RawValue([]), structured_content: None, retryable: false }"#]]).await;
-    check("rejects", json!({}), expect![[r#"Protocol { server: "flaky", tool: "rejects", code: -32602, message: "no such row", data: None, retryable: false }"#]]).await;
+    check("fails", json!({}), expect![[r#"Tool { server: "flaky", function: "flaky_fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }"#]]).await;
+    check("fails_silently", json!({}), expect![[r#"Tool { server: "flaky", function: "flaky_fails_silently", message: "the tool failed and did not say why", content: RawValue([]), structured_content: None, retryable: false }"#]]).await;
+    check("rejects", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_rejects", code: -32602, message: "no such row", data: None, retryable: false }"#]]).await;
     check(
         "rejects",
         json!({ "code": -1, "message": "é", "data": { "a": 1 } }),
-        expect![[r#"Protocol { server: "flaky", tool: "rejects", code: -1, message: "é", data: Some(RawValue({"a":1})), retryable: false }"#]],
+        expect![[r#"Protocol { server: "flaky", function: "flaky_rejects", code: -1, message: "é", data: Some(RawValue({"a":1})), retryable: false }"#]],
     )
     .await;
-    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", tool: "not_an_object", code: -32051, message: "the answer is malformed: invalid type: integer, expected an object at line 1 column 1", data: None, retryable: false }"#]]).await;
-    check("input_required", json!({}), expect![[r#"Protocol { server: "flaky", tool: "input_required", code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None, retryable: false }"#]]).await;
-    check("no_such_tool", json!({}), expect![[r#"Protocol { server: "flaky", tool: "no_such_tool", code: -32602, message: "no tool `no_such_tool`", data: None, retryable: false }"#]]).await;
+    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_not_an_object", code: -32051, message: "the answer is malformed: invalid type: integer, expected an object at line 1 column 1", data: None, retryable: false }"#]]).await;
+    check("input_required", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_input_required", code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None, retryable: false }"#]]).await;
+    check("no_such_tool", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_no_such_tool", code: -32602, message: "no tool `no_such_tool`", data: None, retryable: false }"#]]).await;
 
     let mut typed = target(&server, "json_text");
     typed.output_schema = Some(Declared::new(json!({})));
@@ -145,7 +145,7 @@ async fn results_are_held_to_what_the_tool_declares() {
         &integer,
         json!({ "value": { "n": "secret" } }),
         expect![[r#"
-            Protocol { server: "flaky", tool: "structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"n":"secret"}})), retryable: false }
+            Protocol { server: "flaky", function: "flaky_structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"n":"secret"}})), retryable: false }
             ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"" }, 14 bytes"#]],
     )
     .await;
@@ -154,7 +154,7 @@ async fn results_are_held_to_what_the_tool_declares() {
         &integer,
         json!({ "value": null }),
         expect![[r#"
-            Protocol { server: "flaky", tool: "structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":null})), retryable: false }
+            Protocol { server: "flaky", function: "flaky_structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":null})), retryable: false }
             ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: the value: value is not of type \"object\"" }, 4 bytes"#]],
     )
     .await;
@@ -166,7 +166,7 @@ async fn results_are_held_to_what_the_tool_declares() {
     )
     .await;
     expect![[r#"
-        Protocol { server: "flaky", tool: "structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"content":[{"type":"text","text":"see structuredContent"}],"structuredContent":{"n":"x"}}})), retryable: false }
+        Protocol { server: "flaky", function: "flaky_structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"content":[{"type":"text","text":"see structuredContent"}],"structuredContent":{"n":"x"}}})), retryable: false }
         ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"" }, 90 bytes"#]].assert_eq(&whole);
     // Without structured content it is the text that counts.
     check(
@@ -183,7 +183,7 @@ async fn results_are_held_to_what_the_tool_declares() {
         &integer,
         json!({ "text": "one" }),
         expect![[r#"
-            Protocol { server: "flaky", tool: "json_text", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":"one"})), retryable: false }
+            Protocol { server: "flaky", function: "flaky_json_text", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":"one"})), retryable: false }
             ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"" }, 5 bytes"#]],
     )
     .await;
@@ -192,16 +192,16 @@ async fn results_are_held_to_what_the_tool_declares() {
         &integer,
         json!({}),
         expect![[r#"
-            Protocol { server: "flaky", tool: "empty", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":null})), retryable: false }
+            Protocol { server: "flaky", function: "flaky_empty", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":null})), retryable: false }
             ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"" }, 4 bytes"#]],
     )
     .await;
     check("image", &integer, json!({}), expect![[r#"
-        Protocol { server: "flaky", tool: "image", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property", data: Some(RawValue({"problems":["the value: \"n\" is a required property"],"result":{"content":[{"type":"image","data":"AAEC","mimeType":"image/png"}]}})), retryable: false }
+        Protocol { server: "flaky", function: "flaky_image", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property", data: Some(RawValue({"problems":["the value: \"n\" is a required property"],"result":{"content":[{"type":"image","data":"AAEC","mimeType":"image/png"}]}})), retryable: false }
         ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property" }, 67 bytes"#]]).await;
     // What failed is no result.
     check("fails", &integer, json!({}), expect![[r#"
-        Tool { server: "flaky", tool: "fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }
+        Tool { server: "flaky", function: "flaky_fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }
         ToolError { message: "disk is full" }, 97 bytes"#]]).await;
     // A schema that is not taken keeps no result back.
     let elsewhere = json!({ "$ref": "https://example.com/a.json" });

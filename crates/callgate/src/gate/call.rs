@@ -183,7 +183,7 @@ impl Gate {
             Ok((_, Some(target))) => target,
             Ok((_, None)) => {
                 let message = self.unknown_tool_message(function);
-                return none(calls::unknown_tool(message));
+                return none(calls::unknown_tool(function, message));
             }
             Err(late) => return none(late),
         };
@@ -216,7 +216,6 @@ impl Gate {
 fn cancelled(target: Target, sent: bool) -> CallError {
     CallError::Cancelled {
         server: target.server,
-        tool: target.tool,
         function: target.function,
         sent,
     }
