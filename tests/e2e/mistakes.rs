@@ -246,6 +246,21 @@ fn no_server_starts() {
         none of 0 tools fits
     "#]],
     );
+    bench.write("script.ts", "await a_x({}); await c_x({})");
+    check(
+        &bench,
+        &bench.callgate(&["check", "script.ts", "--check", "off"]),
+        expect![[r#"
+            exit code 5
+            --- stdout
+            line 1: a_x is not available: server `a` did not start: command "/nonexistent/a" was not found; install it, or give its full path
+            line 1: c_x is not available: server "c" is disabled
+            --- stderr
+            warning: server `a` did not start: command "/nonexistent/a" was not found; install it, or give its full path
+            warning: server `b` did not start: command "/nonexistent/b" was not found; install it, or give its full path
+            note: to use server "c", name it in a skill (--skill), or give it "connect": "lazy" in the configuration
+        "#]],
+    );
     // Of several, one is enough.
     let config = json!({
         "a": { "command": "/nonexistent/a" },

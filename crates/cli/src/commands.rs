@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use callgate::{
-    CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest, code,
+    CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest, Status, code,
     shell_word,
 };
 use clap::CommandFactory as _;
@@ -157,7 +157,12 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
         preview_text(&preview)
     };
     print::out(&text)?;
-    session::tell_what_was_missing(config.as_ref(), &gate, &source, preview.status());
+    // All that is wrong is told, and not what a run would come to first.
+    let status = match preview.unknown.is_empty() {
+        true => preview.status(),
+        false => Status::Failed,
+    };
+    session::tell_what_was_missing(config.as_ref(), &gate, &source, status);
     let granted = match args.grant {
         true => grants::for_good(&gate, &progress, &cancel, &preview).await,
         false => Ok(true),
@@ -334,10 +339,10 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
                 print::error(&callgate::indented(&error.to_string()));
             }
             Ok(match error {
-                CallError::Denied { .. } => callgate::Status::Denied.exit_code(),
-                CallError::DryRun { .. } => callgate::Status::DryRun.exit_code(),
-                CallError::Cancelled { .. } => callgate::Status::Cancelled.exit_code(),
-                _ => callgate::Status::Failed.exit_code(),
+                CallError::Denied { .. } => Status::Denied.exit_code(),
+                CallError::DryRun { .. } => Status::DryRun.exit_code(),
+                CallError::Cancelled { .. } => Status::Cancelled.exit_code(),
+                _ => Status::Failed.exit_code(),
             })
         }
     }
@@ -468,6 +473,6 @@ fn missing_server(gate: &Gate, function: &str) -> Option<Fault> {
     let server = gate.unavailable_server_of(function)?;
     Some(Fault {
         message: server.reason,
-        code: callgate::Status::MissingServer.exit_code(),
+        code: Status::MissingServer.exit_code(),
     })
 }
