@@ -102,7 +102,9 @@ fn an_allowed_pattern_that_is_none() {
             exit code 2
             --- stdout
             --- stderr
-            callgate: --allow: pattern "ticketing-*" can never match: generated names have "_" in place of "-"; did you mean "ticketing_*"?
+            error: invalid value 'ticketing-*' for '--allow <RULE>': pattern "ticketing-*" can never match: generated names have "_" in place of "-"; did you mean "ticketing_*"?
+
+            For more information, try '--help'.
         "#]],
     );
 }
@@ -228,6 +230,52 @@ fn deny_wins_over_every_flag() {
     let ran = bench.run(script, &["--yes", "--allow", "ticketing_createIssue"]);
     assert_eq!(ran.code, 3, "{ran:#?}");
     assert!(ran.stderr.contains("permissions.deny"), "{ran:#?}");
+}
+
+/// A rule for one run says what one of the configuration can.
+#[test]
+fn rules_for_one_run() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "allow": ["*"] },
+    }));
+    let script = "for (const title of ['a', 'b', 'secret']) {
+        try { await ticketing_createIssue({ title }); console.log('made'); }
+        catch (error: any) { console.log(error.message); }
+    }";
+    let rule = |condition: &str| {
+        format!(r#"{{"tool":"ticketing_*","arguments":[{{"at":"/title",{condition}}}]}}"#)
+    };
+    let (denied, asked) = (rule(r#""prefix":"s""#), rule(r#""equals":"b""#));
+    let ran = bench.run(script, &["--deny", &denied, "--ask", &asked]);
+    expect![[r#"
+        made
+        ticketing_createIssue was not called: needs approval by rule "ticketing_*" (/title = "b") in --ask, and there is nobody to ask; whoever runs Callgate can allow it with --allow ticketing_createIssue
+        ticketing_createIssue was not called: denied by rule "ticketing_*" (/title begins with "s") in --deny
+    "#]]
+    .assert_eq(&ran.stdout);
+    // What is granted is not asked about, as often as it is.
+    let once = r#"{"tool":"*","maxCalls":1}"#;
+    let ran = bench.run(script, &["--ask", "ticketing_*", "--allow", once]);
+    let made: Vec<bool> = ran.stdout.lines().map(|line| line == "made").collect();
+    assert_eq!(made, [true, false, false], "{ran:#?}");
+    let pointer = r#"{"tool":"*","arguments":[{"at":"title","exists":true}]}"#;
+    for (wrong, why) in [
+        (
+            pointer,
+            r#"/arguments/0/at: "at" in a condition: "title" is no JSON pointer; did you mean "/title"?"#,
+        ),
+        (
+            "{",
+            "it is no JSON: EOF while parsing an object at line 1 column 1",
+        ),
+    ] {
+        let ran = bench.run(script, &["--deny", wrong]);
+        let said = format!(
+            "error: invalid value '{wrong}' for '--deny <RULE>': {why}\n\nFor more information, try '--help'.\n"
+        );
+        assert_eq!((ran.code, ran.stderr), (2, said));
+    }
 }
 
 /// `head` takes one line and goes: no panic, no message.

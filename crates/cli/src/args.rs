@@ -9,11 +9,13 @@ use callgate::{CheckMode, Detail};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::rules::RuleArgs;
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   callgate run report.ts                         a script against ./callgate.json
   echo 'return await git_git_status({repo_path: \".\"})' | callgate run -
-  callgate run sync.ts --allow 'fs_read*' --timeout 5s
+  callgate run sync.ts --allow 'fs_read*' --deny '*_delete_*' --timeout 5s
   callgate run sync.ts --yes --json | jq .calls
   callgate run sync.ts --dry-run                 only what reads; says what it would do
 
@@ -162,10 +164,8 @@ pub struct RunArgs {
 /// Permissions for one run.
 #[derive(Debug, Args)]
 pub struct PermissionArgs {
-    /// Allow calls to tools of this pattern in this run, such as 'git_*'
-    /// (rules that deny still win); may be repeated
-    #[arg(long, value_name = "PATTERN")]
-    pub allow: Vec<String>,
+    #[command(flatten)]
+    pub rules: RuleArgs,
 
     /// Answer every question with yes in this run (rules that deny still win)
     #[arg(long)]
@@ -236,10 +236,8 @@ pub struct CheckArgs {
     #[arg(long, conflicts_with = "json")]
     pub grant: bool,
 
-    /// Say what would be if calls to tools of this pattern were allowed; may be
-    /// repeated
-    #[arg(long, value_name = "PATTERN")]
-    pub allow: Vec<String>,
+    #[command(flatten)]
+    pub rules: RuleArgs,
 
     #[command(flatten)]
     pub check: CheckModeArgs,

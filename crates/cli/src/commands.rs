@@ -64,7 +64,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     }
     let progress = Arc::new(Progress::new());
     let setting = Setting {
-        allow: &args.permissions.allow,
+        rules: Some(&args.permissions.rules),
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
         asker: session::asker(&args.permissions, &progress),
@@ -130,7 +130,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
         return print_report(&report, args.json);
     }
     let setting = Setting {
-        allow: &args.allow,
+        rules: Some(&args.rules),
         check: args.check.check,
         workers: Some(workers),
         ..Setting::default()
@@ -294,7 +294,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     let cancel = session::cancel_on_signal()?;
     let progress = Arc::new(Progress::new());
     let setting = Setting {
-        allow: &args.permissions.allow,
+        rules: Some(&args.permissions.rules),
         ledger: Some(&args.ledger),
         asker: session::asker(&args.permissions, &progress),
         caller: Arc::new(TerminalCaller::new(Arc::clone(&progress))),
@@ -355,7 +355,7 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     }
     let cancel = session::cancel_on_signal()?;
     let setting = Setting {
-        allow: &args.permissions.allow,
+        rules: Some(&args.permissions.rules),
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
         // Standard input and output belong to MCP here, so nobody is asked at
@@ -416,7 +416,10 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
 fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
     let wrong = functions.iter().filter(|function| !gate.has_tool(function));
     let unknown = |function: &String| gate.unknown_tool_message(function);
-    no_such_tools(gate, wrong.map(|function| (function.as_str(), unknown(function))))
+    no_such_tools(
+        gate,
+        wrong.map(|function| (function.as_str(), unknown(function))),
+    )
 }
 
 /// Says why there is no tool of each of these names, or none that such a pattern matches, in

@@ -12,6 +12,7 @@ mod grants;
 mod log;
 mod print;
 mod progress;
+mod rules;
 mod search;
 mod serve_http;
 mod session;

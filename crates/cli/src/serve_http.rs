@@ -151,7 +151,7 @@ fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {
 
 fn builder(config: &Config, args: &ServeArgs) -> anyhow::Result<GateBuilder> {
     let setting = Setting {
-        allow: &args.permissions.allow,
+        rules: Some(&args.permissions.rules),
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
         asker: session::unattended_asker(&args.permissions),

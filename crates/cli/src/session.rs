@@ -18,6 +18,7 @@ use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
 use crate::ask::TerminalAsker;
 use crate::print;
 use crate::progress::Progress;
+use crate::rules::RuleArgs;
 
 /// The exit code of a command that Ctrl-C or another signal ended, as shells
 /// count it; a run that was cancelled has the same.
@@ -109,7 +110,8 @@ pub fn tell_what_was_missing(config: Option<&Config>, gate: &Gate, source: &str,
 
 /// What the flags of a command say of its gate.
 pub struct Setting<'a> {
-    pub allow: &'a [String],
+    /// `None` for commands that decide nothing.
+    pub rules: Option<&'a RuleArgs>,
     pub limits: Option<&'a LimitArgs>,
     /// `None` for commands that make no calls: they write no ledger.
     pub ledger: Option<&'a LedgerArgs>,
@@ -124,7 +126,7 @@ pub struct Setting<'a> {
 impl Default for Setting<'_> {
     fn default() -> Self {
         Self {
-            allow: &[],
+            rules: None,
             limits: None,
             ledger: None,
             asker: Arc::new(NobodyToAsk),
@@ -151,8 +153,9 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
     if let Some(workers) = &setting.workers {
         builder = builder.workers(workers.clone());
     }
-    let granted = setting.allow.iter().map(String::as_str);
-    rules = rules.with_grants(granted, "--allow").context("--allow")?;
+    for rule in setting.rules.into_iter().flat_map(RuleArgs::iter) {
+        rules.push(rule.clone());
+    }
     Ok(builder
         .ledger(ledger(config, setting.ledger)?)
         .rules(rules)

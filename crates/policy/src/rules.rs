@@ -65,24 +65,6 @@ impl Rules {
         self.rules.iter().map(Arc::as_ref)
     }
 
-    /// These rules with grants for one run: what `patterns` match is allowed
-    /// although a rule would ask, but not where one denies.
-    ///
-    /// # Errors
-    ///
-    /// [`PatternError`] for the first pattern that could never match.
-    pub fn with_grants<'a>(
-        mut self,
-        patterns: impl IntoIterator<Item = &'a str>,
-        written_in: &'static str,
-    ) -> Result<Self, PatternError> {
-        for pattern in patterns {
-            let rule = Rule::new(Effect::Grant, Pattern::new(pattern)?);
-            self.push(rule.written_in(written_in));
-        }
-        Ok(self)
-    }
-
     /// What the rules say of a call, as if none of them had been used yet:
     /// the first matching deny rule, else the first matching grant (an allow
     /// rule bound to a definition is one), ask rule, or allow rule, in this

@@ -1,6 +1,6 @@
 //! Which rule decides.
 
-use callgate_policy::{Authority, CallFacts, Grant, Hints, Rules, Scope};
+use callgate_policy::{Authority, CallFacts, Effect, Grant, Hints, Pattern, Rule, Rules, Scope};
 use expect_test::{Expect, expect};
 use serde_json::json;
 use std::sync::Arc;
@@ -27,14 +27,20 @@ fn mixed() -> Rules {
         ["logging_*", "ticketing_createIssue"],
         ["*_write*"],
         ["*delete*", "ticketing_close"],
-    )
-    .expect("patterns");
-    rules.with_grants(["git_log"], "--allow").expect("patterns")
+    );
+    granted(rules.expect("patterns"), "git_log")
+}
+
+/// The rules, and a grant by a flag.
+fn granted(mut rules: Rules, pattern: &str) -> Rules {
+    let pattern = Pattern::new(pattern).expect("a pattern");
+    rules.push(Rule::new(Effect::Grant, pattern).written_in("--allow"));
+    rules
 }
 
 #[test]
 fn a_grant_comes_after_deny_and_before_ask() {
-    let rules = mixed().with_grants(["*"], "--allow").expect("patterns");
+    let rules = granted(mixed(), "*");
     let check = |function, expected: Expect| check(&rules, function, false, false, expected);
     check(
         "notes_write",

@@ -1,0 +1,70 @@
+//! Rules for one run, as flags have them: `--allow`, `--ask` and `--deny`.
+
+use callgate::rule::{Effect, Rule, RuleProblem, Step};
+use clap::Args;
+use serde_json::Value;
+
+/// Rules beside those of the configuration.
+#[derive(Debug, Default, Args)]
+pub struct RuleArgs {
+    /// Allow the calls that this rule matches, also where one would ask (rules that deny still
+    /// win): a pattern such as 'git_*', or a JSON object as under `permissions`; may be repeated
+    #[arg(long, value_name = "RULE", value_parser = granted)]
+    pub allow: Vec<Rule>,
+
+    /// Ask about the calls that this rule matches, also where the configuration allows them; may
+    /// be repeated
+    #[arg(long, value_name = "RULE", value_parser = asked_about)]
+    pub ask: Vec<Rule>,
+
+    /// Deny the calls that this rule matches; may be repeated
+    #[arg(long, value_name = "RULE", value_parser = denied)]
+    pub deny: Vec<Rule>,
+}
+
+impl RuleArgs {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.allow.iter().chain(&self.ask).chain(&self.deny)
+    }
+}
+
+fn granted(text: &str) -> Result<Rule, String> {
+    Ok(rule(Effect::Grant, text)?.written_in("--allow"))
+}
+
+fn asked_about(text: &str) -> Result<Rule, String> {
+    Ok(rule(Effect::Ask, text)?.written_in("--ask"))
+}
+
+fn denied(text: &str) -> Result<Rule, String> {
+    Ok(rule(Effect::Deny, text)?.written_in("--deny"))
+}
+
+/// A rule as a list of the configuration has it; a pattern needs no quotation marks.
+fn rule(effect: Effect, text: &str) -> Result<Rule, String> {
+    let entry = match text.trim_start().starts_with('{') {
+        true => serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?,
+        false => Value::from(text),
+    };
+    Rule::parse(effect, &entry).map_err(|problems| {
+        let problems: Vec<_> = problems.iter().map(told).collect();
+        problems.join("; ")
+    })
+}
+
+/// A problem, and where in the rule it is, as a JSON pointer.
+fn told(problem: &RuleProblem) -> String {
+    let mut place = String::new();
+    for step in &problem.at {
+        place.push('/');
+        match step {
+            Step::Key(key) => place.push_str(&key.replace('~', "~0").replace('/', "~1")),
+            Step::Index(index) => place.push_str(&index.to_string()),
+        }
+    }
+    match place.is_empty() {
+        true => problem.to_string(),
+        false => format!("{place}: {problem}"),
+    }
+}
