@@ -39,7 +39,7 @@ pub fn assign_after<'a>(
     let own: Vec<String> = pairs
         .iter()
         .zip(&natural)
-        .map(|((server, _), natural)| before.own_name(server, natural))
+        .map(|((server, _), natural)| before.own_name(server, natural.clone()))
         .collect();
     let functions = separate(&pairs, &own, before);
 
@@ -102,9 +102,9 @@ impl Names {
         self
     }
 
-    /// A natural name, or one that begins as those of its own server do alone.
-    fn own_name(&self, server: &str, natural: &str) -> String {
-        let mut name = natural.to_owned();
+    /// A name of a server's tool, so written that it begins as those of no other server with a
+    /// longer beginning do.
+    fn own_name(&self, server: &str, mut name: String) -> String {
         if self.beginnings.is_empty() {
             return name;
         }
@@ -276,7 +276,8 @@ fn separate(pairs: &[(&str, &str)], natural: &[String], before: &Names) -> Vec<S
                 natural.get(index),
             ) {
                 *round += 1;
-                *name = suffixed_name(natural, *round, *pair);
+                // The suffix begins with the underscore that another's beginning may end in.
+                *name = before.own_name(pair.0, suffixed_name(natural, *round, *pair));
             }
         }
         moving = displaced.into_iter().collect();

@@ -315,3 +315,61 @@ fn no_name_begins_as_those_of_a_server_with_a_longer_beginning() {
     assert_eq!(kept, names.function("github", "issues_delete_repo"));
     assert!(!kept.is_some_and(|name| name.starts_with("github_issues_")));
 }
+
+/// Whose each name is, by the server with the longest beginning that it begins with.
+#[track_caller]
+fn check_owners(names: &Names, servers: &[&str]) {
+    for (function, server, _) in names.iter() {
+        let owners = servers.iter().map(|server| beginning(server));
+        let owners = owners.filter(|owner| function.starts_with(owner));
+        let longest = owners.max_by_key(String::len);
+        assert_eq!(longest, Some(beginning(server)), "{function}");
+    }
+}
+
+#[test]
+fn a_suffix_makes_no_name_begin_as_anothers() {
+    let servers = ["github", "github_issues_eu"];
+    let among = Names::reserving([]).among(servers);
+    let both = assign_after(&among, [("github", "issues-eu"), ("github", "issues_eu")]);
+    check_owners(&both, &servers);
+    assert_eq!(
+        both.iter().collect::<Vec<_>>(),
+        [
+            ("github_$issues_eu_44518c89", "github", "issues_eu"),
+            ("github_$issues_eu_7a0165b8", "github", "issues-eu"),
+        ]
+    );
+    // A name that is kept for a tool that is gone makes the next one's a suffixed one.
+    let first = assign_after(&among, [("github", "issues-eu")]);
+    assert_eq!(
+        first.function("github", "issues-eu"),
+        Some("github_issues_eu")
+    );
+    let second = assign_after(&first, [("github", "issues_eu")]);
+    check_owners(&second, &servers);
+    assert_eq!(
+        second.function("github", "issues_eu"),
+        Some("github_$issues_eu_44518c89")
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_name_is_anothers_whatever_collides_and_goes(
+        servers in prop::collection::vec("[a_\\-]{0,3}|[a_]{2}_[0-9a-f]{1,2}", 1..6),
+        lists in prop::collection::vec(
+            prop::collection::vec((any::<prop::sample::Index>(), "[a_\\-]{0,4}"), 0..20), 1..4,
+        ),
+    ) {
+        let servers: Vec<&str> = servers.iter().map(String::as_str).collect();
+        let mut names = Names::reserving(["a_a", "__a"]).among(servers.iter().copied());
+        for tools in &lists {
+            let pairs = tools.iter().map(|(server, tool)| (*server.get(&servers), tool.as_str()));
+            let distinct: BTreeSet<_> = pairs.clone().collect();
+            names = assign_after(&names, pairs);
+            prop_assert_eq!(names.iter().count(), distinct.len());
+            check_owners(&names, &servers);
+        }
+    }
+}
