@@ -1,6 +1,7 @@
 //! Pages that servers want opened, and what is done there beside the connection
 //! (MCP 2025-11-25, client/elicitation, "URL Mode Elicitation Requests").
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,6 +26,9 @@ use crate::session::Session;
 const MAX_OPEN: usize = 64;
 /// The longest id of a page, in bytes.
 const MAX_ID_BYTES: usize = 1_024;
+/// How many of those who agreed to open one page hear that it is done with; of more, the first
+/// do not.
+const MAX_HEAR: usize = 64;
 /// How many pages one call may want.
 const MAX_PAGES: usize = 16;
 /// The most bytes of a page's address that a message has.
@@ -53,7 +57,7 @@ struct Open {
     id: Box<str>,
     done: watch::Sender<bool>,
     /// Who is to hear that it is done with: whoever has agreed.
-    hear: Mutex<Vec<PageDone>>,
+    hear: Mutex<VecDeque<PageDone>>,
 }
 
 impl fmt::Debug for Open {
@@ -118,8 +122,18 @@ impl Pages {
 }
 
 impl Open {
-    fn hear(&self) -> MutexGuard<'_, Vec<PageDone>> {
+    fn hear(&self) -> MutexGuard<'_, VecDeque<PageDone>> {
         self.hear.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes one who is to hear. A server may show a page as often as it likes, and never be
+    /// done with it.
+    fn add(&self, hears: PageDone) {
+        let mut hear = self.hear();
+        if hear.len() >= MAX_HEAR {
+            hear.pop_front();
+        }
+        hear.push_back(hears);
     }
 
     /// Tells those who have not been told yet.
@@ -155,7 +169,9 @@ impl Shown {
     /// Notes that they agreed, and who is to hear when the page is done with.
     pub(crate) fn agreed(mut self, hears: Option<PageDone>) {
         self.agreed = true;
-        self.page.hear().extend(hears);
+        if let Some(hears) = hears {
+            self.page.add(hears);
+        }
         // It may have been, meanwhile; whoever takes it tells.
         if self.page.is_done() {
             self.page.tell();

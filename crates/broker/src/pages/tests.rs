@@ -312,3 +312,19 @@ fn pages_are_forgotten() {
             .is_none()
     );
 }
+
+/// A server may have one page shown as often as it likes, and never say that it is done with.
+#[test]
+fn of_those_who_agreed_the_last_ones_hear() {
+    let pages = Arc::new(Pages::default());
+    let (heard, hears) = std::sync::mpsc::channel();
+    for number in 0..MAX_HEAR + 2 {
+        let shown = pages.show(&page("a")).expect("a page");
+        let heard = heard.clone();
+        shown.agreed(Some(Box::new(move || heard.send(number).expect("a test"))));
+    }
+    drop(heard);
+    pages.complete("a");
+    let told: Vec<usize> = hears.iter().collect();
+    assert_eq!(told, (2..MAX_HEAR + 2).collect::<Vec<_>>());
+}
