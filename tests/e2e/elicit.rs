@@ -1,5 +1,7 @@
 //! Servers' questions to the person at the terminal, and what is said of work.
 
+use std::time::{Duration, Instant};
+
 use callgate_tests::{Workbench, odd};
 use rexpect::session::PtySession;
 use serde_json::{Value, json};
@@ -82,6 +84,20 @@ fn a_form_is_filled_in_and_sent() {
             "{expected:?} is not in {shown}"
         );
     }
+}
+
+/// So long that a key which is struck twice has come twice: the second time takes no default.
+#[test]
+fn the_next_field_is_asked_for_after_a_while() {
+    let (_bench, mut session) = asked(&form(), &[]);
+    session.exp_string("name: ").expect("the first field");
+    let answered = Instant::now();
+    session.send_line("Ada").expect("answer");
+    session.exp_string("age: ").expect("the next field");
+    assert!(answered.elapsed() >= Duration::from_millis(400));
+    session.send_line("!no").expect("answer");
+    let rest = session.exp_eof().expect("the end");
+    assert!(rest.contains(r#"{"action":"decline"}"#), "{rest}");
 }
 
 #[test]

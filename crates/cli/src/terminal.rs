@@ -103,7 +103,10 @@ impl Conversation {
         self.show(text).await?;
         let line = self.lines.next().await;
         self.question = match line {
-            Ok(Some(_)) => Question::Settled,
+            Ok(Some(_)) => {
+                self.lines.settled = Some(Instant::now());
+                Question::Settled
+            }
             Ok(None) | Err(_) => Question::Unanswered,
         };
         if self.question == Question::Unanswered && open().is_err() {
@@ -118,7 +121,7 @@ impl Conversation {
 impl Drop for Conversation {
     fn drop(&mut self) {
         match self.question {
-            Question::Settled => self.lines.settled = Some(Instant::now()),
+            Question::Settled => {}
             Question::Open => {
                 self.lines.is_withdrawn = true;
                 print::err("\n(withdrawn: no answer is taken any more)\n");
@@ -164,7 +167,7 @@ struct Lines {
     reading: bool,
     /// Whether the last question was taken back while it waited for a line.
     is_withdrawn: bool,
-    /// When the last conversation had its last answer.
+    /// When the last question had its answer.
     settled: Option<Instant>,
 }
 
