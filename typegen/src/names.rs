@@ -47,6 +47,7 @@ pub fn assign_after<'a>(
     let mut groups: BTreeMap<&str, Vec<Member>> = BTreeMap::new();
     for ((&(server, tool), natural), function) in pairs.iter().zip(&natural).zip(functions) {
         if function != *natural {
+            names.naturals.insert(function.clone(), natural.clone());
             groups.entry(natural).or_default().push(Member {
                 server: server.to_owned(),
                 tool: tool.to_owned(),
@@ -77,6 +78,8 @@ pub fn assign_after<'a>(
 pub struct Names {
     functions: BTreeMap<String, BTreeMap<String, String>>,
     originals: BTreeMap<String, (String, String)>,
+    /// The natural names of functions that are called otherwise.
+    naturals: BTreeMap<String, String>,
     collisions: Vec<Collision>,
     /// Names that no pair gets.
     reserved: BTreeSet<String>,
@@ -133,6 +136,12 @@ impl Names {
     pub fn original(&self, function: &str) -> Option<(&str, &str)> {
         let (server, tool) = self.originals.get(function)?;
         Some((server, tool))
+    }
+
+    /// What a function would be called with no other server or tool beside it, if that is
+    /// another name.
+    pub fn natural(&self, function: &str) -> Option<&str> {
+        Some(self.naturals.get(function)?.as_str())
     }
 
     /// Every (function, server, tool), ordered by function.

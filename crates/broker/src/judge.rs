@@ -98,6 +98,7 @@ impl Judge {
         let authorized = || {
             let facts = CallFacts {
                 function: &target.function,
+                natural: target.natural.as_deref(),
                 server: &target.server,
                 tool: &target.tool,
                 hints: target.hints,

@@ -201,7 +201,8 @@ impl Looked {
 }
 
 pub(crate) fn side(target: &Target) -> Side {
-    Side::new(&target.function, &target.server, &target.tool)
+    let side = Side::new(&target.function, &target.server, &target.tool);
+    side.naturally(target.natural.as_deref())
 }
 
 #[cfg(test)]

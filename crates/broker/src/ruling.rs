@@ -56,7 +56,8 @@ impl Ruling {
             Because::Rule(rule) | Because::Depends(rule) => Some(rule),
             Because::DefinitionChanged(Leave::Rule(rule))
             | Because::Spent(Leave::Rule(rule))
-            | Because::Expired(Leave::Rule(rule)) => Some(rule),
+            | Because::Expired(Leave::Rule(rule))
+            | Because::OtherName(Leave::Rule(rule)) => Some(rule),
             _ => None,
         }
     }
@@ -144,6 +145,7 @@ mod tests {
         let decided = || {
             authority.take(&CallFacts {
                 function: "fs_write",
+                natural: None,
                 server: "fs",
                 tool: "write",
                 hints: Hints::default(),

@@ -10,6 +10,9 @@ use callgate_schema::Declared;
 pub struct Target {
     /// The generated function name, which rules match.
     pub function: String,
+    /// What the function would be called with no other server or tool beside it, where that is
+    /// another name: rules that hold calls up match it, too.
+    pub natural: Option<String>,
     /// The server's name.
     pub server: String,
     /// The tool's own name.

@@ -331,7 +331,7 @@ impl Shared {
         let catalog = Arc::new(Catalog::build_without(
             before.catalog.names(),
             definitions,
-            |function| self.oversight.settings.hides(function),
+            |function, natural| self.oversight.settings.hides(function, natural),
         ));
         let known = Known {
             catalog: Arc::clone(&catalog),

@@ -125,6 +125,8 @@ pub struct PreviewedTool {
     #[serde(skip)]
     pub changed: Option<Changed>,
     #[serde(skip)]
+    natural: Option<String>,
+    #[serde(skip)]
     identity: Arc<Definition>,
     /// What the rule does that looks at the arguments, where it is that one's word.
     #[serde(skip)]
@@ -160,6 +162,7 @@ impl PreviewedTool {
         let definition = &tool.definition;
         Self {
             function: tool.function.clone(),
+            natural: tool.natural.clone(),
             server: definition.server.clone(),
             tool: definition.name.clone(),
             line,
@@ -184,6 +187,7 @@ impl PreviewedTool {
         } = EXTRACTION.clone();
         Self {
             function,
+            natural: None,
             server,
             tool,
             line,
@@ -338,7 +342,10 @@ fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, request: &RunRequest)
 fn flows(tools: &[PreviewedTool], gate: &Gate) -> Vec<String> {
     let tools = tools.iter().take(LOOKED_UP);
     let sides: Vec<Side> = tools
-        .map(|tool| Side::new(&tool.function, &tool.server, &tool.tool))
+        .map(|tool| {
+            let side = Side::new(&tool.function, &tool.server, &tool.tool);
+            side.naturally(tool.natural.as_deref())
+        })
         .collect();
     let pairs = sides
         .iter()

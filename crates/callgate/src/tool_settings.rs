@@ -9,7 +9,8 @@ use callgate_policy::Pattern;
 /// What is set for tools by patterns over their generated names.
 ///
 /// Several patterns may match a tool: it has the keywords of all of them, is
-/// always on if one of them says so, and hidden if one of them says so. Of the
+/// always on if one of them says so, and hidden if one of them says so, also one that
+/// matches what the tool would be called with no other server or tool beside it. Of the
 /// other visibilities, that of the pattern with the most characters besides `*`
 /// counts, and the first of those.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -100,10 +101,13 @@ impl ToolSettings {
         decided
     }
 
-    /// Whether this function's tool is nowhere.
-    pub fn hides(&self, function: &str) -> bool {
-        self.of(function)
-            .any(|(_, setting)| setting.visibility == Some(Visibility::Hidden))
+    /// Whether this function's tool is nowhere. `natural` is what it would be called with no
+    /// other server or tool beside it, where that is another name.
+    pub fn hides(&self, function: &str, natural: Option<&str>) -> bool {
+        let mut settings = self
+            .of(function)
+            .chain(natural.into_iter().flat_map(|it| self.of(it)));
+        settings.any(|(_, setting)| setting.hides())
     }
 
     /// Words by which this function's tool is found, each once.
@@ -118,16 +122,20 @@ impl ToolSettings {
         self.of(function).any(|(_, setting)| setting.always_on)
     }
 
-    /// The patterns that match none of these functions, and none that `may` be there,
-    /// each in a sentence.
+    /// The patterns that match none of these functions, each with its natural name if that is
+    /// another, and none that `may` be there, each in a sentence.
     pub(crate) fn unmatched<'f>(
         &self,
-        functions: impl Iterator<Item = &'f str> + Clone,
+        functions: impl Iterator<Item = (&'f str, Option<&'f str>)> + Clone,
         may: impl Fn(&Pattern) -> bool,
     ) -> Vec<String> {
-        let unmatched = self.entries.iter().filter(|(pattern, _)| {
+        let unmatched = self.entries.iter().filter(|(pattern, setting)| {
             let mut functions = functions.clone();
-            !functions.any(|function| pattern.matches(function)) && !may(pattern)
+            let is_for = |(function, natural): (&str, Option<&str>)| {
+                pattern.matches(function)
+                    || setting.hides() && natural.is_some_and(|natural| pattern.matches(natural))
+            };
+            !functions.any(is_for) && !may(pattern)
         });
         unmatched
             .map(|(pattern, _)| format!("{:?} in \"tools\" matches no tool", pattern.as_str()))
@@ -137,6 +145,12 @@ impl ToolSettings {
     fn of<'s>(&'s self, function: &'s str) -> impl Iterator<Item = &'s (Pattern, ToolSetting)> {
         let matches = move |(pattern, _): &&(Pattern, ToolSetting)| pattern.matches(function);
         self.entries.iter().filter(matches)
+    }
+}
+
+impl ToolSetting {
+    fn hides(&self) -> bool {
+        self.visibility == Some(Visibility::Hidden)
     }
 }
 
@@ -184,19 +198,42 @@ mod tests {
             ("git_push", Visibility::Hidden),
         ] {
             assert_eq!(settings.visibility(function), visibility, "{function}");
-            assert_eq!(settings.hides(function), visibility == Visibility::Hidden);
+            let hides = settings.hides(function, None);
+            assert_eq!(hides, visibility == Visibility::Hidden);
         }
         assert_eq!(settings.keywords("git_log"), ["any", "vcs"]);
         assert_eq!(settings.keywords("fs_read"), ["any", "vcs"]);
         assert!(settings.always_on("git_status") && !settings.always_on("git_log"));
         assert_eq!(
-            settings.unmatched(["git_log", "fs_read"].into_iter(), |pattern| {
-                pattern.as_str() == "git_push"
-            }),
+            settings.unmatched(
+                [("git_log", None), ("fs_read", None)].into_iter(),
+                |pattern| pattern.as_str() == "git_push",
+            ),
             [
                 r#""*_push" in "tools" matches no tool"#,
                 r#""git_status" in "tools" matches no tool"#,
             ]
+        );
+    }
+
+    /// A tool that has another name than it would have with nobody beside it.
+    #[test]
+    fn what_hides_goes_by_the_natural_name_too() {
+        let settings = settings(&[
+            ("s_get_user", Some(Visibility::Hidden), &["word"], true),
+            ("s_get_u*", Some(Visibility::OnDemand), &["other"], false),
+            ("s_put_user", Some(Visibility::OnDemand), &[], true),
+        ]);
+        let (function, natural) = ("s_get_user_7e0bb0c2", "s_get_user");
+        assert!(!settings.hides(function, None));
+        assert!(settings.hides(function, Some(natural)));
+        assert_eq!(settings.keywords(function), ["other"]);
+        assert!(!settings.always_on(function));
+        let put = ("s_put_user_00000000", Some("s_put_user"));
+        assert!(!settings.hides(put.0, put.1));
+        assert_eq!(
+            settings.unmatched([(function, Some(natural)), put].into_iter(), |_| false),
+            [r#""s_put_user" in "tools" matches no tool"#]
         );
     }
 }

@@ -84,7 +84,10 @@ impl Oversight {
         let unknown = self.unknown_tools(unknown.iter().copied());
         let of_flows = self.flows.unmatched(&self.sides(catalog), &unknown);
         found.extend(of_flows.into_iter().map(plain));
-        let settings = self.settings.unmatched(catalog.functions(), |pattern| {
+        let names = catalog.names();
+        let functions = catalog.functions();
+        let functions = functions.map(|function| (function, names.natural(function)));
+        let settings = self.settings.unmatched(functions, |pattern| {
             let mut unknown = unknown.iter();
             unknown.any(|it| it.may_have(|beginning| pattern.may_match_with(beginning)))
         });
@@ -138,6 +141,7 @@ impl Oversight {
         let trusted: HashSet<&str> = trusted.map(|server| server.name.as_str()).collect();
         let tools = catalog.tools().iter().map(|tool| KnownTool {
             function: &tool.function,
+            natural: tool.natural.as_deref(),
             server: &tool.definition.server,
             hints: hints(&tool.definition),
             trusted: trusted.contains(tool.definition.server.as_str()),
@@ -146,6 +150,7 @@ impl Oversight {
         });
         let tools = tools.chain(self.consults.iter().map(|model| KnownTool {
             function: &model.function,
+            natural: None,
             server: &model.server,
             hints: Hints::default(),
             trusted: true,
@@ -176,7 +181,8 @@ impl Oversight {
         let mut sides: Vec<Side> = tools
             .map(|tool| {
                 let definition = &tool.definition;
-                Side::new(&tool.function, &definition.server, &definition.name)
+                let side = Side::new(&tool.function, &definition.server, &definition.name);
+                side.naturally(tool.natural.as_deref())
             })
             .collect();
         for model in [&*EXTRACTION, &*SEARCH] {

@@ -37,6 +37,8 @@ pub struct Catalog {
 pub struct CatalogTool {
     /// The name of the function in a script.
     pub function: String,
+    /// [`Names::natural`].
+    pub natural: Option<String>,
     /// The tool as its server lists it.
     pub definition: Arc<ToolDefinition>,
 }
@@ -63,16 +65,16 @@ impl Catalog {
 
     /// As [`Catalog::build`], with the names that tools had before.
     pub fn build_after(before: &Names, definitions: Vec<Arc<ToolDefinition>>) -> Self {
-        Self::build_without(before, definitions, |_| false)
+        Self::build_without(before, definitions, |_, _| false)
     }
 
-    /// As [`Catalog::build_after`], without the functions that `hides` takes:
-    /// they have names, so that those of others do not depend on it, and nothing
-    /// else.
+    /// As [`Catalog::build_after`], without the functions that `hides` takes, by their names
+    /// and [`Names::natural`]: they have names, so that those of others do not depend on it,
+    /// and nothing else.
     pub fn build_without(
         before: &Names,
         definitions: Vec<Arc<ToolDefinition>>,
-        hides: impl Fn(&str) -> bool,
+        hides: impl Fn(&str, Option<&str>) -> bool,
     ) -> Self {
         let mut warnings = Vec::new();
         let definitions = without_duplicates(definitions, &mut warnings);
@@ -90,12 +92,14 @@ impl Catalog {
             .into_iter()
             .filter_map(|definition| {
                 let function = names.function(&definition.server, &definition.name)?;
-                if hides(function) {
+                let natural = names.natural(function);
+                if hides(function, natural) {
                     hidden.push(function.to_owned());
                     return None;
                 }
                 Some(CatalogTool {
                     function: function.to_owned(),
+                    natural: natural.map(str::to_owned),
                     definition,
                 })
             })

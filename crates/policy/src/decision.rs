@@ -77,6 +77,9 @@ pub enum Because {
     /// It has to be asked about, because the rule or grant that would have let
     /// it through has expired.
     Expired(Leave),
+    /// It has to be asked about, because the rule that would have let it through, so often or
+    /// so long, is for the name that the tool would have with no other server or tool beside it.
+    OtherName(Leave),
     /// The arguments are not known yet, and this rule looks at them.
     #[serde(serialize_with = "shared")]
     Depends(Arc<Rule>),
@@ -196,6 +199,11 @@ impl fmt::Display for Decision {
             }
             Because::Spent(leave) => void(f, leave, "is used up"),
             Because::Expired(leave) => void(f, leave, "has expired"),
+            Because::OtherName(leave) => void(
+                f,
+                leave,
+                "is void, the tool has another name beside other servers and tools",
+            ),
             Because::Depends(rule) if rule.effect == Effect::Deny => {
                 write!(f, "denied for some arguments, by {rule}")
             }

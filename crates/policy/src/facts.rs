@@ -10,6 +10,10 @@ use crate::definition::DefinitionHash;
 pub struct CallFacts<'a> {
     /// The generated name; patterns match this.
     pub function: &'a str,
+    /// The generated name that the tool would have with no other server or tool beside it,
+    /// where that is another. Patterns of rules that hold calls up match this, too: who comes
+    /// to stand beside a tool must not lift them.
+    pub natural: Option<&'a str>,
     /// The server's name in the configuration.
     pub server: &'a str,
     /// The tool's own name.
@@ -48,6 +52,8 @@ pub struct Hints {
 pub struct KnownTool<'a> {
     /// The generated name.
     pub function: &'a str,
+    /// As [`CallFacts::natural`].
+    pub natural: Option<&'a str>,
     /// The server's name in the configuration.
     pub server: &'a str,
     /// What its server says the tool does.

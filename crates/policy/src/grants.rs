@@ -190,6 +190,7 @@ pub(crate) enum Void {
     OtherDefinition,
     Spent,
     Expired,
+    OtherName,
 }
 
 impl SessionGrants {
@@ -277,6 +278,7 @@ impl SessionGrants {
                 Fit::Yes => Void::Spent,
                 Fit::Expired => Void::Expired,
                 Fit::OtherDefinition => Void::OtherDefinition,
+                Fit::OtherName => Void::OtherName,
             };
             if !matches!(&answer, Answer::Void(_, known) if *known <= void) {
                 answer = Answer::Void(Arc::clone(&given.grant), void);

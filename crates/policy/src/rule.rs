@@ -18,7 +18,8 @@ use crate::pattern::{Pattern, ServerPattern};
 pub struct Rule {
     /// What the rule does with the calls it matches.
     pub effect: Effect,
-    /// The functions it matches.
+    /// The functions it matches. Under a deny or ask rule, those tools too whose natural name
+    /// ([`crate::CallFacts::natural`]) it matches.
     pub pattern: Pattern,
     /// The servers whose tools it matches; `None` for all.
     pub server: Option<ServerPattern>,
@@ -210,6 +211,27 @@ impl Rule {
             Effect::Allow if self.definition.is_some() => Rank::Grant,
             Effect::Allow => Rank::Allow,
         }
+    }
+
+    /// Whether its pattern means this tool. Doubt speaks against what would let calls through.
+    pub(crate) fn means(&self, function: &str, natural: Option<&str>) -> bool {
+        self.pattern.matches(function) || !self.effect.widens() && self.meant(natural)
+    }
+
+    /// Whether it lets calls of this tool through no more, because the tool has another name
+    /// than the one that its pattern matches.
+    pub(crate) fn has_lost(&self, function: &str, natural: Option<&str>) -> bool {
+        self.effect.widens() && self.meant(natural) && !self.pattern.matches(function)
+    }
+
+    fn meant(&self, natural: Option<&str>) -> bool {
+        natural.is_some_and(|natural| self.pattern.matches(natural))
+    }
+
+    /// Whether it is leave that can become void.
+    pub(crate) fn is_bound_leave(&self) -> bool {
+        self.effect.widens()
+            && (self.max_calls.is_some() || self.expires.is_some() || self.definition.is_some())
     }
 
     /// How many calls it lets through in a run or a session, if it counts them.

@@ -16,14 +16,21 @@ use crate::rule::{Effect, Rank, Rule};
 /// The most functions for which the list of rules is kept.
 const MAX_KEPT: usize = 16_384;
 
+/// The rules that are asked about the calls of one function.
+struct Candidates {
+    /// The natural name of the tool that they were found for.
+    natural: Option<Box<str>>,
+    rules: Arc<[usize]>,
+}
+
 /// All rules of a run. Empty rules are the default: they allow what a trusted
 /// server calls read-only, and ask about everything else.
 #[derive(Default)]
 pub struct Rules {
     rules: Vec<Arc<Rule>>,
-    /// The rules whose pattern matches a function, in the order in which they
-    /// are asked. Filled as functions are asked about.
-    by_function: RwLock<FxHashMap<String, Arc<[usize]>>>,
+    /// The rules that are asked about each function's calls, in the order in which they are
+    /// asked. Filled as functions are asked about.
+    by_function: RwLock<FxHashMap<String, Candidates>>,
     /// What the rules say of arguments; made when the first call is decided.
     index: OnceLock<Arc<Index>>,
 }
@@ -89,7 +96,7 @@ impl Rules {
         let mut heard = false;
         let index = self.index.get_or_init(|| Arc::new(Index::of(&self.rules)));
         let mut look = index.look(&self.rules, facts.arguments);
-        for number in self.candidates(facts.function).iter() {
+        for number in self.candidates(facts.function, facts.natural).iter() {
             if index.rank(*number) > Some(Rank::Grant)
                 && !std::mem::replace(&mut heard, true)
                 && let Some(because) = doubts.hear(|scope| granted(scope, facts))
@@ -107,6 +114,7 @@ impl Rules {
                 Fit::Depends => doubts.depends_on(rule),
                 Fit::Expired => doubts.note(Void::Expired, leave),
                 Fit::OtherDefinition => doubts.note(Void::OtherDefinition, leave),
+                Fit::OtherName => doubts.note(Void::OtherName, leave),
                 Fit::Yes => match rule.counted() {
                     Some(most) if !usable(*number, most) => doubts.note(Void::Spent, leave),
                     _ => {
@@ -139,19 +147,24 @@ impl Rules {
         &self.rules
     }
 
-    /// The rules whose pattern matches a function, in the order of their ranks
-    /// and, within one, of their writing.
-    pub(crate) fn candidates(&self, function: &str) -> Arc<[usize]> {
+    /// The rules that mean a tool, and leave that is void for its name, in the order of their
+    /// ranks and, within one, of their writing.
+    pub(crate) fn candidates(&self, function: &str, natural: Option<&str>) -> Arc<[usize]> {
         let kept = self
             .by_function
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(candidates) = kept.get(function) {
-            return Arc::clone(candidates);
+        if let Some(candidates) = kept.get(function)
+            && candidates.natural.as_deref() == natural
+        {
+            return Arc::clone(&candidates.rules);
         }
         drop(kept);
         let matching = self.rules.iter().enumerate();
-        let matching = matching.filter(|(_, rule)| rule.pattern.matches(function));
+        let matching = matching.filter(|(_, rule)| {
+            rule.means(function, natural)
+                || rule.is_bound_leave() && rule.has_lost(function, natural)
+        });
         let mut matching: Vec<_> = matching.map(|(index, rule)| (rule.rank(), index)).collect();
         matching.sort_unstable();
         let candidates: Arc<[usize]> = matching.into_iter().map(|(_, index)| index).collect();
@@ -160,7 +173,11 @@ impl Rules {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         if kept.len() < MAX_KEPT {
-            kept.insert(function.to_owned(), Arc::clone(&candidates));
+            let kept_for = Candidates {
+                natural: natural.map(Box::from),
+                rules: Arc::clone(&candidates),
+            };
+            kept.insert(function.to_owned(), kept_for);
         }
         candidates
     }
@@ -239,6 +256,7 @@ fn ask(void: Option<(Void, Leave)>, may_widen: Option<Arc<Rule>>, because: Becau
             Void::OtherDefinition => Because::DefinitionChanged(leave),
             Void::Spent => Because::Spent(leave),
             Void::Expired => Because::Expired(leave),
+            Void::OtherName => Because::OtherName(leave),
         };
         return Decision {
             asked_by,

@@ -264,10 +264,15 @@ impl Rules {
         }
         let mut left: Vec<&KnownTool<'_>> = tools
             .iter()
-            .filter(|tool| rule.pattern.matches(tool.function))
+            .filter(|tool| rule.means(tool.function, tool.natural))
             .collect();
         if left.is_empty() {
-            let nearest = nearest_tool(&rule.pattern, tools).map(str::to_owned);
+            let renamed = tools
+                .iter()
+                .find(|tool| rule.has_lost(tool.function, tool.natural));
+            let nearest = renamed.map(|tool| tool.function);
+            let nearest = nearest.or_else(|| nearest_tool(&rule.pattern, tools));
+            let nearest = nearest.map(str::to_owned);
             return Some(Why::NoTool { nearest });
         }
         left.retain(|tool| rule.server.as_ref().is_none_or(|s| s.matches(tool.server)));
@@ -307,7 +312,7 @@ impl Rules {
     fn takers(&self, index: usize, rule: &Rule, tools: &[&KnownTool<'_>]) -> Option<Arc<Rule>> {
         let mut taker = None;
         for tool in tools {
-            let candidates = self.candidates(tool.function);
+            let candidates = self.candidates(tool.function, tool.natural);
             let earlier = candidates
                 .iter()
                 .take_while(|earlier| **earlier != index)

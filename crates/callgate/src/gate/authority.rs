@@ -102,6 +102,7 @@ impl Gate {
         let model = &*EXTRACTION;
         Some(self.rules.decide(&CallFacts {
             function: &model.function,
+            natural: None,
             server: &model.server,
             tool: &model.tool,
             hints: Hints {
@@ -178,11 +179,13 @@ impl Foresight {
     fn decision(&self, tool: &CatalogTool) -> Decision {
         let CatalogTool {
             function,
+            natural,
             definition,
             ..
         } = tool;
         self.rules.decide(&CallFacts {
             function,
+            natural: natural.as_deref(),
             server: &definition.server,
             tool: &definition.name,
             hints: super::hints(definition),

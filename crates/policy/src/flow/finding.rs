@@ -19,6 +19,9 @@ const MIN_DIFFERENT: u32 = 4;
 pub struct Side {
     /// The generated function name.
     pub function: String,
+    /// As [`crate::CallFacts::natural`].
+    #[serde(skip)]
+    pub natural: Option<String>,
     /// The server's name.
     pub server: String,
     /// The tool's own name.
@@ -30,10 +33,33 @@ impl Side {
     pub fn new(function: &str, server: &str, tool: &str) -> Self {
         Self {
             function: function.to_owned(),
+            natural: None,
             server: server.to_owned(),
             tool: tool.to_owned(),
         }
     }
+
+    /// The same tool with this natural name.
+    #[must_use]
+    pub fn naturally(self, natural: Option<&str>) -> Self {
+        let natural = natural.map(str::to_owned);
+        Self { natural, ..self }
+    }
+
+    /// Whether one of these names of it fits.
+    pub(super) fn is_named(&self, by: Names, fits: impl Fn(&str) -> bool) -> bool {
+        let natural = || self.natural.as_deref().is_some_and(&fits);
+        fits(&self.function) || by == Names::All && natural()
+    }
+}
+
+/// By which names of a tool rules and labels go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    /// The function's alone: what lets data pass.
+    Function,
+    /// The natural one, too: what holds data up.
+    All,
 }
 
 impl fmt::Display for Side {

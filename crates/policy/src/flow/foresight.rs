@@ -11,18 +11,17 @@ impl FlowRules {
         if from.server == to.server {
             return None;
         }
-        let (has, wants) = (self.labels(from), self.labels(to));
+        let (source, target) = (self.labelled(from), self.labelled(to));
         let find = |action: Verdict| {
             let mut rules = self.iter().filter(|rule| rule.action == action);
-            rules.find(|rule| rule.from.matches(from, &has) && rule.to.matches(to, &wants))
+            rules.find(|rule| rule.is_between(&source, &target))
         };
         // One for much data alone leaves the rest as it is.
         let passes = || {
             self.iter().any(|rule| {
                 rule.action == Verdict::Allow
                     && rule.min_bytes.is_none()
-                    && rule.from.matches(from, &has)
-                    && rule.to.matches(to, &wants)
+                    && rule.is_between(&source, &target)
             })
         };
         let (from, to) = (&from.function, &to.function);
@@ -33,7 +32,7 @@ impl FlowRules {
         } else if passes() {
             return None;
         } else {
-            let label = has.difference(&wants).next()?;
+            let label = source.label_not_on(&target)?;
             let why = format!("{from} is labelled {label:?} and {to} is not");
             ("asked about", why)
         };

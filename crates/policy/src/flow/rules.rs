@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::finding::{Finding, FlowRecord, Side};
+use super::finding::{Finding, FlowRecord, Names, Side};
 use crate::decision::{Because, Decision, Verdict};
 use crate::pattern::{Pattern, ServerPattern};
 
@@ -45,15 +45,24 @@ impl FlowRules {
         self.rules.iter()
     }
 
-    /// The labels of a tool, its server's among them.
-    pub fn labels(&self, side: &Side) -> BTreeSet<&str> {
+    /// A tool with its labels.
+    pub(super) fn labelled<'a>(&'a self, side: &'a Side) -> Labelled<'a> {
+        let all = || self.labels(side, Names::All);
+        Labelled {
+            side,
+            labels: self.labels(side, Names::Function),
+            by_all_names: side.natural.is_some().then(all),
+        }
+    }
+
+    fn labels(&self, side: &Side, by: Names) -> BTreeSet<&str> {
         let servers = self.servers.iter();
         let of_server = servers
             .filter(|(server, _)| *server == side.server)
             .map(|(_, label)| label.as_str());
         let tools = self.tools.iter();
         let of_tool = tools
-            .filter(|(pattern, _)| pattern.matches(&side.function))
+            .filter(|(pattern, _)| side.is_named(by, |name| pattern.matches(name)))
             .map(|(_, label)| label.as_str());
         of_server.chain(of_tool).collect()
     }
@@ -77,20 +86,19 @@ impl FlowRules {
     }
 
     fn matching(&self, finding: &Finding) -> (Verdict, FlowWhy) {
-        let (from, to) = (self.labels(&finding.from), self.labels(&finding.to));
+        let (from, to) = (self.labelled(&finding.from), self.labelled(&finding.to));
         for action in [Verdict::Deny, Verdict::Ask, Verdict::Allow] {
             let matches = |rule: &&FlowRule| {
                 rule.action == action
-                    && rule.from.matches(&finding.from, &from)
-                    && rule.to.matches(&finding.to, &to)
+                    && rule.is_between(&from, &to)
                     && rule.is_enough(finding.bytes())
             };
             if let Some(rule) = self.rules.iter().find(matches) {
                 return (action, FlowWhy::Rule(rule.clone()));
             }
         }
-        match from.difference(&to).next() {
-            Some(label) => (Verdict::Ask, FlowWhy::Label((*label).to_owned())),
+        match from.label_not_on(&to) {
+            Some(label) => (Verdict::Ask, FlowWhy::Label(label.to_owned())),
             None => (Verdict::Allow, FlowWhy::NoRule),
         }
     }
@@ -111,17 +119,42 @@ impl FlowRules {
 
     /// Whether there may be a flow to this tool that is not let pass without a word.
     pub fn may_stop(&self, to: &Side) -> bool {
-        let labels = self.labels(to);
+        let to = self.labelled(to);
         let mut stops = self
             .rules
             .iter()
             .filter(|rule| rule.action != Verdict::Allow);
         let of_servers = self.servers.iter().map(|(_, label)| label);
         let of_tools = self.tools.iter().map(|(_, label)| label);
-        stops.any(|rule| rule.to.matches(to, &labels))
+        stops.any(|rule| rule.to.matches(&to, rule.goes_by()))
             || of_servers
                 .chain(of_tools)
-                .any(|label| !labels.contains(label.as_str()))
+                .any(|label| !to.labels.contains(label.as_str()))
+    }
+}
+
+/// A tool with its labels, its server's among them.
+pub(super) struct Labelled<'a> {
+    side: &'a Side,
+    /// By the function's name alone.
+    labels: BTreeSet<&'a str>,
+    /// By the natural name, too, where that is another.
+    by_all_names: Option<BTreeSet<&'a str>>,
+}
+
+impl<'a> Labelled<'a> {
+    fn labels(&self, by: Names) -> &BTreeSet<&'a str> {
+        match (by, &self.by_all_names) {
+            (Names::All, Some(labels)) => labels,
+            _ => &self.labels,
+        }
+    }
+
+    /// A label of this tool that keeps its data from the other: what may be private is, and
+    /// nothing goes where it only may belong.
+    pub(super) fn label_not_on(&self, to: &Self) -> Option<&'a str> {
+        let mut missing = self.labels(Names::All).difference(&to.labels);
+        missing.next().copied()
     }
 }
 
@@ -147,6 +180,18 @@ impl FlowRule {
     pub fn to_json(&self) -> Value {
         // There is nothing in it that could not be written.
         serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// Whether it is about data of one tool on its way to another.
+    pub(super) fn is_between(&self, from: &Labelled<'_>, to: &Labelled<'_>) -> bool {
+        self.from.matches(from, self.goes_by()) && self.to.matches(to, self.goes_by())
+    }
+
+    pub(super) fn goes_by(&self) -> Names {
+        match self.action {
+            Verdict::Allow => Names::Function,
+            Verdict::Ask | Verdict::Deny => Names::All,
+        }
     }
 
     fn is_enough(&self, bytes: Option<usize>) -> bool {
@@ -182,10 +227,13 @@ impl FlowEnd {
         }
     }
 
-    pub(super) fn matches(&self, side: &Side, labels: &BTreeSet<&str>) -> bool {
+    pub(super) fn matches(&self, tool: &Labelled<'_>, by: Names) -> bool {
         match self {
-            Self::Label(label) => labels.contains(label.as_str()),
-            Self::Name(pattern) => pattern.matches(&side.server) || pattern.matches(&side.function),
+            Self::Label(label) => tool.labels(by).contains(label.as_str()),
+            Self::Name(pattern) => {
+                pattern.matches(&tool.side.server)
+                    || tool.side.is_named(by, |name| pattern.matches(name))
+            }
         }
     }
 }
@@ -397,6 +445,83 @@ mod tests {
             rules.label_server("mail", "secret");
             assert_eq!(stops(&rules), [true, true]);
         }
+    }
+
+    /// Tools that have another name than they would have with nobody beside them.
+    #[test]
+    fn what_holds_data_up_goes_by_the_natural_name_too() {
+        let renamed = |server: &str| {
+            let natural = format!("{server}_box_put");
+            Side::new(&format!("{server}_$box_put"), server, "box_put").naturally(Some(&natural))
+        };
+        let (crm, mail) = (renamed("crm"), renamed("mail"));
+        let text = "what a customer has said";
+        let mut flows = Flows::default();
+        flows.learn(crm.clone(), 1, &format!("{text:?}"));
+        let findings = flows.inspect(&mail, &format!("{text:?}"), "");
+        let check = |build: &dyn Fn(&mut FlowRules), verdict: Verdict| {
+            let mut rules = FlowRules::default();
+            build(&mut rules);
+            assert_eq!(rules.verdict(&findings[0]), verdict, "{rules:?}");
+            assert_eq!(
+                rules.may_stop(&mail),
+                verdict != Verdict::Allow,
+                "{rules:?}"
+            );
+            let foreseen = rules.foresee(&crm, &mail).is_some();
+            assert_eq!(foreseen, verdict != Verdict::Allow, "{rules:?}");
+        };
+        let pattern = |text: &str| Pattern::new(text).expect("a pattern");
+        let (from, to) = ("crm_box_put", "mail_box_put");
+        check(
+            &|rules| rules.push(rule(from, "*", None, Verdict::Ask)),
+            Verdict::Ask,
+        );
+        check(
+            &|rules| rules.push(rule("*", to, None, Verdict::Deny)),
+            Verdict::Deny,
+        );
+        check(
+            &|rules| rules.label_tools(pattern(from), "private"),
+            Verdict::Ask,
+        );
+        check(
+            &|rules| {
+                rules.label_tools(pattern(to), "outside");
+                rules.push(rule("crm", "label:outside", None, Verdict::Deny));
+            },
+            Verdict::Deny,
+        );
+        // What would let it pass does not: neither a rule nor a label where it goes.
+        check(
+            &|rules| {
+                rules.label_server("crm", "private");
+                rules.label_tools(pattern(to), "private");
+                rules.push(rule(from, "mail", None, Verdict::Allow));
+                rules.push(rule("crm", to, None, Verdict::Allow));
+                rules.push(rule("crm", "label:private", None, Verdict::Allow));
+            },
+            Verdict::Ask,
+        );
+        check(
+            &|rules| {
+                rules.label_server("crm", "private");
+                rules.label_tools(pattern("mail_$*"), "private");
+            },
+            Verdict::Allow,
+        );
+
+        let mut rules = FlowRules::default();
+        rules.push(rule(from, "*", None, Verdict::Deny));
+        rules.push(rule("*", to, None, Verdict::Allow));
+        rules.label_tools(pattern(from), "private");
+        assert_eq!(
+            rules.unmatched(&[crm.clone(), mail.clone()], &[]),
+            [
+                "the rule from \"*\" to \"mail_box_put\" in flows matches nothing: to \
+                 \"mail_box_put\": there is no such server or tool"
+            ]
+        );
     }
 
     #[test]

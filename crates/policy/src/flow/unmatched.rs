@@ -1,7 +1,7 @@
 //! Rules and labels that can match nothing, so that somebody hears of a slip of the pen.
 
-use super::finding::Side;
-use super::rules::{FlowEnd, FlowRule, FlowRules};
+use super::finding::{Names, Side};
+use super::rules::{FlowEnd, FlowRule, FlowRules, Labelled};
 
 /// A server whose tools are not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,20 +24,21 @@ impl FlowRules {
     /// labels of tools. What may be about servers whose tools are not known is not
     /// among it.
     pub fn unmatched(&self, tools: &[Side], unknown: &[UnknownTools<'_>]) -> Vec<String> {
-        let labels: Vec<_> = tools.iter().map(|side| self.labels(side)).collect();
+        let labelled: Vec<Labelled<'_>> = tools.iter().map(|side| self.labelled(side)).collect();
         let may_be_about = |end: &FlowEnd| match end {
             FlowEnd::Label(label) => unknown.iter().any(|it| self.may_label(it, label)),
             FlowEnd::Name(pattern) => unknown.iter().any(|it| {
                 pattern.matches(it.server) || it.may_have(|begin| pattern.may_match_with(begin))
             }),
         };
-        let known = |end: &FlowEnd| {
-            let mut tools = tools.iter().zip(&labels);
-            tools.any(|(side, labels)| end.matches(side, labels)) || may_be_about(end)
+        let known = |end: &FlowEnd, by: Names| {
+            labelled.iter().any(|tool| end.matches(tool, by)) || may_be_about(end)
         };
         let of_rule = |rule: &FlowRule| {
             let ends = [("from", &rule.from), ("to", &rule.to)];
-            let (key, end) = ends.into_iter().find(|(_, end)| !known(end))?;
+            let (key, end) = ends
+                .into_iter()
+                .find(|(_, end)| !known(end, rule.goes_by()))?;
             let what = match end {
                 FlowEnd::Label(_) => "no server or tool has this label",
                 FlowEnd::Name(_) => "there is no such server or tool",
@@ -46,7 +47,8 @@ impl FlowRules {
         };
         let rules = self.rules.iter().filter_map(of_rule);
         let labels = self.tools.iter().filter_map(|(pattern, label)| {
-            let on_none = !tools.iter().any(|side| pattern.matches(&side.function))
+            let is_on = |side: &Side| side.is_named(Names::All, |name| pattern.matches(name));
+            let on_none = !tools.iter().any(is_on)
                 && !unknown
                     .iter()
                     .any(|it| it.may_have(|begin| pattern.may_match_with(begin)));

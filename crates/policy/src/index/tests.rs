@@ -155,6 +155,7 @@ proptest! {
         let rules: Rules = rules.into_iter().collect();
         let decision = rules.decide(&CallFacts {
             function: "s_t",
+            natural: None,
             server: "s",
             tool: "t",
             hints: Hints::default(),

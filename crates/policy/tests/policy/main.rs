@@ -6,6 +6,7 @@ mod hostile;
 mod order;
 mod parsing;
 mod predicates;
+mod renamed;
 mod support;
 mod trust;
 mod unmatched;

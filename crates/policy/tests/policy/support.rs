@@ -29,6 +29,7 @@ pub fn rules(lists: Value) -> Rules {
 pub fn facts(arguments: Option<&Value>) -> CallFacts<'_> {
     CallFacts {
         function: "fs_write",
+        natural: None,
         server: "fs",
         tool: "write",
         hints: Hints::default(),

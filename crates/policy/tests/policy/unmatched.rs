@@ -24,6 +24,7 @@ fn check(lists: Value, expected: Expect) {
     });
     let tool = |function, server, trusted, hints| KnownTool {
         function,
+        natural: None,
         server,
         hints,
         trusted,

@@ -1,0 +1,190 @@
+//! Tools that have another name than they would have with nobody beside them: what holds
+//! calls up goes on doing so, and what lets them through does not.
+
+use callgate_policy::{Authority, CallFacts, Hints, KnownTool};
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use crate::support::{NOW, facts, line, rules, time};
+
+const FUNCTION: &str = "github_$issues_drop";
+const NATURAL: &str = "github_issues_drop";
+
+fn call<'a>(trusted: bool, arguments: Option<&'a Value>) -> CallFacts<'a> {
+    CallFacts {
+        function: FUNCTION,
+        natural: Some(NATURAL),
+        server: "github",
+        tool: "issues_drop",
+        hints: Hints {
+            read_only: Some(true),
+            ..Hints::default()
+        },
+        trusted,
+        ..facts(arguments)
+    }
+}
+
+#[track_caller]
+fn check(lists: Value, trusted: bool, expected: Expect) {
+    let arguments = json!({ "path": "/data" });
+    let decision = rules(lists).decide(&call(trusted, Some(&arguments)));
+    expected.assert_eq(&line(&decision));
+}
+
+#[test]
+fn deny_and_ask_rules_go_by_the_natural_name_too() {
+    for pattern in [NATURAL, "github_issues_*", "*_issues_drop"] {
+        let lists = json!({ "allow": ["github_*"], "deny": [pattern] });
+        assert_eq!(
+            line(&rules(lists).decide(&call(false, None))),
+            format!("Deny: denied by rule \"{pattern}\" in permissions.deny")
+        );
+    }
+    check(
+        json!({ "allow": ["github_*"], "ask": [NATURAL] }),
+        false,
+        expect![[r#"Ask: needs approval by rule "github_issues_drop" in permissions.ask"#]],
+    );
+    check(
+        json!({ "allow": ["github_*"], "deny": [FUNCTION] }),
+        false,
+        expect![[r#"Deny: denied by rule "github_$issues_drop" in permissions.deny"#]],
+    );
+    // Whatever else it says holds of the tool itself.
+    let deny = |more: Value| {
+        let mut entry = more;
+        entry["tool"] = NATURAL.into();
+        json!({ "allow": ["github_*"], "deny": [entry] })
+    };
+    let arguments = json!({ "path": "/data" });
+    for (more, denies) in [
+        (
+            json!({ "arguments": [{ "at": "/path", "prefix": "/data" }] }),
+            true,
+        ),
+        (
+            json!({ "arguments": [{ "at": "/path", "prefix": "/home" }] }),
+            false,
+        ),
+        (
+            json!({ "arguments": [{ "at": "/missing", "equals": 1 }] }),
+            true,
+        ),
+        (json!({ "server": "github" }), true),
+        (json!({ "server": "github_issues" }), false),
+        (json!({ "expires": "2026-06-01T12:00:01Z" }), true),
+        (json!({ "expires": "2026-06-01T12:00:00Z" }), false),
+    ] {
+        let decision = rules(deny(more.clone())).decide(&call(false, Some(&arguments)));
+        let verdict = if denies { "Deny" } else { "Allow" };
+        assert_eq!(format!("{:?}", decision.verdict), verdict, "{more}");
+    }
+}
+
+#[test]
+fn allow_rules_and_grants_go_by_the_function_alone() {
+    check(
+        json!({ "allow": [NATURAL, "github_issues_*"] }),
+        false,
+        expect![
+            "Ask: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted"
+        ],
+    );
+    check(
+        json!({ "allow": [FUNCTION] }),
+        false,
+        expect![[r#"Allow: allowed by rule "github_$issues_drop" in permissions.allow"#]],
+    );
+    let granted = rules(json!({ "ask": ["*"] }));
+    let granted = granted
+        .with_grants([NATURAL], "--allow")
+        .expect("a pattern");
+    expect![[r#"Ask: needs approval by rule "*" in permissions.ask"#]]
+        .assert_eq(&line(&granted.decide(&call(true, None))));
+}
+
+/// Whoever let a tool be called three times did not leave the rest to its server's word.
+#[test]
+fn bound_leave_for_the_natural_name_is_void_and_does_not_leave_the_call_to_a_hint() {
+    check(
+        json!({ "allow": [NATURAL] }),
+        true,
+        expect!["Allow: allowed: a read-only tool of a trusted server"],
+    );
+    check(
+        json!({ "allow": [{ "tool": NATURAL, "maxCalls": 3 }] }),
+        true,
+        expect![[
+            r#"Ask: needs approval: rule "github_issues_drop" (3 calls) in permissions.allow is void, the tool has another name beside other servers and tools"#
+        ]],
+    );
+    check(
+        json!({ "allow": [{ "tool": NATURAL, "expires": "2026-06-02T12:00:00Z" }], "ask": ["*_drop"] }),
+        true,
+        expect![[r#"Ask: needs approval by rule "*_drop" in permissions.ask"#]],
+    );
+    check(
+        json!({ "allow": [{ "tool": NATURAL, "maxCalls": 3 }, "github_*"] }),
+        true,
+        expect![[r#"Allow: allowed by rule "github_*" in permissions.allow"#]],
+    );
+    // It counts nothing.
+    let once = json!({ "allow": [{ "tool": "github_*", "maxCalls": 1 }] });
+    let authority = Authority::new(Arc::new(rules(once)), Arc::default());
+    let lost = CallFacts {
+        function: "hub_drop",
+        natural: Some("github_drop"),
+        ..call(true, None)
+    };
+    expect![[r#"Ask: needs approval: rule "github_*" (1 call) in permissions.allow is void, the tool has another name beside other servers and tools"#]].assert_eq(&line(&authority.take(&lost)));
+    expect![[r#"Allow: allowed by rule "github_*" (1 call) in permissions.allow"#]]
+        .assert_eq(&line(&authority.take(&call(true, None))));
+}
+
+/// Of two gates with the same rules, one may have a neighbour that the other has not.
+#[test]
+fn what_is_known_of_a_function_is_for_one_natural_name() {
+    let rules = rules(json!({ "allow": ["github_*"], "deny": [NATURAL] }));
+    let named_so = CallFacts {
+        natural: None,
+        ..call(false, None)
+    };
+    for _ in 0..2 {
+        expect![[r#"Allow: allowed by rule "github_*" in permissions.allow"#]]
+            .assert_eq(&line(&rules.decide(&named_so)));
+        expect![[r#"Deny: denied by rule "github_issues_drop" in permissions.deny"#]]
+            .assert_eq(&line(&rules.decide(&call(false, None))));
+    }
+}
+
+#[test]
+fn rules_that_match_no_tool_any_more_say_its_new_name() {
+    let tool = KnownTool {
+        function: FUNCTION,
+        natural: Some(NATURAL),
+        server: "github",
+        hints: Hints::default(),
+        trusted: false,
+        definition: None,
+        input_schema: None,
+    };
+    let suffixed = KnownTool {
+        function: "s_get_user_7e0bb0c2",
+        natural: Some("s_get_user"),
+        server: "s",
+        ..tool
+    };
+    let lists = json!({
+        "allow": [NATURAL, "github_issues_*", "s_get_user"],
+        "ask": ["s_get_user"],
+        "deny": [NATURAL, "github_issues_*"],
+    });
+    let found = rules(lists).unmatched([tool, suffixed], time(NOW));
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    expect![[r#"
+        rule "github_issues_drop" in permissions.allow matches no tool; did you mean "github_$issues_drop"?
+        rule "github_issues_*" in permissions.allow matches no tool; the nearest is "github_$issues_drop"
+        rule "s_get_user" in permissions.allow matches no tool; did you mean "s_get_user_7e0bb0c2"?"#]].assert_eq(&found.join("\n"));
+}
