@@ -40,7 +40,7 @@ async fn a_host_with_a_browser_logs_in_while_a_call_waits() {
     assert_eq!(write.expect("a result").get(), "{\"a\":1}");
     let seen = guarded.seen().await;
     assert_eq!(seen["authorizations"], 2, "{seen:#}");
-    assert_eq!(seen["lastScope"], "read write", "{seen:#}");
+    assert_eq!(seen["lastScope"], "write read", "{seen:#}");
     gate.shutdown().await;
 }
 
@@ -125,6 +125,20 @@ async fn said(gate: &Gate, tool: &str) -> String {
     }
 }
 
+/// An authorization server may say by other names what it has granted.
+#[tokio::test]
+async fn a_page_for_more_is_for_what_was_asked_for_before_too() {
+    let guarded = Guarded::start(&json!({ "answer": { "scope": "urn:read,urn:write" } }));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn], &guarded);
+    let gate = gate_of(&guarded, folder.path(), &person).await;
+    assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
+    let seen = guarded.seen().await;
+    assert_eq!(seen["lastScope"], "write read", "{seen:#}");
+    assert_eq!(person.pages(), 2);
+    gate.shutdown().await;
+}
+
 /// Whoever it was that logged in: nobody is shown what somebody else could see.
 #[tokio::test]
 async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
@@ -199,7 +213,7 @@ async fn a_person_who_refuses_is_not_asked_again() {
     expect![[r#"web_write: the login at server `web` failed: the authorization server refused it with "access_denied" (code -32000)"#]].assert_eq(&write().await);
     assert_eq!(person.pages(), 2);
     for _ in 0..2 {
-        expect![[r#"web_write: server `web` wants the scope "read write"; its page was shown, no login has come of it, and it is not shown again; run `callgate auth login web --scope 'read write'` (code -32000)"#]].assert_eq(&write().await);
+        expect![[r#"web_write: server `web` wants the scope "write"; its page was shown, no login has come of it, and it is not shown again; run `callgate auth login web --scope write` (code -32000)"#]].assert_eq(&write().await);
     }
     assert_eq!(person.pages(), 2);
     // Until somebody logs in of their own will.
@@ -281,7 +295,7 @@ async fn a_call_that_cannot_wait_for_a_login_any_longer_says_so() {
         gate.await.expect("a gate")
     };
     let (one, other) = (gate().await, gate().await);
-    expect![[r#"web_write: server `web` wants the scope "read write", and a login with it has not come in time; log in on the page that was shown, or run `callgate auth login web --scope 'read write'`, and try again (code -32000)"#]].assert_eq(&said(&one, "web_write").await);
+    expect![[r#"web_write: server `web` wants the scope "write", and a login with it has not come in time; log in on the page that was shown, or run `callgate auth login web --scope write`, and try again (code -32000)"#]].assert_eq(&said(&one, "web_write").await);
     guarded.post("expire").await;
     guarded.post("forget").await;
     expect!["web_read: server `web` wants a login, which has not come in time; log in on the page that was shown, or run `callgate auth login web`, and try again (code -32000)"].assert_eq(&said(&other, "web_read").await);

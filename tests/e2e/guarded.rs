@@ -77,7 +77,7 @@ impl Guarded {
     }
 
     /// Makes every token of a kind invalid: `forget` refresh tokens, `expire`
-    /// access tokens.
+    /// access tokens. Or every scope but `read`: `retire`.
     pub async fn post(&self, what: &str) {
         let url = format!("{}/{what}", self.issuer);
         client().post(url).send().await.expect("an answer");

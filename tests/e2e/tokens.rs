@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 
-use callgate::auth::{self, LoginRequest};
+use callgate::auth::{self, LoginRequest, OAuth, TokenPlace};
 use callgate::{Gate, Rules};
 use callgate_tests::{Ran, Workbench, binary};
 use expect_test::expect;
@@ -320,6 +320,57 @@ async fn a_wider_scope_needs_a_person() {
     assert_eq!(seen["lastScope"], "read", "{seen:#}");
 }
 
+/// An authorization server may say by other names what it has granted.
+#[tokio::test]
+async fn a_login_asks_for_no_names_that_nobody_asked_for() {
+    for said in ["read,write", "urn:read urn:write"] {
+        let here = LoggedIn::with(json!({ "answer": { "scope": said } })).await;
+        here.guarded.post("retire").await;
+        here.log_in(&[]).await;
+        let seen = here.guarded.seen().await;
+        assert_eq!(seen["lastScope"], "read", "{said}: {seen:#}");
+
+        // They do not tell that what was added is not granted.
+        let here = LoggedIn::with(json!({ "answer": { "scope": said } })).await;
+        here.log_in(&["write"]).await;
+        here.log_in(&[]).await;
+        let seen = here.guarded.seen().await;
+        assert_eq!(seen["lastScope"], "read write", "{said}: {seen:#}");
+    }
+    // Of those asked for, it may grant some.
+    let here = LoggedIn::with(json!({ "answer": { "scope": "read" } })).await;
+    here.log_in(&["write"]).await;
+    here.log_in(&[]).await;
+    let seen = here.guarded.seen().await;
+    assert_eq!(seen["lastScope"], "read", "{seen:#}");
+}
+
+#[tokio::test]
+async fn a_scope_that_is_no_more_goes_with_a_logout() {
+    let here = LoggedIn::with(json!({})).await;
+    here.log_in(&["write"]).await;
+    here.guarded.post("retire").await;
+    let server = here.guarded.spec_with(OAuth {
+        place: TokenPlace::File,
+        folder: Some(here.folder()),
+        login_flags: vec!["--config".to_owned(), "it's.json".to_owned()],
+        ..OAuth::default()
+    });
+    let failed = async |scopes: &[&str]| {
+        let mut request = LoginRequest::new(Arc::new(Follow));
+        request.scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+        let login = auth::login(&server, request).await;
+        login.expect_err("no login").to_string()
+    };
+    expect![[r#"the login at server `web` failed: the authorization server refused it with "invalid_scope"; it was asked for "write", too, because the login before has that; to log in without it, run `callgate auth logout web --config 'it'\''s.json'` first"#]].assert_eq(&failed(&[]).await);
+    // Of what was asked for, a logout leaves out no more than it says.
+    expect![[r#"the login at server `web` failed: the authorization server refused it with "invalid_scope"; it was asked for "read", too, because the login before has that; to log in without it, run `callgate auth logout web --config 'it'\''s.json'` first"#]].assert_eq(&failed(&["write"]).await);
+    auth::logout(&server).await.expect("a logout");
+    here.log_in(&[]).await;
+    let seen = here.guarded.seen().await;
+    assert_eq!(seen["lastScope"], "read", "{seen:#}");
+}
+
 /// The command that a person is told to run is pasted into a shell.
 #[tokio::test]
 async fn a_servers_scope_is_one_word_of_the_command_to_run() {
@@ -431,6 +482,21 @@ async fn a_clients_token_has_the_scope_of_the_challenge() {
         "clientSecret": "registered-secret"
     }));
     assert_eq!(shown(&guarded, start(&bench, "web_write")), "0 {\"a\":1}\n");
+}
+
+/// What it is said to have is not asked for.
+#[tokio::test]
+async fn the_next_token_of_a_client_is_asked_for_like_the_last() {
+    let guarded = Guarded::start(&json!({
+        "firstExpiresIn": 0, "answer": { "scope": "urn:read,urn:write" }, "writeScope": "read"
+    }));
+    let bench = guarded.bench(&json!({
+        "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,
+        "clientSecret": "registered-secret"
+    }));
+    assert_eq!(shown(&guarded, start(&bench, "web_write")), "0 {\"a\":1}\n");
+    let seen = guarded.seen().await;
+    assert_eq!(seen["client_credentials"], 2, "{seen:#}");
 }
 
 /// The server names it when it is asked without a token only.

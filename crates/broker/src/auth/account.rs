@@ -116,13 +116,13 @@ impl Account {
         Ok(login.filter(|login| self.unfit(login).is_none()))
     }
 
-    /// What a person has agreed to before. A new login is to be for no less: else it would
-    /// take away what was added to the first one.
-    pub(super) async fn granted(&self) -> Vec<String> {
+    /// The scopes of the login before that a new one is to ask for, too: else it would take away
+    /// what was added to the first one.
+    pub(super) async fn repeated(&self) -> Vec<String> {
         match self.fitting().await {
             Ok(Some(login)) => {
                 self.hide(&login);
-                login.tokens.scopes
+                login.repeated()
             }
             // What cannot be read is in no new login's way.
             Ok(None) | Err(_) => Vec::new(),

@@ -295,20 +295,15 @@ impl Inner {
             self.adopt(&mut state, Some(login))?;
             return Ok(true);
         }
-        let granted: Vec<String> = state
-            .login
-            .iter()
-            .flat_map(|login| login.tokens.scopes.iter().cloned())
-            .collect();
-        let has_all = wanted.iter().all(|scope| granted.contains(scope));
+        let granted = state.login.as_ref().map(|login| &login.tokens.scopes);
+        let has = |scope| granted.is_some_and(|granted| granted.contains(scope));
+        let has_all = wanted.iter().all(has);
         match self.asks(waiter.waits) {
             // What was granted and is refused all the same is not granted by
             // asking for it again.
             Some(browser) if !wanted.is_empty() && !has_all => {
-                let mut scopes = granted;
-                scopes.extend(wanted.iter().cloned());
                 let want = Want {
-                    scopes,
+                    scopes: wanted.clone(),
                     challenge: header.as_deref(),
                     since: waiter.since,
                     refused: true,

@@ -48,9 +48,7 @@ impl AuthError {
 impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let server = &self.server;
-        let words = std::iter::once(server).chain(&self.login_flags);
-        let words: Vec<_> = words.map(|word| shell_word(word)).collect();
-        let login = format!("callgate auth login {}", words.join(" "));
+        let login = auth_command("login", server, &self.login_flags);
         match &self.kind {
             AuthErrorKind::LoginRequired { reason } => {
                 write!(f, "{reason}; run `{login}`")
@@ -143,6 +141,14 @@ impl fmt::Display for AuthError {
 
 impl std::error::Error for AuthError {}
 
+/// A command about a server's login, as it is given to a shell; `flags` as in
+/// [`OAuth::login_flags`](super::OAuth::login_flags).
+pub(super) fn auth_command(command: &str, server: &str, flags: &[String]) -> String {
+    let words = std::iter::once(server).chain(flags.iter().map(String::as_str));
+    let words: Vec<_> = words.map(shell_word).collect();
+    format!("callgate auth {command} {}", words.join(" "))
+}
+
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -166,8 +172,8 @@ pub enum AuthErrorKind {
     /// refused is not shown again by itself: that takes another login, such as by
     /// [`login`](fn@super::login), or another gate.
     Declined {
-        /// The scope that the login is to have, space-separated, if it is for a
-        /// wider one.
+        /// The scope that the login is to have besides that of the one before,
+        /// space-separated, if it is for a wider one.
         scope: Option<String>,
     },
     /// A person is being asked for a login, and the time of the call that waited for it

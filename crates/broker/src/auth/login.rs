@@ -1,5 +1,6 @@
 //! A login: the authorization code grant with PKCE, by a person's browser.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use rmcp::transport::auth::{
@@ -11,7 +12,7 @@ use super::account::Account;
 use super::browser::OpenUrl;
 use super::challenge::is_scope;
 use super::discovery::{Found, authentication, describe, discover, parameter, revocation, says};
-use super::error::{AuthError, AuthErrorKind};
+use super::error::{AuthError, AuthErrorKind, auth_command};
 use super::redirect::{Callback, Redirect};
 use super::store::{ClientAuthentication, Kept, Login, Record};
 use super::tokens::{self, Ask, Refused, code};
@@ -68,14 +69,14 @@ pub(super) async fn log_in(
     let redirect = redirect.map_err(|error| {
         account.exchange(format!("no port on 127.0.0.1 to come back to: {error}"))
     })?;
-    let granted = account.granted().await;
-    let scopes = scopes(account, &found, wish.scopes, granted)?;
+    let before = account.repeated().await;
+    let Scopes { asked, repeated } = scopes(account, &found, wish.scopes, before)?;
     let redirect_uri = redirect.uri();
-    let client = client(account, &mut found, &redirect_uri, &scopes).await?;
+    let client = client(account, &mut found, &redirect_uri, &asked).await?;
     let states = InMemoryStateStore::new();
     found.manager.set_state_store(states.clone());
-    let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
-    let url = found.manager.get_authorization_url(&asked).await;
+    let words: Vec<&str> = asked.iter().map(String::as_str).collect();
+    let url = found.manager.get_authorization_url(&words).await;
     let url = url.map_err(|error| account.exchange(describe(&error)))?;
     let state = parameter(&url, "state").ok_or_else(|| account.exchange("there is no state"))?;
 
@@ -98,7 +99,7 @@ pub(super) async fn log_in(
         }
     };
     drop(redirect);
-    let code = checked(account, &found, callback)?;
+    let code = checked(account, &found, callback, &repeated)?;
     // A server must not be told of it in a message.
     account.secrets.learn("authorization code", &code);
     // rmcp has made the request, and knows the secret half of its challenge.
@@ -117,6 +118,7 @@ pub(super) async fn log_in(
         id: unique_id(),
         client: client.authentication,
         client_id: client.id,
+        asked,
         kept: Kept::File,
         left_in_keyring: false,
     };
@@ -124,7 +126,7 @@ pub(super) async fn log_in(
         code: &code,
         redirect_uri: &redirect_uri,
         verifier: &begun.pkce_verifier,
-        scopes: &scopes,
+        scopes: &record.asked,
     };
     let web = account.web().await?;
     let answer = tokens::request(web, &record, client.secret.as_deref(), ask).await;
@@ -240,12 +242,19 @@ fn is_client_id(id: &str) -> bool {
 }
 
 /// The scopes to ask for.
+struct Scopes {
+    asked: Vec<String>,
+    /// Those of them that are asked for only because the login before has them.
+    repeated: Vec<String>,
+}
+
+/// The scopes to ask for, in place of a login that has those of `before`.
 fn scopes(
     account: &Account,
     found: &Found,
     wished: Vec<String>,
-    granted: Vec<String>,
-) -> Result<Vec<String>, AuthError> {
+    before: Vec<String>,
+) -> Result<Scopes, AuthError> {
     let mut scopes = wished;
     scopes.extend(account.settings.scopes.iter().cloned());
     if let Some(unfit) = scopes.iter().find(|scope| !is_scope(scope)) {
@@ -256,20 +265,29 @@ fn scopes(
     if scopes.is_empty() {
         scopes.clone_from(&found.scopes);
     }
-    // A file may have been written by hand.
-    scopes.extend(granted.into_iter().filter(|scope| is_scope(scope)));
-    if !scopes.is_empty() {
+    if !(scopes.is_empty() && before.is_empty()) {
         let supported = found.metadata.scopes_supported.iter().flatten();
         scopes.extend(supported.filter(|scope| *scope == OFFLINE).cloned());
     }
-    let mut seen = std::collections::HashSet::new();
+    let only_before = |scope: &String| !scopes.contains(scope);
+    let repeated: Vec<String> = before.into_iter().filter(only_before).collect();
+    scopes.extend(repeated.iter().cloned());
+    let mut seen = HashSet::new();
     scopes.retain(|scope| seen.insert(scope.clone()));
-    Ok(scopes)
+    Ok(Scopes {
+        asked: scopes,
+        repeated,
+    })
 }
 
 /// The code, from the right issuer. An error from another issuer than the
 /// expected one says nothing either (RFC 9207, section 2.4).
-fn checked(account: &Account, found: &Found, callback: Callback) -> Result<String, NoLogin> {
+fn checked(
+    account: &Account,
+    found: &Found,
+    callback: Callback,
+    repeated: &[String],
+) -> Result<String, NoLogin> {
     let issuer = callback.issuer.as_deref();
     let announced = says(
         &found.metadata,
@@ -289,7 +307,16 @@ fn checked(account: &Account, found: &Found, callback: Callback) -> Result<Strin
     match callback.outcome {
         Ok(code) => Ok(code),
         Err(said) => {
-            let reason = format!("the authorization server refused it with {}", code(&said));
+            let mut reason = format!("the authorization server refused it with {}", code(&said));
+            // It may have given one up since.
+            if said == "invalid_scope" && !repeated.is_empty() {
+                reason += &format!(
+                    "; it was asked for {:?}, too, because the login before has that; to log in \
+                     without it, run `{}` first",
+                    repeated.join(" "),
+                    auth_command("logout", &account.server, &account.settings.login_flags)
+                );
+            }
             let error = account.exchange(reason);
             // RFC 6749, section 4.1.2.1: these say that it is not well.
             Err(match said.as_str() {

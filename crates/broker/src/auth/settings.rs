@@ -32,9 +32,9 @@ pub struct OAuth {
     /// Whose login it is, where one process serves several users. A login is
     /// found only by the user it was made for. Default: nobody in particular.
     pub user: Option<String>,
-    /// What messages say that `callgate auth login` is to be given besides the server, such
-    /// as `--config` and a file, so that it makes the login which is missing. Default:
-    /// nothing.
+    /// What messages say that `callgate auth login` and `logout` are to be given besides the
+    /// server, such as `--config` and a file, so that it is this login which they make or
+    /// end. Default: nothing.
     pub login_flags: Vec<String>,
     /// How a token is had. Default: a person logs in.
     pub grant: Grant,

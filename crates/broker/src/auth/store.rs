@@ -18,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use self::entry::{NotKept, SERVICE};
 use self::file::{Document, is_absent, prepare_folder, private, read_document, write_whole};
+use super::challenge::is_scope;
 use super::error::{AuthError, AuthErrorKind};
 use super::settings::{OAuth, TokenPlace};
 use super::tokens::Tokens;
@@ -66,6 +67,10 @@ pub(super) struct Record {
     /// How the client shows who it is at the token endpoint.
     pub(super) client: ClientAuthentication,
     pub(super) client_id: String,
+    /// The scopes that were asked for, which may be others than those that were granted. Empty
+    /// for an older login.
+    #[serde(default)]
+    pub(super) asked: Vec<String>,
     /// Where the tokens are.
     pub(super) kept: Kept,
     /// Whether tokens may be in the keyring though these are not read from there: those of an
@@ -109,6 +114,20 @@ pub enum Kept {
 pub(super) struct Login {
     pub(super) record: Record,
     pub(super) tokens: Tokens,
+}
+
+impl Login {
+    /// The scopes that tokens in the place of these are to be for, too, lest they be for less:
+    /// those that were both asked for and granted. What an authorization server says it has
+    /// granted may be names of its own, which it does not take when they are asked for and which
+    /// do not tell what they stand for; then, all that were asked for.
+    pub(super) fn repeated(&self) -> Vec<String> {
+        let (asked, granted) = (&self.record.asked, &self.tokens.scopes);
+        let has_own_names = granted.iter().any(|scope| !asked.contains(scope));
+        // A file may have been written by hand.
+        let fit = |scope: &&String| is_scope(scope) && (has_own_names || granted.contains(*scope));
+        asked.iter().filter(fit).cloned().collect()
+    }
 }
 
 /// What there was of a login that has been removed.

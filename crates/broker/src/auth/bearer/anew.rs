@@ -26,7 +26,7 @@ pub(super) struct Waiter {
 
 /// What a person is to be asked for.
 pub(super) struct Want<'a> {
-    /// Empty for those that the server names.
+    /// Besides those of the login that is there; empty for those that the server names.
     pub(super) scopes: Vec<String>,
     /// The server's challenge, if there is one.
     pub(super) challenge: Option<&'a str>,
@@ -70,13 +70,13 @@ impl Inner {
         let Some(id) = &settings.client_id else {
             return Err(lacking());
         };
-        let (record, named) = match &state.login {
+        let (mut record, named) = match &state.login {
             Some(login) => {
                 // The next one is to be good for what this one was, and for what the server
                 // asks for now.
                 let challenge = challenge.and_then(Challenge::bearer);
                 let asked = challenge.map(|challenge| challenge.scopes());
-                let mut named = login.tokens.scopes.clone();
+                let mut named = login.repeated();
                 named.extend(asked.into_iter().flatten());
                 (login.record.clone(), named)
             }
@@ -97,6 +97,7 @@ impl Inner {
                     published: true,
                     made: tokens::now(),
                     id: String::new(),
+                    asked: Vec::new(),
                     kept: Kept::File,
                     left_in_keyring: false,
                 };
@@ -111,6 +112,7 @@ impl Inner {
         };
         let mut seen = HashSet::new();
         scopes.retain(|scope| seen.insert(scope.clone()));
+        record.asked.clone_from(&scopes);
         let ask = Ask::ClientCredentials { scopes: &scopes };
         let issued = tokens::request(account.web().await?, &record, Some(&secret), ask).await;
         let tokens = issued.map_err(|refused| match refused {

@@ -44,6 +44,7 @@ fn login(id: &str, issuer: &str) -> Login {
             id: id.to_owned(),
             client: ClientAuthentication::None,
             client_id: "c".to_owned(),
+            asked: vec!["read".to_owned()],
             kept: Kept::File,
             left_in_keyring: false,
         },
@@ -357,4 +358,26 @@ async fn a_login_that_is_not_used_is_no_login_until_it_is_ended() {
     let server = server(Some("https://y"));
     assert_eq!(logout(&server).await, Ok(LoggedOut::Forgotten));
     assert_eq!(logout(&server).await, Ok(LoggedOut::WasNot));
+}
+
+#[test]
+fn scopes_that_are_asked_for_again() {
+    for (asked, granted, expected) in [
+        ("read write", "read write", "read write"),
+        ("read write", "write", "write"),
+        ("read write", "", ""),
+        // Names of its own do not tell what was granted.
+        ("read write", "read,write", "read write"),
+        ("read write", "write urn:profile", "read write"),
+        // Of an older login, what was asked for is not known.
+        ("", "read", ""),
+        ("read \u{1b}x", "urn:x", "read"),
+    ] {
+        let words =
+            |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+        let mut login = login("x", "https://x");
+        login.record.asked = words(asked);
+        login.tokens.scopes = words(granted);
+        assert_eq!(login.repeated(), words(expected), "{asked} {granted}");
+    }
 }
