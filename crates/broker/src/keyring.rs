@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct KeyringError {
     reason: String,
     is_absent: bool,
+    is_garbled: bool,
 }
 
 impl KeyringError {
@@ -34,11 +35,17 @@ impl KeyringError {
         self.is_absent
     }
 
+    /// Whether there is an entry, and it holds what nobody can read.
+    pub(crate) fn is_garbled(&self) -> bool {
+        self.is_garbled
+    }
+
     /// Of one that is there, as far as is known.
     fn new(reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
             is_absent: false,
+            is_garbled: false,
         }
     }
 }
@@ -111,6 +118,7 @@ fn describe(error: &Error) -> KeyringError {
         Error::PlatformFailure(reason) => format!("the keyring failed: {reason}"),
         Error::NoEntry => "the keyring has no such entry".to_owned(),
         Error::BadEncoding(_) => "the keyring's entry is not UTF-8 text".to_owned(),
+        Error::BadDataFormat(..) => "the keyring's entry is damaged".to_owned(),
         Error::Ambiguous(_) => {
             "the keyring has several such entries; remove all but one".to_owned()
         }
@@ -121,6 +129,7 @@ fn describe(error: &Error) -> KeyringError {
     KeyringError {
         reason: text,
         is_absent: matches!(error, Error::NoDefaultStore),
+        is_garbled: matches!(error, Error::BadEncoding(_) | Error::BadDataFormat(..)),
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Entry {
 #[derive(Default)]
 struct Fake {
     /// By service and account.
-    passwords: BTreeMap<(String, String), String>,
+    passwords: BTreeMap<(String, String), Vec<u8>>,
     /// What the matter is, by account.
     troubles: BTreeMap<String, Trouble>,
 }
@@ -33,7 +33,14 @@ pub(crate) enum Trouble {
 /// The password of an account at a service.
 pub(crate) fn password(service: &str, account: &str) -> Option<String> {
     let key = (service.to_owned(), account.to_owned());
-    fake().passwords.get(&key).cloned()
+    let password = fake().passwords.get(&key).cloned();
+    password.map(|password| String::from_utf8_lossy(&password).into_owned())
+}
+
+/// Puts what is no text in the place of a password.
+pub(crate) fn garble(service: &str, account: &str) {
+    let key = (service.to_owned(), account.to_owned());
+    fake().passwords.insert(key, b"\xff".to_vec());
 }
 
 /// From now on, or no more, nothing can be done with an account.
@@ -63,12 +70,13 @@ impl Entry {
     }
 
     pub(super) fn get_password(&self) -> Result<String> {
-        self.act(|passwords, key| passwords.get(&key).cloned())?
-            .ok_or(Error::NoEntry)
+        let password = self.act(|passwords, key| passwords.get(&key).cloned())?;
+        String::from_utf8(password.ok_or(Error::NoEntry)?)
+            .map_err(|error| Error::BadEncoding(error.into_bytes()))
     }
 
     pub(super) fn set_password(&self, password: &str) -> Result<()> {
-        self.act(|passwords, key| passwords.insert(key, password.to_owned()))?;
+        self.act(|passwords, key| passwords.insert(key, password.into()))?;
         match fake().troubles.get(&self.account) {
             Some(Trouble::Late) => Err(Error::PlatformFailure("it is busy".into())),
             _ => Ok(()),
@@ -83,7 +91,7 @@ impl Entry {
 
     fn act<T>(
         &self,
-        act: impl FnOnce(&mut BTreeMap<(String, String), String>, (String, String)) -> T,
+        act: impl FnOnce(&mut BTreeMap<(String, String), Vec<u8>>, (String, String)) -> T,
     ) -> Result<T> {
         let mut fake = fake();
         match fake.troubles.get(&self.account) {

@@ -50,9 +50,12 @@ impl Store {
 
     /// Keeps a login made just now, its file included.
     pub(super) async fn create_in_keyring(&self, login: &Login) -> Result<(), NotKept> {
-        let before = keyring::read(SERVICE, &self.account)
-            .await
-            .map_err(|error| self.failed(error.to_string()))?;
+        let before = match keyring::read(SERVICE, &self.account).await {
+            Ok(before) => before,
+            // It is of no use to any login, so it is in no new one's way.
+            Err(error) if error.is_garbled() => None,
+            Err(error) => return Err(self.failed(error.to_string()).into()),
+        };
         let entry = self.entry(login)?;
         if let Err(error) = keyring::write(SERVICE, &self.account, entry).await {
             if error.is_absent() {

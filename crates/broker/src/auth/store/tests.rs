@@ -21,6 +21,12 @@ fn store(folder: &Path, place: TokenPlace) -> Store {
     Store::new("s", URL, &settings).expect("a store")
 }
 
+/// What is put in the place of a login's file.
+fn new_file(store: &Store) -> PathBuf {
+    let extension = format!("new-{}", std::process::id());
+    store.path.with_extension(extension)
+}
+
 fn server(settings: OAuth) -> ServerSpec {
     let mut server = ServerSpec::http("s", URL);
     if let Transport::Http(http) = &mut server.transport {
@@ -103,9 +109,7 @@ async fn a_login_whose_file_cannot_be_written_leaves_what_was_there() {
     let folder = TempDir::new().unwrap();
     let store = store(folder.path(), TokenPlace::Keyring);
     // Even of somebody who may write anywhere: what is put in its place cannot be made.
-    let new = store
-        .path
-        .with_extension(format!("new-{}", std::process::id()));
+    let new = new_file(&store);
     let fails = async || {
         fs::create_dir(&new).unwrap();
         let failed = store.create(&login("failed", "https://y")).await;
@@ -118,6 +122,29 @@ async fn a_login_whose_file_cannot_be_written_leaves_what_was_there() {
     store.create(&login("first", "https://x")).await.unwrap();
     fails().await;
     assert_eq!(kept(&store).await, of("https://x", "first"));
+}
+
+#[tokio::test]
+async fn an_entry_that_is_no_text_is_in_no_logins_way() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path(), TokenPlace::Keyring);
+    let account = store.account.as_str();
+    store.create(&login("first", "https://x")).await.unwrap();
+    fake::garble(SERVICE, account);
+    assert_eq!(
+        store.load().await.unwrap_err().to_string(),
+        "the tokens of server `s` cannot be read or kept: the keyring's entry is not UTF-8 text"
+    );
+    // Of a login that cannot be kept, nothing stays in its place.
+    let new = new_file(&store);
+    fs::create_dir(&new).unwrap();
+    let failed = store.create(&login("failed", "https://y")).await;
+    failed.expect_err("a folder is in the way");
+    assert_eq!(fake::password(SERVICE, account), None);
+    fs::remove_dir(&new).unwrap();
+    fake::garble(SERVICE, account);
+    store.create(&login("second", "https://y")).await.unwrap();
+    assert_eq!(kept(&store).await, of("https://y", "second"));
 }
 
 #[tokio::test]
