@@ -234,6 +234,7 @@ impl Store {
     pub(super) async fn create(&self, login: &Login) -> Result<Kept, AuthError> {
         let mut login = login.clone();
         let mut may_be_left = false;
+        let mut no_keyring = false;
         if self.place != TokenPlace::File {
             login.record.kept = Kept::Keyring;
             login.record.left_in_keyring = false;
@@ -244,6 +245,7 @@ impl Store {
                 }
                 Err(not_kept) => {
                     may_be_left = not_kept.may_be_left;
+                    no_keyring = not_kept.no_keyring;
                     let error = not_kept.error;
                     tracing::info!(server = self.server, %error, "tokens go to a file");
                 }
@@ -252,13 +254,22 @@ impl Store {
         let path = self.file();
         let before = self.blocking(move || read_document(&path)).await;
         login.record.kept = Kept::File;
-        login.record.left_in_keyring =
-            may_be_left || matches!(&before, Ok(Some(before)) if before.record.may_be_in_keyring());
+        login.record.left_in_keyring = may_be_left
+            || match &before {
+                Ok(Some(before)) => before.record.may_be_in_keyring(),
+                Ok(None) => false,
+                // It may have said so. Where there is no keyring, none was put into it.
+                Err(_) => !no_keyring,
+            };
         self.save(&login).await?;
         // A keyring that takes nothing just now gives nothing up either: that is left to a
         // logout then.
         if self.place == TokenPlace::File && login.record.left_in_keyring {
-            match keyring::remove(SERVICE, &self.account).await {
+            let removed = match keyring::remove(SERVICE, &self.account).await {
+                Err(error) if error.is_absent() && before.is_err() => Ok(()),
+                removed => removed,
+            };
+            match removed {
                 Ok(()) => {
                     login.record.left_in_keyring = false;
                     self.save(&login).await?;

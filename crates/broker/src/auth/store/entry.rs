@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Login, Record, Store};
 use crate::auth::error::AuthError;
 use crate::auth::tokens::Tokens;
-use crate::keyring;
+use crate::keyring::{self, KeyringError};
 
 /// The service under which tokens stand in the keyring.
 pub(super) const SERVICE: &str = "callgate";
@@ -26,6 +26,8 @@ pub(super) struct NotKept {
     pub(super) error: AuthError,
     /// Whether its tokens may be there all the same.
     pub(super) may_be_left: bool,
+    /// Whether there is no keyring at all.
+    pub(super) no_keyring: bool,
 }
 
 impl Store {
@@ -54,12 +56,12 @@ impl Store {
             Ok(before) => before,
             // It is of no use to any login, so it is in no new one's way.
             Err(error) if error.is_garbled() => None,
-            Err(error) => return Err(self.failed(error.to_string()).into()),
+            Err(error) => return Err(self.nothing_put(&error)),
         };
         let entry = self.entry(login)?;
         if let Err(error) = keyring::write(SERVICE, &self.account, entry).await {
             if error.is_absent() {
-                return Err(self.failed(error.to_string()).into());
+                return Err(self.nothing_put(&error));
             }
             // What is given up may be done later.
             return Err(NotKept {
@@ -67,6 +69,7 @@ impl Store {
                     "{error}; tokens may be in it all the same, so log out where it can be reached"
                 )),
                 may_be_left: true,
+                no_keyring: false,
             });
         }
         let Err(error) = self.write_file(login).await else {
@@ -84,7 +87,17 @@ impl Store {
                     "{error}; and a login that is not to be kept stays in the keyring: {lost}"
                 )),
                 may_be_left: true,
+                no_keyring: false,
             }),
+        }
+    }
+
+    /// Over a failure before anything has come to be there.
+    fn nothing_put(&self, error: &KeyringError) -> NotKept {
+        NotKept {
+            error: self.failed(error.to_string()),
+            may_be_left: false,
+            no_keyring: error.is_absent(),
         }
     }
 
@@ -103,6 +116,7 @@ impl From<AuthError> for NotKept {
         Self {
             error,
             may_be_left: false,
+            no_keyring: false,
         }
     }
 }

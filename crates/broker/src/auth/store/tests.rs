@@ -337,6 +337,51 @@ async fn a_damaged_file_stays_until_the_keyring_was_looked_at() {
     }
 }
 
+/// A login in the place of one whose file is damaged goes to a file itself.
+#[tokio::test]
+async fn what_a_damaged_file_may_have_said_is_not_forgotten_with_a_new_login() {
+    for (place, trouble, expected) in [
+        (
+            TokenPlace::KeyringOrFile,
+            Some(Trouble::Locked),
+            Err(LOCKED.to_owned()),
+        ),
+        (
+            TokenPlace::File,
+            Some(Trouble::Locked),
+            Err(LOCKED.to_owned()),
+        ),
+        (
+            TokenPlace::KeyringOrFile,
+            Some(Trouble::Absent),
+            Ok((true, None)),
+        ),
+        (TokenPlace::File, Some(Trouble::Absent), Ok((true, None))),
+        // The keyring has given up what it had.
+        (TokenPlace::File, None, Ok((true, None))),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let in_keyring = store(folder.path(), TokenPlace::Keyring);
+        let account = in_keyring.account.as_str();
+        in_keyring
+            .create(&login("first", "https://x"))
+            .await
+            .unwrap();
+        fs::write(in_keyring.file(), "{").unwrap();
+        fake::trouble(account, trouble);
+        let store = store(folder.path(), place);
+        let second = store.create(&login("second", "https://x")).await;
+        assert_eq!(second.unwrap(), Kept::File);
+        assert_eq!(kept(&store).await, of("https://x", "second"));
+        // What is gone, no logout has to reach.
+        fake::trouble(account, trouble.or(Some(Trouble::Locked)));
+        let came = store.remove().await;
+        let came = came.map(|removed| (removed.was_there, removed.may_be_left));
+        let came = came.map_err(|error| error.to_string());
+        assert_eq!(came, expected, "{place:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_login_in_a_file_ends_without_a_keyring() {
     let folder = TempDir::new().unwrap();
