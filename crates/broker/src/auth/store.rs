@@ -272,7 +272,15 @@ impl Store {
             match removed {
                 Ok(()) => {
                     login.record.left_in_keyring = false;
-                    self.save(&login).await?;
+                    // It is kept as it is. Until its file is written again, a logout is only the
+                    // more careful.
+                    if let Err(error) = self.save(&login).await {
+                        tracing::warn!(
+                            server = self.server, %error,
+                            "a logout looks for an earlier login's tokens in the keyring, where \
+                             none are left"
+                        );
+                    }
                 }
                 Err(error) => tracing::warn!(
                     server = self.server, %error,

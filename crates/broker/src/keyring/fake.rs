@@ -17,6 +17,8 @@ struct Fake {
     passwords: BTreeMap<(String, String), Vec<u8>>,
     /// What the matter is, by account.
     troubles: BTreeMap<String, Trouble>,
+    /// What happens when a password is removed, by account.
+    at_removal: BTreeMap<String, Box<dyn FnOnce() + Send>>,
 }
 
 /// What may be the matter with a keyring.
@@ -57,6 +59,12 @@ pub(crate) fn trouble(account: &str, trouble: Option<Trouble>) {
     }
 }
 
+/// What happens once when the password of an account is removed.
+pub(crate) fn at_removal(account: &str, happens: impl FnOnce() + Send + 'static) {
+    let happens = Box::new(happens);
+    fake().at_removal.insert(account.to_owned(), happens);
+}
+
 impl Entry {
     pub(super) fn new(service: &str, account: &str) -> Result<Self> {
         Ok(Self {
@@ -84,9 +92,12 @@ impl Entry {
     }
 
     pub(super) fn delete_credential(&self) -> Result<()> {
-        self.act(|passwords, key| passwords.remove(&key))?
-            .map(drop)
-            .ok_or(Error::NoEntry)
+        let removed = self.act(|passwords, key| passwords.remove(&key))?;
+        let happens = fake().at_removal.remove(&self.account);
+        if let Some(happens) = happens {
+            happens();
+        }
+        removed.map(drop).ok_or(Error::NoEntry)
     }
 
     fn act<T>(

@@ -382,6 +382,32 @@ async fn what_a_damaged_file_may_have_said_is_not_forgotten_with_a_new_login() {
     }
 }
 
+/// Its file says then that something may be in the keyring still.
+#[tokio::test]
+async fn a_login_is_kept_though_its_file_cannot_be_written_twice() {
+    let folder = TempDir::new().unwrap();
+    let in_keyring = store(folder.path(), TokenPlace::Keyring);
+    let first = in_keyring.create(&login("first", "https://x")).await;
+    first.unwrap();
+    let store = store(folder.path(), TokenPlace::File);
+    let account = store.account.as_str();
+    let new = new_file(&store);
+    fake::at_removal(account, {
+        let new = new.clone();
+        move || fs::create_dir(new).unwrap()
+    });
+    let second = store.create(&login("second", "https://y")).await;
+    assert_eq!(second.unwrap(), Kept::File);
+    fs::remove_dir(&new).expect("it was in the way");
+    assert_eq!(fake::password(SERVICE, account), None);
+    assert_eq!(kept(&store).await, of("https://y", "second"));
+    fake::lock(account, true);
+    let error = store.remove().await.err().expect("it is locked");
+    assert_eq!(error.to_string(), LOCKED);
+    fake::lock(account, false);
+    assert!(store.remove().await.unwrap().was_there);
+}
+
 #[tokio::test]
 async fn a_login_in_a_file_ends_without_a_keyring() {
     let folder = TempDir::new().unwrap();
