@@ -7,40 +7,98 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use callgate::{JournalLine, JournalReader};
 use callgate_tests::{Workbench, binary, profile_dir};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Hosts that are killed at one time, with one ledger for all.
+/// Hosts that are killed at one time.
 const HOSTS: usize = 2;
+
+/// A few calls fill a file of this size in bytes, and this many are kept that are full.
+const SMALL: u64 = 16 << 10;
+const KEEP: u32 = 4;
+
+/// What a kill in the middle of a `write` leaves.
+const TORN: &str = r#"{"v":1,"event":"before","run":"torn"#;
 
 #[test]
 fn hosts_that_are_killed_lose_no_line() {
     let bench = Bench::new();
-    each_of(HOSTS, |host| {
-        let mut random = Random::new(1, host);
-        let mut acknowledged = Vec::new();
-        for round in 0..425 {
-            let mut host = Host::start(&bench, &format!("{host}.{round}"));
-            host.read(&mut acknowledged, 1 + random.below(12));
-            random.spin();
-            host.kill();
-            host.read(&mut acknowledged, usize::MAX);
-        }
-        bench.check(&acknowledged);
+    let legs = each_of(HOSTS, |host| {
+        kill_hosts(&bench, host, 240, |round| round % 4 == 0)
     });
-    bench.check_all(HOSTS * 425);
+    bench.check_all(&legs);
+}
+
+/// Each has a ledger for itself, whose end nobody mends before it is opened.
+#[test]
+fn hosts_that_are_killed_at_a_torn_end_lose_no_line() {
+    each_of(HOSTS, |host| {
+        let mut bench = Bench::new();
+        bench.tears = true;
+        let leg = kill_hosts(&bench, host, 100, |round| round % 2 == 0);
+        bench.check_all(&[leg]);
+        let ledger = fs::read_to_string(bench.ledger()).expect("a ledger");
+        for line in ledger.lines() {
+            let behind = line.rsplit_once(TORN).map_or("", |(_, behind)| behind);
+            assert_eq!(behind, "", "a record has no line of its own");
+        }
+    });
+}
+
+#[test]
+fn hosts_that_are_killed_while_files_are_moved_aside_lose_no_line() {
+    let mut bench = Bench::new();
+    bench.max_bytes = SMALL;
+    let legs = each_of(HOSTS, |host| {
+        kill_hosts(&bench, host, 150, |round| round % 4 == 0)
+    });
+    bench.check_all(&legs);
+    let moved = bench.ledgers().len();
+    let kills: usize = legs.iter().map(|leg| leg.kills).sum();
+    assert!(moved >= kills, "{moved} files were moved, {kills} kills");
+}
+
+/// Kills so many hosts one after the other: after some lines of theirs, and, where it is to be
+/// `early`, before the first.
+fn kill_hosts(bench: &Bench, host: usize, rounds: usize, early: impl Fn(usize) -> bool) -> Leg {
+    let mut random = Random::new(1, host);
+    let mut leg = Leg::default();
+    let mut start = Start::default();
+    for round in 1..=rounds {
+        let begun = Instant::now();
+        let mut host = Host::start(bench, &format!("{host}.{round}"));
+        let heard = leg.acknowledged.len();
+        if early(round) {
+            start.spin(&mut random);
+        } else {
+            host.read(&mut leg.acknowledged, 1);
+            start.was(begun.elapsed());
+            host.read(&mut leg.acknowledged, random.below(12));
+            random.spin();
+        }
+        host.kill();
+        host.read(&mut leg.acknowledged, usize::MAX);
+        leg.kills += 1;
+        leg.silent += usize::from(leg.acknowledged.len() == heard);
+    }
+    let early = (1..=rounds).filter(|round| early(*round)).count();
+    assert!(leg.silent * 2 >= early, "{} of {early}", leg.silent);
+    leg
 }
 
 #[test]
 fn servers_that_are_killed_lose_no_line() {
     let bench = Bench::new();
-    each_of(HOSTS, |host| {
+    let legs = each_of(HOSTS, |host| {
         let mut random = Random::new(2, host);
         let mut acknowledged = Vec::new();
         let mut running = Host::start(&bench, &host.to_string());
@@ -65,10 +123,14 @@ fn servers_that_are_killed_lose_no_line() {
         }
         running.kill();
         running.read(&mut acknowledged, usize::MAX);
-        bench.check(&acknowledged);
+        // Of the host, so no more lines than that are cut off.
+        Leg {
+            acknowledged,
+            kills: 1,
+            silent: 0,
+        }
     });
-    // Hosts are killed once each, so no more lines than that are cut off.
-    bench.check_all(HOSTS);
+    bench.check_all(&legs);
 }
 
 #[test]
@@ -95,22 +157,31 @@ fn programs_and_workers_that_are_killed_lose_no_line() {
            answered = await Promise.all(Array.from({ length: 1 + i % 4 }, (_, j) => note(j)));",
     );
     let mut random = Random::new(3, 0);
+    let mut start = Start::default();
+    let mut leg = Leg::default();
     for round in 0..100 {
         let before = lines_of(&bench.effects());
+        let begun = Instant::now();
         let mut command = config.command(&["run", "loop.ts", "--json"]);
         let mut program = command
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("callgate starts");
-        let enough = before + 2 + random.below(20);
-        while lines_of(&bench.effects()) < enough {
-            std::thread::yield_now();
+        leg.kills += 1;
+        // Each second is a program, and half of those do not come to a call.
+        if round % 4 == 2 {
+            start.spin(&mut random);
+            leg.silent += 1;
+            kill_child(&mut program);
+            continue;
         }
+        bench.wait_for_effects(before + 1);
+        start.was(begun.elapsed());
+        bench.wait_for_effects(before + 2 + random.below(20));
         random.spin();
-        if round % 2 == 0 {
-            program.kill().expect("it runs");
-            program.wait().expect("it ends");
+        if round % 4 == 0 {
+            kill_child(&mut program);
             continue;
         }
         let workers = workers_of(program.id());
@@ -124,25 +195,47 @@ fn programs_and_workers_that_are_killed_lose_no_line() {
         assert_eq!(report["error"]["kind"], "crashed", "{report:#}");
         // What the report has, the ledger has too.
         let run = report["run"].as_str().expect("a run");
-        let book = Book::read(&bench.ledger());
+        let book = bench.book();
         for call in report["calls"].as_array().expect("calls") {
             let line = &book.by_run[&(run.to_owned(), call["ordinal"].as_u64().expect("one"))];
             assert!(line.before, "{call}");
             assert_eq!(line.outcome.as_deref(), call["outcome"].as_str(), "{call}");
         }
     }
-    let answered = bench.check_all(100);
+    let answered = bench.check_all(&[leg]);
     assert!(answered >= 100, "{answered} calls were answered");
+}
+
+/// What was done to one ledger by one thread.
+#[derive(Default)]
+struct Leg {
+    /// What hosts said of their calls.
+    acknowledged: Vec<String>,
+    /// Of whoever writes to the ledger.
+    kills: usize,
+    /// Those that came before anything was said, and may have come before any call.
+    silent: usize,
 }
 
 struct Bench {
     folder: TempDir,
+    /// The size that a file of the ledger may have.
+    max_bytes: u64,
+    /// Whether a line is torn before each host.
+    tears: bool,
+    torn: AtomicUsize,
+    /// Names for files that are moved away.
+    names: AtomicUsize,
 }
 
 impl Bench {
     fn new() -> Self {
         Self {
             folder: TempDir::with_prefix("callgate-").expect("a temporary folder"),
+            max_bytes: u64::MAX,
+            tears: false,
+            torn: AtomicUsize::new(0),
+            names: AtomicUsize::new(0),
         }
     }
 
@@ -154,29 +247,71 @@ impl Bench {
         self.folder.path().join("effects")
     }
 
-    /// Each call that was answered has a line before it and one after it.
-    fn check(&self, acknowledged: &[String]) {
-        let book = Book::read(&self.ledger());
-        assert!(!acknowledged.is_empty());
-        for id in acknowledged
-            .iter()
-            .filter_map(|line| line.strip_prefix("done ")?.split(' ').next())
-        {
-            let line = book
-                .by_id
-                .get(id)
-                .unwrap_or_else(|| panic!("{id} has no line"));
-            assert!(line.before, "{id} has no line before it");
-            assert_eq!(line.outcome.as_deref(), Some("ok"), "{id}");
+    fn wait_for_effects(&self, count: usize) {
+        while lines_of(&self.effects()) < count {
+            std::thread::yield_now();
         }
     }
 
-    /// Each call that the server made has a line before it, those that it says were answered have
-    /// one after them, and no more of the file is cut off than there were kills. How many were
-    /// said to be answered.
-    fn check_all(&self, kills: usize) -> usize {
-        let book = Book::read(&self.ledger());
-        assert!(book.torn <= kills, "{} pieces, {kills} kills", book.torn);
+    /// Tears a line, if that is to be, after the last one.
+    fn tear(&self) {
+        if self.tears {
+            let mut options = File::options();
+            options.append(true).create(true);
+            let mut file = options.open(self.ledger()).expect("a ledger");
+            file.write_all(TORN.as_bytes()).expect("a part of a line");
+            self.torn.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Moves full files away, so that none is deleted, and another can be moved aside at once:
+    /// one that lies there bars the next for a second.
+    fn put_away(&self) {
+        for number in 1..=KEEP {
+            let full = self.folder.path().join(format!("ledger.jsonl.{number}"));
+            let name = self.names.fetch_add(1, Ordering::Relaxed);
+            let away = self.folder.path().join(format!("ledger.jsonl.away.{name}"));
+            // There is none, or another thread has it.
+            let _moved = fs::rename(full, away);
+        }
+    }
+
+    /// All files of the ledger.
+    fn ledgers(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.folder.path()).expect("its folder");
+        let files = files.map(|file| file.expect("a file").path());
+        files.filter(|path| *path != self.effects()).collect()
+    }
+
+    fn book(&self) -> Book {
+        let mut book = Book::default();
+        for path in self.ledgers() {
+            book.read(&path);
+        }
+        book
+    }
+
+    /// Each call that the server made has a line before it, those that it or a host says were
+    /// answered have one after them, and no more of the files is cut off than there were kills.
+    /// How many the server says were answered.
+    fn check_all(&self, legs: &[Leg]) -> usize {
+        let book = self.book();
+        let kills: usize = legs.iter().map(|leg| leg.kills).sum();
+        let silent: usize = legs.iter().map(|leg| leg.silent).sum();
+        let torn = self.torn.load(Ordering::Relaxed);
+        assert!(
+            (torn..=torn + kills).contains(&book.torn),
+            "{} pieces, {kills} kills and {torn} torn lines",
+            book.torn
+        );
+        for line in legs.iter().flat_map(|leg| &leg.acknowledged) {
+            let id = line
+                .strip_prefix("done ")
+                .and_then(|done| done.split(' ').next());
+            if let Some(id) = id {
+                book.assert_answered(id);
+            }
+        }
         let (mut made, mut answered) = (0, 0);
         let effects = fs::read_to_string(self.effects()).expect("the server's own file");
         let mut once = HashSet::new();
@@ -185,19 +320,16 @@ impl Bench {
             .filter_map(|line| line.strip_prefix("done "))
         {
             assert!(once.insert(id), "{id} was made twice");
-            let line = book.by_id.get(id);
-            let line = line.unwrap_or_else(|| panic!("{id} has no line"));
+            let line = book.line(id);
             assert!(line.before, "{id} was made without a line before it");
             made += 1;
             for id in &line.answered {
-                let line = book.by_id.get(id);
-                let line = line.unwrap_or_else(|| panic!("{id} has no line"));
-                assert!(line.before, "{id} has no line before it");
-                assert_eq!(line.outcome.as_deref(), Some("ok"), "{id}");
+                book.assert_answered(id);
                 answered += 1;
             }
         }
-        assert!(made >= kills, "{made} calls, {kills} kills");
+        let least = kills - silent;
+        assert!(made >= least, "{made} calls, {kills} kills, {silent} early");
         answered
     }
 }
@@ -205,8 +337,9 @@ impl Bench {
 /// What a ledger has of each call.
 #[derive(Default)]
 struct Book {
-    by_id: HashMap<String, Line>,
     by_run: HashMap<(String, u64), Line>,
+    /// The run and the number of the call with each id.
+    calls: HashMap<String, (String, u64)>,
     torn: usize,
 }
 
@@ -219,28 +352,25 @@ struct Line {
 }
 
 impl Book {
-    fn read(path: &Path) -> Self {
-        let mut book = Self::default();
-        let mut ids: HashMap<(String, u64), String> = HashMap::new();
+    /// Takes in what a file has.
+    fn read(&mut self, path: &Path) {
         let file = BufReader::new(File::open(path).expect("a ledger"));
         for line in JournalReader::new(file) {
             let JournalLine::Record(record) = line.expect("it is read") else {
-                book.torn += 1;
+                self.torn += 1;
                 continue;
             };
             let run = record["run"].as_str().expect("a run").to_owned();
             let call = (run, record["call"].as_u64().expect("a call"));
-            let line = book.by_run.entry(call.clone()).or_default();
+            let line = self.by_run.entry(call.clone()).or_default();
             if let Some(text) = record["arguments"]["text"].as_str() {
                 let arguments: Value = serde_json::from_str(text).expect("arguments");
                 let id = arguments["id"].as_str().expect("an id").to_owned();
                 let answered = arguments["answered"].as_array();
                 let answered = answered.into_iter().flatten().filter_map(Value::as_str);
                 line.answered.extend(answered.map(str::to_owned));
-                assert!(
-                    ids.insert(call.clone(), id).is_none(),
-                    "two lines before {call:?}"
-                );
+                let other = self.calls.insert(id, call.clone());
+                assert!(other.is_none(), "two lines before {call:?}");
             }
             line.before |= record["event"] == "before";
             if record["event"] == "after" {
@@ -248,30 +378,45 @@ impl Book {
                 line.outcome = record["outcome"].as_str().map(str::to_owned);
             }
         }
-        for (call, id) in ids {
-            book.by_id.insert(id, book.by_run[&call].clone());
-        }
-        book
+    }
+
+    fn line(&self, id: &str) -> &Line {
+        let call = self.calls.get(id);
+        let call = call.unwrap_or_else(|| panic!("{id} has no line"));
+        &self.by_run[call]
+    }
+
+    fn assert_answered(&self, id: &str) {
+        let line = self.line(id);
+        assert!(line.before, "{id} has no line before it");
+        assert_eq!(line.outcome.as_deref(), Some("ok"), "{id}");
     }
 }
 
 /// A host that makes calls until it is killed.
-struct Host {
+struct Host<'b> {
+    bench: &'b Bench,
     child: Child,
     output: BufReader<ChildStdout>,
 }
 
-impl Host {
-    fn start(bench: &Bench, name: &str) -> Self {
+impl<'b> Host<'b> {
+    fn start(bench: &'b Bench, name: &str) -> Self {
+        bench.tear();
         let mut child = Command::new(profile_dir().join("examples/journal_host"))
             .args([bench.ledger(), bench.effects()])
             .args([binary("callgate-odd-server").as_path(), Path::new(name)])
+            .args([bench.max_bytes.to_string(), KEEP.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .expect("run `cargo build --workspace --bins --examples` first");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        Self { child, output }
+        Self {
+            bench,
+            child,
+            output,
+        }
     }
 
     /// Reads so many lines, or all that there are until its end.
@@ -286,23 +431,30 @@ impl Host {
     fn read_one<'l>(&mut self, lines: &'l mut Vec<String>) -> Option<&'l str> {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("a pipe is read");
+        self.bench.put_away();
         let line = line.strip_suffix('\n')?;
         lines.push(line.to_owned());
         lines.last().map(String::as_str)
     }
 
     fn kill(&mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it ends");
+        kill_child(&mut self.child);
     }
 }
 
-impl Drop for Host {
+impl Drop for Host<'_> {
     fn drop(&mut self) {
         // It may be killed already.
         let _ended = self.child.kill();
         let _ended = self.child.wait();
     }
+}
+
+/// Kills a process that would not have ended by itself.
+fn kill_child(child: &mut Child) {
+    child.kill().expect("it runs");
+    let ended = child.wait().expect("it ends");
+    assert_eq!(ended.signal(), Some(libc::SIGKILL), "{ended}");
 }
 
 /// Whether there was such a process.
@@ -339,13 +491,35 @@ fn lines_of(path: &Path) -> usize {
         .count()
 }
 
-fn each_of(count: usize, work: impl Fn(usize) + Sync) {
+fn each_of<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let work = &work;
-        for index in 0..count {
-            scope.spawn(move || work(index));
+        let threads: Vec<_> = (0..count)
+            .map(|index| scope.spawn(move || work(index)))
+            .collect();
+        let ends = threads.into_iter().map(|thread| thread.join());
+        ends.map(|end| end.expect("no panic")).collect()
+    })
+}
+
+/// How long something takes from its start to its first call.
+#[derive(Default)]
+struct Start(Option<Duration>);
+
+impl Start {
+    fn was(&mut self, took: Duration) {
+        self.0 = Some(self.0.map_or(took, |least| least.min(took)));
+    }
+
+    /// Lets a part of the least time pass that it took.
+    fn spin(&self, random: &mut Random) {
+        let least = self.0.expect("one has come to its first call");
+        let part = u32::try_from(random.below(100)).expect("a small number");
+        let begun = Instant::now();
+        while begun.elapsed() < least * part / 100 {
+            std::hint::spin_loop();
         }
-    });
+    }
 }
 
 /// Numbers that look random and are the same in every run.

@@ -1,7 +1,8 @@
 //! A host that calls a tool for ever, with its ledger on disk: for the test that
 //! kills it.
 //!
-//! `journal_host LEDGER EFFECTS SERVER NAME`. SERVER is the odd server's binary.
+//! `journal_host LEDGER EFFECTS SERVER NAME MAX_BYTES KEEP`. SERVER is the odd server's
+//! binary; the last two bound the ledger's file.
 //! Standard output has a line `done ID PID` for each call that was answered, after
 //! the answer, with the server's process, and `failed ID` for each that was not.
 //! When the server is gone, it is started anew.
@@ -24,11 +25,13 @@ const AT_ONCE: usize = 3;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [ledger, effects, server, name] = arguments.as_slice() else {
-        return Err("usage: journal_host LEDGER EFFECTS SERVER NAME".into());
+    let [ledger, effects, server, name, max_bytes, keep] = arguments.as_slice() else {
+        return Err("usage: journal_host LEDGER EFFECTS SERVER NAME MAX_BYTES KEEP".into());
     };
     let mut options = JournalOptions::default();
     options.bodies = true;
+    options.max_bytes = max_bytes.parse()?;
+    options.keep = keep.parse()?;
     let journal = Arc::new(Journal::open(Path::new(ledger), options)?);
     let rules = Arc::new(Rules::new(["*"], [], [])?);
     let mut calls = 0;
