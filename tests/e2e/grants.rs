@@ -177,6 +177,60 @@ fn a_grant_is_void_when_the_tool_has_changed() {
     session.exp_eof().expect("the end");
 }
 
+/// What the tool was is still known to another process, which asks about what it became.
+#[test]
+fn a_question_shows_what_has_changed_since_always() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "odd": odd("changes") },
+        "permissions": { "allow": ["odd_add", "odd_change"] },
+    }));
+    let script = |change: &str| {
+        format!(
+            "await odd_add({{ name: 'fresh' }}); {change}
+             return await mcp.callTool('odd_fresh', {{}}).catch((error) => error.name)"
+        )
+    };
+    bench.write("as-it-is.ts", &script(""));
+    // A name that is none waits for the list that is on its way.
+    let changed = "await odd_change({ name: 'fresh' });
+                   await mcp.callTool('odd_none', {}).catch(() => {});";
+    let changed = script(changed);
+    bench.write("changed.ts", &changed);
+
+    let mut session = at_terminal(&bench, &["run", "as-it-is.ts"]);
+    let question = until(&mut session, PROMPT);
+    assert!(!question.contains("its definition"), "{question}");
+    session.send_line("a").expect("answer");
+    let rest = session.exp_eof().expect("the end");
+    assert!(plain(&rest).ends_with("fresh was called"), "{rest}");
+    let ran = bench.callgate(&["run", "as-it-is.ts"]);
+    assert_eq!(ran.stdout, "fresh was called\n", "{ran:#?}");
+
+    let mut session = at_terminal(&bench, &["run", "changed.ts"]);
+    let question = until(&mut session, PROMPT);
+    expect![[r#"
+        ┌ The script wants to call odd_fresh:
+        │ tool "fresh" of server "odd", which needs approval: rule 
+        │ "odd_fresh" (one definition) in permissions.allow is 
+        │ void, the server has changed what the tool is
+        ├ its server says:
+        │ Changed 1 times
+        ├ line 3 of the script:
+        │ return await mcp.callTool('odd_fresh', {}).catch((error) 
+        │ => error.name)
+        ├ arguments:
+        │ {}
+        ├ so far in this run:
+        │ odd_add (1 called), odd_change (1 called)
+        ├ its definition has changed since it was allowed:
+        │ - "description": "Changed 0 times",
+        │ + "description": "Changed 1 times",
+        └ allow? [y] this call  [r] all calls of this tool in this run  [a] always, in callgate.json  [w] show whole"#]].assert_eq(&question);
+    session.send_line("n").expect("answer");
+    let rest = session.exp_eof().expect("the end");
+    assert!(rest.contains("McpDeniedError"), "{rest}");
+}
+
 #[test]
 fn always_that_cannot_be_written_counts_and_is_told() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, fixture, odd};
 use expect_test::expect;
 use rmcp::model::{CallToolRequestParams, InputRequest};
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, OLDER, USED, User, can, connect, one_ends, value};
+use crate::serve_client::{ERAS, NEWEST, OLDER, USED, User, can, connect, one_ends, value};
 
 /// A folder whose rules leave every call to be asked about.
 fn bench() -> Workbench {
@@ -97,6 +97,54 @@ async fn the_form_says_what_is_asked() {
         })
     );
     session.client.cancel().await.expect("a clean end");
+}
+
+/// Leave for a session is leave for what the tool was then.
+#[tokio::test]
+async fn the_form_shows_what_has_changed_since_it_was_granted() {
+    for version in &ERAS {
+        let bench = Workbench::with_config(json!({
+            "mcpServers": { "odd": odd("changes") },
+            "permissions": { "allow": ["odd_add", "odd_change"] },
+        }));
+        let session = connect(&bench, User::new(version, &["session", "deny"]), &[]).await;
+        let call = "mcp.callTool('odd_fresh', {}).catch((error) => error.name)";
+        let script =
+            format!("await odd_add({{ name: 'fresh' }}); return [await {call}, await {call}]");
+        let (_, said) = session.run(&script).await;
+        let called = r#"["fresh was called","fresh was called"]"#;
+        assert_eq!(value(&said), called, "{version}");
+        assert_eq!(session.asked().len(), 1, "{version}");
+        // A name that is none waits for the list that is on its way.
+        let script = format!(
+            "await odd_change({{ name: 'fresh' }});
+             await mcp.callTool('odd_none', {{}}).catch(() => {{}});
+             return await {call}"
+        );
+        let (_, said) = session.run(&script).await;
+        assert_eq!(value(&said), "McpDeniedError", "{version}");
+        let asked = session.asked();
+        let message = asked[1]["message"].as_str().expect("a message");
+        expect![[r#"
+            ┌ The script wants to call odd_fresh:
+            │ tool "fresh" of server "odd", which needs approval: the 
+            │ grant for this session is void, the server has changed 
+            │ what the tool is
+            ├ its server says:
+            │ Changed 1 times
+            ├ line 3 of the script:
+            │ return await mcp.callTool('odd_fresh', {}).catch((error) 
+            │ => error.name)
+            ├ arguments:
+            │ {}
+            ├ so far in this run:
+            │ odd_change (1 called)
+            ├ its definition has changed since it was allowed:
+            │ - "description": "Changed 0 times",
+            │ + "description": "Changed 1 times",
+            └ May it be called? once: this call; run: all calls of this tool in this run; session: all calls of this tool in this session; deny: no."#]].assert_eq(message);
+        session.client.cancel().await.expect("a clean end");
+    }
 }
 
 #[tokio::test]
