@@ -2,11 +2,14 @@
 //! revisions, over both transports.
 
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
-use callgate::{ServerSpec, Transport};
+use callgate::{Caller, Elicit, Gate, Offers, Refusal, Rules, ServerSpec, Transport};
 use callgate_broker::{Broker, Status};
 use callgate_tests::listening::Listening;
 use callgate_tests::{Workbench, real_servers, repository};
+use futures::future::BoxFuture;
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 /// One revision of each era, as a configuration names them.
@@ -79,10 +82,10 @@ fn check(server: &Value) {
     assert_eq!(found_out, "2026-07-28");
 }
 
-/// The revision that is spoken with a server of which nothing is known.
-fn found_out(server: &Value) -> String {
+/// A server by its entry in a configuration.
+fn spec(server: &Value) -> ServerSpec {
     let text = |name: &str| server[name].as_str().map(str::to_owned);
-    let spec = match text("url") {
+    match text("url") {
         Some(url) => ServerSpec::http("sdk", url),
         None => {
             let args = server["args"].as_array().into_iter().flatten();
@@ -101,7 +104,12 @@ fn found_out(server: &Value) -> String {
                 }),
             )
         }
-    };
+    }
+}
+
+/// The revision that is spoken with a server of which nothing is known.
+fn found_out(server: &Value) -> String {
+    let spec = spec(server);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let broker = Broker::start(vec![spec]).await;
@@ -112,6 +120,70 @@ fn found_out(server: &Value) -> String {
             other => panic!("{other:?}"),
         }
     })
+}
+
+/// A person who fills in forms.
+#[derive(Default)]
+struct Ada {
+    asked: Mutex<Vec<Value>>,
+}
+
+impl Caller for Ada {
+    fn offers(&self) -> Offers {
+        let mut offers = Offers::default();
+        offers.form = true;
+        offers
+    }
+
+    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let asked = &request.params["message"];
+        self.asked.lock().expect("no panic").push(asked.clone());
+        Box::pin(async { Ok(json!({ "action": "accept", "content": { "name": "Ada" } })) })
+    }
+}
+
+/// The server in this revision, with somebody to ask.
+async fn gate(server: &Value, revision: &str, ada: &Arc<Ada>) -> Gate {
+    let mut spec = spec(server);
+    spec.era = revision.parse().expect("a revision");
+    let gate = Gate::builder()
+        .server(spec)
+        .rules(Rules::new(["*"], [], []).expect("a pattern"))
+        .caller(Arc::clone(ada) as Arc<dyn Caller>)
+        .spare_workers(0);
+    gate.build().await.expect("a gate")
+}
+
+async fn call(gate: &Gate, tool: &str) -> String {
+    let arguments = to_raw_value(&json!({})).expect("JSON");
+    let called = gate.call(tool, arguments).await;
+    let called = called.unwrap_or_else(|error| panic!("{tool}: {error}"));
+    called.get().to_owned()
+}
+
+/// Has the server ask for something in each of these revisions.
+async fn check_asks(server: &Value, revisions: &[&str]) {
+    for revision in revisions {
+        let ada = Arc::new(Ada::default());
+        let gate = gate(server, revision, &ada).await;
+        assert_eq!(call(&gate, "sdk_ask").await, "\"Ada\"", "{revision}");
+        let asked = ada.asked.lock().expect("no panic").clone();
+        assert_eq!(asked, ["Who is it?"], "{revision}");
+        gate.shutdown().await;
+    }
+}
+
+/// Has the server list another tool in this revision.
+async fn check_grows(server: &Value, revision: &str) {
+    let gate = gate(server, revision, &Arc::default()).await;
+    assert!(!gate.has_tool("sdk_fresh"), "{revision}");
+    assert_eq!(call(&gate, "sdk_grow").await, "\"grown\"", "{revision}");
+    // Over HTTP it is told beside the answer.
+    while !gate.has_tool("sdk_fresh") {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(call(&gate, "sdk_fresh").await, "\"fresh\"", "{revision}");
+    gate.shutdown().await;
 }
 
 #[test]
@@ -134,4 +206,38 @@ fn python_over_stdio() {
 fn python_over_http() {
     let server = Sdk::Python.over_http();
     check(&json!({ "url": format!("http://127.0.0.1:{}/mcp", server.port) }));
+}
+
+#[tokio::test]
+async fn typescript_asks_and_grows_over_stdio() {
+    let server = Sdk::TypeScript.over_stdio();
+    check_asks(&server, &REVISIONS).await;
+    for revision in REVISIONS {
+        check_grows(&server, revision).await;
+    }
+}
+
+/// In the older era it has no sessions over HTTP, and can do neither.
+#[tokio::test]
+async fn typescript_asks_and_grows_over_http() {
+    let listening = Sdk::TypeScript.over_http();
+    let server = json!({ "url": format!("http://127.0.0.1:{}/mcp", listening.port) });
+    check_asks(&server, &["2026-07-28"]).await;
+    check_grows(&server, "2026-07-28").await;
+}
+
+/// In the older era it does not say that its list can change.
+#[tokio::test]
+async fn python_asks_and_grows_over_stdio() {
+    let server = Sdk::Python.over_stdio();
+    check_asks(&server, &REVISIONS).await;
+    check_grows(&server, "2026-07-28").await;
+}
+
+#[tokio::test]
+async fn python_asks_and_grows_over_http() {
+    let listening = Sdk::Python.over_http();
+    let server = json!({ "url": format!("http://127.0.0.1:{}/mcp", listening.port) });
+    check_asks(&server, &REVISIONS).await;
+    check_grows(&server, "2026-07-28").await;
 }
