@@ -44,6 +44,7 @@ async fn results_of_every_kind() {
         expect![[r#"{"content":[{"type":"image","data":"AAEC","mimeType":"image/png"}]}"#]],
     )
     .await;
+    check("audio", json!({}), expect![[r#"{"content":[{"type":"text","text":"listen"},{"type":"audio","data":"AAEC","mimeType":"audio/wav"}]}"#]]).await;
     check("mixed", json!({}), expect![[r#"{"content":[{"type":"text","text":"three more"},{"type":"image","data":"AAEC","mimeType":"image/png"},{"type":"resource","resource":{"uri":"file:///a","mimeType":"text/plain","text":"a"}},{"type":"resource_link","uri":"file:///b","name":"b"}]}"#]]).await;
     check("empty", json!({}), expect!["null"]).await;
     check("bare", json!({}), expect!["null"]).await;
