@@ -1,6 +1,6 @@
-//! Logging in at an authorization server that other people wrote: found, registered at, logged
-//! in at, asked anew for tokens and for more scope, and told of the end. The server that wants the
-//! tokens is Callgate over HTTP.
+//! Logging in at an authorization server that other people wrote: found, registered at or shown a
+//! metadata document, logged in at, asked anew for tokens and for more scope, and told of the end.
+//! The server that wants the tokens is Callgate over HTTP.
 
 use std::process::Command;
 
@@ -143,4 +143,28 @@ async fn a_login_with_more_scope() {
     assert_called(&call(&client));
     let seen = provider.seen().await;
     assert_eq!(seen["authorization_code"], 2, "{seen}");
+}
+
+/// The client registers nowhere: the authorization server reads what it is.
+#[tokio::test]
+async fn a_login_by_a_metadata_document() {
+    let provider = Provider::start();
+    let server = provider.guards(&["use"]);
+    let served = Served::start(&server, &[]);
+    let document = "https://documents.example/client.json";
+    let oauth = json!({ "tokens": "file", "clientMetadataUrl": document });
+    let client = Workbench::new(json!({ "gate": { "url": served.url, "oauth": oauth } }));
+    log_in(&client, &[]).await;
+    assert_eq!(
+        provider.seen().await,
+        json!({ "documents": 1, "authorization_code": 1 })
+    );
+    let status = run(&client, &["auth", "status", "gate"]);
+    let shown = format!("  client: {document}\n");
+    assert!(status.stdout.contains(&shown), "{status:#?}");
+    assert_called(&call(&client));
+    assert_eq!(
+        provider.seen().await,
+        json!({ "documents": 1, "authorization_code": 1, "refresh_token": 3 })
+    );
 }
