@@ -12,10 +12,13 @@ use callgate::auth::{self, LoginRequest};
 use callgate_tests::{Ran, Workbench, odd};
 use serde_json::{Value, json};
 
+use crate::endpoint::{Do, Endpoint};
 use crate::guarded::{Follow, Guarded};
 use crate::keyring::Keyring;
 use crate::logins;
 use crate::secrets::workers_of;
+use crate::serve_client::{request, shown};
+use crate::serve_http_users::user;
 use crate::served::{Served, http, said};
 
 const VARIABLE: &str = "canary-variable-1c7d";
@@ -29,11 +32,14 @@ const ACCESS: &str = "canary-access-e21b";
 const REFRESH: &str = "canary-refresh-06f9";
 const REGISTERED: &str = "canary-registered-5f1e";
 const MACHINE: &str = "canary-machine-access-c3d9";
+const KEY: &str = "canary-model-key-8ad4";
+const BEARER: &str = "canary-bearer-of-a-client-20fe";
+const UNKNOWN: &str = "canary-bearer-of-nobody-91b6";
 /// The secret of the client that the authorization server knows from the start.
 const CLIENT: &str = "registered-secret";
-const ALL: [&str; 12] = [
+const ALL: [&str; 15] = [
     VARIABLE, HEADER, ARGUMENT, OUTPUT, ENTRY, STALE, SPENT, ACCESS, REFRESH, REGISTERED, MACHINE,
-    CLIENT,
+    KEY, BEARER, UNKNOWN, CLIENT,
 ];
 
 /// Something in the script's own text, which is found where a canary would be.
@@ -128,7 +134,12 @@ impl Planted {
 
 #[track_caller]
 fn check(what: &str, bytes: &[u8]) {
-    for canary in ALL {
+    check_for(&ALL, what, bytes);
+}
+
+#[track_caller]
+fn check_for(canaries: &[&str], what: &str, bytes: &[u8]) {
+    for canary in canaries {
         let encoded = (0..3).map(|offset| {
             let before = "x".repeat(offset);
             let text = BASE64_STANDARD_NO_PAD.encode(format!("{before}{canary}"));
@@ -137,7 +148,7 @@ fn check(what: &str, bytes: &[u8]) {
                 .expect("a longer canary")
                 .to_owned()
         });
-        for form in encoded.chain([canary.to_owned()]) {
+        for form in encoded.chain([(*canary).to_owned()]) {
             assert!(
                 !contains(bytes, form.as_bytes()),
                 "{canary} is in {what}: {}",
@@ -288,23 +299,127 @@ fn logins_and_logouts_tell_no_secret() {
     }));
     let bench = guarded.bench(&json!({ "tokens": "file" }));
     let wider = ["-vv", "--scope", "read", "--scope", "write"];
-    for ran in [
+    let said = [
         logins::log_in(&bench, &["-vv"]),
         logins::log_in(&bench, &wider),
         logins::run(&bench, &["auth", "status", "-vv"]),
         logins::run(&bench, &["auth", "logout", "web", "-vv"]),
-    ] {
+    ]
+    .map(|ran| {
         assert_eq!(ran.code, 0, "{ran:?}");
-        check(
-            "what is said",
-            format!("{}{}", ran.stdout, ran.stderr).as_bytes(),
-        );
-    }
+        format!("{}{}", ran.stdout, ran.stderr)
+    });
     // All of them were there.
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let seen = runtime.block_on(guarded.seen());
     assert_eq!(seen["authorization_code"], 2, "{seen:#}");
     assert_eq!(seen["revocations"], 1, "{seen:#}");
+    let proofs = runtime.block_on(guarded.proofs());
+    let proofs: Vec<&str> = proofs
+        .iter()
+        .flat_map(|(code, verifier)| [code.as_str(), verifier])
+        .collect();
+    assert_eq!(proofs.len(), 4, "{proofs:?}");
+    for said in &said {
+        check("what is said", said.as_bytes());
+        check_for(&proofs, "what is said", said.as_bytes());
+    }
+}
+
+#[test]
+fn tokens_in_a_keyring_are_told_to_nobody() {
+    let Some(keyring) = Keyring::start() else {
+        return;
+    };
+    let guarded = Guarded::start(&json!({
+        "firstExpiresIn": 1, "tokens": [STALE, SPENT, ACCESS, REFRESH], "secret": REGISTERED
+    }));
+    let bench = guarded.bench(&json!({ "tokens": "keyring" }));
+    let state = bench.path().join("state");
+    let command = |arguments: &[&str]| {
+        let mut command = bench.command(arguments);
+        keyring.reach(&mut command);
+        command.env("XDG_STATE_HOME", &state);
+        command
+    };
+    let run = |arguments: &[&str]| Ran::from(command(arguments).output().expect("start callgate"));
+    let heard = |ran: Ran| check("what is said", format!("{ran:?}").as_bytes());
+    let login = command(&["auth", "login", "web", "--no-browser", "-vv"]);
+    heard(logins::log_in_by(login));
+    bench.write("script.ts", "return await web_read({ b: 2 })");
+    let ran = run(&["run", "script.ts", "-vv"]);
+    assert_eq!(ran.json(), json!({ "b": 2 }), "{ran:?}");
+    heard(ran);
+    let ran = run(&["call", "web_blab", "-vv"]);
+    let redacted = "no luck with [access token]";
+    assert!(ran.stderr.contains(redacted), "{ran:?}");
+    heard(ran);
+    heard(run(&["auth", "status", "-vv"]));
+    // Beside the keyring nothing has them.
+    let kept = keyring.search("callgate");
+    assert!(kept.contains(ACCESS) && kept.contains(REFRESH), "{kept}");
+    let logins = std::fs::read_dir(state.join("callgate/auth")).expect("logins");
+    let logins: Vec<_> = logins.map(|file| file.expect("a file").path()).collect();
+    assert!(!logins.is_empty());
+    for file in logins {
+        check("a file", &std::fs::read(file).expect("a file"));
+    }
+    let ran = run(&["auth", "logout", "web", "-vv"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    heard(ran);
+}
+
+/// Where clients have tokens, logins at servers are theirs, so this is planted by itself.
+#[tokio::test]
+async fn keys_of_models_and_tokens_of_clients_are_told_to_nobody() {
+    let model = Endpoint::doing([Do::Blab(404), Do::Blab(404)]);
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "quiet": odd("flaky") },
+        "permissions": { "allow": ["*"] },
+        "models": { "small": {
+            "api": "openai", "url": model.url, "model": "small", "key": "${CANARY_KEY}",
+        } },
+        "ledger": { "path": "journal", "bodies": true },
+        "serve": { "http": { "bearer": { "alice": { "command": ["cat", "bearer.txt"] } } } },
+    }));
+    bench.write("bearer.txt", BEARER);
+    let mut command = bench.command(&["serve", "--http", "127.0.0.1:0", "-vv"]);
+    command.env("CANARY_KEY", KEY);
+    let mut served = Served::by(command);
+    let script = "await quiet_echo({ a: 1 });
+        try { return await mcp.extract('7', 'number') }
+        catch (error: any) {
+          console.log(JSON.stringify(error), error.stack, error);
+          return error.message;
+        }";
+    let runs = format!("http://{}/v1/run", served.authority());
+    let run = http().post(&runs).bearer_auth(BEARER);
+    let run = run.json(&json!({ "code": script })).send().await;
+    let report = said(run.expect("an answer")).await;
+    // It was shown the key, and says so.
+    assert!(report.contains("no luck with Bearer …"), "{report}");
+    check("the report of a run", report.as_bytes());
+    let client = served.connect(user(), Some(BEARER)).await;
+    let answer = client.call_tool(request(script)).await.expect("an answer");
+    let (_, text) = shown(&answer);
+    assert!(text.contains("no luck with Bearer …"), "{text}");
+    check("what a model gets", text.as_bytes());
+    client.cancel().await.expect("a clean end");
+    let unknown = http().post(&runs).bearer_auth(UNKNOWN);
+    let unknown = unknown.json(&json!({ "code": script })).send().await;
+    let unknown = said(unknown.expect("an answer")).await;
+    assert!(unknown.starts_with("401 "), "{unknown}");
+    check("a refusal", unknown.as_bytes());
+    for worker in workers_of(served.pid()).expect("its children") {
+        check("a worker's memory", &memory(worker));
+    }
+    served.terminate();
+    let (code, log) = served.wait();
+    assert_eq!(code, Some(0), "{log}");
+    check("the log of serve", log.as_bytes());
+    let journal = std::fs::read(bench.path().join("journal")).expect("a journal");
+    assert!(contains(&journal, b"model_extract"), "it has the calls");
+    check("the journal", &journal);
 }
 
 /// The worker waits in a call that is never answered while its memory is read.

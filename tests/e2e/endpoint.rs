@@ -17,6 +17,8 @@ pub enum Do {
     Answer(Value),
     /// It answers with a status, and wants to be left alone.
     Fail(u16),
+    /// It answers with a status, and says this of the key that it was shown.
+    Blab(u16),
     /// It does not answer.
     Hang,
 }
@@ -71,10 +73,10 @@ impl Endpoint {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let mut reader = BufReader::new(stream);
-                if let Some(body) = body(&mut reader) {
+                if let Some((authorization, body)) = request(&mut reader) {
                     let step = act(&body);
                     seen.lock().expect("no panic").push(body);
-                    answer(reader, step, &gone_send);
+                    answer(reader, step, &authorization, &gone_send);
                 }
             }
         });
@@ -82,16 +84,20 @@ impl Endpoint {
     }
 }
 
-/// The body of a request; `None` if none came.
-fn body(reader: &mut BufReader<TcpStream>) -> Option<Value> {
+/// The `Authorization` and the body of a request; `None` if none came.
+fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Value)> {
     let mut length = 0;
+    let mut authorization = String::new();
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).unwrap_or_default() == 0 {
             return None;
         }
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().expect("a length");
+        let (name, value) = line.split_once(':').unwrap_or_default();
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.trim().parse().expect("a length"),
+            "authorization" => value.trim().clone_into(&mut authorization),
+            _ => {}
         }
         if line.trim().is_empty() {
             break;
@@ -99,10 +105,11 @@ fn body(reader: &mut BufReader<TcpStream>) -> Option<Value> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).expect("the body");
-    Some(serde_json::from_slice(&body).expect("JSON"))
+    let body = serde_json::from_slice(&body).expect("JSON");
+    Some((authorization, body))
 }
 
-fn answer(mut reader: BufReader<TcpStream>, step: Do, gone: &Sender<()>) {
+fn answer(mut reader: BufReader<TcpStream>, step: Do, authorization: &str, gone: &Sender<()>) {
     let (status, text) = match step {
         Do::Say(text) => {
             let answer = json!({ "choices": [{ "message": { "content": text } }] });
@@ -110,6 +117,11 @@ fn answer(mut reader: BufReader<TcpStream>, step: Do, gone: &Sender<()>) {
         }
         Do::Answer(answer) => (200, answer.to_string()),
         Do::Fail(status) => (status, "{}".to_owned()),
+        Do::Blab(status) => {
+            let message = format!("no luck with {authorization}");
+            let answer = json!({ "error": { "message": message } });
+            (status, answer.to_string())
+        }
         Do::Hang => {
             // Until the other side gives it up.
             let gone = gone.clone();

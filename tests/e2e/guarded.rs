@@ -70,7 +70,17 @@ impl Guarded {
 
     /// What was asked so far.
     pub async fn seen(&self) -> Value {
-        let url = format!("{}/seen", self.issuer);
+        self.get("seen").await
+    }
+
+    /// The code of each login that was exchanged, and what proved whose it was.
+    pub async fn proofs(&self) -> Vec<(String, String)> {
+        let proofs = self.get("proofs").await;
+        serde_json::from_value(proofs).expect("pairs of texts")
+    }
+
+    async fn get(&self, what: &str) -> Value {
+        let url = format!("{}/{what}", self.issuer);
         let answer = client().get(url).send().await.expect("an answer");
         let text = answer.text().await.expect("its text");
         serde_json::from_str(&text).expect("JSON")

@@ -108,7 +108,7 @@ impl Keyring {
     }
 
     /// What it has for a service, all passwords together.
-    fn search(&self, service: &str) -> String {
+    pub fn search(&self, service: &str) -> String {
         let found = self.tool(&["search", "--all", "service", service]).output();
         let found = found.expect("start secret-tool");
         String::from_utf8_lossy(&found.stdout).into_owned()

@@ -37,7 +37,12 @@ pub fn log_in(bench: &Workbench, flags: &[&str]) -> Ran {
         .chain(flags)
         .copied()
         .collect();
-    let mut child = command(bench, &arguments)
+    log_in_by(command(bench, &arguments))
+}
+
+/// Logs in by this command.
+pub fn log_in_by(mut command: Command) -> Ran {
+    let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
