@@ -82,6 +82,39 @@ async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
     .await;
 }
 
+/// There is more of it than is compared, so that it may be in any call.
+#[tokio::test]
+async fn data_that_is_not_compared_is_decided_about() {
+    let broker = Broker::start(vec![named(("a", "big")), named(("b", "flaky"))]).await;
+    let mut lines = Vec::new();
+    for (action, min_bytes) in [
+        (Verdict::Deny, Some(1 << 40)),
+        (Verdict::Ask, Some(1 << 40)),
+        (Verdict::Allow, Some(1)),
+        (Verdict::Allow, None),
+    ] {
+        let mut flows = FlowRules::default();
+        flows.label_server("a", "private");
+        let mut rule = flow_rule("a", "b", action);
+        rule.min_bytes = min_bytes;
+        flows.push(rule);
+        let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
+        setup.flows = Arc::new(flows);
+        let run = broker.run_with(setup);
+        in_time(call(&run, "a", "blob", json!({ "bytes": 11 << 20 }))).await;
+        in_time(call(&run, "b", "empty", json!({}))).await;
+        let said = ledger(&run);
+        lines.extend(said.lines().skip(1).map(str::to_owned));
+    }
+    in_time(broker.shutdown()).await;
+    expect![[r#"
+        b_empty "denied" denied by the rule from "a" to "b" in flows: results of a.blob may go to b.empty: this run has more results than can be compared ["a_blob → b_empty 0"]
+        b_empty "denied" needs approval by the rule from "a" to "b" in flows: results of a.blob may go to b.empty: this run has more results than can be compared, and there is nobody to ask ["a_blob → b_empty 0"]
+        b_empty "denied" needs approval: a_blob is labelled "private" and b_empty is not: results of a.blob may go to b.empty: this run has more results than can be compared, and there is nobody to ask ["a_blob → b_empty 0"]
+        b_empty "ok" allowed by rule "*" in permissions.allow ["a_blob → b_empty 0"]"#]]
+    .assert_eq(&lines.join("\n"));
+}
+
 #[tokio::test]
 async fn an_answer_for_the_run_is_for_these_two_and_no_other() {
     let (asker, asked) = always(Answer::Run);

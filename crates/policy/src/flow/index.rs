@@ -26,7 +26,7 @@ pub(super) const SAMPLE: usize = MIN_PIECE - GRAM + 1;
 const MIN_GRAMS: usize = 1 << 11;
 
 /// The most numbers that one run's index takes.
-const MAX_NUMBERS: usize = 1 << 18;
+pub(super) const MAX_NUMBERS: usize = 1 << 18;
 
 /// How many fingerprints ahead their places are fetched: nearly all of them lie in memory that
 /// the processor has not near.

@@ -9,6 +9,7 @@ use super::index::MIN_PIECE;
 use super::*;
 
 mod backslashes;
+mod bounds;
 mod numbers;
 mod properties;
 

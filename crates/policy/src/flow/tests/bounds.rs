@@ -1,0 +1,143 @@
+//! What is beyond the bounds of what is learnt is still decided about.
+
+use super::{SECRET, show, side};
+use crate::flow::index::{MAX_BYTES, MAX_NUMBERS};
+use crate::flow::{Finding, FlowEnd, FlowRule, FlowRules, Flows};
+use crate::{Because, Verdict};
+
+/// The arguments that can have nothing of anything.
+const NONE: &str = "{}";
+
+/// A result that is as long as that.
+fn padded(json: &str, length: usize) -> String {
+    " ".repeat(length - json.len()) + json
+}
+
+/// What is found on its way from `crm_get`, which answered one byte more than is taken, and
+/// so has nothing that could be compared.
+fn beyond() -> Vec<Finding> {
+    let mut flows = Flows::default();
+    flows.learn(side("crm_get"), 1, &padded("1", MAX_BYTES + 1));
+    flows.inspect(&side("mail_send"), NONE, "")
+}
+
+#[test]
+fn so_much_is_taken_and_not_a_byte_more() {
+    let secret = format!("{SECRET:?}");
+    let sent = format!("{{\"text\":{secret}}}");
+    let copied = "36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: \
+                  \"Quarterly revenue fell by 12 percent\"";
+    let untold = "results of crm.list may go to mail.send: this run has more results than can be \
+                  compared";
+    let mut flows = Flows::default();
+    flows.learn(side("crm_get"), 1, &padded(&secret, MAX_BYTES));
+    let to = side("mail_send");
+    assert_eq!(show(&flows.inspect(&to, NONE, "")), "");
+    assert_eq!(show(&flows.inspect(&to, &sent, "")), copied);
+
+    flows.learn(side("crm_list"), 2, "1");
+    // From now on there is a flow in every call to another server.
+    assert_eq!(show(&flows.inspect(&to, NONE, "")), untold);
+    let both = format!("{copied}\n{untold}");
+    assert_eq!(show(&flows.inspect(&to, &sent, "")), both);
+    assert_eq!(show(&flows.inspect(&side("crm_put"), &sent, "")), "");
+}
+
+#[test]
+fn a_result_that_is_too_large_by_itself_leaves_room_for_others() {
+    let mut flows = Flows::default();
+    flows.learn(side("crm_get"), 1, &padded("1", MAX_BYTES + 1));
+    flows.learn(side("wiki_get"), 2, &format!("{SECRET:?}"));
+    let sent = format!("{{\"text\":{SECRET:?}}}");
+    assert_eq!(
+        show(&flows.inspect(&side("mail_send"), &sent, "")),
+        "36 bytes of wiki.get (call 2) go to mail.send, Text in 1 pieces: \"Quarterly revenue \
+         fell by 12 percent\"\nresults of crm.get may go to mail.send: this run has more results \
+         than can be compared"
+    );
+}
+
+#[test]
+fn so_many_results_are_taken_and_not_one_more() {
+    let mut flows = Flows::default();
+    let most = usize::from(u16::MAX) - 1;
+    for ordinal in 1..=most {
+        flows.learn(side("crm_get"), ordinal, "1");
+    }
+    let to = side("mail_send");
+    assert_eq!(show(&flows.inspect(&to, NONE, "")), "");
+    flows.learn(side("wiki_get"), most + 1, "1");
+    assert_eq!(
+        show(&flows.inspect(&to, NONE, "")),
+        "results of wiki.get may go to mail.send: this run has more results than can be compared"
+    );
+}
+
+#[test]
+fn so_many_numbers_are_taken_and_not_one_more() {
+    // None of them ends in zeros.
+    let number = |nth: usize| 1_000_001 + 2 * nth;
+    let numbers: Vec<usize> = (0..MAX_NUMBERS).map(number).collect();
+    let (last, next) = (number(MAX_NUMBERS - 1), number(MAX_NUMBERS));
+    let sent = |number: usize| format!("{{\"id\":{number}}}");
+    let to = side("mail_send");
+    let mut flows = Flows::default();
+    flows.learn(side("crm_get"), 1, &format!("{numbers:?}"));
+    let found =
+        format!("7 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: \"{last}\"");
+    assert_eq!(show(&flows.inspect(&to, &sent(last), "")), found);
+    assert_eq!(show(&flows.inspect(&to, &sent(next), "")), "");
+
+    flows.learn(side("wiki_get"), 2, &next.to_string());
+    let untold = "results of wiki.get may go to mail.send: this run has more results than can be \
+                  compared";
+    assert_eq!(show(&flows.inspect(&to, &sent(next), "")), untold);
+    let both = format!("{found}\n{untold}");
+    assert_eq!(show(&flows.inspect(&to, &sent(last), "")), both);
+}
+
+/// What is decided by a rule about what could not be compared: whatever it takes for one
+/// that denies or asks, and for one that allows only if it takes nothing.
+#[test]
+fn data_that_could_not_be_compared_is_enough_for_rules_that_hold_back() {
+    let least = [None, Some(0), Some(1), Some(usize::MAX)];
+    for action in [Verdict::Deny, Verdict::Ask, Verdict::Allow] {
+        for min_bytes in least {
+            let mut rules = FlowRules::default();
+            // Without a rule it would be asked about.
+            rules.label_server("crm", "private");
+            rules.push(FlowRule {
+                from: FlowEnd::parse("crm").expect("an end"),
+                to: FlowEnd::parse("mail").expect("an end"),
+                min_bytes,
+                action,
+            });
+            let findings = beyond();
+            let [finding] = findings.as_slice() else {
+                panic!("{findings:?}");
+            };
+            let decision = rules.decide(finding);
+            assert_eq!(rules.verdict(finding), decision.verdict);
+            let summary = "results of crm.get may go to mail.send: this run has more results than \
+                           can be compared";
+            let by_rule = format!("the rule from \"crm\" to \"mail\" in flows: {summary}");
+            let expected = match (action, min_bytes) {
+                (Verdict::Deny, _) => format!("denied by {by_rule}"),
+                (Verdict::Ask, _) => format!("needs approval by {by_rule}"),
+                (Verdict::Allow, None) => format!("allowed by {by_rule}"),
+                (Verdict::Allow, Some(_)) => format!(
+                    "needs approval: crm_get is labelled \"private\" and mail_send is not: \
+                     {summary}"
+                ),
+            };
+            assert_eq!(decision.to_string(), expected, "{action:?} {min_bytes:?}");
+            let reviewed = rules.review(&findings).map(|decision| decision.to_string());
+            let stops = decision.verdict != Verdict::Allow;
+            assert_eq!(reviewed, stops.then_some(expected));
+            let Because::Flow(reason) = decision.because else {
+                panic!("{action:?} {min_bytes:?}: no flow");
+            };
+            assert_eq!((reason.flow.bytes, reason.flow.ordinal), (None, None));
+        }
+    }
+}
