@@ -230,7 +230,7 @@ fn a_script_that_asks_for_vectors_waits_for_them() {
              return [tools.length, searched, notes];"
         );
         let report = bench.report(&script, &[]);
-        assert_eq!(report["value"]["json"], json!([10, 161, []]), "{report:#}");
+        assert_eq!(report["value"]["json"], json!([10, 163, []]), "{report:#}");
     }
 }
 

@@ -174,6 +174,55 @@ fn a_call_that_is_never_answered_times_out() {
     );
 }
 
+/// A tool says that it only reads, or that it may be repeated: then a script hears that it may
+/// call again, whether or not the server is trusted. Nobody else does.
+#[test]
+fn a_call_that_may_have_been_made_says_whether_it_may_be_made_again() {
+    for trusted in [false, true] {
+        let bench = Workbench::empty();
+        let notes = bench.path().join("notes");
+        let mut server = odd("effects");
+        server["env"] = json!({ "EFFECTS": notes });
+        server["trusted"] = json!(trusted);
+        let config = json!({
+            "mcpServers": { "odd": server }, "permissions": { "allow": ["*"] },
+        });
+        bench.write("callgate.json", &config.to_string());
+        let report = bench.report(
+            "const said = [];
+             for (const then of ['hang', 'die']) {
+               for (const tool of ['note', 'read', 'repeat']) {
+                 const options = then === 'hang' ? { timeoutMs: 500 } : {};
+                 const call = mcp.callTool(`odd_${tool}`, { id: `${then} ${tool}`, then }, options);
+                 const error: any = await call.catch((error) => error);
+                 said.push([error.name, error.retryable]);
+               }
+             }
+             await odd_note({ id: 'and no more' });
+             return said;",
+            &["--check=off"],
+        );
+        assert_eq!(
+            report["value"]["json"],
+            json!([
+                ["McpTimeoutError", false],
+                ["McpTimeoutError", true],
+                ["McpTimeoutError", true],
+                ["McpProtocolError", false],
+                ["McpProtocolError", true],
+                ["McpProtocolError", true],
+            ]),
+            "{report:#}"
+        );
+        let noted = std::fs::read_to_string(notes).expect("the server's notes");
+        assert_eq!(
+            noted,
+            "done hang note\ndone hang read\ndone hang repeat\n\
+             done die note\ndone die read\ndone die repeat\ndone and no more\n"
+        );
+    }
+}
+
 #[test]
 fn is_error_is_thrown_with_what_the_server_said() {
     let bench = Workbench::new(json!({ "odd": odd("flaky") }));

@@ -14,8 +14,8 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 
-/// A server with one tool, `count`, that says how often it was called. It ends with
-/// the runtime of its test.
+/// A server with one tool, `count { hang }`, that says how often it was called, or does not
+/// answer. It ends with the runtime of its test.
 pub struct Unsteady {
     address: SocketAddr,
     /// Its port is its own, and whoever connects is refused.
@@ -110,6 +110,9 @@ async fn answer(State(doing): State<Arc<Doing>>, body: Bytes) -> Response {
         });
         let half = Body::from_stream(half.chain(end));
         return response.body(half).expect("a response");
+    }
+    if message["params"]["arguments"]["hang"] == true {
+        return std::future::pending().await;
     }
     let result = match method.as_str() {
         "server/discover" => json!({
