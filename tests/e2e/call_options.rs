@@ -62,6 +62,32 @@ fn a_timeout_shortens_the_servers_limit_and_does_not_lift_it() {
     );
 }
 
+/// Whatever it may take without a sign of work, and whatever a script gives it.
+#[test]
+fn a_server_may_have_a_limit_for_all_of_a_call() {
+    let mut server = odd("hang-on-call");
+    server["callTimeout"] = json!("20s");
+    server["maxCallTime"] = json!("300ms");
+    let report = report(
+        server,
+        "const said = [];
+         for (const options of [{}, { timeoutMs: 20_000 }]) {
+           await odd_hang({}, options).catch((error) => said.push(error.name, error.message));
+         }
+         return said;",
+    );
+    assert_eq!(
+        report["value"]["json"],
+        json!([
+            "McpTimeoutError",
+            "odd_hang gave no answer within 300 ms",
+            "McpTimeoutError",
+            "odd_hang gave no answer within 300 ms"
+        ]),
+        "{report:#}"
+    );
+}
+
 #[test]
 fn a_timeout_covers_the_wait_for_a_server() {
     let script = "[ -e never ] && { cat > /dev/null; exit; }; exec \"$0\" \"$@\"";

@@ -14,6 +14,7 @@ mod http;
 mod leaving;
 mod meanwhile;
 mod processes;
+mod progress;
 mod repeating;
 mod resting;
 mod results;
