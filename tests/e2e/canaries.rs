@@ -158,6 +158,20 @@ fn check_for(canaries: &[&str], what: &str, bytes: &[u8]) {
     }
 }
 
+/// That a log has no canary, and what one that blabs said.
+#[track_caller]
+fn check_log(log: &str) {
+    check("the log", log.as_bytes());
+    for said in [
+        "--key=[CANARY_ARGUMENT]",
+        "VARIABLE=[VARIABLE]",
+        "OUTPUT=[OUTPUT]",
+    ] {
+        let line = format!("a server writes to stderr server=blabbing line=\"{said}\"");
+        assert!(log.contains(&line), "{line}: {log}");
+    }
+}
+
 fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
     memchr::memmem::find(bytes, wanted).is_some()
 }
@@ -195,7 +209,8 @@ async fn reports_logs_and_errors_hold_no_secret() {
         );
         check(&format!("the log of {arguments:?}"), ran.stderr.as_bytes());
     }
-    // That the servers did say something, and that it was seen to.
+    // That the servers did say something, and that it was seen to: the log has it, too.
+    check_log(&planted.run(&["call", "blabbing_x", "-vv"]).stderr);
     let ran = planted.run(&["call", "web_blab"]);
     assert!(
         ran.stderr.contains("no luck with [access token]"),
@@ -266,7 +281,7 @@ async fn what_a_model_gets_holds_no_secret() {
     let ran = Ran::from(serve.wait_with_output().expect("the end"));
     assert!(all.contains("no luck with [access token]"), "{all}");
     check("what serve answers", all.as_bytes());
-    check("the log of serve", ran.stderr.as_bytes());
+    check_log(&ran.stderr);
 }
 
 #[tokio::test]
@@ -289,7 +304,7 @@ async fn what_clients_over_http_get_holds_no_secret() {
     served.terminate();
     let (code, log) = served.wait();
     assert_eq!(code, Some(0), "{log}");
-    check("the log of serve", log.as_bytes());
+    check_log(&log);
 }
 
 #[test]

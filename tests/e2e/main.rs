@@ -72,6 +72,7 @@ mod serve_search;
 mod serve_tasks;
 mod served;
 mod servers;
+mod stderr;
 mod terminal;
 mod tokens;
 mod unattended;

@@ -1,4 +1,5 @@
-//! For tests: a server without a process, and a caller without a person.
+//! For tests: a server without a process, a caller without a person, and a log that takes
+//! everything.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -9,6 +10,9 @@ use callgate_policy::Definition;
 use futures::future::BoxFuture;
 use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion};
 use serde_json::{Value, json};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
+use tracing::{Event, Metadata, Subscriber};
 
 use crate::broker::Ready;
 use crate::caller::{
@@ -334,4 +338,32 @@ impl Caller for Host {
         } = progress;
         self.hear(format!("{server}.{tool} {progress}/{total:?} {message:?}"));
     }
+}
+
+/// A log that takes everything.
+pub(crate) struct TakesAll;
+
+impl Subscriber for TakesAll {
+    fn register_callsite(&self, _metadata: &'static Metadata<'static>) -> Interest {
+        // On this thread only.
+        Interest::sometimes()
+    }
+
+    fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _span: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &Id, _values: &Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn event(&self, _event: &Event<'_>) {}
+
+    fn enter(&self, _span: &Id) {}
+
+    fn exit(&self, _span: &Id) {}
 }

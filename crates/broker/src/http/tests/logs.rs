@@ -5,41 +5,11 @@ use std::sync::Arc;
 use futures::FutureExt;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use tracing::span::{Attributes, Id, Record};
-use tracing::subscriber::Interest;
-use tracing::{Event, Metadata, Subscriber};
 
 use super::server::Server;
 use super::{in_time, keep, result_of};
+use crate::fake::TakesAll;
 use crate::spec::ServerSpec;
-
-/// A log that takes everything.
-struct TakesAll;
-
-impl Subscriber for TakesAll {
-    fn register_callsite(&self, _metadata: &'static Metadata<'static>) -> Interest {
-        // On this thread only.
-        Interest::sometimes()
-    }
-
-    fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _span: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _span: &Id, _values: &Record<'_>) {}
-
-    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
-
-    fn event(&self, _event: &Event<'_>) {}
-
-    fn enter(&self, _span: &Id) {}
-
-    fn exit(&self, _span: &Id) {}
-}
 
 #[tokio::test]
 async fn a_server_is_asked_for_what_the_hosts_log_takes() {

@@ -1,0 +1,51 @@
+//! What servers write to standard error, in the log.
+
+use callgate_tests::{Ran, Workbench, binary};
+use serde_json::json;
+
+const SECRET: &str = "hunter2-hunter2";
+
+/// What a run logs, with these flags, of the standard error of a server that writes its
+/// secret there, a long line and a terminal's control characters. Without the times.
+fn logged(flags: &[&str]) -> Vec<String> {
+    let program = r#"printf 'the token is %s\n' "$TOKEN" >&2
+        printf '%05000d\n' 0 >&2
+        printf 'a \033[2Jred line\n' >&2
+        exec "$0" flaky"#;
+    let bench = Workbench::new(json!({ "odd": {
+        "command": "sh",
+        "args": ["-c", program, binary("callgate-odd-server")],
+        "env": { "TOKEN": "${CALLGATE_TEST_TOKEN}" },
+    } }));
+    bench.write("script.ts", "return await odd_text({ text: 'well' })");
+    let mut command = bench.command(&["run", "script.ts"]);
+    command.args(flags).env("CALLGATE_TEST_TOKEN", SECRET);
+    let ran = Ran::from(command.output().expect("start callgate"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "well\n"), "{ran:?}");
+    assert!(!ran.stderr.contains(SECRET), "{}", ran.stderr);
+    let lines = ran.stderr.lines();
+    let lines = lines.filter(|line| line.contains("a server writes to stderr"));
+    let without_times = lines.map(|line| line.split_once(' ').expect("a time").1.trim_start());
+    without_times.map(str::to_owned).collect()
+}
+
+#[test]
+fn what_a_server_writes_is_in_the_log_without_its_secrets() {
+    let line = |said: &str| {
+        format!(
+            "DEBUG callgate_broker::stderr: a server writes to stderr server=odd line=\"{said}\""
+        )
+    };
+    let expected = [
+        line("the token is [TOKEN]"),
+        line(&format!("{}…", "0".repeat(4 << 10))),
+        line(r"a \\u{1b}[2Jred line"),
+    ];
+    assert_eq!(logged(&["-vv"]), expected);
+}
+
+#[test]
+fn what_a_server_writes_is_for_who_wants_it_all() {
+    assert_eq!(logged(&["-v"]), [""; 0]);
+    assert_eq!(logged(&[]), [""; 0]);
+}
