@@ -110,7 +110,7 @@ pub(super) async fn request(
     ask: Ask<'_>,
 ) -> Result<Tokens, Refused> {
     let mut form: Vec<(&str, &str)> = Vec::new();
-    let is_code = matches!(ask, Ask::Code { .. });
+    let says_scope = matches!(ask, Ask::ClientCredentials { .. });
     let (scopes, earlier) = match ask {
         Ask::Code {
             code,
@@ -138,8 +138,9 @@ pub(super) async fn request(
         }
     };
     let joined = scopes.join(" ");
-    // A code is for what it was asked for.
-    if !scopes.is_empty() && !is_code {
+    // A code is for what it was asked for, and a renewed token for what the one before was
+    // (RFC 6749, section 6): what the server called that may be no name that can be asked for.
+    if !scopes.is_empty() && says_scope {
         form.push(("scope", &joined));
     }
     form.push(("resource", &record.resource));
