@@ -19,9 +19,9 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::calls;
 use crate::consultants::EXTRACTION;
 use crate::models::{Models, Silent, Task};
+use crate::thrown::thrown;
 use answer::Fit;
 use schema::NoSchema;
 pub(crate) use schema::TypeReader;
@@ -283,7 +283,7 @@ impl Extractor {
             CallError::Protocol { code, message, .. } if code == code::INVALID_ARGUMENTS => {
                 Failed::new(Reason::Value, message).thrown()
             }
-            error => calls::thrown(NAME, error),
+            error => thrown(NAME, error),
         }
     }
 

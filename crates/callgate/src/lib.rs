@@ -56,6 +56,7 @@ mod scope;
 mod search;
 mod servers;
 mod skill;
+mod thrown;
 mod tool_settings;
 mod unmatched;
 mod vectors;

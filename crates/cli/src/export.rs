@@ -5,7 +5,7 @@ use callgate::{ExportFormat, Gate};
 use clap::Args;
 
 use crate::session::Sources;
-use crate::{commands, print, session};
+use crate::{names, print, session};
 
 /// Flags of `export`.
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ fn print_tools(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
         .map(|pattern| (pattern.as_str(), gate.unmatched_message(pattern.as_str())));
     // Where no server is up, nothing is known of any pattern.
     if !session::lacks_all_servers(gate)
-        && let Some(code) = commands::no_such_tools(gate, unmatched)
+        && let Some(code) = names::no_such_tools(gate, unmatched)
     {
         return Ok(code);
     }

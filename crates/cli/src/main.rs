@@ -10,6 +10,7 @@ mod elicit;
 mod export;
 mod grants;
 mod log;
+mod names;
 mod print;
 mod progress;
 mod rules;

@@ -1,11 +1,11 @@
 //! Which rule decides.
 
-use callgate_policy::{Authority, CallFacts, Effect, Grant, Hints, Pattern, Rule, Rules, Scope};
+use callgate_policy::{Authority, CallFacts, Grant, Hints, Rules, Scope};
 use expect_test::{Expect, expect};
 use serde_json::json;
 use std::sync::Arc;
 
-use crate::support::{facts, line, rules};
+use crate::support::{facts, granted, line, rules};
 
 #[track_caller]
 fn check(rules: &Rules, function: &str, read_only: bool, trusted: bool, expected: Expect) {
@@ -29,13 +29,6 @@ fn mixed() -> Rules {
         ["*delete*", "ticketing_close"],
     );
     granted(rules.expect("patterns"), "git_log")
-}
-
-/// The rules, and a grant by a flag.
-fn granted(mut rules: Rules, pattern: &str) -> Rules {
-    let pattern = Pattern::new(pattern).expect("a pattern");
-    rules.push(Rule::new(Effect::Grant, pattern).written_in("--allow"));
-    rules
 }
 
 #[test]

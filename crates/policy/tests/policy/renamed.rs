@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::support::{NOW, facts, line, rules, time};
+use crate::support::{NOW, facts, granted, line, rules, time};
 
 const FUNCTION: &str = "github_$issues_drop";
 const NATURAL: &str = "github_issues_drop";
@@ -97,10 +97,7 @@ fn allow_rules_and_grants_go_by_the_function_alone() {
         false,
         expect![[r#"Allow: allowed by rule "github_$issues_drop" in permissions.allow"#]],
     );
-    let granted = rules(json!({ "ask": ["*"] }));
-    let granted = granted
-        .with_grants([NATURAL], "--allow")
-        .expect("a pattern");
+    let granted = granted(rules(json!({ "ask": ["*"] })), NATURAL);
     expect![[r#"Ask: needs approval by rule "*" in permissions.ask"#]]
         .assert_eq(&line(&granted.decide(&call(true, None))));
 }

@@ -1,6 +1,6 @@
 //! Rules as a file has them, and calls to ask them about.
 
-use callgate_policy::{CallFacts, Decision, Effect, Hints, Rule, Rules};
+use callgate_policy::{CallFacts, Decision, Effect, Hints, Pattern, Rule, Rules};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -23,6 +23,13 @@ pub fn rules(lists: Value) -> Rules {
         .chain(list("ask", Effect::Ask))
         .chain(list("deny", Effect::Deny))
         .collect()
+}
+
+/// The rules, and a grant by a flag.
+pub fn granted(mut rules: Rules, pattern: &str) -> Rules {
+    let pattern = Pattern::new(pattern).expect("a pattern");
+    rules.push(Rule::new(Effect::Grant, pattern).written_in("--allow"));
+    rules
 }
 
 /// A call to `fs_write` of an untrusted server without hints.
