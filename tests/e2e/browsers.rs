@@ -285,7 +285,7 @@ async fn a_call_that_cannot_wait_for_a_login_any_longer_says_so() {
     };
     let gate = async || {
         let mut spec = guarded.spec_with(oauth.clone());
-        spec.call_timeout = Duration::from_secs(1);
+        spec.call_timeout = Duration::from_secs(3);
         let gate = Gate::builder()
             .worker_binary(binary("callgate-worker"))
             .spare_workers(0)
@@ -374,8 +374,8 @@ async fn a_call_that_cannot_wait_for_the_login_of_a_start_says_so() {
     let person = Person::who([Does::LogIn, Does::Waits], &guarded);
     let mut spec = guarded.spec(folder.path());
     // The first attempt fails before the call, which then waits for another one.
-    spec.start_timeout = Duration::from_secs(2);
-    spec.call_timeout = Duration::from_secs(1);
+    spec.start_timeout = Duration::from_secs(6);
+    spec.call_timeout = Duration::from_secs(3);
     spec.connect = Connect::Lazy;
     spec.idle = Some(Duration::from_millis(10));
     let gate = gate_to(spec, &person).await;
@@ -402,7 +402,7 @@ async fn a_start_that_cannot_wait_for_a_login_any_longer_says_so() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let person = Person::who([Does::Waits], &guarded);
     let mut spec = guarded.spec(folder.path());
-    spec.start_timeout = Duration::from_secs(1);
+    spec.start_timeout = Duration::from_secs(3);
     let gate = gate_to(spec, &person).await;
     expect!["server `web` did not start: server `web` wants a login, which has not come in time; log in on the page that was shown, or run `callgate auth login web`, and try again"].assert_eq(&gate.unavailable()[0].reason);
     gate.shutdown().await;
