@@ -367,6 +367,65 @@ async fn a_call_that_has_a_login_made_is_decided_about_once() {
     gate.shutdown().await;
 }
 
+/// What was decided by one person's list is not made by another's login that has none.
+#[tokio::test]
+async fn a_call_does_not_go_with_a_login_that_has_no_list() {
+    let guarded = Guarded::start(&json!({ "listsFor": 1 }));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn], &guarded);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&asked);
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .spare_workers(0)
+        .server(guarded.spec(folder.path()))
+        .asker(ask_with(move |_| {
+            counts.fetch_add(1, Ordering::SeqCst);
+            std::future::ready(Answer::Once)
+        }))
+        .browser(Arc::clone(&person) as Arc<dyn OpenUrl>)
+        .build()
+        .await
+        .expect("a gate");
+    guarded.post("expire").await;
+    guarded.post("forget").await;
+    for calls in 1..3 {
+        expect!["web_read: the server's tools could not be listed with the login that there is by now; nothing was done; call it again later (code -32056)"].assert_eq(&said(&gate, "web_read").await);
+        assert_eq!((person.pages(), asked.load(Ordering::SeqCst)), (2, calls));
+    }
+    assert_eq!(guarded.seen().await["calls of read"], json!(null));
+    gate.shutdown().await;
+}
+
+/// Whoever has no login any more is told to log in, with every call.
+#[tokio::test]
+async fn a_logout_while_a_gate_is_up_is_told_as_that() {
+    let guarded = Guarded::start(&json!({}));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn], &guarded);
+    gate_of(&guarded, folder.path(), &person)
+        .await
+        .shutdown()
+        .await;
+    let server = guarded.spec(folder.path());
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .spare_workers(0)
+        .server(server.clone())
+        .rules(Rules::new(["*"], [], []).expect("a rule"))
+        .build()
+        .await
+        .expect("a gate");
+    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+    auth::logout(&server).await.expect("a logout");
+    guarded.post("expire").await;
+    for _ in 0..3 {
+        expect!["web_read: server `web` wants a login, and there is none; run `callgate auth login web` (code -32000)"].assert_eq(&said(&gate, "web_read").await);
+    }
+    assert_eq!(person.pages(), 1);
+    gate.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_call_that_cannot_wait_for_the_login_of_a_start_says_so() {
     let guarded = Guarded::start(&json!({}));

@@ -71,14 +71,14 @@ impl fmt::Display for Failure {
                          decided about; "
                     }
                     Change::Login => {
-                        "there is another login than the one that the server's tools were listed \
-                         with, which may have others; "
+                        "the server's tools could not be listed with the login that there is by now; "
                     }
                 })?;
                 f.write_str(match (sent, what) {
                     (true, _) => "the call had begun and was given up, and may have done something",
                     (false, Change::Gone) => "nothing was done",
-                    (false, Change::Tool | Change::Login) => {
+                    (false, Change::Login) => "nothing was done; call it again later",
+                    (false, Change::Tool) => {
                         "nothing was done; call it again to have it decided anew"
                     }
                 })

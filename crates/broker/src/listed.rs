@@ -94,9 +94,10 @@ impl Decided {
         }
     }
 
-    /// The same, and that the list is of this login: another one may have other tools.
+    /// The same, and that the list is of this login: another one may have other tools. A
+    /// request without any is its server's to refuse.
     pub(crate) fn still_is_with(&self, login: Option<&str>, tool: &str) -> Result<(), Change> {
-        match self.listed.login().as_deref() == login {
+        match self.listed.is_of(login) {
             true => self.still_is(tool),
             false => Err(Change::Login),
         }
@@ -179,9 +180,14 @@ impl Listed {
         self.lists().ready.clone()
     }
 
-    /// The login that the list was asked for with.
-    fn login(&self) -> Option<Arc<str>> {
-        self.lists().ready.as_ref()?.login.clone()
+    /// Whether the list was asked for with this login, if it is one.
+    pub(crate) fn is_of(&self, login: Option<&str>) -> bool {
+        let lists = self.lists();
+        let listed = lists
+            .ready
+            .as_ref()
+            .and_then(|ready| ready.login.as_deref());
+        login.is_none() || listed == login
     }
 
     /// Whether a tool of this name has this definition; `None` if no tool has the name.

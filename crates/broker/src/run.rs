@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use callgate_policy::{Because, Decision, Verdict};
 use line::{Opened, denied, fail, is_harmless, kept, late};
-use made::{Made, Making};
+use made::{MAX_DECISIONS, Made, Making};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -31,9 +31,6 @@ use crate::ruling::Ruling;
 use crate::setup::{Renew, RunSetup};
 use crate::shape::{Shaped, shape};
 use crate::target::Target;
-
-/// How often a call is decided about and handed on, as its tool changes before it is sent.
-const MAX_TRIES: usize = 3;
 
 /// One script run: its rules, what was granted in it, and its ledger. Clones
 /// are the same run.
@@ -94,17 +91,17 @@ impl Run {
     ) -> Result<Box<RawValue>, CallError> {
         let mut given = Arc::new(String::from(Box::<str>::from(arguments)));
         let mut time = None;
-        let mut tries = 0;
+        let mut decisions = 0;
         let made = loop {
-            tries += 1;
-            let mut made = match self.make(target, given, &options, time).await? {
+            let made = self.make(target, given, &options, time, &mut decisions);
+            let mut made = match made.await? {
                 Making::Made(made) => *made,
                 Making::Withheld(answer) => return Ok(answer),
             };
             let (Some(renewed), Err((_, said))) = (made.renewed.take(), &made.result) else {
                 break made;
             };
-            if tries == MAX_TRIES {
+            if decisions >= MAX_DECISIONS {
                 break made;
             }
             // Its line in the ledger says that it was to be made, and it was not: what is decided

@@ -264,6 +264,13 @@ impl Server {
         self.shared.is_settled()
     }
 
+    /// Whether its list was asked for with the login that requests go with now, if there is one.
+    pub(crate) fn is_listed_by_login(&self) -> bool {
+        let connection = self.shared.stand.connection();
+        let login = connection.and_then(|connection| connection.session().login());
+        self.shared.listed.is_of(login.as_deref())
+    }
+
     /// Since when its list has been waited for; `None` where it need not be.
     pub(crate) fn awaited_since(&self) -> Option<Instant> {
         // Without one, its tools are what they were.

@@ -18,12 +18,14 @@ use crate::judge::Case;
 use crate::ledger::Entry;
 use crate::listed::Change;
 use crate::options::{CallOptions, CallTime};
+use crate::patience::Patience;
 use crate::review::Findings;
 use crate::ruling::Ruling;
+use crate::server::Server;
 use crate::target::Target;
 
 /// How often one call is decided about, as its tool changes meanwhile.
-const MAX_DECISIONS: usize = 3;
+pub(super) const MAX_DECISIONS: usize = 3;
 
 /// How often a call is handed on that was decided about once, as its login changes before it is
 /// sent.
@@ -42,7 +44,7 @@ pub(super) struct Made {
     pub(super) entry: Entry,
     pub(super) text: Arc<String>,
     pub(super) findings: Findings,
-    /// As it was before it was handed on.
+    /// As it was before it was handed on the last time.
     pub(super) time: CallTime,
     /// A failure comes with one clause about it.
     pub(super) result: Result<Box<RawValue>, (Failure, String)>,
@@ -52,12 +54,14 @@ pub(super) struct Made {
 
 impl Run {
     /// Makes a call, if it may be made: in what is left of its `time`, if it was made before.
+    /// Counts how often it was decided about.
     pub(super) async fn make(
         &self,
         mut target: Target,
         given: Arc<String>,
         options: &CallOptions,
         time: Option<CallTime>,
+        decisions: &mut usize,
     ) -> Result<Making, CallError> {
         let reviews = &self.inner.reviews;
         // A journal has what a call carries in the line before it.
@@ -82,8 +86,8 @@ impl Run {
         let mut time = time.unwrap_or_else(|| options.time(server.patience()));
         let mut findings = reviews.arguments(&target, &text, look).await;
         entry.carries(&reviews.weighed(&findings));
-        let mut decisions = 0;
         let ruling = loop {
+            *decisions += 1;
             let case = Case {
                 target: &target,
                 trusted: server.trusted(),
@@ -143,9 +147,8 @@ impl Run {
                 Ok(()) => Change::Tool,
                 Err(changed) => changed,
             };
-            decisions += 1;
             target = match renewed {
-                Some(renewed) if decisions < MAX_DECISIONS => renewed,
+                Some(renewed) if *decisions < MAX_DECISIONS => renewed,
                 _ => {
                     entry.decided(&ruling);
                     let message = Failure::changed(changed).to_string();
@@ -197,18 +200,18 @@ impl Run {
                 break (result, None);
             };
             time.spend(*spent);
-            if *what == Change::Login {
-                // One list by another login may not have come.
-                server.refresh();
+            let is_by_login = *what == Change::Login;
+            if is_by_login {
+                logins += 1;
+                match self.listed_by_login(server, &mut time).await {
+                    Ok(true) if logins <= MAX_LOGINS => {}
+                    Ok(_) => break (result, None),
+                    Err(limit) => return Err(late(entry, target, limit, true)),
+                }
             }
             match self.renewed(&target, &mut time).await {
-                // It is the same with another login: what was decided about it holds.
-                Ok(Some(renewed))
-                    if *what == Change::Login
-                        && logins < MAX_LOGINS
-                        && is_same(&renewed, definition.as_ref()) =>
-                {
-                    logins += 1;
+                // What was decided holds for the same tool with another login.
+                Ok(Some(renewed)) if is_by_login && is_same(&renewed, definition.as_ref()) => {
                     target = renewed;
                 }
                 Ok(None) if self.inner.renew.is_some() => {
@@ -231,6 +234,33 @@ impl Run {
             result,
             renewed,
         })))
+    }
+
+    /// Has a server's tools listed with the login that there is now, in the call's time; false if
+    /// there is no such list.
+    ///
+    /// # Errors
+    ///
+    /// That is over, or as much of it as passes without a sign of work: how long it was.
+    async fn listed_by_login(
+        &self,
+        server: &Server,
+        time: &mut CallTime,
+    ) -> Result<bool, Duration> {
+        // One may have been asked for before, and not have come.
+        if !server.is_listed_by_login() {
+            server.refresh();
+        }
+        let Patience { idle, most } = time.left();
+        let limit = time.whole(idle.min(most));
+        let began = Instant::now();
+        let broker = &self.inner.broker;
+        broker.settle(Some(server.name()), idle.min(most)).await;
+        time.spend(began.elapsed());
+        match server.is_settled() {
+            true => Ok(server.is_listed_by_login()),
+            false => Err(limit),
+        }
     }
 
     /// The tool as it is by now, looked up in the call's time.
