@@ -81,7 +81,7 @@ fn measure(what: &str, rules: &Rules, arguments: &Value) {
     authority.grant(Grant::new("fs_read"), Scope::Session);
     let facts = CallFacts {
         function: "fs_write",
-        natural: None,
+        other_names: None,
         server: "fs",
         tool: "write",
         hints: Hints::default(),

@@ -1,4 +1,4 @@
-//! Tools that another server in the configuration has given another name.
+//! Tools that have another name because of who is beside them, and who is not.
 
 use callgate_tests::{Workbench, odd};
 use expect_test::{Expect, expect};
@@ -98,12 +98,12 @@ fn an_allow_rule_lets_no_more_through_than_it_did() {
         exit code 3
         --- stdout
         --- stderr
-        error: McpDeniedError: records_$search_records_3 was not called: needs approval: rule "records_search_records_3" (1 call) in permissions.allow is void, the tool has another name beside other servers and tools, and there is nobody to ask; whoever runs Callgate can allow it with --allow 'records_$search_records_3', or under permissions.allow
+        error: McpDeniedError: records_$search_records_3 was not called: needs approval: rule "records_search_records_3" (1 call) in permissions.allow is void, it is for another name of the tool, and there is nobody to ask; whoever runs Callgate can allow it with --allow 'records_$search_records_3', or under permissions.allow
           --> script.ts:1:21
           1 | const found = await records_$search_records_3({ query: 'x', project: 'p' });
             |                     ^
         calls: 1
-          1 records_$search_records_3 needs approval: rule "records_search_records_3" (1 call) in permissions.allow is void, the tool has another name beside other servers and tools, and there is nobody to ask
+          1 records_$search_records_3 needs approval: rule "records_search_records_3" (1 call) in permissions.allow is void, it is for another name of the tool, and there is nobody to ask
     "#]],
     );
     check_run(
@@ -112,7 +112,7 @@ fn an_allow_rule_lets_no_more_through_than_it_did() {
         expect![[r#"
         exit code 3
         --- stdout
-        records_$search_records_3 (line 1): needs approval: rule "records_search_records_3" (1 call) in permissions.allow is void, the tool has another name beside other servers and tools
+        records_$search_records_3 (line 1): needs approval: rule "records_search_records_3" (1 call) in permissions.allow is void, it is for another name of the tool
         to run it unattended: --allow 'records_$search_records_3'
         --- stderr
     "#]],
@@ -145,6 +145,53 @@ fn a_hidden_tool_stays_hidden() {
             |                     ^
         error: 1 type error; nothing was run
         calls: none
+    "#]],
+    );
+}
+
+/// A server lists two tools that would have one name, and somebody denies one of them by the name
+/// that it got for that. At the next start the other tool is gone.
+#[test]
+fn a_deny_rule_by_a_suffixed_name_goes_on_denying() {
+    let bench = Workbench::empty();
+    let mut server = odd("twins");
+    server["env"] = json!({ "TWINS": bench.path().join("started") });
+    let config = json!({
+        "mcpServers": { "s": server },
+        "permissions": { "allow": ["s_*"], "deny": ["s_get_user_7e0bb0c2"] },
+    });
+    bench.write("callgate.json", &config.to_string());
+    let check_run = |script: &str, expected: Expect| {
+        bench.write("script.ts", script);
+        check(&bench, &bench.callgate(RUN), expected);
+    };
+    check_run(
+        "await s_get_user_7e0bb0c2({});",
+        expect![[r#"
+        exit code 3
+        --- stdout
+        --- stderr
+        error: McpDeniedError: s_get_user_7e0bb0c2 was not called: denied by rule "s_get_user_7e0bb0c2" in permissions.deny
+          --> script.ts:1:7
+          1 | await s_get_user_7e0bb0c2({});
+            |       ^
+        calls: 1
+          1 s_get_user_7e0bb0c2 denied by rule "s_get_user_7e0bb0c2" in permissions.deny
+    "#]],
+    );
+    check_run(
+        "await s_get_user({});",
+        expect![[r#"
+        exit code 3
+        --- stdout
+        --- stderr
+        warning: rule "s_*" in permissions.allow never decides: rule "s_get_user_7e0bb0c2" in permissions.deny comes first
+        error: McpDeniedError: s_get_user was not called: denied by rule "s_get_user_7e0bb0c2" in permissions.deny
+          --> script.ts:1:7
+          1 | await s_get_user({});
+            |       ^
+        calls: 1
+          1 s_get_user denied by rule "s_get_user_7e0bb0c2" in permissions.deny
     "#]],
     );
 }

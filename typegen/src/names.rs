@@ -15,6 +15,8 @@ use crate::reserved::is_reserved_value;
 /// Names of a server's gone tools that nobody else gets; a server that has more
 /// of them than any list is long gives up those beyond.
 const MAX_GONE: usize = 10_000;
+/// The round in which a suffix has all digits of its hash.
+const WHOLE_HASH: u32 = 8;
 
 /// Gives every (server, tool) pair its function name. A pair that comes twice
 /// counts once.
@@ -144,6 +146,14 @@ impl Names {
         Some(self.naturals.get(function)?.as_str())
     }
 
+    /// The name that a tool gets where others want the same ones, with all 64 digits of its
+    /// suffix. There are shorter names, its beginnings with the first eight digits, or sixteen, and
+    /// so on; and longer ones, where the digits begin anew.
+    pub fn suffixed(&self, server: &str, tool: &str) -> String {
+        let natural = natural_name(server, tool);
+        self.own_name(server, suffixed_name(&natural, WHOLE_HASH, (server, tool)))
+    }
+
     /// Every (function, server, tool), ordered by function.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.originals
@@ -241,9 +251,9 @@ pub fn beginning(server: &str) -> String {
 /// meet does not depend on order, so neither does the result, and a pair that
 /// meets nobody keeps its natural name whatever else is in the catalog.
 ///
-/// It ends: a suffix is a prefix of a SHA-256 over round and pair that grows
-/// to its whole length, so suffixed names stop meeting each other, and a
-/// natural name can stand in the way of only one of them once.
+/// It ends: a suffix begins with the SHA-256 of its pair once it is long enough,
+/// so suffixed names stop meeting each other, and it grows with each round, so
+/// a natural name can stand in the way of only one of them once.
 fn separate(pairs: &[(&str, &str)], natural: &[String], before: &Names) -> Vec<String> {
     let mut current: Vec<String> = natural.to_vec();
     let mut round: Vec<u32> = vec![0; pairs.len()];
@@ -294,20 +304,23 @@ fn separate(pairs: &[(&str, &str)], natural: &[String], before: &Names) -> Vec<S
     current
 }
 
-/// The name a pair takes in a round: eight more hexadecimal digits each time.
+/// The name a pair takes in a round: eight more hexadecimal digits each time, of the same hash
+/// over and over. So it can be told of a name whether it is a pair's, whatever round it is of.
 fn suffixed_name(natural: &str, round: u32, (server, tool): (&str, &str)) -> String {
     let mut hash = Sha256::new();
-    hash.update(round.to_le_bytes());
+    // The version of these names: rules in people's configurations are for them.
+    hash.update(1_u32.to_le_bytes());
     hash.update((server.len() as u64).to_le_bytes());
     hash.update(server);
     hash.update(tool);
-    let bytes = usize::try_from(round)
+    let hash = hash.finalize();
+    let digits = hash.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let digits = digits.filter_map(|digit| char::from_digit(digit.into(), 16));
+    let count = usize::try_from(round)
         .unwrap_or(usize::MAX)
-        .saturating_mul(4);
+        .saturating_mul(8);
     let mut name = format!("{natural}_");
-    for byte in hash.finalize().iter().take(bytes) {
-        name.push_str(&format!("{byte:02x}"));
-    }
+    name.extend(digits.cycle().take(count));
     name
 }
 

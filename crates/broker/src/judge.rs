@@ -98,7 +98,7 @@ impl Judge {
         let authorized = || {
             let facts = CallFacts {
                 function: &target.function,
-                natural: target.natural.as_deref(),
+                other_names: target.other_names.as_ref(),
                 server: &target.server,
                 tool: &target.tool,
                 hints: target.hints,

@@ -202,7 +202,7 @@ impl Looked {
 
 pub(crate) fn side(target: &Target) -> Side {
     let side = Side::new(&target.function, &target.server, &target.tool);
-    side.naturally(target.natural.as_deref())
+    side.or_named(target.other_names.as_ref())
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ mod tests {
         let decided = || {
             authority.take(&CallFacts {
                 function: "fs_write",
-                natural: None,
+                other_names: None,
                 server: "fs",
                 tool: "write",
                 hints: Hints::default(),

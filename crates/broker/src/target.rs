@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate_policy::{Definition, Hints};
+use callgate_policy::{Definition, Hints, OtherNames};
 use callgate_schema::Declared;
 
 /// The tool a call goes to, as the catalog has it. Never taken from a script.
@@ -10,9 +10,8 @@ use callgate_schema::Declared;
 pub struct Target {
     /// The generated function name, which rules match.
     pub function: String,
-    /// What the function would be called with no other server or tool beside it, where that is
-    /// another name: rules that hold calls up match it, too.
-    pub natural: Option<String>,
+    /// The tool's other names, if it may have any: rules that hold calls up match these, too.
+    pub other_names: Option<Arc<OtherNames>>,
     /// The server's name.
     pub server: String,
     /// The tool's own name.

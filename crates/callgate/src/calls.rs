@@ -267,7 +267,7 @@ pub(crate) fn target(catalog: &Catalog, function: &str) -> Option<Target> {
     let definition = &tool.definition;
     Some(Target {
         function: tool.function.clone(),
-        natural: tool.natural.clone(),
+        other_names: Some(Arc::clone(&tool.other_names)),
         server: definition.server.clone(),
         tool: definition.name.clone(),
         title: definition.title.as_deref().map(Arc::from),

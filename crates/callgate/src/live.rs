@@ -331,7 +331,7 @@ impl Shared {
         let catalog = Arc::new(Catalog::build_without(
             before.catalog.names(),
             definitions,
-            |function, natural| self.oversight.settings.hides(function, natural),
+            |function, other_names| self.oversight.settings.hides(function, other_names),
         ));
         let known = Known {
             catalog: Arc::clone(&catalog),

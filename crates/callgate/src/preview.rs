@@ -7,7 +7,9 @@ use std::sync::Arc;
 use callgate_broker::{Changed, Consultant};
 use callgate_catalog::{Catalog, CatalogTool};
 use callgate_policy::flow::Side;
-use callgate_policy::{Because, Decision, Definition, DefinitionHash, Effect, Grant, Verdict};
+use callgate_policy::{
+    Because, Decision, Definition, DefinitionHash, Effect, Grant, OtherNames, Verdict,
+};
 use callgate_script::Prepared;
 use serde::Serialize;
 
@@ -125,7 +127,7 @@ pub struct PreviewedTool {
     #[serde(skip)]
     pub changed: Option<Changed>,
     #[serde(skip)]
-    natural: Option<String>,
+    other_names: Option<Arc<OtherNames>>,
     #[serde(skip)]
     identity: Arc<Definition>,
     /// What the rule does that looks at the arguments, where it is that one's word.
@@ -162,7 +164,7 @@ impl PreviewedTool {
         let definition = &tool.definition;
         Self {
             function: tool.function.clone(),
-            natural: tool.natural.clone(),
+            other_names: Some(Arc::clone(&tool.other_names)),
             server: definition.server.clone(),
             tool: definition.name.clone(),
             line,
@@ -187,7 +189,7 @@ impl PreviewedTool {
         } = EXTRACTION.clone();
         Self {
             function,
-            natural: None,
+            other_names: None,
             server,
             tool,
             line,
@@ -344,7 +346,7 @@ fn flows(tools: &[PreviewedTool], gate: &Gate) -> Vec<String> {
     let sides: Vec<Side> = tools
         .map(|tool| {
             let side = Side::new(&tool.function, &tool.server, &tool.tool);
-            side.naturally(tool.natural.as_deref())
+            side.or_named(tool.other_names.as_ref())
         })
         .collect();
     let pairs = sides

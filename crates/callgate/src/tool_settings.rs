@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use callgate_policy::Pattern;
+use callgate_catalog::{Catalog, CatalogTool};
+use callgate_policy::{OtherNames, Pattern};
 
 /// What is set for tools by patterns over their generated names.
 ///
 /// Several patterns may match a tool: it has the keywords of all of them, is
 /// always on if one of them says so, and hidden if one of them says so, also one that
-/// matches what the tool would be called with no other server or tool beside it. Of the
-/// other visibilities, that of the pattern with the most characters besides `*`
-/// counts, and the first of those.
+/// matches one of the tool's other names ([`OtherNames`]). Of the other visibilities,
+/// that of the pattern with the most characters besides `*` counts, and the first of
+/// those.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolSettings {
     entries: Vec<(Pattern, ToolSetting)>,
@@ -101,13 +102,12 @@ impl ToolSettings {
         decided
     }
 
-    /// Whether this function's tool is nowhere. `natural` is what it would be called with no
-    /// other server or tool beside it, where that is another name.
-    pub fn hides(&self, function: &str, natural: Option<&str>) -> bool {
-        let mut settings = self
-            .of(function)
-            .chain(natural.into_iter().flat_map(|it| self.of(it)));
-        settings.any(|(_, setting)| setting.hides())
+    /// Whether the tool of this function, with these other names, is nowhere.
+    pub fn hides(&self, function: &str, other_names: &OtherNames) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|(pattern, setting)| {
+            setting.hides() && (pattern.matches(function) || other_names.any_matches(pattern))
+        })
     }
 
     /// Words by which this function's tool is found, each once.
@@ -122,20 +122,19 @@ impl ToolSettings {
         self.of(function).any(|(_, setting)| setting.always_on)
     }
 
-    /// The patterns that match none of these functions, each with its natural name if that is
-    /// another, and none that `may` be there, each in a sentence.
-    pub(crate) fn unmatched<'f>(
+    /// The patterns that match none of these tools, hidden ones among them, and none that
+    /// `may` be there, each in a sentence.
+    pub(crate) fn unmatched(
         &self,
-        functions: impl Iterator<Item = (&'f str, Option<&'f str>)> + Clone,
+        catalog: &Catalog,
         may: impl Fn(&Pattern) -> bool,
     ) -> Vec<String> {
         let unmatched = self.entries.iter().filter(|(pattern, setting)| {
-            let mut functions = functions.clone();
-            let is_for = |(function, natural): (&str, Option<&str>)| {
-                pattern.matches(function)
-                    || setting.hides() && natural.is_some_and(|natural| pattern.matches(natural))
+            let is_for = |tool: &CatalogTool| {
+                pattern.matches(&tool.function)
+                    || setting.hides() && tool.other_names.any_matches(pattern)
             };
-            !functions.any(is_for) && !may(pattern)
+            !catalog.with_hidden().any(is_for) && !may(pattern)
         });
         unmatched
             .map(|(pattern, _)| format!("{:?} in \"tools\" matches no tool", pattern.as_str()))
@@ -162,7 +161,18 @@ impl fmt::Display for Visibility {
 
 #[cfg(test)]
 mod tests {
+    use callgate_catalog::ToolDefinition;
+    use serde_json::json;
+
     use super::*;
+
+    fn catalog(tools: &[(&str, &str)]) -> Catalog {
+        let tools = tools.iter().map(|(server, name)| {
+            let raw = json!({ "name": name, "inputSchema": { "type": "object" } });
+            ToolDefinition::parse(server, &raw).expect("a tool")
+        });
+        Catalog::build(tools.collect())
+    }
 
     fn settings(entries: &[(&str, Option<Visibility>, &[&str], bool)]) -> ToolSettings {
         let mut settings = ToolSettings::default();
@@ -198,17 +208,16 @@ mod tests {
             ("git_push", Visibility::Hidden),
         ] {
             assert_eq!(settings.visibility(function), visibility, "{function}");
-            let hides = settings.hides(function, None);
+            let hides = settings.hides(function, &OtherNames::new(None, "other"));
             assert_eq!(hides, visibility == Visibility::Hidden);
         }
         assert_eq!(settings.keywords("git_log"), ["any", "vcs"]);
         assert_eq!(settings.keywords("fs_read"), ["any", "vcs"]);
         assert!(settings.always_on("git_status") && !settings.always_on("git_log"));
         assert_eq!(
-            settings.unmatched(
-                [("git_log", None), ("fs_read", None)].into_iter(),
-                |pattern| pattern.as_str() == "git_push",
-            ),
+            settings.unmatched(&catalog(&[("git", "log"), ("fs", "read")]), |pattern| {
+                pattern.as_str() == "git_push"
+            }),
             [
                 r#""*_push" in "tools" matches no tool"#,
                 r#""git_status" in "tools" matches no tool"#,
@@ -216,24 +225,42 @@ mod tests {
         );
     }
 
-    /// A tool that has another name than it would have with nobody beside it.
+    /// A tool that has one name with another beside it, and one without.
     #[test]
-    fn what_hides_goes_by_the_natural_name_too() {
+    fn what_hides_goes_by_all_names() {
         let settings = settings(&[
             ("s_get_user", Some(Visibility::Hidden), &["word"], true),
             ("s_get_u*", Some(Visibility::OnDemand), &["other"], false),
-            ("s_put_user", Some(Visibility::OnDemand), &[], true),
+            (
+                "s_put_user_ba0d75ee",
+                Some(Visibility::Hidden),
+                &["word"],
+                true,
+            ),
+            ("s_cut_user_a1a1a1a1", Some(Visibility::OnDemand), &[], true),
         ]);
-        let (function, natural) = ("s_get_user_7e0bb0c2", "s_get_user");
-        assert!(!settings.hides(function, None));
-        assert!(settings.hides(function, Some(natural)));
-        assert_eq!(settings.keywords(function), ["other"]);
-        assert!(!settings.always_on(function));
-        let put = ("s_put_user_00000000", Some("s_put_user"));
-        assert!(!settings.hides(put.0, put.1));
+        let catalog = catalog(&[
+            ("s", "get-user"),
+            ("s", "get_user"),
+            ("s", "put_user"),
+            ("s", "cut_user"),
+        ]);
+        let hidden: Vec<&str> = catalog
+            .tools()
+            .iter()
+            .filter(|tool| settings.hides(&tool.function, &tool.other_names))
+            .map(|tool| tool.function.as_str())
+            .collect();
         assert_eq!(
-            settings.unmatched([(function, Some(natural)), put].into_iter(), |_| false),
-            [r#""s_put_user" in "tools" matches no tool"#]
+            hidden,
+            ["s_get_user_c97c69b6", "s_get_user_7e0bb0c2", "s_put_user"]
+        );
+        assert_eq!(settings.keywords("s_get_user_7e0bb0c2"), ["other"]);
+        assert!(settings.keywords("s_put_user").is_empty());
+        assert!(!settings.always_on("s_put_user"));
+        assert_eq!(
+            settings.unmatched(&catalog, |_| false),
+            [r#""s_cut_user_a1a1a1a1" in "tools" matches no tool"#]
         );
     }
 }

@@ -84,10 +84,7 @@ impl Oversight {
         let unknown = self.unknown_tools(unknown.iter().copied());
         let of_flows = self.flows.unmatched(&self.sides(catalog), &unknown);
         found.extend(of_flows.into_iter().map(plain));
-        let names = catalog.names();
-        let functions = catalog.functions();
-        let functions = functions.map(|function| (function, names.natural(function)));
-        let settings = self.settings.unmatched(functions, |pattern| {
+        let settings = self.settings.unmatched(catalog, |pattern| {
             let mut unknown = unknown.iter();
             unknown.any(|it| it.may_have(|beginning| pattern.may_match_with(beginning)))
         });
@@ -141,7 +138,7 @@ impl Oversight {
         let trusted: HashSet<&str> = trusted.map(|server| server.name.as_str()).collect();
         let tools = catalog.tools().iter().map(|tool| KnownTool {
             function: &tool.function,
-            natural: tool.natural.as_deref(),
+            other_names: Some(&tool.other_names),
             server: &tool.definition.server,
             hints: hints(&tool.definition),
             trusted: trusted.contains(tool.definition.server.as_str()),
@@ -150,7 +147,7 @@ impl Oversight {
         });
         let tools = tools.chain(self.consults.iter().map(|model| KnownTool {
             function: &model.function,
-            natural: None,
+            other_names: None,
             server: &model.server,
             hints: Hints::default(),
             trusted: true,
@@ -182,7 +179,7 @@ impl Oversight {
             .map(|tool| {
                 let definition = &tool.definition;
                 let side = Side::new(&tool.function, &definition.server, &definition.name);
-                side.naturally(tool.natural.as_deref())
+                side.or_named(Some(&tool.other_names))
             })
             .collect();
         for model in [&*EXTRACTION, &*SEARCH] {

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use callgate_policy::OtherNames;
 use callgate_schema::Declared;
 use callgate_typegen::names::{self, Names};
 use callgate_typegen::{Declarations, Detail, ToolSchema, generate};
@@ -23,8 +24,8 @@ pub struct Catalog {
     tools: Vec<CatalogTool>,
     by_function: HashMap<String, usize>,
     names: Names,
-    /// Functions that are left out.
-    hidden: Vec<String>,
+    /// Tools that are left out.
+    hidden: Vec<CatalogTool>,
     /// What tools would be called that are not for models.
     not_for_models: Vec<String>,
     warnings: Vec<Warning>,
@@ -37,8 +38,8 @@ pub struct Catalog {
 pub struct CatalogTool {
     /// The name of the function in a script.
     pub function: String,
-    /// [`Names::natural`].
-    pub natural: Option<String>,
+    /// Its other names.
+    pub other_names: Arc<OtherNames>,
     /// The tool as its server lists it.
     pub definition: Arc<ToolDefinition>,
 }
@@ -69,12 +70,12 @@ impl Catalog {
     }
 
     /// As [`Catalog::build_after`], without the functions that `hides` takes, by their names
-    /// and [`Names::natural`]: they have names, so that those of others do not depend on it,
+    /// and the tools' others: they have names, so that those of others do not depend on it,
     /// and nothing else.
     pub fn build_without(
         before: &Names,
         definitions: Vec<Arc<ToolDefinition>>,
-        hides: impl Fn(&str, Option<&str>) -> bool,
+        hides: impl Fn(&str, &OtherNames) -> bool,
     ) -> Self {
         let mut warnings = Vec::new();
         let definitions = without_duplicates(definitions, &mut warnings);
@@ -87,23 +88,18 @@ impl Catalog {
                 .iter()
                 .map(|tool| (tool.server.as_str(), tool.name.as_str())),
         );
-        let mut hidden = Vec::new();
-        let tools: Vec<CatalogTool> = definitions
-            .into_iter()
-            .filter_map(|definition| {
-                let function = names.function(&definition.server, &definition.name)?;
-                let natural = names.natural(function);
-                if hides(function, natural) {
-                    hidden.push(function.to_owned());
-                    return None;
-                }
-                Some(CatalogTool {
-                    function: function.to_owned(),
-                    natural: natural.map(str::to_owned),
-                    definition,
-                })
+        let tools = definitions.into_iter().filter_map(|definition| {
+            let (server, name) = (&definition.server, &definition.name);
+            let function = names.function(server, name)?;
+            let suffixed = names.suffixed(server, name);
+            Some(CatalogTool {
+                function: function.to_owned(),
+                other_names: Arc::new(OtherNames::new(names.natural(function), &suffixed)),
+                definition,
             })
-            .collect();
+        });
+        let (hidden, tools): (Vec<_>, Vec<_>) =
+            tools.partition(|tool| hides(&tool.function, &tool.other_names));
         for tool in &tools {
             warnings.extend(tool.definition.warnings.iter().cloned());
         }
@@ -139,11 +135,14 @@ impl Catalog {
         self.tools.get(*self.by_function.get(function)?)
     }
 
-    /// Every function, those too that were left out of
-    /// [`Catalog::build_without`].
-    pub fn functions(&self) -> impl Iterator<Item = &str> + Clone {
-        let shown = self.tools.iter().map(|tool| tool.function.as_str());
-        shown.chain(self.hidden.iter().map(String::as_str))
+    /// Every tool, those too that were left out of [`Catalog::build_without`].
+    pub fn with_hidden(&self) -> impl Iterator<Item = &CatalogTool> {
+        self.tools.iter().chain(&self.hidden)
+    }
+
+    /// Their functions.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        self.with_hidden().map(|tool| tool.function.as_str())
     }
 
     /// What tools would be called that are not for models, as their servers say: to tell

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
+use callgate_policy::Pattern;
 use callgate_schema::Declared;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -229,6 +230,28 @@ fn duplicates_collisions_and_degradations_are_told() {
             warning: server "t": the types of the tool "odd" are wider than its schema: `type` names "date", which JSON does not have at "/inputSchema/properties/x"
         "#]],
     );
+}
+
+/// Whatever name a tool has, those that it has with others beside it, and without, are known.
+#[test]
+fn a_tool_has_its_other_names_whoever_is_there() {
+    let other_names = |entries: &[(&str, Value)], function: &str, pattern: &str| {
+        let (catalog, _) = build(entries);
+        let pattern = Pattern::new(pattern).unwrap();
+        let other_names = &catalog.get(function).unwrap().other_names;
+        other_names.any_matches(&pattern)
+    };
+    let alone = [("s", tool("get_user"))];
+    let both = [("s", tool("get_user")), ("s", tool("get-user"))];
+    let (plain, suffixed) = ("s_get_user", "s_get_user_7e0bb0c2");
+    assert!(other_names(&alone, plain, suffixed));
+    assert!(other_names(&both, suffixed, plain));
+    // The neighbour's is another.
+    assert!(!other_names(&alone, plain, "s_get_user_c97c69b6"));
+    assert!(!other_names(&both, suffixed, "s_get_user_c97c69b6"));
+    for pattern in ["s_get_user_*", "*_user_*", "*c2"] {
+        assert!(!other_names(&alone, plain, pattern), "{pattern}");
+    }
 }
 
 #[test]

@@ -78,7 +78,7 @@ pub enum Because {
     /// it through has expired.
     Expired(Leave),
     /// It has to be asked about, because the rule that would have let it through, so often or
-    /// so long, is for the name that the tool would have with no other server or tool beside it.
+    /// so long, is for a name that the tool has where there are others beside it, or none.
     OtherName(Leave),
     /// The arguments are not known yet, and this rule looks at them.
     #[serde(serialize_with = "shared")]
@@ -199,11 +199,9 @@ impl fmt::Display for Decision {
             }
             Because::Spent(leave) => void(f, leave, "is used up"),
             Because::Expired(leave) => void(f, leave, "has expired"),
-            Because::OtherName(leave) => void(
-                f,
-                leave,
-                "is void, the tool has another name beside other servers and tools",
-            ),
+            Because::OtherName(leave) => {
+                void(f, leave, "is void, it is for another name of the tool")
+            }
             Because::Depends(rule) if rule.effect == Effect::Deny => {
                 write!(f, "denied for some arguments, by {rule}")
             }

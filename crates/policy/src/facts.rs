@@ -1,19 +1,21 @@
 //! What is known about a call, and about a tool, when the rules are asked.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::definition::DefinitionHash;
+use crate::other_names::OtherNames;
 
 /// What is known about a call when it is decided.
 #[derive(Debug, Clone, Copy)]
 pub struct CallFacts<'a> {
     /// The generated name; patterns match this.
     pub function: &'a str,
-    /// The generated name that the tool would have with no other server or tool beside it,
-    /// where that is another. Patterns of rules that hold calls up match this, too: who comes
-    /// to stand beside a tool must not lift them.
-    pub natural: Option<&'a str>,
+    /// The tool's other names, if it may have any. Patterns of rules that hold calls up match
+    /// these, too.
+    pub other_names: Option<&'a Arc<OtherNames>>,
     /// The server's name in the configuration.
     pub server: &'a str,
     /// The tool's own name.
@@ -52,8 +54,8 @@ pub struct Hints {
 pub struct KnownTool<'a> {
     /// The generated name.
     pub function: &'a str,
-    /// As [`CallFacts::natural`].
-    pub natural: Option<&'a str>,
+    /// As [`CallFacts::other_names`].
+    pub other_names: Option<&'a Arc<OtherNames>>,
     /// The server's name in the configuration.
     pub server: &'a str,
     /// What its server says the tool does.

@@ -20,11 +20,9 @@ pub(crate) enum Fit {
     Expired,
     /// It would, but it is for another definition of the tool.
     OtherDefinition,
-    /// It would, but for the name that other servers or tools have given the tool.
-    OtherName,
 }
 
-/// Whether `rule` matches a call to a tool whose function or natural name its pattern matches.
+/// Whether `rule` matches a call to a tool of whose names its pattern matches one.
 /// `arguments` is what [`fits_arguments`] says.
 pub(crate) fn fit(rule: &Rule, facts: &CallFacts<'_>, arguments: Fit) -> Fit {
     let widens = rule.effect.widens();
@@ -41,8 +39,6 @@ pub(crate) fn fit(rule: &Rule, facts: &CallFacts<'_>, arguments: Fit) -> Fit {
     }
     if arguments == Fit::No {
         Fit::No
-    } else if rule.has_lost(facts.function, facts.natural) {
-        Fit::OtherName
     } else if expired {
         Fit::Expired
     } else if rule.definition.is_some() && rule.definition.as_ref() != facts.definition {

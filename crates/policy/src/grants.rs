@@ -278,7 +278,6 @@ impl SessionGrants {
                 Fit::Yes => Void::Spent,
                 Fit::Expired => Void::Expired,
                 Fit::OtherDefinition => Void::OtherDefinition,
-                Fit::OtherName => Void::OtherName,
             };
             if !matches!(&answer, Answer::Void(_, known) if *known <= void) {
                 answer = Answer::Void(Arc::clone(&given.grant), void);

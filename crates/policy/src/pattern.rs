@@ -119,7 +119,7 @@ impl fmt::Display for ServerPattern {
     }
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let Some((prefix, rest)) = pattern.split_once('*') else {
         return pattern == name;
     };

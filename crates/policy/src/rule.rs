@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
@@ -10,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::condition::Condition;
 use crate::decision::Verdict;
 use crate::definition::DefinitionHash;
+use crate::other_names::OtherNames;
 use crate::pattern::{Pattern, ServerPattern};
 
 /// One rule. It matches a call when everything it says of the call is so.
@@ -18,8 +20,8 @@ use crate::pattern::{Pattern, ServerPattern};
 pub struct Rule {
     /// What the rule does with the calls it matches.
     pub effect: Effect,
-    /// The functions it matches. Under a deny or ask rule, those tools too whose natural name
-    /// ([`crate::CallFacts::natural`]) it matches.
+    /// The functions it matches. Under a deny or ask rule, those tools too of whose other names
+    /// ([`OtherNames`]) it matches one.
     pub pattern: Pattern,
     /// The servers whose tools it matches; `None` for all.
     pub server: Option<ServerPattern>,
@@ -214,22 +216,22 @@ impl Rule {
     }
 
     /// Whether its pattern means this tool. Doubt speaks against what would let calls through.
-    pub(crate) fn means(&self, function: &str, natural: Option<&str>) -> bool {
-        self.pattern.matches(function) || !self.effect.widens() && self.meant(natural)
+    pub(crate) fn means(&self, function: &str, other_names: Option<&Arc<OtherNames>>) -> bool {
+        self.pattern.matches(function) || !self.effect.widens() && self.means_one_of(other_names)
     }
 
     /// Whether it lets calls of this tool through no more, because the tool has another name
     /// than the one that its pattern matches.
-    pub(crate) fn has_lost(&self, function: &str, natural: Option<&str>) -> bool {
-        self.effect.widens() && self.meant(natural) && !self.pattern.matches(function)
+    pub(crate) fn has_lost(&self, function: &str, other_names: Option<&Arc<OtherNames>>) -> bool {
+        self.effect.widens() && !self.pattern.matches(function) && self.means_one_of(other_names)
     }
 
-    fn meant(&self, natural: Option<&str>) -> bool {
-        natural.is_some_and(|natural| self.pattern.matches(natural))
+    fn means_one_of(&self, other_names: Option<&Arc<OtherNames>>) -> bool {
+        other_names.is_some_and(|names| names.any_matches(&self.pattern))
     }
 
-    /// Whether it is leave that can become void.
-    pub(crate) fn is_bound_leave(&self) -> bool {
+    /// Whether it is leave that becomes void.
+    pub(crate) fn can_become_void(&self) -> bool {
         self.effect.widens()
             && (self.max_calls.is_some() || self.expires.is_some() || self.definition.is_some())
     }

@@ -10,6 +10,7 @@ use crate::facts::CallFacts;
 use crate::fit::{Fit, fit};
 use crate::grants::{Answer, Scope, Void};
 use crate::index::Index;
+use crate::other_names::OtherNames;
 use crate::pattern::{Pattern, PatternError};
 use crate::rule::{Effect, Rank, Rule};
 
@@ -18,9 +19,18 @@ const MAX_KEPT: usize = 16_384;
 
 /// The rules that are asked about the calls of one function.
 struct Candidates {
-    /// The natural name of the tool that they were found for.
-    natural: Option<Box<str>>,
-    rules: Arc<[usize]>,
+    /// Those of the tool that they were found for.
+    other_names: Option<Arc<OtherNames>>,
+    rules: Arc<[Candidate]>,
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Candidate {
+    /// Its place among the rules.
+    pub(crate) number: usize,
+    /// Whether it is leave for another name of the tool.
+    has_lost: bool,
 }
 
 /// All rules of a run. Empty rules are the default: they allow what a trusted
@@ -96,27 +106,28 @@ impl Rules {
         let mut heard = false;
         let index = self.index.get_or_init(|| Arc::new(Index::of(&self.rules)));
         let mut look = index.look(&self.rules, facts.arguments);
-        for number in self.candidates(facts.function, facts.natural).iter() {
-            if index.rank(*number) > Some(Rank::Grant)
+        for candidate in self.candidates(facts.function, facts.other_names).iter() {
+            let Candidate { number, has_lost } = *candidate;
+            if index.rank(number) > Some(Rank::Grant)
                 && !std::mem::replace(&mut heard, true)
                 && let Some(because) = doubts.hear(|scope| granted(scope, facts))
             {
                 return doubts.conclude(Verdict::Allow, because);
             }
             // First of all, since it can be told without the rule.
-            let arguments = look.fits(*number);
-            let Some(rule) = self.rules.get(*number).filter(|_| arguments != Fit::No) else {
+            let arguments = look.fits(number);
+            let Some(rule) = self.rules.get(number).filter(|_| arguments != Fit::No) else {
                 continue;
             };
             let leave = || Leave::Rule(Arc::clone(rule));
             match fit(rule, facts, arguments) {
                 Fit::No => {}
+                _ if has_lost => doubts.note(Void::OtherName, leave),
                 Fit::Depends => doubts.depends_on(rule),
                 Fit::Expired => doubts.note(Void::Expired, leave),
                 Fit::OtherDefinition => doubts.note(Void::OtherDefinition, leave),
-                Fit::OtherName => doubts.note(Void::OtherName, leave),
                 Fit::Yes => match rule.counted() {
-                    Some(most) if !usable(*number, most) => doubts.note(Void::Spent, leave),
+                    Some(most) if !usable(number, most) => doubts.note(Void::Spent, leave),
                     _ => {
                         let because = Because::Rule(Arc::clone(rule));
                         return doubts.conclude(rule.effect.verdict(), because);
@@ -149,32 +160,38 @@ impl Rules {
 
     /// The rules that mean a tool, and leave that is void for its name, in the order of their
     /// ranks and, within one, of their writing.
-    pub(crate) fn candidates(&self, function: &str, natural: Option<&str>) -> Arc<[usize]> {
+    pub(crate) fn candidates(
+        &self,
+        function: &str,
+        other_names: Option<&Arc<OtherNames>>,
+    ) -> Arc<[Candidate]> {
         let kept = self
             .by_function
             .read()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(candidates) = kept.get(function)
-            && candidates.natural.as_deref() == natural
+            && candidates.other_names.as_ref() == other_names
         {
             return Arc::clone(&candidates.rules);
         }
         drop(kept);
-        let matching = self.rules.iter().enumerate();
-        let matching = matching.filter(|(_, rule)| {
-            rule.means(function, natural)
-                || rule.is_bound_leave() && rule.has_lost(function, natural)
+        let rules = self.rules.iter().enumerate();
+        let matching = rules.filter_map(|(number, rule)| {
+            let has_lost = rule.can_become_void() && rule.has_lost(function, other_names);
+            let is_one = has_lost || rule.means(function, other_names);
+            is_one.then(|| (rule.rank(), Candidate { number, has_lost }))
         });
-        let mut matching: Vec<_> = matching.map(|(index, rule)| (rule.rank(), index)).collect();
-        matching.sort_unstable();
-        let candidates: Arc<[usize]> = matching.into_iter().map(|(_, index)| index).collect();
+        let mut matching: Vec<_> = matching.collect();
+        // A stable sort: within a rank they stay in the order of their writing.
+        matching.sort_by_key(|(rank, _)| *rank);
+        let candidates: Arc<[Candidate]> = matching.into_iter().map(|(_, one)| one).collect();
         let mut kept = self
             .by_function
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         if kept.len() < MAX_KEPT {
             let kept_for = Candidates {
-                natural: natural.map(Box::from),
+                other_names: other_names.cloned(),
                 rules: Arc::clone(&candidates),
             };
             kept.insert(function.to_owned(), kept_for);

@@ -264,12 +264,12 @@ impl Rules {
         }
         let mut left: Vec<&KnownTool<'_>> = tools
             .iter()
-            .filter(|tool| rule.means(tool.function, tool.natural))
+            .filter(|tool| rule.means(tool.function, tool.other_names))
             .collect();
         if left.is_empty() {
             let renamed = tools
                 .iter()
-                .find(|tool| rule.has_lost(tool.function, tool.natural));
+                .find(|tool| rule.has_lost(tool.function, tool.other_names));
             let nearest = renamed.map(|tool| tool.function);
             let nearest = nearest.or_else(|| nearest_tool(&rule.pattern, tools));
             let nearest = nearest.map(str::to_owned);
@@ -312,15 +312,15 @@ impl Rules {
     fn takers(&self, index: usize, rule: &Rule, tools: &[&KnownTool<'_>]) -> Option<Arc<Rule>> {
         let mut taker = None;
         for tool in tools {
-            let candidates = self.candidates(tool.function, tool.natural);
+            let candidates = self.candidates(tool.function, tool.other_names);
             let earlier = candidates
                 .iter()
-                .take_while(|earlier| **earlier != index)
-                .filter_map(|earlier| self.shared().get(*earlier))
+                .take_while(|earlier| earlier.number != index)
+                .filter_map(|earlier| self.shared().get(earlier.number))
                 // A grant is there to come before other rules.
                 .filter(|earlier| earlier.rank() != Rank::Grant)
                 // Two plain rules of one kind may overlap, as patterns do.
-                .filter(|earlier| earlier.effect != rule.effect || rule.is_bound())
+                .filter(|earlier| earlier.effect != rule.effect || rule.is_about_some_calls())
                 .find(|earlier| earlier.takes(tool));
             taker = Some(Arc::clone(earlier?));
         }
@@ -329,14 +329,14 @@ impl Rules {
 }
 
 impl Rule {
-    /// Whether it says more than which functions it is about.
-    fn is_bound(&self) -> bool {
+    /// Whether it may be about some calls only of a tool that it is about.
+    fn is_about_some_calls(&self) -> bool {
         !self.arguments.is_empty() || self.max_calls.is_some() || self.expires.is_some()
     }
 
     /// Whether it matches every call of a tool that its pattern matches.
     fn takes(&self, tool: &KnownTool<'_>) -> bool {
-        !self.is_bound()
+        !self.is_about_some_calls()
             && self.definition.is_none()
             && self.server.as_ref().is_none_or(|s| s.matches(tool.server))
             && self.trusted.is_none_or(|trusted| trusted == tool.trusted)

@@ -107,6 +107,44 @@ fn a_name_equal_to_anothers_suffixed_name_displaces_both() {
     assert_eq!(names.collisions().len(), 2);
 }
 
+/// However many tools of a server stand in the way of the shorter names.
+#[test]
+fn a_name_of_any_round_is_a_beginning_of_the_same_digits() {
+    let pair = ("s", "get_user");
+    let mut pairs = vec![("s", "get-user".to_owned()), ("s", pair.1.to_owned())];
+    for round in 1..=10 {
+        let names = assign(pairs.iter().map(|(s, t)| (*s, t.as_str())));
+        let function = names.function(pair.0, pair.1).unwrap();
+        let suffixed = names.suffixed(pair.0, pair.1);
+        let (stem, digits) = suffixed.rsplit_once('_').unwrap();
+        let expected: String = digits.chars().cycle().take(8 * round).collect();
+        assert_eq!(function, format!("{stem}_{expected}"));
+        assert_eq!(digits.len(), 64);
+        let next = function.strip_prefix("s_").unwrap().to_owned();
+        pairs.push(("s", next));
+    }
+}
+
+#[test]
+fn the_suffixed_name_of_a_tool_depends_on_the_servers_alone() {
+    let alone = Names::default().among(["a", "a_b_c", "s"]);
+    for (pair, function) in [
+        (("s", "get_user"), "s_get_user_7e0bb0c2"),
+        // Its natural name does not begin as those of a_b_c do, and this one would.
+        (("a", "b-c"), "a_$b_c_406f2f2a"),
+    ] {
+        let without = assign_after(&alone, [pair]);
+        let (server, tool) = pair;
+        assert!(!without.function(server, tool).unwrap().contains('$'));
+        let suffixed = without.suffixed(server, tool);
+        let twin = tool.replace(['-', '_'], ".");
+        let beside = assign_after(&alone, [pair, (server, &twin)]);
+        assert_eq!(beside.function(server, tool), Some(function));
+        assert!(suffixed.starts_with(function), "{suffixed}");
+        assert_eq!(beside.suffixed(server, tool), suffixed);
+    }
+}
+
 #[test]
 fn an_unrelated_server_changes_nothing() {
     let before = assign([("s", "get-user"), ("s", "get_user"), ("s", "list")]);

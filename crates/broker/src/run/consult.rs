@@ -63,7 +63,7 @@ impl Run {
     {
         let target = Target {
             function: consultant.function.clone(),
-            natural: None,
+            other_names: None,
             server: consultant.server.clone(),
             tool: consultant.tool.clone(),
             hints: Hints {

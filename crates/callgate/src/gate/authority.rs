@@ -102,7 +102,7 @@ impl Gate {
         let model = &*EXTRACTION;
         Some(self.rules.decide(&CallFacts {
             function: &model.function,
-            natural: None,
+            other_names: None,
             server: &model.server,
             tool: &model.tool,
             hints: Hints {
@@ -179,13 +179,13 @@ impl Foresight {
     fn decision(&self, tool: &CatalogTool) -> Decision {
         let CatalogTool {
             function,
-            natural,
+            other_names,
             definition,
             ..
         } = tool;
         self.rules.decide(&CallFacts {
             function,
-            natural: natural.as_deref(),
+            other_names: Some(other_names),
             server: &definition.server,
             tool: &definition.name,
             hints: super::hints(definition),

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::other_names::OtherNames;
+use crate::pattern::matches;
+
 /// Letters, digits and characters beyond ASCII that a piece needs: rules and
 /// brackets are nobody's data.
 const MIN_LETTERS: usize = 10;
@@ -19,9 +22,9 @@ const MIN_DIFFERENT: u32 = 4;
 pub struct Side {
     /// The generated function name.
     pub function: String,
-    /// As [`crate::CallFacts::natural`].
+    /// As [`crate::CallFacts::other_names`].
     #[serde(skip)]
-    pub natural: Option<String>,
+    pub other_names: Option<Arc<OtherNames>>,
     /// The server's name.
     pub server: String,
     /// The tool's own name.
@@ -33,23 +36,29 @@ impl Side {
     pub fn new(function: &str, server: &str, tool: &str) -> Self {
         Self {
             function: function.to_owned(),
-            natural: None,
+            other_names: None,
             server: server.to_owned(),
             tool: tool.to_owned(),
         }
     }
 
-    /// The same tool with this natural name.
+    /// The same tool with these other names.
     #[must_use]
-    pub fn naturally(self, natural: Option<&str>) -> Self {
-        let natural = natural.map(str::to_owned);
-        Self { natural, ..self }
+    pub fn or_named(self, other_names: Option<&Arc<OtherNames>>) -> Self {
+        let other_names = other_names.cloned();
+        Self {
+            other_names,
+            ..self
+        }
     }
 
-    /// Whether one of these names of it fits.
-    pub(super) fn is_named(&self, by: Names, fits: impl Fn(&str) -> bool) -> bool {
-        let natural = || self.natural.as_deref().is_some_and(&fits);
-        fits(&self.function) || by == Names::All && natural()
+    /// Whether a pattern over names matches one of these names of it.
+    pub(super) fn is_named(&self, by: Names, pattern: &str) -> bool {
+        let others = || {
+            let names = self.other_names.as_ref();
+            names.is_some_and(|names| names.any_matches_text(pattern))
+        };
+        matches(pattern, &self.function) || by == Names::All && others()
     }
 }
 
@@ -58,7 +67,7 @@ impl Side {
 pub(super) enum Names {
     /// The function's alone: what lets data pass.
     Function,
-    /// The natural one, too: what holds data up.
+    /// The others, too: what holds data up.
     All,
 }
 

@@ -47,24 +47,23 @@ impl FlowRules {
 
     /// A tool with its labels.
     pub(super) fn labelled<'a>(&'a self, side: &'a Side) -> Labelled<'a> {
-        let all = || self.labels(side, Names::All);
-        Labelled {
-            side,
-            labels: self.labels(side, Names::Function),
-            by_all_names: side.natural.is_some().then(all),
-        }
-    }
-
-    fn labels(&self, side: &Side, by: Names) -> BTreeSet<&str> {
         let servers = self.servers.iter();
         let of_server = servers
             .filter(|(server, _)| *server == side.server)
             .map(|(_, label)| label.as_str());
-        let tools = self.tools.iter();
-        let of_tool = tools
-            .filter(|(pattern, _)| side.is_named(by, |name| pattern.matches(name)))
-            .map(|(_, label)| label.as_str());
-        of_server.chain(of_tool).collect()
+        let of_tool = |by: Names| {
+            let tools = self.tools.iter();
+            tools
+                .filter(move |(pattern, _)| side.is_named(by, pattern.as_str()))
+                .map(|(_, label)| label.as_str())
+        };
+        let labels: BTreeSet<&str> = of_server.chain(of_tool(Names::Function)).collect();
+        let more = of_tool(Names::All).filter(|label| !labels.contains(label));
+        Labelled {
+            more: more.collect(),
+            labels,
+            side,
+        }
     }
 
     /// Decides one flow: the first matching rule that denies, else that asks,
@@ -138,23 +137,20 @@ pub(super) struct Labelled<'a> {
     side: &'a Side,
     /// By the function's name alone.
     labels: BTreeSet<&'a str>,
-    /// By the natural name, too, where that is another.
-    by_all_names: Option<BTreeSet<&'a str>>,
+    /// Those that it has by its other names alone.
+    more: BTreeSet<&'a str>,
 }
 
 impl<'a> Labelled<'a> {
-    fn labels(&self, by: Names) -> &BTreeSet<&'a str> {
-        match (by, &self.by_all_names) {
-            (Names::All, Some(labels)) => labels,
-            _ => &self.labels,
-        }
+    fn has(&self, label: &str, by: Names) -> bool {
+        self.labels.contains(label) || by == Names::All && self.more.contains(label)
     }
 
     /// A label of this tool that keeps its data from the other: what may be private is, and
     /// nothing goes where it only may belong.
     pub(super) fn label_not_on(&self, to: &Self) -> Option<&'a str> {
-        let mut missing = self.labels(Names::All).difference(&to.labels);
-        missing.next().copied()
+        let mut labels = self.labels.union(&self.more);
+        labels.find(|label| !to.labels.contains(*label)).copied()
     }
 }
 
@@ -229,10 +225,9 @@ impl FlowEnd {
 
     pub(super) fn matches(&self, tool: &Labelled<'_>, by: Names) -> bool {
         match self {
-            Self::Label(label) => tool.labels(by).contains(label.as_str()),
+            Self::Label(label) => tool.has(label, by),
             Self::Name(pattern) => {
-                pattern.matches(&tool.side.server)
-                    || tool.side.is_named(by, |name| pattern.matches(name))
+                pattern.matches(&tool.side.server) || tool.side.is_named(by, pattern.as_str())
             }
         }
     }
@@ -300,10 +295,13 @@ impl fmt::Display for FlowReason {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use expect_test::{Expect, expect};
     use serde_json::json;
 
     use super::*;
+    use crate::OtherNames;
     use crate::flow::Flows;
 
     fn side(function: &str) -> Side {
@@ -450,11 +448,24 @@ mod tests {
     /// Tools that have another name than they would have with nobody beside them.
     #[test]
     fn what_holds_data_up_goes_by_the_natural_name_too() {
-        let renamed = |server: &str| {
+        check_other_names("_box_put");
+    }
+
+    /// Tools that had a suffix when others were beside them.
+    #[test]
+    fn what_holds_data_up_goes_by_the_suffixed_name_too() {
+        check_other_names("_$box_put_01234567");
+    }
+
+    #[track_caller]
+    fn check_other_names(end: &str) {
+        let named = |server: &str| {
             let natural = format!("{server}_box_put");
-            Side::new(&format!("{server}_$box_put"), server, "box_put").naturally(Some(&natural))
+            let suffixed = format!("{server}_$box_put_0123456789abcdef");
+            let names = Arc::new(OtherNames::new(Some(&natural), &suffixed));
+            Side::new(&format!("{server}_$box_put"), server, "box_put").or_named(Some(&names))
         };
-        let (crm, mail) = (renamed("crm"), renamed("mail"));
+        let (crm, mail) = (named("crm"), named("mail"));
         let text = "what a customer has said";
         let mut flows = Flows::default();
         flows.learn(crm.clone(), 1, &format!("{text:?}"));
@@ -472,7 +483,7 @@ mod tests {
             assert_eq!(foreseen, verdict != Verdict::Allow, "{rules:?}");
         };
         let pattern = |text: &str| Pattern::new(text).expect("a pattern");
-        let (from, to) = ("crm_box_put", "mail_box_put");
+        let (from, to) = (&*format!("crm{end}"), &*format!("mail{end}"));
         check(
             &|rules| rules.push(rule(from, "*", None, Verdict::Ask)),
             Verdict::Ask,
@@ -517,10 +528,10 @@ mod tests {
         rules.label_tools(pattern(from), "private");
         assert_eq!(
             rules.unmatched(&[crm.clone(), mail.clone()], &[]),
-            [
-                "the rule from \"*\" to \"mail_box_put\" in flows matches nothing: to \
-                 \"mail_box_put\": there is no such server or tool"
-            ]
+            [format!(
+                "the rule from \"*\" to \"{to}\" in flows matches nothing: to \"{to}\": there is \
+                 no such server or tool"
+            )]
         );
     }
 

@@ -47,7 +47,7 @@ impl FlowRules {
         };
         let rules = self.rules.iter().filter_map(of_rule);
         let labels = self.tools.iter().filter_map(|(pattern, label)| {
-            let is_on = |side: &Side| side.is_named(Names::All, |name| pattern.matches(name));
+            let is_on = |side: &Side| side.is_named(Names::All, pattern.as_str());
             let on_none = !tools.iter().any(is_on)
                 && !unknown
                     .iter()

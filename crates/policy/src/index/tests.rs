@@ -155,7 +155,7 @@ proptest! {
         let rules: Rules = rules.into_iter().collect();
         let decision = rules.decide(&CallFacts {
             function: "s_t",
-            natural: None,
+            other_names: None,
             server: "s",
             tool: "t",
             hints: Hints::default(),

@@ -110,7 +110,7 @@ proptest! {
         let rules: Rules = Rule::parse(Effect::Allow, &entry).ok().into_iter().collect();
         let definition = Definition::of(&schema);
         let tool = KnownTool {
-            function: "fs_write", natural: None, server: "fs", hints: Hints::default(), trusted: true,
+            function: "fs_write", other_names: None, server: "fs", hints: Hints::default(), trusted: true,
             definition: Some(definition.hash()), input_schema: Some(&schema),
         };
         for unmatched in rules.unmatched([tool], time(NOW)) {

@@ -1,20 +1,31 @@
-//! Tools that have another name than they would have with nobody beside them: what holds
-//! calls up goes on doing so, and what lets them through does not.
+//! Tools that have another name than they would have with nobody beside them, or with others:
+//! what holds calls up goes on doing so, and what lets them through does not.
 
-use callgate_policy::{Authority, CallFacts, Hints, KnownTool};
+use std::sync::{Arc, LazyLock};
+
+use callgate_policy::{Authority, CallFacts, Hints, KnownTool, OtherNames};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 use crate::support::{NOW, facts, granted, line, rules, time};
 
 const FUNCTION: &str = "github_$issues_drop";
 const NATURAL: &str = "github_issues_drop";
+const SUFFIXED: &str = "github_$issues_drop_01234567";
+
+static NAMES: LazyLock<Arc<OtherNames>> = LazyLock::new(|| other_names(NATURAL));
+
+fn other_names(natural: &str) -> Arc<OtherNames> {
+    Arc::new(OtherNames::new(
+        Some(natural),
+        "github_$issues_drop_0123456789abcdef",
+    ))
+}
 
 fn call<'a>(trusted: bool, arguments: Option<&'a Value>) -> CallFacts<'a> {
     CallFacts {
         function: FUNCTION,
-        natural: Some(NATURAL),
+        other_names: Some(&NAMES),
         server: "github",
         tool: "issues_drop",
         hints: Hints {
@@ -102,6 +113,49 @@ fn allow_rules_and_grants_go_by_the_function_alone() {
         .assert_eq(&line(&granted.decide(&call(true, None))));
 }
 
+#[test]
+fn deny_and_ask_rules_hold_by_the_suffixed_name_where_nobody_is_beside_the_tool() {
+    for pattern in [SUFFIXED, "github_*_01234567", "*_01234567"] {
+        let lists = json!({ "allow": ["github_*"], "deny": [pattern] });
+        assert_eq!(
+            line(&rules(lists).decide(&call(false, None))),
+            format!("Deny: denied by rule \"{pattern}\" in permissions.deny")
+        );
+    }
+    check(
+        json!({ "allow": ["github_*"], "ask": [SUFFIXED] }),
+        false,
+        expect![[
+            r#"Ask: needs approval by rule "github_$issues_drop_01234567" in permissions.ask"#
+        ]],
+    );
+    // Another's suffix, and stars where the suffix would be.
+    check(
+        json!({
+            "allow": ["github_*"],
+            "ask": ["github_$issues_drop_*", "*_drop_*", "*67"],
+            "deny": ["github_$issues_drop_89abcdef"],
+        }),
+        false,
+        expect![[r#"Allow: allowed by rule "github_*" in permissions.allow"#]],
+    );
+    // What widens does not.
+    check(
+        json!({ "allow": [SUFFIXED] }),
+        false,
+        expect![
+            "Ask: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted"
+        ],
+    );
+    check(
+        json!({ "allow": [{ "tool": SUFFIXED, "maxCalls": 3 }] }),
+        true,
+        expect![[
+            r#"Ask: needs approval: rule "github_$issues_drop_01234567" (3 calls) in permissions.allow is void, it is for another name of the tool"#
+        ]],
+    );
+}
+
 /// Whoever let a tool be called three times did not leave the rest to its server's word.
 #[test]
 fn bound_leave_for_the_natural_name_is_void_and_does_not_leave_the_call_to_a_hint() {
@@ -114,7 +168,7 @@ fn bound_leave_for_the_natural_name_is_void_and_does_not_leave_the_call_to_a_hin
         json!({ "allow": [{ "tool": NATURAL, "maxCalls": 3 }] }),
         true,
         expect![[
-            r#"Ask: needs approval: rule "github_issues_drop" (3 calls) in permissions.allow is void, the tool has another name beside other servers and tools"#
+            r#"Ask: needs approval: rule "github_issues_drop" (3 calls) in permissions.allow is void, it is for another name of the tool"#
         ]],
     );
     check(
@@ -130,12 +184,13 @@ fn bound_leave_for_the_natural_name_is_void_and_does_not_leave_the_call_to_a_hin
     // It counts nothing.
     let once = json!({ "allow": [{ "tool": "github_*", "maxCalls": 1 }] });
     let authority = Authority::new(Arc::new(rules(once)), Arc::default());
+    let github_drop = other_names("github_drop");
     let lost = CallFacts {
         function: "hub_drop",
-        natural: Some("github_drop"),
+        other_names: Some(&github_drop),
         ..call(true, None)
     };
-    expect![[r#"Ask: needs approval: rule "github_*" (1 call) in permissions.allow is void, the tool has another name beside other servers and tools"#]].assert_eq(&line(&authority.take(&lost)));
+    expect![[r#"Ask: needs approval: rule "github_*" (1 call) in permissions.allow is void, it is for another name of the tool"#]].assert_eq(&line(&authority.take(&lost)));
     expect![[r#"Allow: allowed by rule "github_*" (1 call) in permissions.allow"#]]
         .assert_eq(&line(&authority.take(&call(true, None))));
 }
@@ -145,7 +200,7 @@ fn bound_leave_for_the_natural_name_is_void_and_does_not_leave_the_call_to_a_hin
 fn what_is_known_of_a_function_is_for_one_natural_name() {
     let rules = rules(json!({ "allow": ["github_*"], "deny": [NATURAL] }));
     let named_so = CallFacts {
-        natural: None,
+        other_names: None,
         ..call(false, None)
     };
     for _ in 0..2 {
@@ -160,22 +215,23 @@ fn what_is_known_of_a_function_is_for_one_natural_name() {
 fn rules_that_match_no_tool_any_more_say_its_new_name() {
     let tool = KnownTool {
         function: FUNCTION,
-        natural: Some(NATURAL),
+        other_names: Some(&NAMES),
         server: "github",
         hints: Hints::default(),
         trusted: false,
         definition: None,
         input_schema: None,
     };
+    let s_get_user = other_names("s_get_user");
     let suffixed = KnownTool {
         function: "s_get_user_7e0bb0c2",
-        natural: Some("s_get_user"),
+        other_names: Some(&s_get_user),
         server: "s",
         ..tool
     };
     let lists = json!({
-        "allow": [NATURAL, "github_issues_*", "s_get_user"],
-        "ask": ["s_get_user"],
+        "allow": [NATURAL, "github_issues_*", "s_get_user", SUFFIXED],
+        "ask": ["s_get_user", SUFFIXED],
         "deny": [NATURAL, "github_issues_*"],
     });
     let found = rules(lists).unmatched([tool, suffixed], time(NOW));
@@ -183,5 +239,6 @@ fn rules_that_match_no_tool_any_more_say_its_new_name() {
     expect![[r#"
         rule "github_issues_drop" in permissions.allow matches no tool; did you mean "github_$issues_drop"?
         rule "github_issues_*" in permissions.allow matches no tool; the nearest is "github_$issues_drop"
-        rule "s_get_user" in permissions.allow matches no tool; did you mean "s_get_user_7e0bb0c2"?"#]].assert_eq(&found.join("\n"));
+        rule "s_get_user" in permissions.allow matches no tool; did you mean "s_get_user_7e0bb0c2"?
+        rule "github_$issues_drop_01234567" in permissions.allow matches no tool; did you mean "github_$issues_drop"?"#]].assert_eq(&found.join("\n"));
 }

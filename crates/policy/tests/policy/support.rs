@@ -36,7 +36,7 @@ pub fn granted(mut rules: Rules, pattern: &str) -> Rules {
 pub fn facts(arguments: Option<&Value>) -> CallFacts<'_> {
     CallFacts {
         function: "fs_write",
-        natural: None,
+        other_names: None,
         server: "fs",
         tool: "write",
         hints: Hints::default(),

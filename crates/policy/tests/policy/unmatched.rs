@@ -24,7 +24,7 @@ fn check(lists: Value, expected: Expect) {
     });
     let tool = |function, server, trusted, hints| KnownTool {
         function,
-        natural: None,
+        other_names: None,
         server,
         hints,
         trusted,
