@@ -12,8 +12,9 @@ pub struct RuleArgs {
     #[arg(long, value_name = "RULE", value_parser = granted)]
     pub allow: Vec<Rule>,
 
-    /// Ask about the calls that this rule matches, also where the configuration allows them; may
-    /// be repeated
+    /// Ask about the calls that this rule matches, also where the configuration, or an earlier
+    /// answer in it, allows them (`--allow` and what is granted from now on still win); may be
+    /// repeated
     #[arg(long, value_name = "RULE", value_parser = asked_about)]
     pub ask: Vec<Rule>,
 

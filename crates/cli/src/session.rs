@@ -154,7 +154,7 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
         builder = builder.workers(workers.clone());
     }
     for rule in setting.rules.into_iter().flat_map(RuleArgs::iter) {
-        rules.push(rule.clone());
+        rules.push_for_run(rule.clone());
     }
     Ok(builder
         .ledger(ledger(config, setting.ledger)?)

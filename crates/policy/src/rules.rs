@@ -9,7 +9,7 @@ use crate::decision::{Because, Decision, Leave, Verdict};
 use crate::facts::CallFacts;
 use crate::fit::{Fit, fit};
 use crate::grants::{Answer, Scope, Void};
-use crate::index::Index;
+use crate::index::{Index, Look};
 use crate::other_names::OtherNames;
 use crate::pattern::{Pattern, PatternError};
 use crate::rule::{Effect, Rank, Rule};
@@ -38,6 +38,8 @@ pub(crate) struct Candidate {
 #[derive(Default)]
 pub struct Rules {
     rules: Vec<Arc<Rule>>,
+    /// The indexes of those that are of this run alone.
+    of_run: Vec<usize>,
     /// The rules that are asked about each function's calls, in the order in which they are
     /// asked. Filled as functions are asked about.
     by_function: RwLock<FxHashMap<String, Candidates>>,
@@ -67,7 +69,7 @@ impl Rules {
             .collect()
     }
 
-    /// Adds one rule, for example one from a command-line flag.
+    /// Adds one rule, as a configuration file has it.
     pub fn push(&mut self, rule: Rule) {
         self.rules.push(Arc::new(rule));
         self.index.take();
@@ -77,6 +79,14 @@ impl Rules {
             .clear();
     }
 
+    /// Adds one rule that somebody gives for this run, as a command-line flag does. It is as
+    /// any other, but for an ask rule: where that matches, an allow rule bound to a definition
+    /// is passed over, since that is what was answered before the run.
+    pub fn push_for_run(&mut self, rule: Rule) {
+        self.of_run.push(self.rules.len());
+        self.push(rule);
+    }
+
     /// The rules in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.rules.iter().map(Arc::as_ref)
@@ -84,7 +94,8 @@ impl Rules {
 
     /// What the rules say of a call, as if none of them had been used yet:
     /// the first matching deny rule, else the first matching grant (an allow
-    /// rule bound to a definition is one), ask rule, or allow rule, in this
+    /// rule bound to a definition is one, unless an ask rule of
+    /// [`Rules::push_for_run`] matches), ask rule, or allow rule, in this
     /// order. Without any, a tool that says it is read-only is allowed if its
     /// server is trusted, and every other call needs approval.
     ///
@@ -106,7 +117,8 @@ impl Rules {
         let mut heard = false;
         let index = self.index.get_or_init(|| Arc::new(Index::of(&self.rules)));
         let mut look = index.look(&self.rules, facts.arguments);
-        for candidate in self.candidates(facts.function, facts.other_names).iter() {
+        let candidates = self.candidates(facts.function, facts.other_names);
+        for candidate in candidates.iter() {
             let Candidate { number, has_lost } = *candidate;
             if index.rank(number) > Some(Rank::Grant)
                 && !std::mem::replace(&mut heard, true)
@@ -126,6 +138,10 @@ impl Rules {
                 Fit::Depends => doubts.depends_on(rule),
                 Fit::Expired => doubts.note(Void::Expired, leave),
                 Fit::OtherDefinition => doubts.note(Void::OtherDefinition, leave),
+                // Before a use of it is counted.
+                Fit::Yes
+                    if is_kept_answer(rule)
+                        && self.is_asked_in_run(&candidates, facts, &mut look, &mut doubts) => {}
                 Fit::Yes => match rule.counted() {
                     Some(most) if !usable(number, most) => doubts.note(Void::Spent, leave),
                     _ => {
@@ -147,6 +163,29 @@ impl Rules {
             (_, _) => (Verdict::Ask, Because::NoRule),
         };
         doubts.conclude(verdict, because)
+    }
+
+    /// Whether an ask rule of this run takes a call from an answer that was kept before it.
+    fn is_asked_in_run(
+        &self,
+        candidates: &[Candidate],
+        facts: &CallFacts<'_>,
+        look: &mut Look<'_>,
+        doubts: &mut Doubts,
+    ) -> bool {
+        let of_run = candidates.iter().map(|candidate| candidate.number);
+        for number in of_run.filter(|number| self.of_run.contains(number)) {
+            let rule = self.rules.get(number);
+            let Some(rule) = rule.filter(|rule| rule.effect == Effect::Ask) else {
+                continue;
+            };
+            match fit(rule, facts, look.fits(number)) {
+                Fit::Yes => return true,
+                Fit::Depends => doubts.depends_on(rule),
+                _ => {}
+            }
+        }
+        false
     }
 
     /// The number of rules; their indexes are below it.
@@ -198,6 +237,11 @@ impl Rules {
         }
         candidates
     }
+}
+
+/// Whether it is what an answer "always" leaves in a file.
+fn is_kept_answer(rule: &Rule) -> bool {
+    rule.effect == Effect::Allow && rule.definition.is_some()
 }
 
 /// What was passed over on the way to a decision.
@@ -287,6 +331,7 @@ impl FromIterator<Rule> for Rules {
     fn from_iter<T: IntoIterator<Item = Rule>>(rules: T) -> Self {
         Self {
             rules: rules.into_iter().map(Arc::new).collect(),
+            of_run: Vec::new(),
             by_function: RwLock::default(),
             index: OnceLock::new(),
         }
@@ -297,6 +342,7 @@ impl Clone for Rules {
     fn clone(&self) -> Self {
         Self {
             rules: self.rules.clone(),
+            of_run: self.of_run.clone(),
             by_function: RwLock::default(),
             index: self.index.clone(),
         }
@@ -305,7 +351,7 @@ impl Clone for Rules {
 
 impl PartialEq for Rules {
     fn eq(&self, other: &Self) -> bool {
-        self.rules == other.rules
+        self.rules == other.rules && self.of_run == other.of_run
     }
 }
 

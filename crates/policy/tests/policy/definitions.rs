@@ -8,7 +8,7 @@ use callgate_policy::{
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::support::{facts, line, rules};
+use crate::support::{facts, granted, line, rules};
 
 fn definition(description: &str) -> Arc<Definition> {
     Arc::new(Definition::of(&json!({
@@ -96,6 +96,90 @@ fn always_is_a_rule_for_one_definition() {
             r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
         ]],
     );
+}
+
+#[test]
+fn who_asks_in_a_run_asks_also_about_what_was_answered_before_it() {
+    let known = definition("writes a file");
+    let authority = |asks: Value, allows: Option<&str>| {
+        let mut all: Rules = [always()].into_iter().collect();
+        for rule in rules(json!({ "ask": [asks] })).iter() {
+            all.push_for_run(rule.clone().written_in("--ask"));
+        }
+        if let Some(pattern) = allows {
+            all = granted(all, pattern);
+        }
+        Authority::new(Arc::new(all), Arc::default())
+    };
+    let answered = authority(json!("*"), None);
+    check(
+        &answered,
+        Some(&known),
+        expect![[r#"Ask: needs approval by rule "*" in --ask"#]],
+    );
+    // Answers in the run hold, or every call would be asked about.
+    answered.grant(Grant::new("fs_write"), Scope::Session);
+    check(
+        &answered,
+        Some(&known),
+        expect!["Allow: allowed by the grant for this session"],
+    );
+    check(
+        &authority(json!("*"), Some("fs_*")),
+        Some(&known),
+        expect![[r#"Allow: allowed by rule "fs_*" in --allow"#]],
+    );
+    // Whoever is asked is told all the same that the tool has changed.
+    check(
+        &authority(json!("*"), None),
+        Some(&definition("other")),
+        expect![[
+            r#"Ask: needs approval by rule "*" in --ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
+        ]],
+    );
+    let others = authority(json!("git_*"), None);
+    check(
+        &others,
+        Some(&known),
+        expect![[r#"Allow: allowed by rule "fs_write" (one definition) in permissions.allow"#]],
+    );
+    let narrow = json!({ "tool": "*", "arguments": [
+        { "at": "/path", "exists": true },
+    ]});
+    let narrow = authority(narrow, None);
+    check(
+        &narrow,
+        Some(&known),
+        expect![[r#"Allow: allowed by rule "fs_write" (one definition) in permissions.allow"#]],
+    );
+    // Before the arguments are known.
+    let facts = CallFacts {
+        definition: Some(known.hash()),
+        ..facts(None)
+    };
+    expect![[r#"Ask: needs approval: it depends on the arguments, by rule "*" (/path exists) in --ask"#]]
+    .assert_eq(&line(&narrow.look(&facts)));
+}
+
+#[test]
+fn an_answer_that_is_asked_about_in_a_run_is_not_used_up() {
+    let known = definition("writes a file");
+    let once = Grant::new("fs_write").of(Arc::clone(&known)).uses(1);
+    let mut all: Rules = [once.to_rule().expect("a rule")].into_iter().collect();
+    let asks = json!({ "tool": "*", "arguments": [{ "at": "/path", "equals": "/x" }] });
+    let asks = Rule::parse(Effect::Ask, &asks).expect("a rule");
+    all.push_for_run(asks.written_in("--ask"));
+    let authority = Authority::new(Arc::new(all), Arc::default());
+    let verdict = |path: &str| {
+        let arguments = json!({ "path": path });
+        let facts = CallFacts {
+            definition: Some(known.hash()),
+            ..facts(Some(&arguments))
+        };
+        authority.take(&facts).verdict
+    };
+    let verdicts = ["/x", "/y", "/y"].map(verdict);
+    assert_eq!(verdicts, [Verdict::Ask, Verdict::Allow, Verdict::Ask]);
 }
 
 #[test]
