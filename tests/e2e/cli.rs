@@ -269,6 +269,10 @@ fn rules_for_one_run() {
             "{",
             "it is no JSON: EOF while parsing an object at line 1 column 1",
         ),
+        (
+            r#"{"tool":"fs_*","tool":"git_*"}"#,
+            r#"/tool: key "tool" stands twice in a rule; remove one"#,
+        ),
     ] {
         let ran = bench.run(script, &["--deny", wrong]);
         let said = format!(

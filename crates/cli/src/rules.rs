@@ -44,11 +44,11 @@ fn denied(text: &str) -> Result<Rule, String> {
 
 /// A rule as a list of the configuration has it; a pattern needs no quotation marks.
 fn rule(effect: Effect, text: &str) -> Result<Rule, String> {
-    let entry = match text.trim_start().starts_with('{') {
-        true => serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?,
-        false => Value::from(text),
+    let read = match text.trim_start().starts_with('{') {
+        true => Rule::parse_json(effect, text),
+        false => Rule::parse(effect, &Value::from(text)),
     };
-    Rule::parse(effect, &entry).map_err(|problems| {
+    read.map_err(|problems| {
         let problems: Vec<_> = problems.iter().map(told).collect();
         problems.join("; ")
     })

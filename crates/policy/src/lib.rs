@@ -31,6 +31,7 @@ mod rule;
 mod rules;
 mod sense;
 mod text;
+mod twice;
 mod unheeded;
 mod unmatched;
 

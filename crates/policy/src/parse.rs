@@ -16,6 +16,7 @@ use crate::problem::{RuleProblem, RuleProblemKind, Step};
 use crate::rule::{Annotations, Effect, Rule};
 use crate::sense::contradiction;
 use crate::text::{Glob, WholeRegex};
+use crate::twice::keys_that_stand_twice;
 
 /// Keys of a rule.
 const RULE: &[&str] = &[
@@ -62,6 +63,28 @@ impl Rule {
             Some(rule) if reader.problems.is_empty() => Ok(rule),
             _ => Err(reader.problems),
         }
+    }
+
+    /// Reads an entry from its JSON text, in which no key may stand twice in one object.
+    ///
+    /// # Errors
+    ///
+    /// As [`Rule::parse`].
+    pub fn parse_json(effect: Effect, text: &str) -> Result<Self, Vec<RuleProblem>> {
+        let no_json = |error: serde_json::Error| {
+            vec![RuleProblem {
+                at: Vec::new(),
+                on_key: false,
+                kind: RuleProblemKind::Value,
+                message: format!("it is no JSON: {error}"),
+            }]
+        };
+        let twice = keys_that_stand_twice(text).map_err(no_json)?;
+        if !twice.is_empty() {
+            return Err(twice);
+        }
+        let entry = serde_json::from_str(text).map_err(no_json)?;
+        Self::parse(effect, &entry)
     }
 }
 

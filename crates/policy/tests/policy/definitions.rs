@@ -157,7 +157,9 @@ fn who_asks_in_a_run_asks_also_about_what_was_answered_before_it() {
         definition: Some(known.hash()),
         ..facts(None)
     };
-    expect![[r#"Ask: needs approval: it depends on the arguments, by rule "*" (/path exists) in --ask"#]]
+    expect![[
+        r#"Ask: needs approval: it depends on the arguments, by rule "*" (/path exists) in --ask"#
+    ]]
     .assert_eq(&line(&narrow.look(&facts)));
 }
 

@@ -154,3 +154,52 @@ fn tests_that_nothing_passes_are_refused() {
             [Key("arguments"), Index(1)]: a condition says "exists": false and tests the value, too; leave "exists" out, or the other tests"#]],
     );
 }
+
+#[test]
+fn no_key_stands_twice_in_a_text() {
+    let check = |text: &str, expected: Expect| {
+        let said = match Rule::parse_json(Effect::Deny, text) {
+            Ok(rule) => rule.to_json().to_string(),
+            Err(problems) => {
+                let problems = problems.iter();
+                let problems: Vec<_> = problems
+                    .map(|problem| format!("{:?}: {problem}", problem.at))
+                    .collect();
+                problems.join("\n")
+            }
+        };
+        expected.assert_eq(&said);
+    };
+    check(r#""fs_*""#, expect![[r#""fs_*""#]]);
+    check(r#" { "tool": "fs_*" } "#, expect![[r#""fs_*""#]]);
+    // The same name in several objects is none twice.
+    check(
+        r#"{ "tool": "*", "arguments": [
+            { "at": "/a", "in": [null, true, -1, 1.5, { "at": 1 }] }, { "at": "/b", "exists": true }
+        ] }"#,
+        expect![[
+            r#"{"tool":"*","arguments":[{"at":"/a","in":[null,true,-1,1.5,{"at":1}]},{"at":"/b","exists":true}]}"#
+        ]],
+    );
+    check(
+        r#"{ "tool": "fs_*", "tool": "git_*" }"#,
+        expect![[r#"[Key("tool")]: key "tool" stands twice in a rule; remove one"#]],
+    );
+    check(
+        r#"{ "tool": "*", "arguments": [
+            { "at": "/a", "equals": [{ "b": 1, "\u0062": 2 }] }, { "at": "/a", "at": "/b", "at": "/c" }
+        ] }"#,
+        expect![[r#"
+            [Key("arguments"), Index(0), Key("equals"), Index(0), Key("b")]: key "b" stands twice in a rule; remove one
+            [Key("arguments"), Index(1), Key("at")]: key "at" stands twice in a rule; remove one
+            [Key("arguments"), Index(1), Key("at")]: key "at" stands twice in a rule; remove one"#]],
+    );
+    check(
+        r#"{ "tool": "fs_*" } {}"#,
+        expect!["[]: it is no JSON: trailing characters at line 1 column 20"],
+    );
+    check(
+        r#"{ "tool": "fs_*", "tool" }"#,
+        expect!["[]: it is no JSON: expected `:` at line 1 column 26"],
+    );
+}
