@@ -117,15 +117,17 @@ impl Account {
     }
 
     /// The scopes of the login before that a new one is to ask for, too: else it would take away
-    /// what was added to the first one.
-    pub(super) async fn repeated(&self) -> Vec<String> {
+    /// what was added to the first one. `used` is the login that requests are made with here.
+    pub(super) async fn repeated(&self, used: Option<&Login>) -> Vec<String> {
         match self.fitting().await {
             Ok(Some(login)) => {
                 self.hide(&login);
                 login.repeated()
             }
-            // What cannot be read is in no new login's way.
-            Ok(None) | Err(_) => Vec::new(),
+            // Somebody may have logged out, to have no scopes asked for again.
+            Ok(None) => Vec::new(),
+            // What cannot be read is in no new login's way, and as a rule it is the one in use.
+            Err(_) => used.map(Login::repeated).unwrap_or_default(),
         }
     }
 

@@ -30,6 +30,8 @@ pub(super) struct Wish<'a> {
     /// The scopes to ask for, besides those that the login before has; empty for
     /// those that are configured, or else those that the server names.
     pub(super) scopes: Vec<String>,
+    /// The login that requests are made with until then, if there is one.
+    pub(super) used: Option<&'a Login>,
     /// The server's challenge, if there is one.
     pub(super) challenge: Option<&'a str>,
     /// How long the person has.
@@ -69,7 +71,7 @@ pub(super) async fn log_in(
     let redirect = redirect.map_err(|error| {
         account.exchange(format!("no port on 127.0.0.1 to come back to: {error}"))
     })?;
-    let before = account.repeated().await;
+    let before = account.repeated(wish.used).await;
     let Scopes { asked, repeated } = scopes(account, &found, wish.scopes, before)?;
     let redirect_uri = redirect.uri();
     let client = client(account, &mut found, &redirect_uri, &asked).await?;

@@ -115,6 +115,7 @@ pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginSt
     let challenge = probe(&account, &url).await?;
     let wish = Wish {
         scopes: request.scopes,
+        used: None,
         challenge: challenge.as_deref(),
         patience: request.patience,
     };

@@ -190,7 +190,8 @@ impl Inner {
             });
             match turn? {
                 Turn::Own(asking) => {
-                    let made = self.made_by_person(asking.opener(), scopes, challenge);
+                    let used = state.login.as_ref();
+                    let made = self.made_by_person(asking.opener(), scopes, challenge, used);
                     let made = made.await;
                     break asking.has_come_to(made)?;
                 }
@@ -222,6 +223,7 @@ impl Inner {
         opener: &dyn OpenUrl,
         scopes: Vec<String>,
         challenge: Option<&str>,
+        used: Option<&Login>,
     ) -> Result<Login, NoLogin> {
         let probed;
         let challenge = match challenge {
@@ -233,6 +235,7 @@ impl Inner {
         };
         let wish = Wish {
             scopes,
+            used,
             challenge,
             patience: LOGIN_PATIENCE,
         };

@@ -3,9 +3,11 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
+use crate::auth::account::Account;
 use crate::auth::{LoggedOut, logout, status};
 use crate::keyring::fake::{self, Trouble};
-use crate::spec::{ServerSpec, Transport};
+use crate::secrets::Secrets;
+use crate::spec::{Http, ServerSpec, Transport};
 
 const URL: &str = "https://mcp.example/mcp";
 
@@ -478,4 +480,31 @@ fn scopes_that_are_asked_for_again() {
         login.tokens.scopes = words(granted);
         assert_eq!(login.repeated(), words(expected), "{asked} {granted}");
     }
+}
+
+#[tokio::test]
+async fn scopes_of_a_login_that_cannot_be_read_just_then_are_those_of_the_one_in_use() {
+    let folder = TempDir::new().expect("a folder");
+    let settings = OAuth {
+        folder: Some(folder.path().to_owned()),
+        place: TokenPlace::File,
+        ..OAuth::default()
+    };
+    let http = Http {
+        url: URL.to_owned(),
+        ..Http::default()
+    };
+    let secrets = Secrets::of(&Transport::Http(http.clone()));
+    let account = Account::new("s", &http, &settings, &secrets).expect("an account");
+    let mut used = login("used", "https://x");
+    used.record.asked = vec!["write".to_owned()];
+    used.tokens.scopes.clone_from(&used.record.asked);
+    // Somebody has logged out meanwhile, to be asked for less.
+    assert_eq!(account.repeated(Some(&used)).await, [""; 0]);
+    let kept = login("kept", "https://x");
+    account.store.create(&kept).await.expect("it is kept");
+    assert_eq!(account.repeated(Some(&used)).await, ["read"]);
+    fs::write(account.store.file(), "{").expect("a damaged file");
+    assert_eq!(account.repeated(Some(&used)).await, ["write"]);
+    assert_eq!(account.repeated(None).await, [""; 0]);
 }
