@@ -311,8 +311,9 @@ pub enum CallError {
         server: String,
         /// The generated function name.
         function: String,
-        /// Whether it was under way by then: the server was told that it is given up, and
-        /// may have done something.
+        /// Whether it may have been sent by then: it was decided about and handed on, maybe to
+        /// wait for a connection or for a person's login first. A server that has it is told
+        /// that it is given up, and may have done something.
         sent: bool,
     },
 }

@@ -98,7 +98,7 @@ impl CallRequest {
     }
 
     /// Cancelling `token` ends the call with [`CallError::Cancelled`], which says whether it
-    /// was under way.
+    /// may have been sent.
     pub fn cancel_on(mut self, token: CancellationToken) -> Self {
         self.cancel = token;
         self
