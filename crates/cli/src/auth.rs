@@ -74,7 +74,7 @@ struct LoginArgs {
     /// The server, by its name in the configuration
     server: String,
 
-    /// A scope to ask for, besides those granted before; may be repeated
+    /// A scope to ask for, besides those that were asked for and granted before; may be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
 
