@@ -192,7 +192,7 @@ fn a_call_that_may_have_been_made_says_whether_it_may_be_made_again() {
             "const said = [];
              for (const then of ['hang', 'die']) {
                for (const tool of ['note', 'read', 'repeat']) {
-                 const options = then === 'hang' ? { timeoutMs: 500 } : {};
+                 const options = then === 'hang' ? { timeoutMs: 1_500 } : {};
                  const call = mcp.callTool(`odd_${tool}`, { id: `${then} ${tool}`, then }, options);
                  const error: any = await call.catch((error) => error);
                  said.push([error.name, error.retryable]);

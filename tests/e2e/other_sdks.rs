@@ -3,6 +3,7 @@
 
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use callgate::{Caller, Elicit, Gate, Offers, Refusal, Rules, ServerSpec, Transport};
 use callgate_broker::{Broker, Status};
@@ -179,9 +180,13 @@ async fn check_grows(server: &Value, revision: &str) {
     assert!(!gate.has_tool("sdk_fresh"), "{revision}");
     assert_eq!(call(&gate, "sdk_grow").await, "\"grown\"", "{revision}");
     // Over HTTP it is told beside the answer.
-    while !gate.has_tool("sdk_fresh") {
-        tokio::task::yield_now().await;
-    }
+    let comes = async {
+        while !gate.has_tool("sdk_fresh") {
+            tokio::task::yield_now().await;
+        }
+    };
+    let came = tokio::time::timeout(Duration::from_secs(30), comes).await;
+    assert!(came.is_ok(), "{revision}: no list has it");
     assert_eq!(call(&gate, "sdk_fresh").await, "\"fresh\"", "{revision}");
     gate.shutdown().await;
 }

@@ -176,7 +176,7 @@ async fn a_page_that_takes_longer_than_the_call_may_is_not_opened_in_vain() {
     let run = broker.run(allow_all(), Arc::new(NobodyToAsk));
     // Enough to start its next process, when the page is done with.
     let limited = || CallOptions {
-        timeout: Some(Duration::from_secs(2)),
+        timeout: Some(Duration::from_secs(4)),
         ..CallOptions::default()
     };
     let locked = run.call(target(&name, "pid"), raw(json!({})), limited());
