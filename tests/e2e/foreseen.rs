@@ -328,9 +328,9 @@ fn check_tells_what_a_script_may_call_besides() {
     checked(
         "return await mcp.extract(await mcp.callTool('mcp.searchTools', { query: '' }), 'string')",
         expect![[r#"
-            exit code 0
+            exit code 1
             --- stdout
-            names no tool
+            line 1: mcp.extract: there is no model to ask: the client offers none (sampling), and the configuration names none (models.small)
             --- stderr
         "#]],
     );

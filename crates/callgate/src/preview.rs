@@ -20,6 +20,7 @@ use crate::consultants::EXTRACTION;
 use crate::extract;
 use crate::gate::Gate;
 use crate::lookup::Lookup;
+use crate::models::Silent;
 use crate::reading;
 use crate::report::{self, RunReport, Status};
 
@@ -38,7 +39,7 @@ pub struct Preview {
     /// Names of tools whose server is not available.
     pub missing: Vec<UnknownTool>,
     /// Names that look like a tool of a configured server but are none, and those
-    /// given to `mcp.callTool` that are none.
+    /// given to `mcp.callTool` that are none; `mcp.extract`, where there is no model for it.
     pub unknown: Vec<UnknownTool>,
     /// What rules and labels may have to say of data on its way between the tools it
     /// names, each in a sentence. Whether there will be any, the text does not tell.
@@ -309,11 +310,17 @@ fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, request: &RunRequest)
             let tool = PreviewedTool::of_tool(tool, summary, mention.line, foreseen);
             preview.tools.push(tool);
         } else if name == extract::NAME {
-            let tool = extraction.clone().map(|decision| {
+            if let Some(decision) = extraction.clone() {
                 let foreseen = Foreseen::new(gate, decision, &EXTRACTION.definition);
-                PreviewedTool::of_extraction(mention.line, foreseen)
-            });
-            preview.tools.extend(tool);
+                let tool = PreviewedTool::of_extraction(mention.line, foreseen);
+                preview.tools.push(tool);
+            } else {
+                preview.unknown.push(UnknownTool {
+                    name: name.to_owned(),
+                    line: mention.line,
+                    message: format!("{name}: {}", Silent::Nobody.message()),
+                });
+            }
         } else {
             looked_up += 1;
             let like = (looked_up <= LOOKED_UP).then(|| gate.why_unknown(name, scope));
