@@ -570,3 +570,38 @@ fn files(folder: &Path) -> Vec<String> {
     names.sort_unstable();
     names
 }
+
+/// `--ask` asks also about what was answered with "always" before.
+#[test]
+fn an_answer_in_the_configuration_is_asked_about_where_the_command_says_so() {
+    let bench = Workbench::empty();
+    let config = |allow: serde_json::Value| {
+        let config = json!({
+            "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+            "permissions": { "allow": allow },
+        });
+        bench.write("callgate.json", &config.to_string());
+    };
+    config(json!([]));
+    bench.write("script.ts", "await ticketing_createIssue({ title: 'x' })");
+    let checked = bench.callgate(&["check", "script.ts", "--check=off", "--json"]);
+    let definition = &checked.json()["tools"][0]["definition"];
+    config(json!([{ "tool": "ticketing_createIssue", "definition": definition }]));
+    let because = |flags: &[&str]| {
+        let command = ["check", "script.ts", "--check=off", "--json"];
+        let checked = bench.callgate(&[&command, flags].concat());
+        let because = checked.json()["tools"][0]["because"]
+            .as_str()
+            .map(str::to_owned);
+        because.expect("a reason")
+    };
+    expect![[r#"allowed by rule "ticketing_createIssue" (one definition) in permissions.allow"#]]
+        .assert_eq(&because(&[]));
+    expect![[r#"needs approval by rule "*" in --ask"#]].assert_eq(&because(&["--ask", "*"]));
+    expect![[r#"allowed by rule "ticketing_*" in --allow"#]].assert_eq(&because(&[
+        "--ask",
+        "*",
+        "--allow",
+        "ticketing_*",
+    ]));
+}
