@@ -9,7 +9,9 @@ use std::time::Duration;
 use callgate::auth::{self, Grant, LoginRequest, OAuth, OpenUrl};
 use callgate::config::CacheConfig;
 use callgate::rule::{Effect, Pattern, Rule};
-use callgate::{Answer, Connect, Gate, Rules, ServerSpec, ServerState, Source, ask_with};
+use callgate::{
+    Answer, Connect, Gate, JournalOptions, Rules, ServerSpec, ServerState, Source, ask_with,
+};
 use callgate_tests::binary;
 use expect_test::expect;
 use futures::FutureExt as _;
@@ -367,6 +369,51 @@ async fn a_call_that_has_a_login_made_is_decided_about_once() {
     gate.shutdown().await;
 }
 
+/// A tool that is another one with another login is decided about as that.
+#[tokio::test]
+async fn a_call_whose_login_has_another_tool_of_the_name_is_decided_about_anew() {
+    let guarded = Guarded::start(&json!({ "ownTools": true }));
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let person = Person::who([Does::LogIn], &guarded);
+    let asked: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
+    let noted = Arc::clone(&asked);
+    let ledger = folder.path().join("calls.jsonl");
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .spare_workers(0)
+        .server(guarded.spec(folder.path()))
+        .ledger(Some((ledger.clone(), JournalOptions::default())))
+        .asker(ask_with(move |question| {
+            let said = question.description.map(|said| said.to_string());
+            noted.lock().expect("no panic").extend(said);
+            std::future::ready(Answer::Once)
+        }))
+        .browser(Arc::clone(&person) as Arc<dyn OpenUrl>)
+        .build()
+        .await
+        .expect("a gate");
+    guarded.post("expire").await;
+    guarded.post("forget").await;
+    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+    assert_eq!(*asked.lock().expect("no panic"), ["of_1", "of_2"]);
+    assert_eq!(guarded.seen().await["calls of read"], 1);
+    let lines = std::fs::read_to_string(&ledger).expect("a ledger");
+    let ends = lines.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        format!("{} {} {}", line["event"], line["outcome"], line["code"])
+    });
+    assert_eq!(
+        ends.collect::<Vec<_>>(),
+        [
+            "\"before\" null null",
+            "\"after\" \"protocolError\" -32056",
+            "\"before\" null null",
+            "\"after\" \"ok\" null",
+        ]
+    );
+    gate.shutdown().await;
+}
+
 /// What was decided by one person's list is not made by another's login that has none.
 #[tokio::test]
 async fn a_call_does_not_go_with_a_login_that_has_no_list() {
@@ -390,7 +437,7 @@ async fn a_call_does_not_go_with_a_login_that_has_no_list() {
     guarded.post("expire").await;
     guarded.post("forget").await;
     for calls in 1..3 {
-        expect!["web_read: the server's tools could not be listed with the login that there is by now; nothing was done; call it again later (code -32056)"].assert_eq(&said(&gate, "web_read").await);
+        expect!["web_read: requests go with another login by now than the server's tools were listed with; nothing was done; call it again later (code -32056)"].assert_eq(&said(&gate, "web_read").await);
         assert_eq!((person.pages(), asked.load(Ordering::SeqCst)), (2, calls));
     }
     assert_eq!(guarded.seen().await["calls of read"], json!(null));

@@ -71,7 +71,8 @@ impl fmt::Display for Failure {
                          decided about; "
                     }
                     Change::Login => {
-                        "the server's tools could not be listed with the login that there is by now; "
+                        "requests go with another login by now than the server's tools were listed \
+                         with; "
                     }
                 })?;
                 f.write_str(match (sent, what) {

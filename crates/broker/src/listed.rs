@@ -94,8 +94,7 @@ impl Decided {
         }
     }
 
-    /// The same, and that the list is of this login: another one may have other tools. A
-    /// request without any is its server's to refuse.
+    /// The same, and that the list is of this login: another one may have other tools.
     pub(crate) fn still_is_with(&self, login: Option<&str>, tool: &str) -> Result<(), Change> {
         match self.listed.is_of(login) {
             true => self.still_is(tool),
@@ -180,14 +179,14 @@ impl Listed {
         self.lists().ready.clone()
     }
 
-    /// Whether the list was asked for with this login, if it is one.
+    /// Whether the list was asked for with this login.
     pub(crate) fn is_of(&self, login: Option<&str>) -> bool {
         let lists = self.lists();
         let listed = lists
             .ready
             .as_ref()
             .and_then(|ready| ready.login.as_deref());
-        login.is_none() || listed == login
+        listed == login
     }
 
     /// Whether a tool of this name has this definition; `None` if no tool has the name.

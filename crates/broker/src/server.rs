@@ -265,10 +265,11 @@ impl Server {
     }
 
     /// Whether its list was asked for with the login that requests go with now, if there is one.
+    /// A new connection lists its tools with that.
     pub(crate) fn is_listed_by_login(&self) -> bool {
         let connection = self.shared.stand.connection();
         let login = connection.and_then(|connection| connection.session().login());
-        self.shared.listed.is_of(login.as_deref())
+        login.is_none_or(|login| self.shared.listed.is_of(Some(&login)))
     }
 
     /// Since when its list has been waited for; `None` where it need not be.

@@ -160,12 +160,17 @@ impl Endpoint {
             let bearer = self.authorize.bearer(waits).await?;
             drop(held_up);
             if let Some((decided, tool)) = decided {
-                let login = self.login();
-                let still_is = decided.still_is_with(login.as_deref(), tool);
+                let still_is = match (self.login(), &bearer) {
+                    // Without any, it is the server's to refuse, which says what is wanted.
+                    (None, None) => decided.still_is(tool),
+                    (login, _) => decided.still_is_with(login.as_deref(), tool),
+                };
                 still_is.map_err(LinkError::changed)?;
             }
-            if let Some(bearer) = bearer {
-                all.insert(AUTHORIZATION, bearer);
+            match bearer.or_else(|| self.headers.get(AUTHORIZATION).cloned()) {
+                Some(bearer) => drop(all.insert(AUTHORIZATION, bearer)),
+                // There was one, and it was taken back.
+                None => drop(all.remove(AUTHORIZATION)),
             }
             let followed = self.follow(&method, &all, &body);
             let response = match limit {

@@ -214,11 +214,12 @@ impl Run {
                 Ok(Some(renewed)) if is_by_login && is_same(&renewed, definition.as_ref()) => {
                     target = renewed;
                 }
-                Ok(None) if self.inner.renew.is_some() => {
-                    let gone = Failure::changed(Change::Gone);
-                    let said = gone.to_string();
-                    break (Err((gone, said)), None);
+                Ok(Some(renewed)) if is_by_login => {
+                    break (changed(Change::Tool), Some(renewed));
                 }
+                Ok(None) if self.inner.renew.is_some() => break (changed(Change::Gone), None),
+                // Nobody looks tools up anew, and what is sent is held to the newest list.
+                Ok(None) if is_by_login => {}
                 Ok(renewed) => break (result, renewed),
                 // Nothing was done.
                 Err(limit) => return Err(late(entry, target, limit, true)),
@@ -247,20 +248,26 @@ impl Run {
         server: &Server,
         time: &mut CallTime,
     ) -> Result<bool, Duration> {
-        // One may have been asked for before, and not have come.
+        let Patience { idle, most } = time.left();
+        let (patience, began) = (idle.min(most), Instant::now());
+        let limit = time.whole(patience);
+        let mut changes = self.inner.broker.watch();
         if !server.is_listed_by_login() {
+            // One may have been asked for before, and not have come.
             server.refresh();
         }
-        let Patience { idle, most } = time.left();
-        let limit = time.whole(idle.min(most));
-        let began = Instant::now();
-        let broker = &self.inner.broker;
-        broker.settle(Some(server.name()), idle.min(most)).await;
+        let listed = timeout(patience, async {
+            // Other reasons for a list may come with each.
+            while !server.is_listed_by_login() {
+                if server.is_settled() || changes.changed().await.is_err() {
+                    return false;
+                }
+            }
+            true
+        });
+        let listed = listed.await;
         time.spend(began.elapsed());
-        match server.is_settled() {
-            true => Ok(server.is_listed_by_login()),
-            false => Err(limit),
-        }
+        listed.map_err(|_| limit)
     }
 
     /// The tool as it is by now, looked up in the call's time.
@@ -319,6 +326,13 @@ impl Run {
             decision,
         })
     }
+}
+
+/// The failure of a call that was not sent.
+fn changed(what: Change) -> Result<Box<RawValue>, (Failure, String)> {
+    let failure = Failure::changed(what);
+    let said = failure.to_string();
+    Err((failure, said))
 }
 
 /// Whether a tool is what was decided about.
