@@ -215,9 +215,9 @@ impl Run {
                     target = renewed;
                 }
                 Ok(Some(renewed)) if is_by_login => {
-                    break (changed(Change::Tool), Some(renewed));
+                    break (Err(changed(Change::Tool)), Some(renewed));
                 }
-                Ok(None) if self.inner.renew.is_some() => break (changed(Change::Gone), None),
+                Ok(None) if self.inner.renew.is_some() => break (Err(changed(Change::Gone)), None),
                 // Nobody looks tools up anew, and what is sent is held to the newest list.
                 Ok(None) if is_by_login => {}
                 Ok(renewed) => break (result, renewed),
@@ -329,10 +329,10 @@ impl Run {
 }
 
 /// The failure of a call that was not sent.
-fn changed(what: Change) -> Result<Box<RawValue>, (Failure, String)> {
+fn changed(what: Change) -> (Failure, String) {
     let failure = Failure::changed(what);
     let said = failure.to_string();
-    Err((failure, said))
+    (failure, said)
 }
 
 /// Whether a tool is what was decided about.

@@ -1,0 +1,255 @@
+//! Rules over data between servers, and what they decide.
+
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use super::*;
+use crate::OtherNames;
+use crate::flow::Flows;
+
+fn side(function: &str) -> Side {
+    let (server, tool) = function.split_once('_').expect("server_tool");
+    Side::new(function, server, tool)
+}
+
+fn rule(from: &str, to: &str, min_bytes: Option<usize>, action: Verdict) -> FlowRule {
+    FlowRule {
+        from: FlowEnd::parse(from).expect("an end"),
+        to: FlowEnd::parse(to).expect("an end"),
+        min_bytes,
+        action,
+    }
+}
+
+fn rules() -> FlowRules {
+    let mut rules = FlowRules::default();
+    rules.push(rule("fs*", "*", None, Verdict::Allow));
+    rules.push(rule("fs", "mail_*", Some(30), Verdict::Ask));
+    rules.push(rule("fs_list", "label:outside", Some(30), Verdict::Deny));
+    rules.label_server("crm", "private");
+    rules.label_server("mail", "outside");
+    rules.label_tools(Pattern::new("archive_*").expect("pattern"), "private");
+    rules.label_tools(Pattern::new("log_secret").expect("pattern"), "secret");
+    rules
+}
+
+/// What is decided about a text of the length given on its way.
+#[track_caller]
+fn check(from: &str, to: &str, length: usize, expected: Expect) {
+    let text: String = ('a'..='z').cycle().step_by(7).take(length).collect();
+    let mut flows = Flows::default();
+    flows.learn(side(from), 1, &format!("{text:?}"));
+    let findings = flows.inspect(&side(to), &format!("{text:?}"), "");
+    let [finding] = findings.as_slice() else {
+        panic!("{findings:?}");
+    };
+    let decision = rules().decide(finding);
+    assert_eq!(
+        rules().review(&findings).is_some(),
+        decision.verdict != Verdict::Allow
+    );
+    expected.assert_eq(&format!("{:?}: {decision}", decision.verdict));
+}
+
+#[test]
+fn deny_comes_before_ask_and_ask_before_allow() {
+    check(
+        "fs_read",
+        "mail_send",
+        20,
+        expect![[
+            r#"Allow: allowed by the rule from "fs*" to "*" in flows: 20 bytes of fs.read (call 1) go to mail.send"#
+        ]],
+    );
+    check(
+        "fs_read",
+        "mail_send",
+        30,
+        expect![[
+            r#"Ask: needs approval by the rule from "fs" to "mail_*" in flows: 30 bytes of fs.read (call 1) go to mail.send"#
+        ]],
+    );
+    check(
+        "fs_list",
+        "mail_send",
+        30,
+        expect![[
+            r#"Deny: denied by the rule from "fs_list" to "label:outside" in flows: 30 bytes of fs.list (call 1) go to mail.send"#
+        ]],
+    );
+    check(
+        "fs_list",
+        "log_add",
+        30,
+        expect![[
+            r#"Allow: allowed by the rule from "fs*" to "*" in flows: 30 bytes of fs.list (call 1) go to log.add"#
+        ]],
+    );
+}
+
+#[test]
+fn labelled_data_stays_among_its_like_without_a_rule() {
+    check(
+        "crm_get",
+        "log_add",
+        20,
+        expect![[
+            r#"Ask: needs approval: crm_get is labelled "private" and log_add is not: 20 bytes of crm.get (call 1) go to log.add"#
+        ]],
+    );
+    check(
+        "crm_get",
+        "archive_put",
+        20,
+        expect![
+            "Allow: allowed: no rule over flows is in the way: 20 bytes of crm.get (call 1) go to archive.put"
+        ],
+    );
+    check(
+        "log_secret",
+        "crm_get",
+        20,
+        expect![[
+            r#"Ask: needs approval: log_secret is labelled "secret" and crm_get is not: 20 bytes of log.secret (call 1) go to crm.get"#
+        ]],
+    );
+    check(
+        "log_read",
+        "crm_get",
+        20,
+        expect![
+            "Allow: allowed: no rule over flows is in the way: 20 bytes of log.read (call 1) go to crm.get"
+        ],
+    );
+}
+
+#[test]
+fn where_flows_may_be_stopped() {
+    let stops = |rules: &FlowRules| ["crm_put", "mail_send"].map(|to| rules.may_stop(&side(to)));
+    let mut rules = FlowRules::default();
+    rules.push(rule("*", "*", None, Verdict::Allow));
+    assert_eq!(stops(&rules), [false, false]);
+    rules.push(rule("wiki", "mail_*", Some(1_000_000), Verdict::Ask));
+    assert_eq!(stops(&rules), [false, true]);
+    rules.push(rule("wiki", "crm", None, Verdict::Deny));
+    assert_eq!(stops(&rules), [true, true]);
+    for label_crm in [
+        |rules: &mut FlowRules| rules.label_server("crm", "private"),
+        |rules: &mut FlowRules| {
+            rules.label_tools(Pattern::new("crm_*").expect("a pattern"), "private");
+        },
+    ] {
+        let mut rules = FlowRules::default();
+        label_crm(&mut rules);
+        assert_eq!(stops(&rules), [false, true]);
+        rules.label_server("mail", "secret");
+        assert_eq!(stops(&rules), [true, true]);
+    }
+}
+
+/// Tools that have another name than they would have with nobody beside them.
+#[test]
+fn what_holds_data_up_goes_by_the_natural_name_too() {
+    check_other_names("_box_put");
+}
+
+/// Tools that had a suffix when others were beside them.
+#[test]
+fn what_holds_data_up_goes_by_the_suffixed_name_too() {
+    check_other_names("_$box_put_01234567");
+}
+
+#[track_caller]
+fn check_other_names(end: &str) {
+    let named = |server: &str| {
+        let natural = format!("{server}_box_put");
+        let suffixed = format!("{server}_$box_put_0123456789abcdef");
+        let names = Arc::new(OtherNames::new(Some(&natural), &suffixed));
+        Side::new(&format!("{server}_$box_put"), server, "box_put").or_named(Some(&names))
+    };
+    let (crm, mail) = (named("crm"), named("mail"));
+    let text = "what a customer has said";
+    let mut flows = Flows::default();
+    flows.learn(crm.clone(), 1, &format!("{text:?}"));
+    let findings = flows.inspect(&mail, &format!("{text:?}"), "");
+    let check = |build: &dyn Fn(&mut FlowRules), verdict: Verdict| {
+        let mut rules = FlowRules::default();
+        build(&mut rules);
+        assert_eq!(rules.verdict(&findings[0]), verdict, "{rules:?}");
+        assert_eq!(
+            rules.may_stop(&mail),
+            verdict != Verdict::Allow,
+            "{rules:?}"
+        );
+        let foreseen = rules.foresee(&crm, &mail).is_some();
+        assert_eq!(foreseen, verdict != Verdict::Allow, "{rules:?}");
+    };
+    let pattern = |text: &str| Pattern::new(text).expect("a pattern");
+    let (from, to) = (&*format!("crm{end}"), &*format!("mail{end}"));
+    check(
+        &|rules| rules.push(rule(from, "*", None, Verdict::Ask)),
+        Verdict::Ask,
+    );
+    check(
+        &|rules| rules.push(rule("*", to, None, Verdict::Deny)),
+        Verdict::Deny,
+    );
+    check(
+        &|rules| rules.label_tools(pattern(from), "private"),
+        Verdict::Ask,
+    );
+    check(
+        &|rules| {
+            rules.label_tools(pattern(to), "outside");
+            rules.push(rule("crm", "label:outside", None, Verdict::Deny));
+        },
+        Verdict::Deny,
+    );
+    // What would let it pass does not: neither a rule nor a label where it goes.
+    check(
+        &|rules| {
+            rules.label_server("crm", "private");
+            rules.label_tools(pattern(to), "private");
+            rules.push(rule(from, "mail", None, Verdict::Allow));
+            rules.push(rule("crm", to, None, Verdict::Allow));
+            rules.push(rule("crm", "label:private", None, Verdict::Allow));
+        },
+        Verdict::Ask,
+    );
+    check(
+        &|rules| {
+            rules.label_server("crm", "private");
+            rules.label_tools(pattern("mail_$*"), "private");
+        },
+        Verdict::Allow,
+    );
+
+    let mut rules = FlowRules::default();
+    rules.push(rule(from, "*", None, Verdict::Deny));
+    rules.push(rule("*", to, None, Verdict::Allow));
+    rules.label_tools(pattern(from), "private");
+    assert_eq!(
+        rules.unmatched(&[crm.clone(), mail.clone()], &[]),
+        [format!(
+            "the rule from \"*\" to \"{to}\" in flows matches nothing: to \"{to}\": there is \
+             no such server or tool"
+        )]
+    );
+}
+
+#[test]
+fn a_rule_is_written_as_it_stands_in_a_configuration() {
+    let rule = rule("label:outside", "mail_*", Some(30), Verdict::Ask);
+    let written = json!({
+        "from": "label:outside", "to": "mail_*", "minBytes": 30, "action": "ask",
+    });
+    assert_eq!(rule.to_json(), written);
+    let rule = FlowRule {
+        min_bytes: None,
+        ..rule
+    };
+    let written = json!({ "from": "label:outside", "to": "mail_*", "action": "ask" });
+    assert_eq!(rule.to_json(), written);
+}
