@@ -10,7 +10,8 @@ use callgate::auth::{self, Grant, LoginRequest, OAuth, OpenUrl};
 use callgate::config::CacheConfig;
 use callgate::rule::{Effect, Pattern, Rule};
 use callgate::{
-    Answer, Connect, Gate, JournalOptions, Rules, ServerSpec, ServerState, Source, ask_with,
+    Answer, Connect, Gate, GateBuilder, JournalOptions, Rules, ServerSpec, ServerState, Source,
+    ask_with,
 };
 use callgate_tests::binary;
 use expect_test::expect;
@@ -26,10 +27,7 @@ use crate::guarded::{Follow, Guarded, decline, follow};
 async fn a_host_with_a_browser_logs_in_while_a_call_waits() {
     let guarded = Guarded::start(&json!({}));
     let folder = tempfile::TempDir::new().expect("a folder");
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .spare_workers(0)
-        .server(guarded.spec(folder.path()))
+    let gate = builder(guarded.spec(folder.path()))
         .rules(Rules::new(["*"], [], []).expect("a rule"))
         .browser(Arc::new(Follow))
         .build()
@@ -101,16 +99,20 @@ impl OpenUrl for Person {
     }
 }
 
+fn builder(server: ServerSpec) -> GateBuilder {
+    Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .spare_workers(0)
+        .server(server)
+}
+
 /// A gate to the server, whose logins this person makes.
 async fn gate_of(guarded: &Guarded, folder: &Path, person: &Arc<Person>) -> Gate {
     gate_to(guarded.spec(folder), person).await
 }
 
 async fn gate_to(server: ServerSpec, person: &Arc<Person>) -> Gate {
-    Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .spare_workers(0)
-        .server(server)
+    builder(server)
         .rules(Rules::new(["*"], [], []).expect("a rule"))
         .browser(Arc::clone(person) as Arc<dyn OpenUrl>)
         .build()
@@ -148,10 +150,7 @@ async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let cache = folder.path().join("cache");
     let gate_of = async |spec| {
-        let gate = Gate::builder()
-            .worker_binary(binary("callgate-worker"))
-            .spare_workers(0)
-            .server(spec)
+        let gate = builder(spec)
             .rules(Rules::new(["*"], [], []).expect("a rule"))
             .browser(Arc::new(Follow))
             .cache(Some(CacheConfig::at(&cache)))
@@ -256,10 +255,7 @@ async fn connections_that_want_the_same_login_show_one_page() {
         ..OAuth::default()
     };
     let gate = || {
-        Gate::builder()
-            .worker_binary(binary("callgate-worker"))
-            .spare_workers(0)
-            .server(guarded.spec_with(oauth.clone()))
+        builder(guarded.spec_with(oauth.clone()))
             .rules(Rules::new(["*"], [], []).expect("a rule"))
             .build()
     };
@@ -288,10 +284,7 @@ async fn a_call_that_cannot_wait_for_a_login_any_longer_says_so() {
     let gate = async || {
         let mut spec = guarded.spec_with(oauth.clone());
         spec.call_timeout = Duration::from_secs(3);
-        let gate = Gate::builder()
-            .worker_binary(binary("callgate-worker"))
-            .spare_workers(0)
-            .server(spec)
+        let gate = builder(spec)
             .rules(Rules::new(["*"], [], []).expect("a rule"))
             .build();
         gate.await.expect("a gate")
@@ -344,10 +337,7 @@ async fn a_call_that_has_a_login_made_is_decided_about_once() {
     let mut once = Rule::new(Effect::Allow, Pattern::new("web_read").expect("a pattern"));
     once.max_calls = Some(1);
     rules.push(once);
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .spare_workers(0)
-        .server(guarded.spec(folder.path()))
+    let gate = builder(guarded.spec(folder.path()))
         .rules(rules)
         .asker(ask_with(move |_| {
             counts.fetch_add(1, Ordering::SeqCst);
@@ -378,10 +368,7 @@ async fn a_call_whose_login_has_another_tool_of_the_name_is_decided_about_anew()
     let asked: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
     let noted = Arc::clone(&asked);
     let ledger = folder.path().join("calls.jsonl");
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .spare_workers(0)
-        .server(guarded.spec(folder.path()))
+    let gate = builder(guarded.spec(folder.path()))
         .ledger(Some((ledger.clone(), JournalOptions::default())))
         .asker(ask_with(move |question| {
             let said = question.description.map(|said| said.to_string());
@@ -422,10 +409,7 @@ async fn a_call_does_not_go_with_a_login_that_has_no_list() {
     let person = Person::who([Does::LogIn], &guarded);
     let asked = Arc::new(AtomicUsize::new(0));
     let counts = Arc::clone(&asked);
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .spare_workers(0)
-        .server(guarded.spec(folder.path()))
+    let gate = builder(guarded.spec(folder.path()))
         .asker(ask_with(move |_| {
             counts.fetch_add(1, Ordering::SeqCst);
             std::future::ready(Answer::Once)
@@ -455,10 +439,7 @@ async fn a_logout_while_a_gate_is_up_is_told_as_that() {
         .shutdown()
         .await;
     let server = guarded.spec(folder.path());
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .spare_workers(0)
-        .server(server.clone())
+    let gate = builder(server.clone())
         .rules(Rules::new(["*"], [], []).expect("a rule"))
         .build()
         .await
@@ -588,10 +569,7 @@ async fn a_server_that_always_refuses_asks_a_person_a_few_times_at_most() {
         ..OAuth::default()
     };
     let gate = |oauth: &OAuth| {
-        Gate::builder()
-            .worker_binary(binary("callgate-worker"))
-            .spare_workers(0)
-            .server(guarded.spec_with(oauth.clone()))
+        builder(guarded.spec_with(oauth.clone()))
             .browser(Arc::new(Follow))
             .build()
     };
