@@ -4,9 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_broker::{
-    Asker, CallError, CallOptions, Caller, DryRun, LedgerLine, Target, Withheld,
-};
+use callgate_broker::{Asker, CallError, CallOptions, Caller, DryRun, LedgerLine, Withheld};
 use callgate_policy::{Grant, Rules, SessionGrants};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -163,6 +161,11 @@ impl Gate {
             withheld: None,
         };
         let function = &request.function;
+        let cancelled = |server: Option<String>, sent| CallError::Cancelled {
+            server: server.unwrap_or_default(),
+            function: function.clone(),
+            sent,
+        };
         let finding = async {
             self.fresh_catalog().await;
             self.live.target_in_time(function, &mut options).await
@@ -171,11 +174,7 @@ impl Gate {
             biased;
             () = request.cancel.cancelled() => {
                 let known = calls::target(&self.catalog(), function);
-                let target = known.unwrap_or_else(|| Target {
-                    function: function.clone(),
-                    ..Target::default()
-                });
-                return none(cancelled(target, false));
+                return none(cancelled(known.map(|target| target.server), false));
             }
             found = finding => found,
         };
@@ -196,7 +195,7 @@ impl Gate {
         setup.dry_run = request.dry_run;
         setup.caller = request.caller.map(|caller| with_roots(&self.roots, caller));
         let run = self.broker.run_with(setup);
-        let calling = run.call(target.clone(), mended(request.arguments), options);
+        let calling = run.call(target, mended(request.arguments), options);
         let result = tokio::select! {
             biased;
             result = calling => Some(result),
@@ -204,19 +203,14 @@ impl Gate {
         };
         // Of a call that was decided about anew, the one that was made.
         let line = run.ledger().into_iter().next_back();
-        let sent = || line.as_ref().is_some_and(|line| line.took_ms.is_some());
         Called {
-            result: result.unwrap_or_else(|| Err(cancelled(target, sent()))),
+            result: result.unwrap_or_else(|| {
+                let sent = line.as_ref().is_some_and(|line| line.took_ms.is_some());
+                let server = line.as_ref().map(|line| line.server.clone());
+                Err(cancelled(server, sent))
+            }),
             line,
             withheld: run.withheld().into_iter().next(),
         }
-    }
-}
-
-fn cancelled(target: Target, sent: bool) -> CallError {
-    CallError::Cancelled {
-        server: target.server,
-        function: target.function,
-        sent,
     }
 }
