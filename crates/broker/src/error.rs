@@ -36,7 +36,8 @@ pub mod code {
     /// `result`, what the tool answered.
     pub const RESULT_MISMATCH: i64 = -32055;
     /// The tool is another by the server's newest list than the one that was decided
-    /// about, or not in it any more. Nothing was sent.
+    /// about, or not in it any more; or there is no list by the login that there is now. The
+    /// call was not sent, or was given up before its next round: its message says which.
     pub const TOOL_CHANGED: i64 = -32056;
     /// The arguments are not a JSON object (JSON-RPC's "invalid params").
     pub const INVALID_ARGUMENTS: i64 = -32602;

@@ -170,24 +170,7 @@ impl Run {
                 patience: time.left(),
                 decided: definition.map(|definition| server.decided(definition)),
             };
-            let sent = Instant::now();
-            let result = {
-                let mut calling = pin!(server.call(&call));
-                // The server has its work first, and all of it: who looks and hashes while it
-                // still takes the arguments has it wait for them.
-                let early = tokio::select! {
-                    biased;
-                    result = &mut calling => Some(result),
-                    () = server.taken(text.len()) => None,
-                };
-                reviews.go_on(&mut findings);
-                entry.hash();
-                match early {
-                    Some(result) => result,
-                    None => calling.await,
-                }
-            };
-            reviews.answered(&target.server, &text, sent.elapsed());
+            let result = self.hand_on(server, &call, &mut entry, &mut findings).await;
             let Err((
                 Failure::Changed {
                     what,
@@ -235,6 +218,34 @@ impl Run {
             result,
             renewed,
         })))
+    }
+
+    /// Hands a call on to its server.
+    async fn hand_on(
+        &self,
+        server: &Server,
+        call: &Call<'_>,
+        entry: &mut Entry,
+        findings: &mut Findings,
+    ) -> Result<Box<RawValue>, (Failure, String)> {
+        let reviews = &self.inner.reviews;
+        let sent = Instant::now();
+        let mut calling = pin!(server.call(call));
+        // The server has its work first, and all of it: who looks and hashes while it still takes
+        // the arguments has it wait for them.
+        let early = tokio::select! {
+            biased;
+            result = &mut calling => Some(result),
+            () = server.taken(call.arguments.len()) => None,
+        };
+        reviews.go_on(findings);
+        entry.hash();
+        let result = match early {
+            Some(result) => result,
+            None => calling.await,
+        };
+        reviews.answered(server.name(), call.arguments, sent.elapsed());
+        result
     }
 
     /// Has a server's tools listed with the login that there is now, in the call's time; false if
