@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use callgate::{JournalLine, JournalReader};
+use callgate::{JournalLine, JournalReader, recover_ledger};
 use callgate_tests::{Workbench, binary, profile_dir};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -285,6 +285,8 @@ impl Bench {
 
     fn book(&self) -> Book {
         let mut book = Book::default();
+        let recovered = recover_ledger(&self.ledger()).expect("a ledger");
+        assert_eq!(recovered.left, []);
         for path in self.ledgers() {
             book.read(&path);
         }

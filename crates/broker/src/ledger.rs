@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use callgate_policy::Rule;
 use callgate_policy::flow::{Finding, FlowRecord};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::ask::Done;
-use crate::journal::{Body, Event, Journal, JournalError, Record, Together, digest, wall_time};
+use crate::journal::{Body, Event, Journal, JournalError, Record, digest, wall_time};
 use crate::outcome::Outcome;
 use crate::ruling::Ruling;
 use crate::tally::{Counts, Tally};
@@ -93,8 +94,6 @@ pub(crate) struct Ledger {
     began: Instant,
     run: Arc<str>,
     journal: Option<Arc<Journal>>,
-    /// Where lines for the journal come together, if they do.
-    together: Option<Arc<Together>>,
     lines: Arc<Mutex<Lines>>,
 }
 
@@ -108,13 +107,11 @@ struct Lines {
 
 impl Ledger {
     /// The ledger of a run that begins. With a journal, every line goes there
-    /// too: at once, or `together` with others whenever [`Ledger::settle`] is called.
-    pub(crate) fn new(journal: Option<Arc<Journal>>, together: bool) -> Self {
-        let shared = journal.clone().filter(|_| together);
+    /// too.
+    pub(crate) fn new(journal: Option<Arc<Journal>>) -> Self {
         Self {
             began: Instant::now(),
             run: unique_id().into(),
-            together: shared.map(|journal| Arc::new(Together::new(journal))),
             journal,
             lines: Arc::default(),
         }
@@ -176,15 +173,8 @@ impl Ledger {
         self.journal.is_some()
     }
 
-    /// Writes what has come together for the journal. True if a call can go on now.
-    pub(crate) fn settle(&self) -> bool {
-        let together = self.together.as_ref();
-        together.is_some_and(|together| together.settle())
-    }
-
-    /// Writes all that has not been written for the journal, as far as its file takes it.
+    /// Has the journal's file take all lines, as far as it does.
     pub(crate) fn catch_up(&self) {
-        self.settle();
         if let Some(journal) = &self.journal {
             journal.catch_up();
         }
@@ -218,7 +208,7 @@ pub(crate) struct Entry {
     /// Large arguments whose hash nobody needs yet.
     unhashed: Option<Arc<String>>,
     /// The rule over a call that is not sent, where the journal is to have it.
-    rule: Option<String>,
+    rule: Option<Rule>,
     closed: bool,
 }
 
@@ -271,32 +261,21 @@ impl Entry {
 
     /// Notes the decision that lets the call through. Comes before the call:
     /// where it fails, the call must not be sent.
-    pub(crate) async fn sending(&mut self, ruling: &Ruling) -> Result<(), JournalError> {
+    pub(crate) fn sending(&mut self, ruling: &Ruling) -> Result<(), JournalError> {
         let decision = ruling.to_string();
-        if let Some(journal) = &self.ledger.journal {
-            let rule = ruling.rule().map(|rule| rule.to_json().to_string());
-            let now = wall_time(Timestamp::now());
-            let written = self.change(|line| {
-                line.decision = decision;
+        let journal = self.ledger.journal.as_deref();
+        let written = self.change(|line| {
+            line.decision = decision;
+            line.outcome = Outcome::InFlight;
+            journal.map(|_| {
+                let now = wall_time(Timestamp::now());
                 let mut record = self.record(Event::Before, line, &now);
-                record.rule = rule.as_deref();
+                record.rule = ruling.rule();
                 record.line()
-            });
-            let written = written.unwrap_or_default();
-            match &self.ledger.together {
-                Some(together) => {
-                    // Given up from here on, it is over, unless it has no such line.
-                    self.sent = Some(Instant::now());
-                    together.write(&written, &mut self.sent).await?;
-                }
-                None => journal.write(&written)?,
-            }
-            self.change(|line| line.outcome = Outcome::InFlight);
-        } else {
-            self.change(|line| {
-                line.decision = decision;
-                line.outcome = Outcome::InFlight;
-            });
+            })
+        });
+        if let (Some(journal), Some(written)) = (journal, written.flatten()) {
+            journal.write(&written)?;
         }
         self.sent = Some(Instant::now());
         Ok(())
@@ -328,7 +307,7 @@ impl Entry {
 
     fn ruled_by(&mut self, ruling: &Ruling) {
         if self.ledger.has_journal() {
-            self.rule = ruling.rule().map(|rule| rule.to_json().to_string());
+            self.rule = ruling.rule().cloned();
         }
     }
 
@@ -358,16 +337,14 @@ impl Entry {
         let (Some(journal), Some(written)) = (journal, written.flatten()) else {
             return;
         };
-        match (&self.ledger.together, self.sent) {
-            (Some(together), Some(_)) => together.write_or_wait(written),
-            (Some(together), None) => together.write_if_taken(&written),
-            (None, Some(_)) => journal.write_or_wait(written),
-            (None, None) => journal.write_if_taken(&written),
+        match self.sent {
+            Some(_) => journal.write_or_wait(&written),
+            None => journal.write_if_taken(&written),
         }
     }
 
     /// The line after the call, or the only one of a call not sent.
-    fn last_line(&self, journal: &Journal, line: &LedgerLine, result: Option<&str>) -> String {
+    fn last_line(&self, journal: &Journal, line: &LedgerLine, result: Option<&str>) -> Vec<u8> {
         let unsaid;
         let outcome = if journal.bodies() {
             &line.outcome
@@ -389,7 +366,7 @@ impl Entry {
             text: result.filter(|_| journal.bodies()),
         });
         if self.sent.is_none() {
-            record.rule = self.rule.as_deref();
+            record.rule = self.rule.as_ref();
         } else {
             record.decision = None;
             record.arguments = None;

@@ -96,6 +96,7 @@ pub use dry_run::{DryRun, Withheld};
 pub use error::{CallError, StartError, StartErrorKind, code};
 pub use journal::{
     DEFAULT_JOURNAL_BYTES, Journal, JournalError, JournalLine, JournalOptions, JournalReader,
+    Recovered,
 };
 pub use keep::{Definitions, Keep};
 pub use ledger::LedgerLine;

@@ -67,7 +67,7 @@ impl Run {
                 withheld: WithheldCalls::default(),
                 renew: setup.renew.clone(),
                 caller: setup.caller.clone(),
-                ledger: Ledger::new(setup.journal.clone(), setup.together),
+                ledger: Ledger::new(setup.journal.clone()),
                 values: line::room(),
                 judge: Judge::new(setup, reviews),
             }),
@@ -277,18 +277,15 @@ impl Run {
         self.inner.withheld.snapshot()
     }
 
-    /// Writes the lines that have come together for the journal: to be called, if
-    /// [`RunSetup::together`] is set, whenever all calls wait, and before anything is taken from
-    /// whoever was told what came of one. True if a call can go on now.
-    pub fn settle(&self) -> bool {
-        self.inner.ledger.settle()
+    /// Every call of the run so far, in the order they were made.
+    pub fn ledger(&self) -> Vec<LedgerLine> {
+        self.inner.ledger.snapshot()
     }
 
-    /// Every call of the run so far, in the order they were made. The journal has them
-    /// when this returns, if its file takes them.
-    pub fn ledger(&self) -> Vec<LedgerLine> {
+    /// Has the journal's file take the lines of all calls, as far as it does: at the end of a
+    /// run, before anybody reads the file. Elsewhere it takes them within milliseconds.
+    pub fn write_out(&self) {
         self.inner.ledger.catch_up();
-        self.inner.ledger.snapshot()
     }
 }
 

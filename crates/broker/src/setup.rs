@@ -52,9 +52,6 @@ pub struct RunSetup {
     /// Where its ledger is written to, line by line. Default: nowhere, so that
     /// it is in the report alone.
     pub journal: Option<Arc<Journal>>,
-    /// Whether lines for the journal wait for [`crate::Run::settle`], to be written
-    /// together. A call is not made before its line is written. Default: no.
-    pub together: bool,
     /// The script itself: what it says is no server's data. Default: not known.
     pub script: Option<Arc<str>>,
     /// The rules over data that goes from one server to another. Default: none.
@@ -85,7 +82,6 @@ impl RunSetup {
             lines: None,
             renew: None,
             journal: None,
-            together: false,
             script: None,
             flows: Arc::default(),
             reviewers: Vec::new(),

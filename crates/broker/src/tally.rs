@@ -106,7 +106,7 @@ mod tests {
 
     async fn sent(ledger: &Ledger, function: &str) -> Entry {
         let mut entry = open(ledger, function);
-        let sending = entry.sending(&ruling(Verdict::Allow)).await;
+        let sending = entry.sending(&ruling(Verdict::Allow));
         sending.expect("there is no journal");
         entry
     }
@@ -124,7 +124,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_end_of_a_call_counts_once() {
-        let ledger = Ledger::new(None, false);
+        let ledger = Ledger::new(None);
         let asked = open(&ledger, "a");
         check(&ledger, "");
         let waits = sent(&ledger, "b").await;
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn functions_past_the_first_are_counted() {
-        let ledger = Ledger::new(None, false);
+        let ledger = Ledger::new(None);
         for _ in 0..2 {
             for number in 0..MAX_TOLD + 3 {
                 open(&ledger, &format!("f{number}")).denied(&ruling(Verdict::Deny));

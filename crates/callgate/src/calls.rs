@@ -77,10 +77,6 @@ impl CallHandler for Calls {
         }
     }
 
-    fn settle(&self) -> bool {
-        self.run.settle()
-    }
-
     fn undelivered(&self, function: &str, what: Undelivered, message: String) -> Thrown {
         let of = |catalog: &Catalog| {
             let tool = catalog.get(function)?;

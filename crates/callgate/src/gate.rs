@@ -337,6 +337,7 @@ impl Gate {
         };
         let ended = worker.run(job, calls, request.cancel.clone()).await;
         let withheld = request.dry_run.is_some().then(|| run.withheld());
+        run.write_out();
         let mut report = report::ended(request, limits, ended, run.ledger(), withheld, self);
         report.run = Some(run.id().to_owned());
         report.lookups = lookups.count();

@@ -7,7 +7,8 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{JournalError, Written};
+use super::JournalError;
+use super::wal::Place;
 
 /// How often it is looked whether the path still leads to the open file. A look
 /// costs more than a line.
@@ -42,16 +43,29 @@ pub(super) struct LineFile {
 impl LineFile {
     /// Opens a file for appending, and creates it if there is none.
     pub(super) fn open(path: &Path) -> Result<Self, JournalError> {
+        Self::open_by(path, OpenOptions::new().create(true))
+    }
+
+    /// Opens a file for appending that is there.
+    pub(super) fn open_if_there(path: &Path) -> Result<Self, JournalError> {
+        Self::open_by(path, &mut OpenOptions::new())
+    }
+
+    fn open_by(path: &Path, options: &mut OpenOptions) -> Result<Self, JournalError> {
         let failed = |reason: &dyn ToString| JournalError::Open {
             path: path.display().to_string(),
             reason: reason.to_string(),
         };
-        let mut options = OpenOptions::new();
-        options.append(true).read(true).create(true).mode(0o600);
+        options.append(true).read(true).mode(0o600);
         // A pipe that nobody reads would stop the opening; it is refused below.
         options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
         let mut file = options.open(path).map_err(|error| match path.parent() {
-            Some(folder) if error.kind() == ErrorKind::NotFound && !folder.exists() => {
+            // That of a bare name is the one that is worked in.
+            Some(folder)
+                if error.kind() == ErrorKind::NotFound
+                    && !folder.as_os_str().is_empty()
+                    && !folder.exists() =>
+            {
                 let folder = folder.display();
                 failed(&format!("its folder {folder} does not exist; create it"))
             }
@@ -72,76 +86,66 @@ impl LineFile {
         })
     }
 
-    /// Appends a line by one `write`, if there is room for it.
-    pub(super) fn append_line(&mut self, line: &str, bounds: &Bounds) -> Result<(), JournalError> {
-        let Written { error, .. } = self.append(line, &[line.len()], bounds);
-        error.map_or(Ok(()), Err)
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// Appends a line about a call that was made: if there is no room for it in any file,
-    /// beyond what the file may have.
-    pub(super) fn append_beyond(
-        &mut self,
-        line: &str,
-        bounds: &Bounds,
-    ) -> Result<(), JournalError> {
-        match self.append_line(line, bounds) {
-            Err(JournalError::Full { .. }) => self.write(line).map_err(|(_, error)| error),
-            other => other,
+    /// Looks where the path leads, if that was not done just now.
+    pub(super) fn look_if_due(&mut self) -> Result<(), JournalError> {
+        match self.looked.elapsed() >= LOOK_EVERY {
+            true => self.look(),
+            false => Ok(()),
         }
     }
 
-    /// Appends lines, which end in the text where `ends` says: by one `write` if there is
-    /// room for them together, and else one by one as far as there is any.
-    pub(super) fn append(&mut self, text: &str, ends: &[usize], bounds: &Bounds) -> Written {
-        match self.try_append(text, ends, bounds) {
-            Ok(()) => Written {
-                lines: ends.len(),
-                error: None,
-            },
-            Err((lines, error)) => Written {
-                lines,
-                error: Some(error),
-            },
+    /// Whether so many bytes more are within what it may have.
+    pub(super) fn has_room(&self, bytes: usize, bounds: &Bounds) -> bool {
+        self.bytes.saturating_add(length(bytes)) <= bounds.max_bytes
+    }
+
+    /// A file that is full for so many bytes more may have been moved away meanwhile, or is
+    /// moved aside.
+    pub(super) fn make_room(&mut self, bytes: usize, bounds: &Bounds) -> Result<(), JournalError> {
+        if self.has_room(bytes, bounds) {
+            return Ok(());
+        }
+        self.look()?;
+        if self.has_room(bytes, bounds) {
+            return Ok(());
+        }
+        let full = JournalError::Full {
+            path: self.path.display().to_string(),
+            bytes: self.bytes,
+            limit: bounds.max_bytes,
+        };
+        // A line that is longer than a file may be finds room in none.
+        if bounds.keep == 0 || length(bytes) > bounds.max_bytes {
+            return Err(full);
+        }
+        self.move_aside(bounds)
+            .map_err(|error| self.unwritten(format!("it is full and cannot be moved: {error}")))?;
+        self.look()
+    }
+
+    /// How far it is.
+    pub(super) fn place(&self) -> Place {
+        Place {
+            device: self.device,
+            inode: self.inode,
+            size: self.bytes,
         }
     }
 
-    /// [`Self::append`]; how many lines there was room for is beside an error.
-    fn try_append(
-        &mut self,
-        text: &str,
-        ends: &[usize],
-        bounds: &Bounds,
-    ) -> Result<(), (usize, JournalError)> {
-        if self.looked.elapsed() >= LOOK_EVERY {
-            self.look().map_err(|error| (0, error))?;
-        }
-        if self.has_room(text, bounds) {
-            let taken = self.write(text);
-            let whole = |taken: usize| ends.partition_point(|end| *end <= taken);
-            return taken.map_err(|(taken, error)| (whole(taken), error));
-        }
-        let mut start = 0;
-        for (nth, end) in ends.iter().enumerate() {
-            let line = text.get(start..*end).unwrap_or_default();
-            if !self.has_room(line, bounds) {
-                self.make_room(line, bounds).map_err(|error| (nth, error))?;
-            }
-            self.write(line).map_err(|(_, error)| (nth, error))?;
-            start = *end;
-        }
-        Ok(())
-    }
-
-    /// One `write`; how many bytes of the text the file has is beside an error.
-    fn write(&mut self, text: &str) -> Result<(), (usize, JournalError)> {
+    /// Appends lines by one `write`, whatever room there is; how many bytes of them the file
+    /// has is beside an error.
+    pub(super) fn write(&mut self, lines: &[u8]) -> Result<(), (usize, JournalError)> {
         // In the same write, so that no other process comes in between.
         let apart;
         let (bytes, before) = if self.torn {
-            apart = format!("\n{text}");
-            (apart.as_bytes(), 1)
+            apart = [b"\n", lines].concat();
+            (apart.as_slice(), 1)
         } else {
-            (text.as_bytes(), 0)
+            (lines, 0)
         };
         let written = loop {
             match self.file.write(bytes) {
@@ -163,38 +167,14 @@ impl LineFile {
 
     /// Takes another file, whatever the path leads to.
     #[cfg(test)]
-    pub(super) fn replace(&mut self, file: File) {
-        self.file = file;
+    pub(super) fn replace(&mut self, file: File) -> File {
+        std::mem::replace(&mut self.file, file)
     }
 
     /// Has the next line look where the path leads.
     #[cfg(test)]
     pub(super) fn expire(&mut self) {
         self.looked -= LOOK_EVERY;
-    }
-
-    fn has_room(&self, line: &str, bounds: &Bounds) -> bool {
-        self.bytes.saturating_add(length(line.len())) <= bounds.max_bytes
-    }
-
-    /// A full file may have been moved away meanwhile, or is moved aside.
-    fn make_room(&mut self, line: &str, bounds: &Bounds) -> Result<(), JournalError> {
-        self.look()?;
-        if self.has_room(line, bounds) {
-            return Ok(());
-        }
-        let full = JournalError::Full {
-            path: self.path.display().to_string(),
-            bytes: self.bytes,
-            limit: bounds.max_bytes,
-        };
-        // A line that is longer than a file may be finds room in none.
-        if bounds.keep == 0 || length(line.len()) > bounds.max_bytes {
-            return Err(full);
-        }
-        self.move_aside(bounds)
-            .map_err(|error| self.unwritten(format!("it is full and cannot be moved: {error}")))?;
-        self.look()
     }
 
     /// Renames this file to `.1`, that one to `.2` and so on; the last one is
@@ -239,9 +219,7 @@ impl LineFile {
     }
 
     fn aside(&self, number: u32) -> PathBuf {
-        let mut path = self.path.clone().into_os_string();
-        path.push(format!(".{number}"));
-        path.into()
+        aside(&self.path, number)
     }
 
     /// Follows the path to another file, if the open one was moved or deleted.
@@ -268,6 +246,13 @@ impl LineFile {
     }
 }
 
+/// Where the file that was moved aside so many files ago is.
+pub(super) fn aside(journal: &Path, number: u32) -> PathBuf {
+    let mut path = journal.as_os_str().to_owned();
+    path.push(format!(".{number}"));
+    path.into()
+}
+
 /// Whether a file has a last line without an end.
 fn ends_torn(file: &mut File) -> std::io::Result<bool> {
     if file.seek(SeekFrom::End(0))? == 0 {
@@ -279,6 +264,6 @@ fn ends_torn(file: &mut File) -> std::io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-fn length(bytes: usize) -> u64 {
+pub(super) fn length(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }

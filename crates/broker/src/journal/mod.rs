@@ -1,37 +1,39 @@
 //! The ledger on disk: a file of JSON lines that takes a line before each call
 //! and one after it.
 //!
-//! Each line is handed to the kernel by one `write`, alone or with others, to a file
-//! opened for appending. So a process may be killed at any point, and several of them, or
-//! several gates of one, may write to one file: what was written stays, and no
+//! A line is noted in a mapped file beside it first ([`wal`]), which outlives the process as the
+//! file itself does, and is moved to the file with the others of some milliseconds: by one
+//! `write`, for appending. So a process may be killed at any point, and several of them, or
+//! several gates of one, may write to one file: what was noted stays, and no
 //! two lines mix. A line that was cut off is passed over by [`JournalReader`],
 //! and the next one begins on a line of its own.
 //!
-//! Space that is claimed beforehand and filled in later, through a mapping or
-//! not, would save a part of each `write`. It would also end what other programs
-//! do with such a file: whoever follows it as it grows reads the claim, and
-//! never what is filled in.
+//! The file itself is not mapped, and no space is claimed in it: whoever follows it as it grows
+//! would read the claim, and never what is filled in.
 
 mod file;
 mod reader;
 mod record;
-mod together;
+mod recovery;
+mod state;
+mod wal;
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
 
 use file::{Bounds, LineFile, SETTLED};
 pub use reader::{JournalLine, JournalReader};
 pub(crate) use record::{Body, Event, Record, digest, wall_time};
-pub(crate) use together::Together;
-use together::Written;
+pub use recovery::Recovered;
+use state::State;
 
 /// The size that a journal may have unless another is set: 1 GiB.
 pub const DEFAULT_JOURNAL_BYTES: u64 = 1 << 30;
-/// The most lines that wait for a file that takes none. No call is made while
-/// one waits, so these are of calls that were in flight.
-const MAX_WAITING: usize = 10_000;
+/// How long lines stand beside the file at the most before it is to take them.
+const MOVED_WITHIN: Duration = Duration::from_millis(10);
 
 /// What a journal is opened with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,15 +72,7 @@ pub struct Journal {
     path: PathBuf,
     bodies: bool,
     user: Option<String>,
-    bounds: Bounds,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    file: LineFile,
-    /// Lines of calls that were made, which the file did not take.
-    waiting: VecDeque<String>,
+    state: Arc<Mutex<State>>,
 }
 
 /// Why a line could not be written. Its `Display` names the file.
@@ -118,26 +112,48 @@ pub enum JournalError {
 
 impl Journal {
     /// Opens a file for appending, and creates it, for its owner alone to read
-    /// and write, if there is none. Its folder must be there.
+    /// and write, if there is none. Its folder must be there. Lines that processes which were
+    /// killed left beside the file come into it.
     ///
     /// # Errors
     ///
     /// [`JournalError::Open`].
     pub fn open(path: &Path, options: JournalOptions) -> Result<Self, JournalError> {
+        let bounds = Bounds {
+            max_bytes: options.max_bytes,
+            keep: options.keep,
+            settled: SETTLED,
+        };
+        let mut file = LineFile::open(path)?;
+        for (path, reason) in recovery::recover(&mut file, &bounds).left {
+            let path = path.display();
+            tracing::error!(%path, reason, "lines of a ledger stay in a file beside it");
+        }
         Ok(Self {
             path: path.to_owned(),
-            state: Mutex::new(State {
-                file: LineFile::open(path)?,
-                waiting: VecDeque::new(),
-            }),
+            state: Arc::new(Mutex::new(State::new(file, bounds))),
             bodies: options.bodies,
             user: options.user,
-            bounds: Bounds {
-                max_bytes: options.max_bytes,
-                keep: options.keep,
-                settled: SETTLED,
-            },
         })
+    }
+
+    /// Has a ledger's file take the lines that processes which were killed left beside it, as
+    /// [`Self::open`] does, whatever size it has then.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Open`], also if there is no such file and nothing was left beside it.
+    pub fn recover(path: &Path) -> Result<Recovered, JournalError> {
+        let bounds = Bounds {
+            max_bytes: u64::MAX,
+            keep: 0,
+            settled: SETTLED,
+        };
+        let mut file = match recovery::left_beside(path).is_empty() {
+            true => LineFile::open_if_there(path)?,
+            false => LineFile::open(path)?,
+        };
+        Ok(recovery::recover(&mut file, &bounds))
     }
 
     /// The file.
@@ -155,89 +171,67 @@ impl Journal {
         self.user.as_deref()
     }
 
-    /// Writes a line about a call that depends on it. When this returns, the
+    /// Notes a line about a call that depends on it. When this returns, the
     /// kernel has the line.
-    pub(crate) fn write(&self, line: &str) -> Result<(), JournalError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.write(line, &self.bounds)
+    pub(crate) fn write(&self, line: &[u8]) -> Result<(), JournalError> {
+        let mut state = lock(&self.state);
+        let taken = state.take(line);
+        self.move_soon(state);
+        taken
     }
 
-    /// Writes lines by one `write`, as far as the file takes them. `ends` is where they
-    /// end in the text.
-    fn write_together(&self, text: &str, ends: &[usize]) -> Written {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match state.catch_up(&self.bounds) {
-            Ok(()) => state.file.append(text, ends, &self.bounds),
-            Err(error) => Written {
-                lines: 0,
-                error: Some(error),
-            },
-        }
-    }
-
-    /// Writes a line about a call that was not made, if the file takes it.
-    pub(crate) fn write_if_taken(&self, line: &str) {
+    /// Notes a line about a call that was not made, if it can be.
+    pub(crate) fn write_if_taken(&self, line: &[u8]) {
         if let Err(error) = self.write(line) {
             tracing::error!(%error, "a call that was not sent has no line");
         }
     }
 
-    /// Writes a line about a call that is over, beyond the file's size if need be. If the
-    /// file does not take it, it waits: no further call is made before it is written.
-    pub(crate) fn write_or_wait(&self, line: String) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = state.write_beyond(&line, &self.bounds) {
-            if state.waiting.len() < MAX_WAITING {
-                tracing::error!(%error, "a call has no line after it yet");
-                state.waiting.push_back(line);
-            } else {
-                tracing::error!(%error, "a call has no line after it: too many wait already");
-            }
-        }
+    /// Notes a line about a call that is over, beyond the file's size if need be. If nothing
+    /// takes it, it waits: no further call is made before it is written.
+    pub(crate) fn write_or_wait(&self, line: &[u8]) {
+        let mut state = lock(&self.state);
+        state.take_or_wait(line);
+        self.move_soon(state);
     }
 
-    /// Tries once more to write the lines that wait: a run is over, and there may be no
-    /// further call that would.
+    /// Has the file take all lines, as far as it does: a run is over, and whoever reads the
+    /// file now is to find them.
     pub(crate) fn catch_up(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = state.catch_up(&self.bounds) {
-            let lines = state.waiting.len();
-            tracing::error!(%error, lines, "calls have no line after them yet");
+        lock(&self.state).catch_up_or_say();
+    }
+
+    /// Has lines that stand beside the file moved to it, if that is not about to be done.
+    fn move_soon(&self, mut state: MutexGuard<'_, State>) {
+        if !state.is_moving_due() {
+            return;
+        }
+        // A runtime that is ending drops this at once, which takes the lock.
+        drop(state);
+        let moving = Moving(Arc::downgrade(&self.state));
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                tokio::time::sleep(MOVED_WITHIN).await;
+                drop(moving);
+            });
         }
     }
 }
 
-impl Drop for Journal {
+/// Has a journal's file take the lines beside it when it is dropped: after its time, with the
+/// runtime that it waits in, or at once where there is none.
+struct Moving(Weak<Mutex<State>>);
+
+impl Drop for Moving {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = state.catch_up(&self.bounds) {
-            let lines = state.waiting.len();
-            tracing::error!(%error, lines, "calls have no line after them, and get none");
+        if let Some(state) = self.0.upgrade() {
+            lock(&state).move_due();
         }
     }
 }
 
-impl State {
-    /// Writes a line behind all that wait.
-    fn write(&mut self, line: &str, bounds: &Bounds) -> Result<(), JournalError> {
-        self.catch_up(bounds)?;
-        self.file.append_line(line, bounds)
-    }
-
-    /// Writes a line about a call that was made behind all that wait.
-    fn write_beyond(&mut self, line: &str, bounds: &Bounds) -> Result<(), JournalError> {
-        self.catch_up(bounds)?;
-        self.file.append_beyond(line, bounds)
-    }
-
-    /// Writes the lines that wait.
-    fn catch_up(&mut self, bounds: &Bounds) -> Result<(), JournalError> {
-        while let Some(line) = self.waiting.front() {
-            self.file.append_beyond(line, bounds)?;
-            self.waiting.pop_front();
-        }
-        Ok(())
-    }
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -40,18 +40,7 @@ impl<R: BufRead> JournalReader<R> {
         if self.input.read_until(b'\n', &mut line)? == 0 {
             return Ok(false);
         }
-        let line = line.strip_suffix(b"\n").unwrap_or(&line);
-        let mut starts: Vec<usize> = memchr::memmem::find_iter(line, START).collect();
-        if starts.first() != Some(&0) {
-            starts.insert(0, 0);
-        }
-        starts.push(line.len());
-        for pair in starts.windows(2) {
-            let &[from, to] = pair else { continue };
-            let piece = line.get(from..to).unwrap_or_default();
-            if piece.is_empty() {
-                continue;
-            }
+        for piece in pieces(&line) {
             self.found.push_back(match serde_json::from_slice(piece) {
                 Ok(record @ Value::Object(_)) if piece.starts_with(START.as_bytes()) => {
                     JournalLine::Record(record)
@@ -61,6 +50,19 @@ impl<R: BufRead> JournalReader<R> {
         }
         Ok(true)
     }
+}
+
+/// The pieces of a line of a file: where a record was cut off, another one may begin within it.
+pub(super) fn pieces(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let mut starts: Vec<usize> = memchr::memmem::find_iter(line, START).collect();
+    if starts.first() != Some(&0) {
+        starts.insert(0, 0);
+    }
+    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([line.len()]).collect();
+    let pieces = starts.into_iter().zip(ends);
+    let pieces = pieces.map(|(from, to)| line.get(from..to).unwrap_or_default());
+    pieces.filter(|piece| !piece.is_empty())
 }
 
 impl<R: BufRead> Iterator for JournalReader<R> {

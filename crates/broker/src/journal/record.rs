@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use callgate_policy::Rule;
 use callgate_policy::flow::FlowRecord;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -42,9 +43,8 @@ pub(crate) struct Record<'a> {
     pub(crate) server: &'a str,
     pub(crate) tool: &'a str,
     pub(crate) decision: Option<&'a str>,
-    /// The rule that decided, as text: no object of a script's making stands in
-    /// a record.
-    pub(crate) rule: Option<&'a str>,
+    /// The rule that decided.
+    pub(crate) rule: Option<&'a Rule>,
     pub(crate) flows: &'a [FlowRecord],
     /// How many there are besides.
     pub(crate) more_flows: usize,
@@ -90,8 +90,8 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The line, with its end.
-    pub(crate) fn line(&self) -> String {
+    /// The line, with its end: text.
+    pub(crate) fn line(&self) -> Vec<u8> {
         let mut line = Line::with_capacity(self.bodies() + USUAL_BYTES);
         line.raw(START);
         line.raw(match self.event {
@@ -109,7 +109,7 @@ impl<'a> Record<'a> {
             line.text(r#","decision":"#, decision);
         }
         if let Some(rule) = self.rule {
-            line.text(r#","rule":"#, rule);
+            line.rule(r#","rule":"#, rule);
         }
         if !self.flows.is_empty() {
             line.raw(r#","flows":"#);
@@ -134,7 +134,7 @@ impl<'a> Record<'a> {
             line.text(r#","user":"#, user);
         }
         line.raw("}\n");
-        line.finish()
+        line.0
     }
 
     fn bodies(&self) -> usize {
@@ -172,10 +172,36 @@ impl Line {
         }
     }
 
-    fn number(&mut self, key: &str, number: impl ToString) {
+    /// As text that holds JSON: no object of a script's making stands in a record.
+    fn rule(&mut self, key: &str, rule: &Rule) {
+        match rule.only_pattern() {
+            // Names and `*`, which nobody has to escape.
+            Some(pattern) => {
+                self.raw(key);
+                self.raw(r#""\""#);
+                self.raw(pattern);
+                self.raw(r#"\"""#);
+            }
+            None => self.text(key, &rule.to_json().to_string()),
+        }
+    }
+
+    fn number(&mut self, key: &str, number: impl TryInto<u64>) {
         self.raw(key);
-        // Without the machinery of formatting.
-        self.raw(&number.to_string());
+        // Without the machinery of formatting. All of them fit.
+        let mut rest = number.try_into().unwrap_or(u64::MAX);
+        let mut digits = [b'0'; 20];
+        let mut begins = digits.len();
+        while let Some(digit) = begins.checked_sub(1).and_then(|at| digits.get_mut(at)) {
+            *digit += (rest % 10) as u8;
+            rest /= 10;
+            begins -= 1;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.0
+            .extend_from_slice(digits.get(begins..).unwrap_or_default());
     }
 
     fn body(&mut self, key: &str, body: &Body<'_>) {
@@ -204,10 +230,6 @@ impl Line {
 
     fn json(&mut self, value: &impl serde::Serialize) {
         let _written = serde_json::to_writer(&mut self.0, value);
-    }
-
-    fn finish(self) -> String {
-        String::from_utf8(self.0).unwrap_or_default()
     }
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use callgate_policy::flow::{Finding, Flows, Side};
+use callgate_policy::{Effect, Pattern, Rule, ServerPattern};
 use expect_test::{Expect, expect};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -16,13 +17,17 @@ use super::record::START;
 use super::*;
 use crate::outcome::Outcome;
 
-fn record(call: usize) -> Record<'static> {
+pub(super) fn record(call: usize) -> Record<'static> {
     let mut record = Record::new(Event::Before, "r", call, "2026-06-01T12:00:00.000Z");
     record.function = "s_t";
     record
 }
 
-fn read(text: &[u8]) -> String {
+fn text_of(record: &Record<'_>) -> String {
+    String::from_utf8(record.line()).expect("text")
+}
+
+pub(super) fn read(text: &[u8]) -> String {
     let lines = JournalReader::new(text).map(|line| match line.expect("memory is read") {
         JournalLine::Record(record) => format!("call {}", record["call"]),
         JournalLine::Torn(bytes) => format!("{bytes} torn"),
@@ -30,7 +35,7 @@ fn read(text: &[u8]) -> String {
     lines.collect::<Vec<_>>().join(", ")
 }
 
-fn open_in(folder: &TempDir, max_bytes: u64) -> Journal {
+pub(super) fn open_in(folder: &TempDir, max_bytes: u64) -> Journal {
     open_to_keep(folder, max_bytes, 0, SETTLED)
 }
 
@@ -40,9 +45,9 @@ fn open_to_keep(folder: &TempDir, max_bytes: u64, keep: u32, settled: Duration) 
         keep,
         ..JournalOptions::default()
     };
-    let mut journal =
-        Journal::open(&folder.path().join("ledger.jsonl"), options).expect("it opens");
-    journal.bounds.settled = settled;
+    let path = folder.path().join("ledger.jsonl");
+    let journal = Journal::open(&path, options).expect("it opens");
+    lock(&journal.state).bounds.settled = settled;
     journal
 }
 
@@ -53,19 +58,19 @@ fn lines_are_appended_for_the_owner_alone() {
     journal.write(&record(1).line()).expect("written");
     let again = open_in(&folder, u64::MAX);
     again.write(&record(2).line()).expect("written");
-    journal.write_or_wait(record(3).line());
+    journal.write_or_wait(&record(3).line());
     let text = fs::read(journal.path()).expect("a file");
     expect![[r#"call 1, call 2, call 3"#]].assert_eq(&read(&text));
     expect![[r#"
         {"v":1,"event":"before","run":"r","call":1,"time":"2026-06-01T12:00:00.000Z","function":"s_t","server":"","tool":""}
     "#]]
-    .assert_eq(&record(1).line());
+    .assert_eq(&text_of(&record(1)));
     let mut owned = record(1);
     owned.user = Some("token \"a\"");
     expect![[r#"
         {"v":1,"event":"before","run":"r","call":1,"time":"2026-06-01T12:00:00.000Z","function":"s_t","server":"","tool":"","user":"token \"a\""}
     "#]]
-    .assert_eq(&owned.line());
+    .assert_eq(&text_of(&owned));
     let mode = fs::metadata(journal.path())
         .expect("a file")
         .permissions()
@@ -75,7 +80,7 @@ fn lines_are_appended_for_the_owner_alone() {
 
 #[test]
 fn a_line_that_was_cut_off_costs_no_other_line() {
-    let whole = |call: usize| record(call).line().into_bytes();
+    let whole = |call: usize| record(call).line();
     let check = |text: &[u8], expected: Expect| expected.assert_eq(&read(text));
     for cut in 0..whole(1).len() {
         let folder = TempDir::new().expect("a folder");
@@ -120,8 +125,8 @@ fn no_body_can_look_like_a_record() {
         text: Some(&forged),
     });
     record.server = START;
-    assert_eq!(record.line().matches(START).count(), 1);
-    assert_eq!(read(record.line().as_bytes()), "call 1");
+    assert_eq!(text_of(&record).matches(START).count(), 1);
+    assert_eq!(read(&record.line()), "call 1");
 }
 
 #[test]
@@ -139,7 +144,7 @@ fn a_full_file_takes_what_is_over_and_the_next_one_all() {
     expect!["ledger FOLDER/ledger.jsonl: is full: 234 bytes of 234; move the file away, and the next call begins a new one"].assert_eq(&error);
     // A call that was made has its line all the same, one that was not made has none.
     journal.write_if_taken(&record(6).line());
-    journal.write_or_wait(record(4).line());
+    journal.write_or_wait(&record(4).line());
     fs::rename(journal.path(), folder.path().join("old")).expect("moved");
     journal.write(&record(5).line()).expect("written");
     let text = fs::read(journal.path()).expect("a file");
@@ -151,14 +156,12 @@ fn a_full_file_takes_what_is_over_and_the_next_one_all() {
 #[test]
 fn a_file_that_was_moved_is_left_with_the_next_look() {
     let folder = TempDir::new().expect("a folder");
-    let mut journal = open_in(&folder, u64::MAX);
+    let journal = open_in(&folder, u64::MAX);
     journal.write(&record(1).line()).expect("written");
     fs::rename(journal.path(), folder.path().join("old")).expect("moved");
-    let state = journal.state.get_mut().expect("no panic");
-    state.file.expire();
+    lock(&journal.state).file.expire();
     journal.write(&record(2).line()).expect("written");
-    let state = journal.state.get_mut().expect("no panic");
-    state.file.expire();
+    lock(&journal.state).file.expire();
     fs::remove_file(journal.path()).expect("deleted");
     journal.write(&record(3).line()).expect("written");
     let text = fs::read(folder.path().join("old")).expect("a file");
@@ -213,6 +216,7 @@ fn gates_that_move_one_file_aside_lose_no_line() {
             });
         }
     });
+    drop(journals);
     let mut calls = Vec::new();
     let mut files = 0;
     for file in fs::read_dir(folder.path()).expect("a folder").flatten() {
@@ -274,7 +278,9 @@ fn a_line_is_what_serde_makes_of_it() {
         record.server = odd;
         record.tool = odd;
         record.decision = Some(odd);
-        record.rule = Some(odd);
+        let mut rule = Rule::new(Effect::Allow, Pattern::new("a*").expect("a pattern"));
+        rule.server = ServerPattern::new(odd);
+        record.rule = Some(&rule);
         record.flows = &flows;
         record.more_flows = 9;
         record.arguments = Some(body);
@@ -284,7 +290,7 @@ fn a_line_is_what_serde_makes_of_it() {
         record.user = Some(odd);
         let mut expected = json!({
             "v": 1, "event": "notSent", "run": odd, "call": 7, "time": odd, "function": odd,
-            "server": odd, "tool": odd, "decision": odd, "rule": odd,
+            "server": odd, "tool": odd, "decision": odd, "rule": rule.to_json().to_string(),
             "flows": [{ "from": odd, "to": odd }], "moreFlows": 9,
             "arguments": { "bytes": odd.len(), "sha256": odd, "text": odd },
             "outcome": "toolError", "message": odd, "tookMs": 8,
@@ -296,7 +302,7 @@ fn a_line_is_what_serde_makes_of_it() {
                 .expect("an object")
                 .shift_remove("message");
         }
-        let line = record.line();
+        let line = text_of(&record);
         assert_eq!(line, format!("{expected}\n"));
         let read: Value = serde_json::from_str(&line).expect("it is JSON");
         assert_eq!(read, expected);
@@ -309,7 +315,7 @@ fn numbers_outcomes_and_hashes_are_what_others_make_of_them() {
     for number in [0, 9, 10, 4_096, u64::MAX] {
         record.call = usize::try_from(number).expect("64 bits");
         record.took_ms = Some(number);
-        let line: Value = serde_json::from_str(&record.line()).expect("it is JSON");
+        let line: Value = serde_json::from_slice(&record.line()).expect("it is JSON");
         assert_eq!(
             (&line["call"], &line["tookMs"]),
             (&json!(number), &json!(number))
@@ -324,7 +330,7 @@ fn numbers_outcomes_and_hashes_are_what_others_make_of_them() {
     ];
     for outcome in &outcomes {
         record.outcome = Some(outcome);
-        let line: Value = serde_json::from_str(&record.line()).expect("it is JSON");
+        let line: Value = serde_json::from_slice(&record.line()).expect("it is JSON");
         let said = json!(outcome);
         for (key, value) in said.as_object().expect("an object") {
             assert_eq!(&line[key], value);
@@ -357,23 +363,35 @@ fn times_of_one_second_are_written_like_any_other() {
 }
 
 #[test]
-fn a_full_disk_is_an_error() {
+fn no_call_is_made_while_a_full_disk_takes_no_lines() {
     let folder = TempDir::new().expect("a folder");
-    let mut journal = open_in(&folder, u64::MAX);
+    let journal = open_in(&folder, u64::MAX);
     // What a full disk answers, without one.
     let full = OpenOptions::new()
         .append(true)
         .open("/dev/full")
         .expect("a device");
-    let state = journal.state.get_mut().expect("no panic");
-    state.file.replace(full);
+    let file = lock(&journal.state).file.replace(full);
+    // The space beside the file was claimed before the disk was full.
+    journal.write(&record(1).line()).expect("noted");
     let error = journal
-        .write(&record(1).line())
+        .write(&record(2).line())
         .expect_err("it is full")
         .to_string();
     let error = error.replace(&folder.path().display().to_string(), "FOLDER");
     expect!["ledger FOLDER/ledger.jsonl: cannot be written: No space left on device (os error 28)"]
         .assert_eq(&error);
+    journal.write_if_taken(&record(3).line());
+    journal.write_or_wait(&record(4).line());
+    let long = format!("{{\"v\":1,\"event\":\"{:20000}\",\"call\":5}}\n", "");
+    journal.write_or_wait(long.as_bytes());
+    journal.write_or_wait(&record(6).line());
+    assert_eq!(fs::read(journal.path()).expect("a file"), b"");
+
+    lock(&journal.state).file.replace(file);
+    journal.write(&record(7).line()).expect("written");
+    let text = fs::read(journal.path()).expect("a file");
+    expect!["call 1, call 4, call 5, call 6, call 7"].assert_eq(&read(&text));
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn kept(ledger: &Ledger) -> Vec<(usize, usize)> {
 
 #[test]
 fn a_line_has_the_first_flows_and_says_how_many_more_there_are() {
-    let ledger = Ledger::new(None, false);
+    let ledger = Ledger::new(None);
     let found = flows(FLOWS_OF_ONE + 3);
     let found: Vec<&Finding> = found.iter().collect();
     for count in [0, 1, FLOWS_OF_ONE, FLOWS_OF_ONE + 3] {
@@ -46,7 +46,7 @@ fn a_line_has_the_first_flows_and_says_how_many_more_there_are() {
 
 #[test]
 fn the_flows_of_a_run_are_bounded_and_each_line_has_one() {
-    let ledger = Ledger::new(None, false);
+    let ledger = Ledger::new(None);
     let found = flows(100);
     let found: Vec<&Finding> = found.iter().collect();
     let full = FLOWS_IN_ALL / FLOWS_OF_ONE;

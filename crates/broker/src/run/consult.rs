@@ -100,7 +100,7 @@ impl Run {
         }
         // For the work, the text will do.
         drop(arguments);
-        let entry = sending(entry, &target, &ruling).await?;
+        let entry = sending(entry, &target, &ruling)?;
         let answer = match work(Arc::clone(&text)).await {
             Ok(answer) => answer,
             Err(unanswered) => {

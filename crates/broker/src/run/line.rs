@@ -79,12 +79,12 @@ impl Run {
 }
 
 /// Writes down that the call is made. Where that fails, it must not be.
-pub(super) async fn sending(
+pub(super) fn sending(
     mut entry: Entry,
     target: &Target,
     ruling: &Ruling,
 ) -> Result<Entry, CallError> {
-    match entry.sending(ruling).await {
+    match entry.sending(ruling) {
         Ok(()) => Ok(entry),
         Err(error) => {
             let message = format!("{error}; no call is made that is not written down");

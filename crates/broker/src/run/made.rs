@@ -158,7 +158,7 @@ impl Run {
         };
         // While it waits for its answer, the text will do.
         drop(arguments);
-        let mut entry = sending(entry, &target, &ruling).await?;
+        let mut entry = sending(entry, &target, &ruling)?;
 
         let definition = target.definition.as_deref().map(Definition::hash).copied();
         let mut logins = 0;

@@ -128,7 +128,6 @@ impl Gate {
         if let Some(session) = &request.session {
             setup.session = Arc::clone(session);
         }
-        setup.together = true;
         let source = Arc::clone(&request.source);
         setup.script = Some(Arc::clone(&source));
         setup.lines = Some(Arc::new(move |line| {

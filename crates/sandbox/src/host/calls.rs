@@ -202,39 +202,11 @@ impl Calls {
 
     /// The next call that is answered or cancelled; pends for ever while the handler has none.
     pub(super) async fn next(&mut self) -> Answered {
-        let (hush, begun, handler) = (&self.hush, &mut self.begun, &self.handler);
-        let next = poll_fn(|context| {
-            hush.poll(context, |context| {
-                loop {
-                    match begun.poll_next_unpin(context) {
-                        Poll::Ready(Some(answered)) => return Poll::Ready(Some(answered)),
-                        waiting_or_none if !settle(&**handler) => return waiting_or_none,
-                        _ => {}
-                    }
-                }
-            })
-        });
-        match next.await {
-            Some(answered) => self.over(answered),
-            None => pending().await,
-        }
-    }
-
-    /// A call that is answered or cancelled by now, whatever could be settled for others.
-    pub(super) fn ready(&mut self) -> Option<Answered> {
         let (hush, begun) = (&self.hush, &mut self.begun);
-        let ready = poll_fn(|context| hush.poll(context, |context| begun.poll_next_unpin(context)));
-        let answered = ready.now_or_never()??;
-        Some(self.over(answered))
-    }
-
-    /// Has the handler do what calls share.
-    pub(super) fn settle(&self) {
-        // A call that can go on now wakes the run.
-        let _goes_on = settle(&*self.handler);
-    }
-
-    fn over(&mut self, (answered, input_bytes): (Answered, usize)) -> Answered {
+        let next = poll_fn(|context| hush.poll(context, |context| begun.poll_next_unpin(context)));
+        let Some((answered, input_bytes)) = next.await else {
+            return pending().await;
+        };
         self.waiting_bytes = self.waiting_bytes.saturating_sub(input_bytes);
         if !self.cancellable.is_empty() {
             self.cancellable.remove(&answered.id);
@@ -268,10 +240,6 @@ impl Future for Begun {
         };
         Poll::Ready((answered, self.input_bytes))
     }
-}
-
-fn settle(handler: &dyn CallHandler) -> bool {
-    catch_unwind(AssertUnwindSafe(|| handler.settle())).unwrap_or(false)
 }
 
 /// How many bytes an error has.

@@ -95,13 +95,6 @@ pub trait CallHandler: Send + Sync {
         }
     }
 
-    /// Called when none of the calls can go on by itself, and before anything is taken from the
-    /// script that it may do with an answer: what calls share is done here. True if one of them
-    /// can go on now, which is then polled. It must be quick. Default: there is nothing to do.
-    fn settle(&self) -> bool {
-        false
-    }
-
     /// Hears what the script prints while it runs, as far as it is kept. It must be quick.
     fn printed(&self, _text: &str) {}
 }

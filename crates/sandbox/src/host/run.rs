@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use callgate_wire::{
     Call, Done, HostFrame, LimitHit, Reply, Start, Text, WireError, WorkerFrame, WorkerLimits,
 };
+use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
 use super::calls::{Answered, Calls, Outcome, Refusal, error_bytes};
@@ -140,9 +141,6 @@ impl Run {
                 timer.as_mut().reset(wake.into());
             }
             self.outbox.flush(reader.socket());
-            // While the script takes its answers, and before anything is read that it does with
-            // them.
-            self.calls.settle();
             let blocked = !self.outbox.is_empty();
             tokio::select! {
                 biased;
@@ -157,7 +155,7 @@ impl Run {
                 answered = self.calls.next(), if !self.calls.none_begun() => {
                     self.reply(answered);
                     // Those that are answered too go to the worker together.
-                    while let Some(answered) = self.calls.ready() {
+                    while let Some(answered) = self.calls.next().now_or_never() {
                         self.reply(answered);
                     }
                     self.note_waiting();

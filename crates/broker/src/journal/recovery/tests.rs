@@ -1,0 +1,259 @@
+//! Lines that stand beside a journal's file when its process is gone, and what else may lie
+//! there.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
+
+use expect_test::{Expect, expect};
+use tempfile::TempDir;
+
+use super::super::tests::{open_in, read, record};
+use super::super::{Journal, JournalOptions, lock};
+use super::*;
+
+/// A folder with a ledger.
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn journal(&self) -> Journal {
+        open_in(&self.folder, u64::MAX)
+    }
+
+    /// The files beside the ledger, by what stands behind its name.
+    fn beside(&self) -> Vec<String> {
+        let files = fs::read_dir(self.folder.path())
+            .expect("a folder")
+            .flatten();
+        let names = files.map(|file| file.file_name().into_string().expect("text"));
+        let mut names: Vec<String> = names
+            .filter_map(|name| Some(name.strip_prefix("ledger.jsonl.")?.to_owned()))
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// What a process that is killed now would leave beside the ledger, as `name`.
+    fn left_as(&self, name: &str) {
+        let [wal] = &self.beside()[..] else {
+            panic!("{:?}", self.beside())
+        };
+        let wal = self.path(&format!("ledger.jsonl.{wal}"));
+        fs::copy(wal, self.path(&format!("ledger.jsonl.{name}"))).expect("copied");
+    }
+
+    fn check(&self, name: &str, expected: Expect) {
+        expected.assert_eq(&read(&fs::read(self.path(name)).expect(name)));
+    }
+}
+
+/// Notes lines, which nothing moves to the file: the runtime gets no time for it.
+fn note(journal: &Journal, calls: std::ops::Range<usize>) {
+    for call in calls {
+        journal.write(&record(call).line()).expect("noted");
+    }
+}
+
+#[tokio::test]
+async fn lines_stand_beside_the_file_until_it_takes_them() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    assert_eq!(bench.beside(), [""; 0]);
+    note(&journal, 1..4);
+    bench.check("ledger.jsonl", expect![""]);
+    let [wal] = &bench.beside()[..] else {
+        panic!("{:?}", bench.beside())
+    };
+    let known = fs::metadata(bench.path(&format!("ledger.jsonl.{wal}"))).expect("a file");
+    assert_eq!(known.permissions().mode() & 0o777, 0o600);
+    // In its time.
+    while fs::metadata(journal.path()).expect("a file").len() == 0 {
+        tokio::task::yield_now().await;
+    }
+    bench.check("ledger.jsonl", expect!["call 1, call 2, call 3"]);
+    note(&journal, 4..5);
+    bench.check("ledger.jsonl", expect!["call 1, call 2, call 3"]);
+    journal.catch_up();
+    bench.check("ledger.jsonl", expect!["call 1, call 2, call 3, call 4"]);
+    note(&journal, 5..6);
+    drop(journal);
+    bench.check(
+        "ledger.jsonl",
+        expect!["call 1, call 2, call 3, call 4, call 5"],
+    );
+    assert_eq!(bench.beside(), [""; 0]);
+}
+
+#[test]
+fn a_runtime_that_ends_moves_what_it_was_to_move() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_time().build().expect("a runtime");
+    runtime.block_on(async { note(&journal, 1..3) });
+    bench.check("ledger.jsonl", expect![""]);
+    drop(runtime);
+    bench.check("ledger.jsonl", expect!["call 1, call 2"]);
+    // And where there is none, each line is moved at once.
+    note(&journal, 3..4);
+    bench.check("ledger.jsonl", expect!["call 1, call 2, call 3"]);
+}
+
+#[tokio::test]
+async fn many_and_long_lines_do_not_wait() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    note(&journal, 1..2);
+    let mut long = record(2);
+    let tool = "x".repeat(20_000);
+    long.tool = &tool;
+    journal.write(&long.line()).expect("written");
+    bench.check("ledger.jsonl", expect!["call 1, call 2"]);
+    note(&journal, 3..2_000);
+    let moved = fs::metadata(journal.path()).expect("a file").len();
+    let all = 2_000 * record(1_000).line().len() as u64;
+    assert!(moved + 64 * 1_024 > all - 1_000, "{moved} of {all}");
+}
+
+#[tokio::test]
+async fn what_is_left_comes_into_the_file_once() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    note(&journal, 1..4);
+    bench.left_as("wal-left");
+    // That of the journal which is there is in use.
+    let recovered = Journal::recover(journal.path()).expect("a ledger");
+    assert_eq!((recovered.lines, recovered.left), (3, Vec::new()));
+    assert_eq!(bench.beside().len(), 1);
+    bench.check("ledger.jsonl", expect!["call 1, call 2, call 3"]);
+    let again = Journal::recover(journal.path()).expect("a ledger");
+    assert_eq!(again, Recovered::default());
+}
+
+/// A process may be killed anywhere in a `write`, and before it has noted that there was one.
+#[tokio::test]
+async fn lines_that_the_file_has_already_do_not_come_twice() {
+    let line = record(1).line().len();
+    for cut in 0..=3 * line {
+        let bench = Bench::new();
+        let journal = bench.journal();
+        note(&journal, 0..1);
+        journal.catch_up();
+        note(&journal, 1..4);
+        // As it is when it writes: `aim` stands before that.
+        lock(&journal.state).aim();
+        bench.left_as("wal-left");
+        journal.catch_up();
+        let (path, file) = (journal.path().to_owned(), fs::read(journal.path()));
+        drop(journal);
+        let file = file.expect("a file");
+        fs::write(&path, &file[..line + cut]).expect("written");
+        // Whoever comes next writes behind it, or moves it aside.
+        match cut % 3 {
+            0 => {}
+            1 => {
+                let other = Journal::open(&bench.path("other"), JournalOptions::default());
+                drop(other);
+                fs::rename(&path, bench.path("ledger.jsonl.1")).expect("moved");
+            }
+            _ => {
+                let mut file = File::options().append(true).open(&path).expect("a file");
+                let behind = record(9).line();
+                std::io::Write::write_all(&mut file, &behind).expect("written");
+            }
+        }
+        drop(bench.journal());
+        let all = ["ledger.jsonl.1", "ledger.jsonl"].map(|name| fs::read(bench.path(name)));
+        let all: Vec<u8> = all.into_iter().flatten().flatten().collect();
+        let mut calls: Vec<_> = read(&all)
+            .split(", ")
+            .filter(|piece| piece.starts_with("call"))
+            .map(str::to_owned)
+            .collect();
+        calls.retain(|call| call != "call 9");
+        assert_eq!(calls, ["call 0", "call 1", "call 2", "call 3"], "{cut}");
+    }
+}
+
+/// What has the name of such a file and is none stays, and the others come in.
+#[tokio::test]
+async fn what_cannot_be_read_stays_and_costs_nothing_else() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    note(&journal, 1..3);
+    bench.left_as("wal-whole");
+    drop(journal);
+    fs::remove_file(bench.path("ledger.jsonl")).expect("deleted");
+
+    let whole = fs::read(bench.path("ledger.jsonl.wal-whole")).expect("a file");
+    let other = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = whole.clone();
+        change(&mut bytes);
+        fs::write(bench.path(&format!("ledger.jsonl.wal-{name}")), bytes).expect("written");
+    };
+    other("behind", &|bytes| {
+        bytes[16..20].copy_from_slice(&u32::MAX.to_ne_bytes())
+    });
+    other("before", &|bytes| {
+        bytes[20..24].copy_from_slice(&1_u32.to_ne_bytes())
+    });
+    other("crossed", &|bytes| {
+        bytes[20..24].copy_from_slice(&(1_u32 << 16).to_ne_bytes())
+    });
+    other("version", &|bytes| bytes[13] = b'2');
+    other("short", &|bytes| bytes.truncate(1_000));
+    other("empty", &Vec::clear);
+    other("claimed", &|bytes| bytes.fill(0));
+    other("linked.elsewhere", &|_| {});
+    let elsewhere = bench.path("elsewhere");
+    fs::rename(bench.path("ledger.jsonl.wal-linked.elsewhere"), &elsewhere).expect("moved");
+    symlink(&elsewhere, bench.path("ledger.jsonl.wal-symlink")).expect("linked");
+    fs::hard_link(&elsewhere, bench.path("ledger.jsonl.wal-hardlink")).expect("linked");
+    fs::create_dir(bench.path("ledger.jsonl.wal-folder")).expect("made");
+
+    let recovered = Journal::recover(&bench.path("ledger.jsonl")).expect("a ledger");
+    assert_eq!(recovered.lines, 2);
+    bench.check("ledger.jsonl", expect!["call 1, call 2"]);
+    let mut left: Vec<String> = recovered
+        .left
+        .iter()
+        .map(|(path, reason)| {
+            let name = path.extension().and_then(OsStr::to_str).expect("a name");
+            format!("{name}: {reason}\n")
+        })
+        .collect();
+    left.sort();
+    expect![[r#"
+        wal-before: it is damaged
+        wal-behind: it is damaged
+        wal-crossed: it is damaged
+        wal-folder: Is a directory (os error 21)
+        wal-hardlink: it is no file of this user's own
+        wal-short: it is too short
+        wal-symlink: Too many levels of symbolic links (os error 40)
+        wal-version: it is of another version, or damaged
+    "#]]
+    .assert_eq(&left.concat());
+}
+
+#[test]
+fn a_ledger_that_is_not_there_is_not_made() {
+    let bench = Bench::new();
+    let path = bench.path("ledger.jsonl");
+    let error = Journal::recover(&path).expect_err("no file").to_string();
+    let error = error.replace(&bench.folder.path().display().to_string(), "FOLDER");
+    expect!["ledger FOLDER/ledger.jsonl: cannot be opened: No such file or directory (os error 2)"]
+        .assert_eq(&error);
+    assert!(!path.exists());
+}

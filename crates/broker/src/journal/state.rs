@@ -1,0 +1,254 @@
+//! Which of its lines a journal's file has, and where the others are: beside it, where they
+//! outlive the process, or, if nothing takes them, in memory.
+
+use std::collections::VecDeque;
+
+use super::JournalError;
+use super::file::{Bounds, LineFile};
+use super::wal::Wal;
+
+/// The most lines that wait for a file that takes none. No call is made while
+/// one waits, so these are of calls that were in flight.
+const MAX_WAITING: usize = 10_000;
+
+/// The longest line that is noted beside the file, in bytes. A `write` of it costs little more
+/// than two copies.
+const LONG: usize = 16 << 10;
+
+/// How many bytes of lines stand beside the file before it takes them at once.
+const MANY: usize = 64 << 10;
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) file: LineFile,
+    pub(super) bounds: Bounds,
+    beside: Beside,
+    /// Whether the file did not take what it was last to take.
+    is_behind: bool,
+    /// Whether lines are about to be moved to the file.
+    is_due: bool,
+    /// Lines of calls that were made, which nothing has taken.
+    waiting: VecDeque<Vec<u8>>,
+}
+
+/// What takes lines before the file does.
+#[derive(Debug)]
+enum Beside {
+    /// No line has come yet.
+    Unused,
+    Open(Wal),
+    /// None can be made there.
+    Nothing,
+}
+
+impl State {
+    pub(super) fn new(file: LineFile, bounds: Bounds) -> Self {
+        Self {
+            file,
+            bounds,
+            beside: Beside::Unused,
+            is_behind: false,
+            is_due: false,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Takes a line about a call that depends on it, behind all that are there.
+    pub(super) fn take(&mut self, line: &[u8]) -> Result<(), JournalError> {
+        self.take_within(line, true)
+    }
+
+    /// Takes a line about a call that was made: if there is no room for it, beyond what the
+    /// file may have, and if nothing takes it, in memory.
+    pub(super) fn take_or_wait(&mut self, line: &[u8]) {
+        let Err(error) = self.take_within(line, false) else {
+            return;
+        };
+        // It may be the file alone that takes nothing.
+        if self.waiting.is_empty() && self.note(line, false) {
+            return;
+        }
+        if self.waiting.len() < MAX_WAITING {
+            tracing::error!(%error, "a call has no line after it yet");
+            self.waiting.push_back(line.to_owned());
+        } else {
+            tracing::error!(%error, "a call has no line after it: too many wait already");
+        }
+    }
+
+    /// [`Self::catch_up`]; what it does not, the log says.
+    pub(super) fn catch_up_or_say(&mut self) {
+        if let Err(error) = self.catch_up() {
+            let lines = self.waiting.len();
+            if lines > 0 {
+                tracing::error!(%error, lines, "calls have no line after them yet");
+            }
+        }
+    }
+
+    /// True once, if lines stand beside the file and nobody is about to move them.
+    pub(super) fn is_moving_due(&mut self) -> bool {
+        let is_new = !self.is_due && matches!(&self.beside, Beside::Open(wal) if !wal.is_empty());
+        self.is_due |= is_new;
+        is_new
+    }
+
+    /// Does what was due. If the file does not take the lines, the next call has it try again.
+    pub(super) fn move_due(&mut self) {
+        self.is_due = false;
+        let _said = self.flush();
+    }
+
+    /// What is done before a `write`, and no more.
+    #[cfg(test)]
+    pub(super) fn aim(&self) {
+        if let Beside::Open(wal) = &self.beside {
+            wal.aim(self.file.place());
+        }
+    }
+
+    fn take_within(&mut self, line: &[u8], bounded: bool) -> Result<(), JournalError> {
+        if self.is_behind || !self.waiting.is_empty() {
+            self.catch_up()?;
+        }
+        if self.note(line, bounded) {
+            return Ok(());
+        }
+        self.flush()?;
+        self.file.look_if_due()?;
+        match self.file.make_room(line.len(), &self.bounds) {
+            Err(JournalError::Full { .. }) if !bounded => {}
+            made => made?,
+        }
+        if self.note(line, bounded) {
+            return Ok(());
+        }
+        self.file.write(line).map_err(|(_, error)| error)
+    }
+
+    /// Notes a line beside the file, if there is room, there and, where it is `bounded`, in the
+    /// file.
+    fn note(&mut self, line: &[u8], bounded: bool) -> bool {
+        if line.len() > LONG {
+            return false;
+        }
+        let Some(wal) = self.beside.wal(&self.file) else {
+            return false;
+        };
+        let bytes = wal.text().len() + line.len();
+        if bounded && !self.file.has_room(bytes, &self.bounds) || !wal.append(line) {
+            return false;
+        }
+        if bytes >= MANY && !self.is_behind {
+            // The line is there, whatever comes of this.
+            let _said = self.flush();
+        }
+        true
+    }
+
+    /// Has the file take all lines.
+    fn catch_up(&mut self) -> Result<(), JournalError> {
+        self.flush()?;
+        while let Some(line) = self.waiting.pop_front() {
+            let waiting = std::mem::take(&mut self.waiting);
+            let taken = self.take_within(&line, false);
+            self.waiting = waiting;
+            if taken.is_err() {
+                self.waiting.push_front(line);
+            }
+            taken?;
+        }
+        self.flush()
+    }
+
+    /// Has the file take the lines that stand beside it.
+    fn flush(&mut self) -> Result<(), JournalError> {
+        let Beside::Open(wal) = &mut self.beside else {
+            return Ok(());
+        };
+        let taken = drain(wal, &mut self.file, &self.bounds);
+        match &taken {
+            Err(error) if !self.is_behind => {
+                let bytes = wal.text().len();
+                tracing::error!(%error, bytes, "lines of calls stay beside the ledger for now");
+            }
+            _ => {}
+        }
+        self.is_behind = taken.is_err();
+        taken
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if let Err(error) = self.catch_up() {
+            let lines = self.waiting.len();
+            if lines > 0 {
+                tracing::error!(%error, lines, "calls have no line after them, and get none");
+            }
+        }
+    }
+}
+
+impl Beside {
+    /// What takes lines; made with the first one.
+    fn wal(&mut self, file: &LineFile) -> Option<&mut Wal> {
+        if let Self::Unused = self {
+            *self = match Wal::create(file.path()) {
+                Ok(wal) => Self::Open(wal),
+                Err(error) => {
+                    tracing::debug!(%error, "each line is written to the ledger by itself");
+                    Self::Nothing
+                }
+            };
+        }
+        match self {
+            Self::Open(wal) => Some(wal),
+            Self::Unused | Self::Nothing => None,
+        }
+    }
+}
+
+/// Has a file take lines in their order, those together for which it has room. They were noted
+/// when it had room, or are of calls that were made: where it has none by now, they go beyond
+/// it.
+pub(super) fn drain(
+    wal: &mut Wal,
+    file: &mut LineFile,
+    bounds: &Bounds,
+) -> Result<(), JournalError> {
+    while !wal.is_empty() {
+        file.look_if_due()?;
+        let text = wal.text();
+        let ends = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
+        let fits = ends.take_while(|end| file.has_room(*end, bounds)).last();
+        let Some(end) = fits else {
+            let first = memchr::memchr(b'\n', text).map_or(text.len(), |end| end + 1);
+            match file.make_room(first, bounds) {
+                Err(JournalError::Full { .. }) => {}
+                made => made?,
+            }
+            if !file.has_room(first, bounds) {
+                write(wal, file, first)?;
+            }
+            continue;
+        };
+        write(wal, file, end)?;
+    }
+    Ok(())
+}
+
+/// Has a file take so many bytes of lines by one `write`.
+fn write(wal: &mut Wal, file: &mut LineFile, bytes: usize) -> Result<(), JournalError> {
+    wal.aim(file.place());
+    let text = wal.text();
+    let (taken, error) = match file.write(text.get(..bytes).unwrap_or(text)) {
+        Ok(()) => (bytes, None),
+        Err((taken, error)) => (taken, Some(error)),
+    };
+    // A record is there also where its end is not.
+    let whole = text.get(..=taken).unwrap_or(text);
+    let whole = memchr::memrchr(b'\n', whole).map_or(0, |end| end + 1);
+    wal.advance(whole);
+    error.map_or(Ok(()), Err)
+}
