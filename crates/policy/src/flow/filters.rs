@@ -106,7 +106,7 @@ impl Filters {
             let texts = said.iter().filter(|(server, _)| whose.includes(server));
             let bytes = texts.map(|(_, text)| text.len()).sum();
             let mut added = new;
-            if filter.room() < bytes {
+            if !filter.has_room(bytes) {
                 // Once for what there is, and four times as much when that is not
                 // enough: making it anew costs a third more than having known.
                 let grown = (filter.room() * 4).min(MAX_BYTES);

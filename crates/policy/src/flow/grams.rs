@@ -75,7 +75,7 @@ impl Filter {
 
     /// A filter that stays as good as that for this many fingerprints.
     pub(super) fn with_room(grams: usize) -> Result<Self, TryReserveError> {
-        let length = (grams / 8).next_power_of_two().max(1024);
+        let length = Self::length(grams);
         let mut words = Vec::new();
         words.try_reserve_exact(length)?;
         words.resize(length, 0);
@@ -83,6 +83,16 @@ impl Filter {
             words,
             shift: u64::BITS - length.trailing_zeros(),
         })
+    }
+
+    /// How many words there are for this many fingerprints.
+    fn length(grams: usize) -> usize {
+        (grams / 8).next_power_of_two().max(1024)
+    }
+
+    /// Whether one that is made for this many fingerprints would be no larger.
+    pub(super) fn has_room(&self, grams: usize) -> bool {
+        Self::length(grams) <= self.words.len()
     }
 
     /// How many fingerprints it has room for.
