@@ -64,7 +64,11 @@ impl Visit for Appended<'_> {
         while stops != 0 {
             let stop = at + stops.trailing_zeros() as usize;
             copy(raw, *done, stop, out);
-            *done = undo(raw, stop, out);
+            *done = match raw.get(stop..stop + 2) {
+                // JSON within JSON has it beside every word.
+                Some(br#"\""#) => stop + 1,
+                _ => undo(raw, stop, out),
+            };
             if *done >= at + CHUNK {
                 return *done;
             }
