@@ -224,6 +224,22 @@ mod tests {
     }
 
     #[test]
+    fn a_filter_is_not_made_larger_for_what_others_say() {
+        let key = Key::new();
+        // With its end, one byte more than a filter of 2,048 words is for.
+        let (long, short) = (vec![b'x'; 1 << 14], vec![b'y'; 20]);
+        let [long, short] = [long, short].map(|text| [text, vec![END]].concat());
+        let said: [Said<'_>; 2] = [("a", &long), ("b", &short)];
+        let mut filters = Filters::default();
+        let mut room = |said: &[Said<'_>], known| {
+            filters.fill(key, said, known).expect("memory");
+            filters.get(filters.own("a")).room()
+        };
+        let before = room(&said[..1], 0);
+        assert_eq!(room(&said, 1), before);
+    }
+
+    #[test]
     fn a_filter_that_is_made_anew_has_what_was_in_it() {
         let key = Key::new();
         let text = |server: &str| {
