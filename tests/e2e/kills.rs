@@ -280,13 +280,16 @@ impl Bench {
     fn ledgers(&self) -> Vec<PathBuf> {
         let files = fs::read_dir(self.folder.path()).expect("its folder");
         let files = files.map(|file| file.expect("a file").path());
-        files.filter(|path| *path != self.effects()).collect()
+        let files: Vec<PathBuf> = files.filter(|path| *path != self.effects()).collect();
+        let beside = |path: &&PathBuf| path.to_string_lossy().contains(".wal-");
+        assert_eq!(files.iter().find(beside), None);
+        files
     }
 
     fn book(&self) -> Book {
         let mut book = Book::default();
         let recovered = recover_ledger(&self.ledger()).expect("a ledger");
-        assert_eq!(recovered.left, []);
+        assert_eq!((recovered.left.as_slice(), recovered.in_use), (&[][..], 0));
         for path in self.ledgers() {
             book.read(&path);
         }

@@ -104,7 +104,7 @@ mod tests {
         opened.expect("there is room")
     }
 
-    async fn sent(ledger: &Ledger, function: &str) -> Entry {
+    fn sent(ledger: &Ledger, function: &str) -> Entry {
         let mut entry = open(ledger, function);
         let sending = entry.sending(&ruling(Verdict::Allow));
         sending.expect("there is no journal");
@@ -127,16 +127,16 @@ mod tests {
         let ledger = Ledger::new(None);
         let asked = open(&ledger, "a");
         check(&ledger, "");
-        let waits = sent(&ledger, "b").await;
+        let waits = sent(&ledger, "b");
         check(&ledger, "b 1/0/0");
         waits.close(Outcome::Ok, Some("1"));
         check(&ledger, "b 1/0/0");
-        let fails = sent(&ledger, "b").await;
+        let fails = sent(&ledger, "b");
         check(&ledger, "b 2/0/0");
         fails.close(Outcome::tool_error("no"), None);
         check(&ledger, "b 2/1/0");
-        let given_up = sent(&ledger, "c").await;
-        let later = sent(&ledger, "a").await;
+        let given_up = sent(&ledger, "c");
+        let later = sent(&ledger, "a");
         check(&ledger, "b 2/1/0, c 1/0/0, a 1/0/0");
         drop(given_up);
         check(&ledger, "b 2/1/0, c 1/1/0, a 1/0/0");

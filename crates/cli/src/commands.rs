@@ -60,6 +60,9 @@ fn recover(file: &Path) -> anyhow::Result<u8> {
         1 => format!("1 line came into {file}\n"),
         lines => format!("{lines} lines came into {file}\n"),
     });
+    if recovered.in_use > 0 {
+        print::err("lines of processes that are there come into it by themselves\n");
+    }
     Ok(u8::from(!recovered.left.is_empty()))
 }
 

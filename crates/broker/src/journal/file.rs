@@ -219,7 +219,9 @@ impl LineFile {
     }
 
     fn aside(&self, number: u32) -> PathBuf {
-        aside(&self.path, number)
+        let mut path = self.path.clone().into_os_string();
+        path.push(format!(".{number}"));
+        path.into()
     }
 
     /// Follows the path to another file, if the open one was moved or deleted.
@@ -238,19 +240,12 @@ impl LineFile {
         known.is_some_and(|known| known.dev() == self.device && known.ino() == self.inode)
     }
 
-    fn unwritten(&self, reason: impl ToString) -> JournalError {
+    pub(super) fn unwritten(&self, reason: impl ToString) -> JournalError {
         JournalError::Write {
             path: self.path.display().to_string(),
             reason: reason.to_string(),
         }
     }
-}
-
-/// Where the file that was moved aside so many files ago is.
-pub(super) fn aside(journal: &Path, number: u32) -> PathBuf {
-    let mut path = journal.as_os_str().to_owned();
-    path.push(format!(".{number}"));
-    path.into()
 }
 
 /// Whether a file has a last line without an end.

@@ -1,17 +1,16 @@
 //! What processes that were killed left beside a journal's file: lines that it had yet to take.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, DirEntry, File};
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use super::file::{Bounds, LineFile, aside};
+use super::file::{Bounds, LineFile};
 use super::reader::pieces;
 use super::state::drain;
-use super::wal::{Place, SUFFIX, Wal};
+use super::wal::{Adopted, Place, SUFFIX, Wal};
 
 /// What became of the lines that processes which were killed left beside a ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,6 +20,8 @@ pub struct Recovered {
     pub lines: usize,
     /// The files that stay beside it, and why.
     pub left: Vec<(PathBuf, String)>,
+    /// How many files are of processes that are there.
+    pub in_use: usize,
 }
 
 /// Takes over what was left for a journal by processes that are gone, and has its file take the
@@ -31,7 +32,14 @@ pub(super) fn recover(file: &mut LineFile, bounds: &Bounds) -> Recovered {
     for path in left_beside(file.path()) {
         let taken = Wal::adopt(&path).map_err(|error| error.to_string());
         let taken = taken.and_then(|wal| {
-            let Some(mut wal) = wal else { return Ok(()) };
+            let mut wal = match wal {
+                Adopted::Wal(wal) => wal,
+                Adopted::InUse => {
+                    recovered.in_use += 1;
+                    return Ok(());
+                }
+                Adopted::Gone => return Ok(()),
+            };
             let known = already(file.path(), &wal).map_err(|error| error.to_string())?;
             wal.advance(known);
             let before = lines(&wal).count();
@@ -48,28 +56,36 @@ pub(super) fn recover(file: &mut LineFile, bounds: &Bounds) -> Recovered {
 
 /// The files beside a journal's that may have such lines, the oldest first.
 pub(super) fn left_beside(journal: &Path) -> Vec<PathBuf> {
-    let (Some(name), Some(folder)) = (journal.file_name(), journal.parent()) else {
-        return Vec::new();
+    let is_one = |rest: &[u8]| {
+        // One that somebody has compressed is nobody's any more.
+        rest.strip_prefix(SUFFIX.as_bytes())
+            .is_some_and(|rest| memchr::memchr(b'.', rest).is_none())
     };
-    let folder = match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
-    };
-    let is_one = |other: &OsStr| {
-        let rest = other.as_bytes().strip_prefix(name.as_bytes());
-        rest.is_some_and(|rest| rest.starts_with(SUFFIX.as_bytes()))
-    };
-    // A folder that cannot be read has none that could be.
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let files = files.filter(|file| is_one(&file.file_name()));
+    let files = named_like(journal).filter(|(rest, _)| is_one(rest));
     let mut files: Vec<_> = files
-        .map(|file| {
+        .map(|(_, file)| {
             let modified = file.metadata().and_then(|known| known.modified()).ok();
             (modified, journal.with_file_name(file.file_name()))
         })
         .collect();
     files.sort();
     files.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The files of a journal's folder whose names begin as its own does, each with the rest of its
+/// name. A folder that cannot be read has none that could be.
+fn named_like(journal: &Path) -> impl Iterator<Item = (Vec<u8>, DirEntry)> {
+    let name = journal.file_name().unwrap_or_default().as_bytes();
+    let folder = match journal.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter_map(move |file| {
+        let other = file.file_name();
+        let rest = other.as_bytes().strip_prefix(name)?.to_owned();
+        Some((rest, file))
+    })
 }
 
 /// How many bytes of the lines the file has which was about to take them, wherever it was moved
@@ -102,18 +118,21 @@ fn lines(wal: &Wal) -> impl Iterator<Item = &[u8]> {
         .flat_map(|text| text.split(|byte| *byte == b'\n'))
 }
 
+/// That of a place, if it has a name that begins as the journal's does: so rotation leaves it.
 fn the_file(journal: &Path, place: Place) -> Option<File> {
-    let is_it = |known: &Metadata| known.dev() == place.device && known.ino() == place.inode;
-    if fs::metadata(journal).is_ok_and(|known| is_it(&known)) {
-        return File::open(journal).ok();
-    }
-    let aside = (1..).map(|number| aside(journal, number));
-    for path in aside {
-        if is_it(&fs::metadata(&path).ok()?) {
-            return File::open(path).ok();
-        }
-    }
-    None
+    let find = || {
+        named_like(journal).find_map(|(_, file)| {
+            if file.ino() != place.inode {
+                return None;
+            }
+            let opened = File::open(journal.with_file_name(file.file_name())).ok()?;
+            let known = opened.metadata().ok()?;
+            // Its name may be another file's by now.
+            (known.dev() == place.device && known.ino() == place.inode).then_some(opened)
+        })
+    };
+    // It may get another name while the folder is read.
+    find().or_else(find)
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 //! outlive the process, or, if nothing takes them, in memory.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
-use super::JournalError;
 use super::file::{Bounds, LineFile};
 use super::wal::Wal;
+use super::{JournalError, MOVED_WITHIN};
 
 /// The most lines that wait for a file that takes none. No call is made while
 /// one waits, so these are of calls that were in flight.
@@ -18,6 +19,12 @@ const LONG: usize = 16 << 10;
 /// How many bytes of lines stand beside the file before it takes them at once.
 const MANY: usize = 64 << 10;
 
+/// How late the runtime may be that is to move them.
+const LATE: Duration = MOVED_WITHIN.saturating_mul(2);
+
+/// When it is tried again to make a file beside the journal's, where there was none to be made.
+const AGAIN: Duration = Duration::from_secs(10);
+
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) file: LineFile,
@@ -25,8 +32,8 @@ pub(super) struct State {
     beside: Beside,
     /// Whether the file did not take what it was last to take.
     is_behind: bool,
-    /// Whether lines are about to be moved to the file.
-    is_due: bool,
+    /// Since when lines are about to be moved to the file.
+    due: Option<Instant>,
     /// Lines of calls that were made, which nothing has taken.
     waiting: VecDeque<Vec<u8>>,
 }
@@ -37,8 +44,8 @@ enum Beside {
     /// No line has come yet.
     Unused,
     Open(Wal),
-    /// None can be made there.
-    Nothing,
+    /// None could be made there, at this time.
+    Nothing(Instant),
 }
 
 impl State {
@@ -48,7 +55,7 @@ impl State {
             bounds,
             beside: Beside::Unused,
             is_behind: false,
-            is_due: false,
+            due: None,
             waiting: VecDeque::new(),
         }
     }
@@ -88,28 +95,35 @@ impl State {
 
     /// True once, if lines stand beside the file and nobody is about to move them.
     pub(super) fn is_moving_due(&mut self) -> bool {
-        let is_new = !self.is_due && matches!(&self.beside, Beside::Open(wal) if !wal.is_empty());
-        self.is_due |= is_new;
-        is_new
+        let has_lines = matches!(&self.beside, Beside::Open(wal) if !wal.is_empty());
+        match self.due {
+            None if has_lines => {
+                self.due = Some(Instant::now());
+                true
+            }
+            // The runtime that it is left to is at a standstill.
+            Some(due) if has_lines && due.elapsed() > LATE && !self.is_behind => {
+                let _said = self.flush();
+                false
+            }
+            _ => false,
+        }
     }
 
     /// Does what was due. If the file does not take the lines, the next call has it try again.
     pub(super) fn move_due(&mut self) {
-        self.is_due = false;
+        self.due = None;
         let _said = self.flush();
-    }
-
-    /// What is done before a `write`, and no more.
-    #[cfg(test)]
-    pub(super) fn aim(&self) {
-        if let Beside::Open(wal) = &self.beside {
-            wal.aim(self.file.place());
-        }
     }
 
     fn take_within(&mut self, line: &[u8], bounded: bool) -> Result<(), JournalError> {
         if self.is_behind || !self.waiting.is_empty() {
             self.catch_up()?;
+        }
+        if self.beside.is_empty() {
+            // What leads to no file, and a file that nobody finds, take nothing that lasts.
+            self.file.look_if_due()?;
+            self.beside.leave_if_gone();
         }
         if self.note(line, bounded) {
             return Ok(());
@@ -123,7 +137,11 @@ impl State {
         if self.note(line, bounded) {
             return Ok(());
         }
-        self.file.write(line).map_err(|(_, error)| error)
+        match self.file.write(line) {
+            // A record is there also where its end is not.
+            Err((taken, error)) if taken + 1 < line.len() => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Notes a line beside the file, if there is room, there and, where it is `bounded`, in the
@@ -186,6 +204,9 @@ impl Drop for State {
             if lines > 0 {
                 tracing::error!(%error, lines, "calls have no line after them, and get none");
             }
+            if !self.beside.is_empty() {
+                tracing::error!(%error, "lines of calls stay in a file beside the ledger");
+            }
         }
     }
 }
@@ -193,18 +214,34 @@ impl Drop for State {
 impl Beside {
     /// What takes lines; made with the first one.
     fn wal(&mut self, file: &LineFile) -> Option<&mut Wal> {
-        if let Self::Unused = self {
+        let is_to_be_made = match self {
+            Self::Unused => true,
+            Self::Nothing(tried) => tried.elapsed() >= AGAIN,
+            Self::Open(_) => false,
+        };
+        if is_to_be_made {
             *self = match Wal::create(file.path()) {
                 Ok(wal) => Self::Open(wal),
                 Err(error) => {
                     tracing::debug!(%error, "each line is written to the ledger by itself");
-                    Self::Nothing
+                    Self::Nothing(Instant::now())
                 }
             };
         }
         match self {
             Self::Open(wal) => Some(wal),
-            Self::Unused | Self::Nothing => None,
+            Self::Unused | Self::Nothing(_) => None,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        !matches!(self, Self::Open(wal) if !wal.is_empty())
+    }
+
+    /// Has another one made, if this was deleted.
+    fn leave_if_gone(&mut self) {
+        if matches!(self, Self::Open(wal) if !wal.is_there()) {
+            *self = Self::Unused;
         }
     }
 }
@@ -223,7 +260,9 @@ pub(super) fn drain(
         let ends = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
         let fits = ends.take_while(|end| file.has_room(*end, bounds)).last();
         let Some(end) = fits else {
-            let first = memchr::memchr(b'\n', text).map_or(text.len(), |end| end + 1);
+            let Some(first) = memchr::memchr(b'\n', text).map(|end| end + 1) else {
+                return Err(file.unwritten("what stands beside it ends in the middle of a line"));
+            };
             match file.make_room(first, bounds) {
                 Err(JournalError::Full { .. }) => {}
                 made => made?,

@@ -17,6 +17,7 @@ use rustix::fs::{FallocateFlags, fallocate, fstatfs};
 use rustix::process::geteuid;
 
 use super::file::length;
+use super::record::START;
 use crate::unique::unique_id;
 
 /// What stands behind the name of the journal's file, before something unique.
@@ -58,7 +59,7 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Wal {
     path: PathBuf,
-    _locked: File,
+    locked: File,
     map: MmapRaw,
     /// Where the lines are in it.
     pending: Range<usize>,
@@ -67,6 +68,14 @@ pub(super) struct Wal {
 impl Wal {
     /// Makes one for a journal's file, for its owner alone to read and write.
     pub(super) fn create(journal: &Path) -> io::Result<Self> {
+        // Whoever comes upon one before it is locked takes it for one that was left.
+        let made = Self::try_create(journal).transpose();
+        let made = made.or_else(|| Self::try_create(journal).transpose());
+        made.unwrap_or_else(|| Err(io::Error::other("other processes deleted it")))
+    }
+
+    /// [`Self::create`]; `None` if another process has deleted it.
+    fn try_create(journal: &Path) -> io::Result<Option<Self>> {
         let mut path = journal.as_os_str().to_owned();
         path.push(SUFFIX);
         path.push(unique_id());
@@ -79,50 +88,54 @@ impl Wal {
             // The error says more than another one would.
             let _removed = fs::remove_file(&path);
         }
-        let wal = Self {
-            map: made?,
+        let Some(map) = made? else { return Ok(None) };
+        let mut wal = Self {
+            map,
             path,
-            _locked: file,
+            locked: file,
             pending: LINES..LINES,
         };
         // What has no such beginning has no lines.
-        wal.copy(0, &MAGIC);
         wal.set(PENDING, packed(&wal.pending));
-        Ok(wal)
+        wal.copy(0, &MAGIC);
+        Ok(Some(wal))
     }
 
-    /// Takes one over from a process that is gone; `None` if it is in use, or gone by now.
-    pub(super) fn adopt(path: &Path) -> io::Result<Option<Self>> {
+    /// Takes one over from a process that is gone.
+    pub(super) fn adopt(path: &Path) -> io::Result<Adopted> {
         let mut options = OpenOptions::new();
         // Where others may make files, none of them says what is in the ledger.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
         options.read(true).write(true).custom_flags(flags);
         let file = match options.open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Adopted::Gone),
             opened => opened?,
         };
         let known = file.metadata()?;
-        if !known.is_file() || known.uid() != geteuid().as_raw() || known.nlink() > 1 {
+        let is_own = known.uid() == geteuid().as_raw() && known.mode() & 0o022 == 0;
+        if !known.is_file() || !is_own || known.nlink() > 1 {
             return Err(io::Error::other("it is no file of this user's own"));
         }
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::WouldBlock) => return Ok(Adopted::InUse),
             locked => locked?,
         }
         // Another process may have been here first.
         if !leads_to(path, &file)? {
-            return Ok(None);
+            return Ok(Adopted::Gone);
         }
+        // It may have been copied to another one.
+        has_fit_file_system(&file)?;
         let mut header = [0; LINES];
         match file.metadata()?.len() {
             0 => {}
             short if short < length(BYTES) => return Err(io::Error::other("it is too short")),
             _ => file.read_exact_at(&mut header, 0)?,
         }
-        if header == [0; LINES] {
+        if header.starts_with(&[0; MAGIC.len()]) {
             // Whoever made it was killed before it had anything.
             fs::remove_file(path)?;
-            return Ok(None);
+            return Ok(Adopted::Gone);
         }
         if !header.starts_with(&MAGIC) {
             return Err(io::Error::other("it is of another version, or damaged"));
@@ -132,18 +145,29 @@ impl Wal {
         if pending.start < LINES || pending.start > pending.end || pending.end > BYTES {
             return Err(io::Error::other("it is damaged"));
         }
-        Ok(Some(Self {
+        let mut text = vec![0; pending.len()];
+        file.read_exact_at(&mut text, length(pending.start))?;
+        if !text.split_inclusive(|byte| *byte == b'\n').all(is_line) {
+            // So a crash of the system may leave it.
+            return Err(io::Error::other("it is damaged"));
+        }
+        Ok(Adopted::Wal(Self {
             path: path.to_owned(),
             map: MmapOptions::new().len(BYTES).map_raw(&file)?,
-            _locked: file,
+            locked: file,
             pending,
         }))
+    }
+
+    /// Whether whoever comes next would find it.
+    pub(super) fn is_there(&self) -> bool {
+        self.locked.metadata().is_ok_and(|known| known.nlink() > 0)
     }
 
     /// The lines.
     pub(super) fn text(&self) -> &[u8] {
         // SAFETY: so many bytes are mapped, they are written to by `copy` alone, which takes
-        // this by a mutable reference but for the header, and no other process writes to the
+        // this by a mutable reference, and no other process writes to the
         // file: it is the owner's alone, and locked.
         unsafe {
             let lines = self.map.as_ptr().add(self.pending.start);
@@ -209,10 +233,9 @@ impl Wal {
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(at).cast()) }
     }
 
-    fn copy(&self, at: usize, bytes: &[u8]) {
+    fn copy(&mut self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= BYTES, "it is asked for before");
-        // SAFETY: so many bytes are mapped, and no reference to them is held: lines are added
-        // behind those that `text` gives.
+        // SAFETY: so many bytes are mapped, and no reference to them is held.
         unsafe {
             let to = self.map.as_mut_ptr().add(at);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
@@ -229,21 +252,39 @@ impl Drop for Wal {
     }
 }
 
-/// Locks a new file, and claims its space.
-fn claim(path: &Path, file: &File) -> io::Result<MmapRaw> {
+/// What comes of taking one over.
+pub(super) enum Adopted {
+    Wal(Wal),
+    /// Its process is there.
+    InUse,
+    /// It was deleted, or had nothing, and is now.
+    Gone,
+}
+
+/// Locks a new file, and claims its space; `None` if another process has deleted it.
+fn claim(path: &Path, file: &File) -> io::Result<Option<MmapRaw>> {
+    has_fit_file_system(file)?;
     file.lock()?;
-    // Whoever came upon it before it was locked took it for one that was left.
     if !leads_to(path, file)? {
-        return Err(io::Error::other("another process deleted it"));
-    }
-    let kind = fstatfs(file)?.f_type;
-    if !FILE_SYSTEMS.contains(&(u64::try_from(kind).unwrap_or_default() & u64::from(u32::MAX))) {
-        return Err(io::Error::other(format!(
-            "a file system of type {kind:#x} may have no room for what was claimed"
-        )));
+        return Ok(None);
     }
     fallocate(file, FallocateFlags::empty(), 0, length(BYTES))?;
-    MmapOptions::new().len(BYTES).map_raw(file)
+    MmapOptions::new().len(BYTES).map_raw(file).map(Some)
+}
+
+/// An error where claimed space may not be there.
+fn has_fit_file_system(file: &File) -> io::Result<()> {
+    let kind = fstatfs(file)?.f_type;
+    match FILE_SYSTEMS.contains(&(u64::try_from(kind).unwrap_or_default() & u64::from(u32::MAX))) {
+        true => Ok(()),
+        false => Err(io::Error::other(format!(
+            "a file system of type {kind:#x} may have no room for what was claimed"
+        ))),
+    }
+}
+
+fn is_line(line: &[u8]) -> bool {
+    line.starts_with(START.as_bytes()) && line.ends_with(b"\n")
 }
 
 /// Where lines are, in one word, so that it changes as one.

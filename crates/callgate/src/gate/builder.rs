@@ -230,7 +230,7 @@ impl GateBuilder {
     }
 
     /// The file that every call is written to, before it is sent and when it is
-    /// over. A call that the file does not take is not sent. Default: that of
+    /// over. A call whose line nothing takes is not sent. Default: that of
     /// the configuration; else none, so that calls are in the report of their
     /// run alone.
     pub fn ledger(mut self, file: Option<(PathBuf, JournalOptions)>) -> Self {

@@ -1,7 +1,8 @@
 //! Lines that stand beside a journal's file when its process is gone, and what else may lie
 //! there.
 
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 
@@ -10,7 +11,6 @@ use tempfile::TempDir;
 
 use super::super::tests::{open_in, read, record};
 use super::super::{Journal, JournalOptions, lock};
-use super::*;
 
 /// A folder with a ledger.
 struct Bench {
@@ -138,7 +138,7 @@ async fn what_is_left_comes_into_the_file_once() {
     assert_eq!(bench.beside().len(), 1);
     bench.check("ledger.jsonl", expect!["call 1, call 2, call 3"]);
     let again = Journal::recover(journal.path()).expect("a ledger");
-    assert_eq!(again, Recovered::default());
+    assert_eq!((again.lines, again.left), (0, Vec::new()));
 }
 
 /// A process may be killed anywhere in a `write`, and before it has noted that there was one.
@@ -151,9 +151,12 @@ async fn lines_that_the_file_has_already_do_not_come_twice() {
         note(&journal, 0..1);
         journal.catch_up();
         note(&journal, 1..4);
-        // As it is when it writes: `aim` stands before that.
-        lock(&journal.state).aim();
+        // As it is when it writes.
+        let full = OpenOptions::new().append(true).open("/dev/full");
+        let file = lock(&journal.state).file.replace(full.expect("a device"));
+        journal.catch_up();
         bench.left_as("wal-left");
+        lock(&journal.state).file.replace(file);
         journal.catch_up();
         let (path, file) = (journal.path().to_owned(), fs::read(journal.path()));
         drop(journal);
@@ -163,9 +166,8 @@ async fn lines_that_the_file_has_already_do_not_come_twice() {
         match cut % 3 {
             0 => {}
             1 => {
-                let other = Journal::open(&bench.path("other"), JournalOptions::default());
-                drop(other);
-                fs::rename(&path, bench.path("ledger.jsonl.1")).expect("moved");
+                // Between two renames, there may be none before it.
+                fs::rename(&path, bench.path("ledger.jsonl.2")).expect("moved");
             }
             _ => {
                 let mut file = File::options().append(true).open(&path).expect("a file");
@@ -174,7 +176,7 @@ async fn lines_that_the_file_has_already_do_not_come_twice() {
             }
         }
         drop(bench.journal());
-        let all = ["ledger.jsonl.1", "ledger.jsonl"].map(|name| fs::read(bench.path(name)));
+        let all = ["ledger.jsonl.2", "ledger.jsonl"].map(|name| fs::read(bench.path(name)));
         let all: Vec<u8> = all.into_iter().flatten().flatten().collect();
         let mut calls: Vec<_> = read(&all)
             .split(", ")
@@ -215,6 +217,14 @@ async fn what_cannot_be_read_stays_and_costs_nothing_else() {
     other("short", &|bytes| bytes.truncate(1_000));
     other("empty", &Vec::clear);
     other("claimed", &|bytes| bytes.fill(0));
+    other("begun", &|bytes| bytes[..16].fill(0));
+    other("noend", &|bytes| bytes[16] -= 1);
+    other("zeros", &|bytes| bytes[64..].fill(0));
+    other("hole", &|bytes| bytes[80..90].fill(b'\n'));
+    other("compressed.gz", &|bytes| bytes.truncate(1_000));
+    other("writable", &|_| {});
+    let writable = bench.path("ledger.jsonl.wal-writable");
+    fs::set_permissions(writable, Permissions::from_mode(0o620)).expect("changed");
     other("linked.elsewhere", &|_| {});
     let elsewhere = bench.path("elsewhere");
     fs::rename(bench.path("ledger.jsonl.wal-linked.elsewhere"), &elsewhere).expect("moved");
@@ -240,11 +250,83 @@ async fn what_cannot_be_read_stays_and_costs_nothing_else() {
         wal-crossed: it is damaged
         wal-folder: Is a directory (os error 21)
         wal-hardlink: it is no file of this user's own
+        wal-hole: it is damaged
+        wal-noend: it is damaged
         wal-short: it is too short
         wal-symlink: Too many levels of symbolic links (os error 40)
         wal-version: it is of another version, or damaged
+        wal-writable: it is no file of this user's own
+        wal-zeros: it is damaged
     "#]]
     .assert_eq(&left.concat());
+}
+
+/// What nobody would find takes no line.
+#[tokio::test]
+async fn a_file_that_was_deleted_is_made_anew() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    note(&journal, 1..2);
+    journal.catch_up();
+    let [first] = &bench.beside()[..] else {
+        panic!("{:?}", bench.beside())
+    };
+    fs::remove_file(bench.path(&format!("ledger.jsonl.{first}"))).expect("deleted");
+    note(&journal, 2..3);
+    let [second] = &bench.beside()[..] else {
+        panic!("{:?}", bench.beside())
+    };
+    assert_ne!(first, second);
+    bench.left_as("wal-left");
+    let recovered = Journal::recover(journal.path()).expect("a ledger");
+    assert_eq!((recovered.lines, recovered.in_use), (1, 1));
+    bench.check("ledger.jsonl", expect!["call 1, call 2"]);
+}
+
+#[tokio::test]
+async fn a_ledger_whose_folder_was_deleted_takes_no_line() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    note(&journal, 1..2);
+    journal.catch_up();
+    fs::remove_dir_all(bench.folder.path()).expect("deleted");
+    lock(&journal.state).file.expire();
+    let error = journal
+        .write(&record(2).line())
+        .expect_err("no folder")
+        .to_string();
+    let error = error.replace(&bench.folder.path().display().to_string(), "FOLDER");
+    expect![
+        "ledger FOLDER/ledger.jsonl: cannot be opened: its folder FOLDER does not exist; create it"
+    ]
+    .assert_eq(&error);
+}
+
+/// As on file systems where claimed space may not be there.
+#[tokio::test]
+async fn where_no_file_can_be_made_beside_it_the_ledger_takes_each_line() {
+    let bench = Bench::new();
+    // With what stands behind it, it is longer than a name may be.
+    let path = bench.path(&"x".repeat(250));
+    let journal = Journal::open(&path, JournalOptions::default()).expect("it opens");
+    note(&journal, 1..3);
+    expect!["call 1, call 2"].assert_eq(&read(&fs::read(&path).expect("a file")));
+}
+
+/// A runtime that nobody drives moves nothing.
+#[test]
+fn lines_that_are_late_are_moved_with_the_next_one() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_time().build().expect("a runtime");
+    runtime.block_on(async { note(&journal, 1..2) });
+    bench.check("ledger.jsonl", expect![""]);
+    while fs::metadata(journal.path()).expect("a file").len() == 0 {
+        runtime.block_on(async { journal.write_if_taken(&record(2).line()) });
+    }
+    let lines = read(&fs::read(journal.path()).expect("a file"));
+    assert!(lines.starts_with("call 1, call 2"), "{lines}");
 }
 
 #[test]
