@@ -1,6 +1,7 @@
 //! The looks of one run for other servers' data: at once where that is done in no
-//! time, and where it takes long on a thread apart: while the call is made ready, or, where
-//! nothing depends on it for the call, while its server has it.
+//! time, and where it takes long on a thread apart, while the call is made ready. Where
+//! nothing depends on it for the call, it is done while the server has that: by whoever made the
+//! call, and would do nothing else meanwhile.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -18,6 +19,11 @@ use crate::target::Target;
 /// The bytes of arguments, or of results to be learnt before, from which a look is
 /// worth another thread: it takes some tenths of a millisecond.
 const LARGE: usize = 128 << 10;
+
+/// Up to how many bytes a look is not worth another thread where the call is made already. That
+/// thread would want a processor of its own, and mostly get the one that the server wants. What
+/// else is done by the task that made the call waits for some milliseconds.
+const HERE: usize = 2 << 20;
 
 /// How long a look mostly takes at the most for each MiB. A server that answers within that would
 /// have its answer wait for a look that begins when it has the call.
@@ -38,10 +44,17 @@ pub(crate) struct Looks {
 /// The look at the arguments of one call.
 pub(crate) struct Look {
     looked: Looked,
-    /// Where it goes on already.
-    begun: Option<JoinHandle<Vec<Finding>>>,
+    begun: Begun,
     /// What is to be said until it is done, if the call need not wait for it.
     meanwhile: Option<Vec<Finding>>,
+}
+
+/// How far a look has come.
+enum Begun {
+    No,
+    /// It goes on.
+    Apart(JoinHandle<Vec<Finding>>),
+    Done(Vec<Finding>),
 }
 
 /// What is looked at, and where it would go.
@@ -88,23 +101,32 @@ impl Looks {
         let is_long = unseen.is_some();
         let mut look = Look {
             looked,
-            begun: None,
+            begun: Begun::No,
             meanwhile: unseen.filter(|_| may_be_late()),
         };
         let is_put_off = look.meanwhile.is_some() && self.takes_its_time(&target.server);
-        if is_long && !is_put_off {
-            self.go_on(&mut look);
+        if is_long
+            && !is_put_off
+            && let Ok(turn) = Arc::clone(&self.turn).try_lock_owned()
+        {
+            look.begun = Begun::Apart(self.apart(&look.looked, turn));
         }
         look
     }
 
-    /// Begins a look that has not begun, if no other one goes on.
+    /// Looks, if that was put off and no other look goes on; a look that takes very long begins.
     pub(crate) fn go_on(&self, look: &mut Look) {
-        if look.begun.is_none()
-            && let Ok(turn) = Arc::clone(&self.turn).try_lock_owned()
-        {
-            look.begun = Some(self.apart(&look.looked, turn));
-        }
+        let Begun::No = look.begun else { return };
+        let Ok(turn) = Arc::clone(&self.turn).try_lock_owned() else {
+            return;
+        };
+        let Ok(mut flows) = self.flows.try_lock() else {
+            return;
+        };
+        look.begun = match look.looked.work(&flows) {
+            ..=HERE => Begun::Done(look.looked.inspect(&mut flows)),
+            _ => Begun::Apart(self.apart(&look.looked, turn)),
+        };
     }
 
     /// Notes how long a server took for a call with such arguments.
@@ -133,11 +155,16 @@ impl Looks {
         let Look {
             mut looked, begun, ..
         } = look;
-        if let Some(begun) = begun
-            && Arc::ptr_eq(&looked.arguments, arguments)
-            && let Ok(findings) = begun.await
-        {
-            return findings;
+        if Arc::ptr_eq(&looked.arguments, arguments) {
+            match begun {
+                Begun::No => {}
+                Begun::Apart(looking) => {
+                    if let Ok(findings) = looking.await {
+                        return findings;
+                    }
+                }
+                Begun::Done(findings) => return findings,
+            }
         }
         looked.arguments = Arc::clone(arguments);
         {
@@ -184,14 +211,18 @@ impl fmt::Debug for Look {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Look")
             .field("to", &self.looked.to)
-            .field("begun", &self.begun.is_some())
+            .field("begun", &!matches!(self.begun, Begun::No))
             .finish_non_exhaustive()
     }
 }
 
 impl Looked {
     fn is_long(&self, flows: &Flows) -> bool {
-        flows.work(&self.to, &self.arguments) >= LARGE
+        self.work(flows) >= LARGE
+    }
+
+    fn work(&self, flows: &Flows) -> usize {
+        flows.work(&self.to, &self.arguments)
     }
 
     fn inspect(&self, flows: &mut Flows) -> Vec<Finding> {

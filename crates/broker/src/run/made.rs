@@ -238,8 +238,9 @@ impl Run {
             result = &mut calling => Some(result),
             () = server.taken(call.arguments.len()) => None,
         };
-        reviews.go_on(findings);
+        // The one after the other: each wants a processor, and so does the server.
         entry.hash();
+        reviews.go_on(findings);
         let result = match early {
             Some(result) => result,
             None => calling.await,

@@ -78,6 +78,11 @@ fn large(text: &str) -> String {
     format!("{text}{}", " and so on".repeat(20_000))
 }
 
+/// So much that a look at it has a thread of its own.
+fn huge(text: &str) -> String {
+    format!("{text}{}", " and so on".repeat(220_000))
+}
+
 fn setup() -> RunSetup {
     RunSetup::new(allow_all(), Arc::new(NobodyToAsk))
 }
@@ -94,10 +99,7 @@ fn with_one_thread(test: impl Future<Output = ()>) {
 #[test]
 fn a_call_is_made_while_its_arguments_are_looked_at() {
     // There is much to look at, or much to learn before.
-    for (said, text) in [
-        (NOTE.to_owned(), large(NOTE)),
-        (large(NOTE), NOTE.to_owned()),
-    ] {
+    for (said, text) in [(NOTE.to_owned(), huge(NOTE)), (huge(NOTE), NOTE.to_owned())] {
         with_one_thread(async {
             let held = Held::run(setup(), &said).await;
             let mut one = pin!(held.wait(2, text));
@@ -121,12 +123,35 @@ fn a_call_is_made_while_its_arguments_are_looked_at() {
     }
 }
 
+/// By the task that made it, which needs no other thread for it.
+#[test]
+fn a_look_that_is_put_off_is_done_before_the_call_is_over() {
+    for (said, text) in [
+        (NOTE.to_owned(), large(NOTE)),
+        (large(NOTE), NOTE.to_owned()),
+    ] {
+        with_one_thread(async {
+            let held = Held::run(setup(), &said).await;
+            // The server has both at one time.
+            let answered = tokio::join!(held.wait(2, text), held.wait_again());
+            let both = r#"{"inFlight":2}"#;
+            assert_eq!((answered.0.as_str(), answered.1.as_str()), (both, both));
+            held.check(expect![[r#"
+                a_echo "ok" []
+                b_wait "ok" [Some(24)]
+                b_wait "ok" []"#]]);
+            held.give_thread();
+            held.broker.shutdown().await;
+        });
+    }
+}
+
 #[test]
 fn of_a_call_that_is_given_up_the_ledger_says_that_nobody_looked() {
     with_one_thread(async {
         let held = Held::run(setup(), NOTE).await;
         {
-            let mut one = pin!(held.wait(2, large(NOTE)));
+            let mut one = pin!(held.wait(2, huge(NOTE)));
             tokio::select! {
                 biased;
                 _ = &mut one => panic!("answered before anybody looked"),
