@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::ask::Done;
-use crate::journal::{Body, Event, Journal, JournalError, Record, digest, wall_time};
+use crate::journal::{Body, Event, Journal, JournalError, Line, Record, digest, wall_time};
 use crate::outcome::Outcome;
 use crate::ruling::Ruling;
 use crate::tally::{Counts, Tally};
@@ -344,7 +344,7 @@ impl Entry {
     }
 
     /// The line after the call, or the only one of a call not sent.
-    fn last_line(&self, journal: &Journal, line: &LedgerLine, result: Option<&str>) -> Vec<u8> {
+    fn last_line(&self, journal: &Journal, line: &LedgerLine, result: Option<&str>) -> Line {
         let unsaid;
         let outcome = if journal.bodies() {
             &line.outcome

@@ -283,7 +283,7 @@ impl Run {
     }
 
     /// Has the journal's file take the lines of all calls, as far as it does: at the end of a
-    /// run, before anybody reads the file. Elsewhere it takes them within milliseconds.
+    /// run, before anybody reads the file. Elsewhere it takes them within a tenth of a second.
     pub fn write_out(&self) {
         self.inner.ledger.catch_up();
     }

@@ -2,7 +2,7 @@
 //! and one after it.
 //!
 //! A line is noted in a mapped file beside it first ([`wal`]), which outlives the process as the
-//! file itself does, and is moved to the file with the others of some milliseconds: by one
+//! file itself does, and is moved to the file with the others of a tenth of a second: by one
 //! `write`, for appending. So a process may be killed at any point, and several of them, or
 //! several gates of one, may write to one file: what was noted stays, and no
 //! two lines mix. A line that was cut off is passed over by [`JournalReader`],
@@ -26,14 +26,14 @@ use tokio::runtime::Handle;
 
 use file::{Bounds, LineFile, SETTLED};
 pub use reader::{JournalLine, JournalReader};
-pub(crate) use record::{Body, Event, Record, digest, wall_time};
+pub(crate) use record::{Body, Event, Line, Record, digest, wall_time};
 pub use recovery::Recovered;
 use state::State;
 
 /// The size that a journal may have unless another is set: 1 GiB.
 pub const DEFAULT_JOURNAL_BYTES: u64 = 1 << 30;
 /// How long lines stand beside the file at the most before it is to take them.
-const MOVED_WITHIN: Duration = Duration::from_millis(10);
+const MOVED_WITHIN: Duration = Duration::from_millis(100);
 
 /// What a journal is opened with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -201,7 +201,9 @@ impl Journal {
         lock(&self.state).catch_up_or_say();
     }
 
-    /// Has lines that stand beside the file moved to it, if that is not about to be done.
+    /// Has lines that stand beside the file moved to it, if that is not about to be done: by a
+    /// task that goes on as long as lines come. One for each time would wake a thread of the
+    /// runtime that takes the caller's next work to another processor.
     fn move_soon(&self, mut state: MutexGuard<'_, State>) {
         if !state.is_moving_due() {
             return;
@@ -211,21 +213,30 @@ impl Journal {
         let moving = Moving(Arc::downgrade(&self.state));
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
-                tokio::time::sleep(MOVED_WITHIN).await;
-                drop(moving);
+                while moving.is_needed() {
+                    tokio::time::sleep(MOVED_WITHIN).await;
+                }
             });
         }
     }
 }
 
-/// Has a journal's file take the lines beside it when it is dropped: after its time, with the
-/// runtime that it waits in, or at once where there is none.
+/// Has a journal's file take the lines beside it: time and again, and when it is dropped, which
+/// is with the runtime that it waits in, or at once where there is none.
 struct Moving(Weak<Mutex<State>>);
+
+impl Moving {
+    /// Moves the lines that were there the last time. False if none have come since.
+    fn is_needed(&self) -> bool {
+        let state = self.0.upgrade();
+        state.is_some_and(|state| lock(&state).move_due())
+    }
+}
 
 impl Drop for Moving {
     fn drop(&mut self) {
         if let Some(state) = self.0.upgrade() {
-            lock(&state).move_due();
+            lock(&state).moves_no_more();
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One line of a journal.
 
 use std::cell::Cell;
+use std::ops::Deref;
 
 use callgate_policy::Rule;
 use callgate_policy::flow::FlowRecord;
@@ -16,6 +17,9 @@ pub(super) const START: &str = r#"{"v":1,"event":""#;
 
 /// Room for a line without bodies, in bytes.
 const USUAL_BYTES: usize = 640;
+
+/// The largest room that a thread keeps for its next line, in bytes.
+const MOST_KEPT: usize = 16 << 10;
 
 /// What a record tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,8 +95,8 @@ impl<'a> Record<'a> {
     }
 
     /// The line, with its end: text.
-    pub(crate) fn line(&self) -> Vec<u8> {
-        let mut line = Line::with_capacity(self.bodies() + USUAL_BYTES);
+    pub(crate) fn line(&self) -> Line {
+        let mut line = Line::with_room(self.bodies() + USUAL_BYTES);
         line.raw(START);
         line.raw(match self.event {
             Event::Before => "before\"",
@@ -134,7 +138,7 @@ impl<'a> Record<'a> {
             line.text(r#","user":"#, user);
         }
         line.raw("}\n");
-        line.0
+        line
     }
 
     fn bodies(&self) -> usize {
@@ -143,13 +147,21 @@ impl<'a> Record<'a> {
     }
 }
 
-/// A line that is being written. Writing to memory does not fail, and all that
-/// is written is text, numbers and JSON.
-struct Line(Vec<u8>);
+/// A line. Writing to memory does not fail, and all that is written is text, numbers and JSON.
+#[derive(Debug)]
+pub(crate) struct Line(Vec<u8>);
+
+thread_local! {
+    /// The room of this thread's last line: what is in the processor's caches.
+    static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 impl Line {
-    fn with_capacity(bytes: usize) -> Self {
-        Self(Vec::with_capacity(bytes))
+    fn with_room(bytes: usize) -> Self {
+        let mut room = ROOM.take();
+        room.clear();
+        room.reserve(bytes);
+        Self(room)
     }
 
     fn raw(&mut self, text: &str) {
@@ -230,6 +242,22 @@ impl Line {
 
     fn json(&mut self, value: &impl serde::Serialize) {
         let _written = serde_json::to_writer(&mut self.0, value);
+    }
+}
+
+impl Deref for Line {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.0.capacity() <= MOST_KEPT {
+            ROOM.set(std::mem::take(&mut self.0));
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) struct State {
     beside: Beside,
     /// Whether the file did not take what it was last to take.
     is_behind: bool,
-    /// Since when lines are about to be moved to the file.
+    /// Since when lines are about to be moved to the file, or, if none are there, would be.
     due: Option<Instant>,
     /// Lines of calls that were made, which nothing has taken.
     waiting: VecDeque<Vec<u8>>,
@@ -104,14 +104,27 @@ impl State {
             // The runtime that it is left to is at a standstill.
             Some(due) if has_lines && due.elapsed() > LATE && !self.is_behind => {
                 let _said = self.flush();
+                self.due = Some(Instant::now());
                 false
             }
             _ => false,
         }
     }
 
-    /// Does what was due. If the file does not take the lines, the next call has it try again.
-    pub(super) fn move_due(&mut self) {
+    /// Moves the lines that were due by now. If the file does not take them, the next call has
+    /// it try again. False if there are none.
+    pub(super) fn move_due(&mut self) -> bool {
+        let is_new = self.due.is_some_and(|due| due.elapsed() < MOVED_WITHIN);
+        if !is_new && !self.beside.is_empty() {
+            let _said = self.flush();
+            self.due = Some(Instant::now());
+            return true;
+        }
+        is_new
+    }
+
+    /// Moves what there is: nobody does it later.
+    pub(super) fn moves_no_more(&mut self) {
         self.due = None;
         let _said = self.flush();
     }

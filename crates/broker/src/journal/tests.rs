@@ -24,7 +24,7 @@ pub(super) fn record(call: usize) -> Record<'static> {
 }
 
 fn text_of(record: &Record<'_>) -> String {
-    String::from_utf8(record.line()).expect("text")
+    String::from_utf8(record.line().to_vec()).expect("text")
 }
 
 pub(super) fn read(text: &[u8]) -> String {
@@ -80,7 +80,7 @@ fn lines_are_appended_for_the_owner_alone() {
 
 #[test]
 fn a_line_that_was_cut_off_costs_no_other_line() {
-    let whole = |call: usize| record(call).line();
+    let whole = |call: usize| record(call).line().to_vec();
     let check = |text: &[u8], expected: Expect| expected.assert_eq(&read(text));
     for cut in 0..whole(1).len() {
         let folder = TempDir::new().expect("a folder");
