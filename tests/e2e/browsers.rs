@@ -384,6 +384,7 @@ async fn a_call_whose_login_has_another_tool_of_the_name_is_decided_about_anew()
     assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
     assert_eq!(*asked.lock().expect("no panic"), ["of_1", "of_2"]);
     assert_eq!(guarded.seen().await["calls of read"], 1);
+    gate.shutdown().await;
     let lines = std::fs::read_to_string(&ledger).expect("a ledger");
     let ends = lines.lines().map(|line| {
         let line: Value = serde_json::from_str(line).expect("JSON");
@@ -398,7 +399,6 @@ async fn a_call_whose_login_has_another_tool_of_the_name_is_decided_about_anew()
             "\"after\" \"ok\" null",
         ]
     );
-    gate.shutdown().await;
 }
 
 /// What was decided by one person's list is not made by another's login that has none.

@@ -227,11 +227,15 @@ impl Gate {
         &self.limits
     }
 
-    /// Ends the connections, the servers and the checker that were started.
+    /// Ends the connections, the servers and the checker that were started, and has the ledger's
+    /// file take all lines.
     pub async fn shutdown(&self) {
         self.live.keep().await;
         self.broker.shutdown().await;
         self.check.shut_down().await;
+        if let Some(journal) = &self.journal {
+            journal.catch_up();
+        }
     }
 
     /// The tools there are at the moment.

@@ -195,9 +195,9 @@ impl Journal {
         self.move_soon(state);
     }
 
-    /// Has the file take all lines, as far as it does: a run is over, and whoever reads the
-    /// file now is to find them.
-    pub(crate) fn catch_up(&self) {
+    /// Has the file take all lines, as far as it does: a run or a gate is over, and whoever
+    /// reads the file now is to find them.
+    pub fn catch_up(&self) {
         lock(&self.state).catch_up_or_say();
     }
 

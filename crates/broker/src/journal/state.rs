@@ -129,6 +129,18 @@ impl State {
         let _said = self.flush();
     }
 
+    /// As if the runtime had been at a standstill.
+    #[cfg(test)]
+    pub(super) fn make_late(&mut self) {
+        self.due = self.due.map(|due| due - LATE);
+    }
+
+    /// Whether there is somebody who moves lines.
+    #[cfg(test)]
+    pub(super) fn is_moving(&self) -> bool {
+        self.due.is_some()
+    }
+
     fn take_within(&mut self, line: &[u8], bounded: bool) -> Result<(), JournalError> {
         if self.is_behind || !self.waiting.is_empty() {
             self.catch_up()?;
