@@ -159,6 +159,7 @@ impl Ledger {
             arguments: None,
             unhashed: None,
             rule: None,
+            is_looked_at_late: false,
             closed: false,
         })
     }
@@ -209,6 +210,8 @@ pub(crate) struct Entry {
     unhashed: Option<Arc<String>>,
     /// The rule over a call that is not sent, where the journal is to have it.
     rule: Option<Rule>,
+    /// Whether the line before the call could not have its flows.
+    is_looked_at_late: bool,
     closed: bool,
 }
 
@@ -242,8 +245,9 @@ impl Entry {
 
     /// Notes what was seen in the arguments of other servers' results, or what is to be
     /// said of them until somebody has looked: as many of the first as a line has room for.
-    /// Comes before every decision.
-    pub(crate) fn carries(&self, flows: &[&Finding]) {
+    /// Comes before every decision, and again, also after the call was sent, when somebody has.
+    pub(crate) fn carries(&mut self, flows: &[&Finding]) {
+        self.is_looked_at_late |= self.sent.is_some();
         let first = flows.iter().take(FLOWS_OF_ONE);
         let mut first: Vec<FlowRecord> = first.map(|flow| flow.record()).collect();
         let mut lines = self.ledger.lines();
@@ -370,8 +374,10 @@ impl Entry {
         } else {
             record.decision = None;
             record.arguments = None;
-            record.flows = &[];
-            record.more_flows = 0;
+            record.flows = self.is_looked_at_late.then_some(&line.flows);
+            if !self.is_looked_at_late {
+                record.more_flows = 0;
+            }
         }
         record.line()
     }
@@ -383,7 +389,7 @@ impl Entry {
         record.tool = &line.tool;
         record.user = self.ledger.journal.as_deref().and_then(Journal::user);
         record.decision = Some(line.decision.as_str()).filter(|text| !text.is_empty());
-        record.flows = &line.flows;
+        record.flows = Some(line.flows.as_slice()).filter(|flows| !flows.is_empty());
         record.more_flows = line.more_flows;
         record.arguments = line.argument_sha256.as_deref().map(|sha256| Body {
             bytes: line.argument_bytes,

@@ -49,7 +49,8 @@ pub(crate) struct Record<'a> {
     pub(crate) decision: Option<&'a str>,
     /// The rule that decided.
     pub(crate) rule: Option<&'a Rule>,
-    pub(crate) flows: &'a [FlowRecord],
+    /// Absent where nobody looked, or where another line has them.
+    pub(crate) flows: Option<&'a [FlowRecord]>,
     /// How many there are besides.
     pub(crate) more_flows: usize,
     pub(crate) arguments: Option<Body<'a>>,
@@ -84,7 +85,7 @@ impl<'a> Record<'a> {
             tool: "",
             decision: None,
             rule: None,
-            flows: &[],
+            flows: None,
             more_flows: 0,
             arguments: None,
             outcome: None,
@@ -115,9 +116,9 @@ impl<'a> Record<'a> {
         if let Some(rule) = self.rule {
             line.rule(r#","rule":"#, rule);
         }
-        if !self.flows.is_empty() {
+        if let Some(flows) = self.flows {
             line.raw(r#","flows":"#);
-            line.json(&self.flows);
+            line.json(&flows);
         }
         if self.more_flows > 0 {
             line.number(r#","moreFlows":"#, self.more_flows);

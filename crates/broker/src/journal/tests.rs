@@ -281,7 +281,7 @@ fn a_line_is_what_serde_makes_of_it() {
         let mut rule = Rule::new(Effect::Allow, Pattern::new("a*").expect("a pattern"));
         rule.server = ServerPattern::new(odd);
         record.rule = Some(&rule);
-        record.flows = &flows;
+        record.flows = Some(&flows);
         record.more_flows = 9;
         record.arguments = Some(body);
         record.outcome = Some(&outcome);

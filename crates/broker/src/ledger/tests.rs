@@ -51,7 +51,7 @@ fn the_flows_of_a_run_are_bounded_and_each_line_has_one() {
     let found: Vec<&Finding> = found.iter().collect();
     let full = FLOWS_IN_ALL / FLOWS_OF_ONE;
     for _ in 0..full + 2 {
-        let entry = open(&ledger);
+        let mut entry = open(&ledger);
         // What a look finds stands in the place of what was said before it was done.
         entry.carries(&found);
         entry.carries(&found);

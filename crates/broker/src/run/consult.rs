@@ -76,7 +76,7 @@ impl Run {
         let given = Arc::new(input.get().to_owned());
         let look = self.inner.reviews.begin(&target, &given, false);
         let Opened {
-            entry,
+            mut entry,
             arguments,
             text,
         } = self.open(&target, "input", given, place)?;

@@ -64,9 +64,7 @@ impl Run {
         decisions: &mut usize,
     ) -> Result<Making, CallError> {
         let reviews = &self.inner.reviews;
-        // A journal has what a call carries in the line before it.
-        let may_overlap = self.inner.dry_run.is_none() && !self.inner.ledger.has_journal();
-        let look = reviews.begin(&target, &given, may_overlap);
+        let look = reviews.begin(&target, &given, self.inner.dry_run.is_none());
         let Opened {
             mut entry,
             arguments,
@@ -112,7 +110,7 @@ impl Run {
                 Some(_) => Ruling::by_rules(decision),
                 None => {
                     if decision.verdict == Verdict::Ask {
-                        self.look_to_the_end(&entry, &text, &mut findings).await;
+                        self.look_to_the_end(&mut entry, &text, &mut findings).await;
                     }
                     let ledger = &self.inner.ledger;
                     judge.settle(&case, &findings, decision, ledger).await
@@ -208,7 +206,7 @@ impl Run {
                 Err(limit) => return Err(late(entry, target, limit, true)),
             }
         };
-        self.look_to_the_end(&entry, &text, &mut findings).await;
+        self.look_to_the_end(&mut entry, &text, &mut findings).await;
         Ok(Making::Made(Box::new(Made {
             target,
             entry,
@@ -308,7 +306,7 @@ impl Run {
     /// Waits for a look that goes on, and notes what it found.
     async fn look_to_the_end(
         &self,
-        entry: &Entry,
+        entry: &mut Entry,
         arguments: &Arc<String>,
         findings: &mut Findings,
     ) {

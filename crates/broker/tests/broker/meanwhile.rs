@@ -227,21 +227,40 @@ fn a_call_waits_for_what_reviewers_are_to_see() {
     waits(setup, "ok");
 }
 
-#[test]
-fn a_call_waits_for_what_the_journal_is_to_have() {
+#[tokio::test]
+async fn what_was_found_behind_the_line_before_a_call_is_in_the_one_after_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("journal");
     let journal = Journal::open(&path, JournalOptions::default()).expect("a journal");
     let mut setup = setup();
     setup.journal = Some(Arc::new(journal));
-    waits(setup, "ok");
+    let broker = Broker::start([("a", "flaky"), ("b", "counter")].map(named).into()).await;
+    let run = broker.run_with(setup);
+    call(&run, "a", "echo", json!({ "note": NOTE })).await;
+    for text in [large(NOTE), large(""), NOTE.to_owned()] {
+        call(&run, "b", "wait", json!({ "calls": 1, "text": text })).await;
+    }
+    run.write_out();
     let lines = std::fs::read_to_string(path).expect("lines");
-    let before = lines.lines().find(|line| line.contains("b_wait"));
-    let before: Value = serde_json::from_str(before.expect("its line")).expect("JSON");
-    assert_eq!(
-        (&before["event"], &before["flows"][0]["bytes"]),
-        (&json!("before"), &json!(24))
-    );
+    let flows = |line: &str| {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let flows = line["flows"].as_array();
+        let bytes = flows.map(|flows| flows.iter().map(|flow| flow["bytes"].to_string()));
+        let bytes = bytes.map(Vec::from_iter);
+        format!("{} {}: {bytes:?}\n", line["event"], line["call"])
+    };
+    expect![[r#"
+        "before" 1: None
+        "after" 1: None
+        "before" 2: Some(["null"])
+        "after" 2: Some(["24"])
+        "before" 3: Some(["null"])
+        "after" 3: Some([])
+        "before" 4: Some(["24"])
+        "after" 4: None
+    "#]]
+    .assert_eq(&lines.lines().map(flows).collect::<String>());
+    broker.shutdown().await;
 }
 
 #[test]
