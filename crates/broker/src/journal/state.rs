@@ -95,24 +95,23 @@ impl State {
 
     /// True once, if lines stand beside the file and nobody is about to move them.
     pub(super) fn is_moving_due(&mut self) -> bool {
-        let has_lines = matches!(&self.beside, Beside::Open(wal) if !wal.is_empty());
-        match self.due {
-            None if has_lines => {
-                self.due = Some(Instant::now());
-                true
-            }
-            // The runtime that it is left to is at a standstill.
-            Some(due) if has_lines && due.elapsed() > LATE && !self.is_behind => {
-                let _said = self.flush();
-                self.due = Some(Instant::now());
-                false
-            }
-            _ => false,
+        if self.beside.is_empty() {
+            return false;
         }
+        let Some(due) = self.due else {
+            self.due = Some(Instant::now());
+            return true;
+        };
+        // The runtime that it is left to is at a standstill.
+        if due.elapsed() > LATE && !self.is_behind {
+            let _said = self.flush();
+            self.due = Some(Instant::now());
+        }
+        false
     }
 
-    /// Moves the lines that were due by now. If the file does not take them, the next call has
-    /// it try again. False if there are none.
+    /// Moves the lines that were due by now. If the file does not take them, it is tried again,
+    /// by the next call too. False if there are none.
     pub(super) fn move_due(&mut self) -> bool {
         let is_new = self.due.is_some_and(|due| due.elapsed() < MOVED_WITHIN);
         if !is_new && !self.beside.is_empty() {
@@ -210,12 +209,11 @@ impl State {
             return Ok(());
         };
         let taken = drain(wal, &mut self.file, &self.bounds);
-        match &taken {
-            Err(error) if !self.is_behind => {
-                let bytes = wal.text().len();
-                tracing::error!(%error, bytes, "lines of calls stay beside the ledger for now");
-            }
-            _ => {}
+        if let Err(error) = &taken
+            && !self.is_behind
+        {
+            let bytes = wal.text().len();
+            tracing::error!(%error, bytes, "lines of calls stay beside the ledger for now");
         }
         self.is_behind = taken.is_err();
         taken
