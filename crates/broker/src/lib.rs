@@ -31,6 +31,7 @@ mod flight;
 mod form;
 mod greeting;
 mod handshake;
+mod helper;
 mod http;
 mod inbox;
 mod incoming;

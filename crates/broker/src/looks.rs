@@ -1,5 +1,6 @@
 //! The looks of one run for other servers' data: at once where that is done in no
-//! time, and where it takes long on a thread apart, while the call is made ready. Where
+//! time, and where it takes long with another thread's help, from before the call is made
+//! ready; or by that alone where it takes very long. Where
 //! nothing depends on it for the call, it is done while the server has that: by whoever made the
 //! call, and would do nothing else meanwhile.
 
@@ -10,20 +11,23 @@ use std::sync::{Arc, Mutex as Guarded, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate_policy::Definition;
-use callgate_policy::flow::{Finding, Flows, Side};
+use callgate_policy::flow::{Finding, Flows, Inspection, Side};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::JoinHandle;
 
+use crate::helper;
 use crate::target::Target;
 
 /// The bytes of arguments, or of results to be learnt before, from which a look is
 /// worth another thread: it takes some tenths of a millisecond.
 const LARGE: usize = 128 << 10;
 
-/// Up to how many bytes a look is not worth another thread where the call is made already. That
-/// thread would want a processor of its own, and mostly get the one that the server wants. What
-/// else is done by the task that made the call waits for some milliseconds.
+/// Up to how many bytes a look is done, or finished, by the task that made the call. What else that
+/// does waits for some milliseconds.
 const HERE: usize = 2 << 20;
+
+/// Up to how many bytes of results may have to be gone through besides, once: for a few more.
+const ONCE: usize = 4 << 20;
 
 /// How long a look mostly takes at the most for each MiB. A server that answers within that would
 /// have its answer wait for a look that begins when it has the call.
@@ -52,8 +56,10 @@ pub(crate) struct Look {
 /// How far a look has come.
 enum Begun {
     No,
-    /// It goes on.
+    /// Another thread does it.
     Apart(JoinHandle<Vec<Finding>>),
+    /// Another thread helps with it.
+    Helped(Arc<Inspection>),
     Done(Vec<Finding>),
 }
 
@@ -80,8 +86,8 @@ impl Looks {
 
     /// The look at the arguments of a call. One that is worth another thread begins now if no
     /// other one goes on; but where the call need not wait for it, and the server takes its time,
-    /// when [that has the call](Self::go_on). Only of such a look it matters whether it
-    /// `may_be_late`.
+    /// when [that has the call](Self::go_on): another thread would mostly have the processor that
+    /// the server wants. Only of such a look it matters whether it `may_be_late`.
     pub(crate) fn begin(
         &self,
         target: &Target,
@@ -94,38 +100,61 @@ impl Looks {
             arguments: Arc::clone(arguments),
             results: self.results.load(Ordering::Acquire),
         };
-        let unseen = match self.flows.try_lock() {
-            Ok(flows) if looked.is_long(&flows) => Some(flows.unseen(&looked.to)),
-            _ => None,
-        };
-        let is_long = unseen.is_some();
         let mut look = Look {
             looked,
             begun: Begun::No,
-            meanwhile: unseen.filter(|_| may_be_late()),
+            meanwhile: None,
         };
-        let is_put_off = look.meanwhile.is_some() && self.takes_its_time(&target.server);
-        if is_long
-            && !is_put_off
-            && let Ok(turn) = Arc::clone(&self.turn).try_lock_owned()
-        {
+        let Ok(mut flows) = self.flows.try_lock() else {
+            return look;
+        };
+        let work = look.looked.work(&flows);
+        if work < LARGE {
+            return look;
+        }
+        if may_be_late() {
+            look.meanwhile = Some(flows.unseen(&look.looked.to));
+            if self.takes_its_time(&target.server) {
+                return look;
+            }
+        }
+        if look.looked.is_done_here(&flows) {
+            let inspection = look.looked.begin(&mut flows);
+            helper::help(&inspection);
+            look.begun = Begun::Helped(inspection);
+            return look;
+        }
+        if let Ok(turn) = Arc::clone(&self.turn).try_lock_owned() {
             look.begun = Begun::Apart(self.apart(&look.looked, turn));
         }
         look
     }
 
-    /// Looks, if that was put off and no other look goes on; a look that takes very long begins.
+    /// Looks, if that was put off or is helped with, and no other look goes on; a look that takes
+    /// very long begins.
     pub(crate) fn go_on(&self, look: &mut Look) {
-        let Begun::No = look.begun else { return };
+        let (Begun::No | Begun::Helped(_)) = look.begun else {
+            return;
+        };
         let Ok(turn) = Arc::clone(&self.turn).try_lock_owned() else {
             return;
         };
-        let Ok(mut flows) = self.flows.try_lock() else {
-            return;
+        let inspection = match &look.begun {
+            Begun::Helped(inspection) => Arc::clone(inspection),
+            _ => {
+                let Ok(mut flows) = self.flows.try_lock() else {
+                    return;
+                };
+                if !look.looked.is_done_here(&flows) {
+                    look.begun = Begun::Apart(self.apart(&look.looked, turn));
+                    return;
+                }
+                look.looked.begin(&mut flows)
+            }
         };
-        look.begun = match look.looked.work(&flows) {
-            ..=HERE => Begun::Done(look.looked.inspect(&mut flows)),
-            _ => Begun::Apart(self.apart(&look.looked, turn)),
+        look.begun = match inspection.finish_soon() {
+            Some(findings) => Begun::Done(findings),
+            None => Begun::Apart(finish_apart(inspection, turn)),
         };
     }
 
@@ -163,21 +192,40 @@ impl Looks {
                         return findings;
                     }
                 }
+                Begun::Helped(inspection) => return self.finish(inspection).await,
                 Begun::Done(findings) => return findings,
             }
         }
         looked.arguments = Arc::clone(arguments);
-        {
+        let here = {
             let mut flows = self.flows.lock().await;
-            if !looked.is_long(&flows) {
+            if looked.work(&flows) < LARGE {
                 return looked.inspect(&mut flows);
             }
+            let is_done_here = looked.is_done_here(&flows);
+            is_done_here.then(|| looked.begin(&mut flows))
+        };
+        if let Some(inspection) = here {
+            helper::help(&inspection);
+            return self.finish(inspection).await;
         }
         let turn = Arc::clone(&self.turn).lock_owned().await;
         match self.apart(&looked, turn).await {
             Ok(findings) => findings,
             // Whoever ended before it was done has found nothing out.
             Err(_) => looked.inspect(&mut *self.flows.lock().await),
+        }
+    }
+
+    /// Finishes a look here, or apart if that turns out to take long.
+    async fn finish(&self, inspection: Arc<Inspection>) -> Vec<Finding> {
+        if let Some(findings) = inspection.finish_soon() {
+            return findings;
+        }
+        let turn = Arc::clone(&self.turn).lock_owned().await;
+        match finish_apart(Arc::clone(&inspection), turn).await {
+            Ok(findings) => findings,
+            Err(_) => inspection.finish(),
         }
     }
 
@@ -217,18 +265,34 @@ impl fmt::Debug for Look {
 }
 
 impl Looked {
-    fn is_long(&self, flows: &Flows) -> bool {
-        self.work(flows) >= LARGE
-    }
-
     fn work(&self, flows: &Flows) -> usize {
         flows.work(&self.to, &self.arguments)
+    }
+
+    fn is_done_here(&self, flows: &Flows) -> bool {
+        self.work(flows) <= HERE && flows.to_be_made(&self.to) <= ONCE
+    }
+
+    fn begin(&self, flows: &mut Flows) -> Arc<Inspection> {
+        let definition = self.definition.as_deref().map_or("", Definition::text);
+        Arc::new(flows.begin(self.results, &self.to, &self.arguments, definition))
     }
 
     fn inspect(&self, flows: &mut Flows) -> Vec<Finding> {
         let definition = self.definition.as_deref().map_or("", Definition::text);
         flows.inspect_among(self.results, &self.to, &self.arguments, definition)
     }
+}
+
+fn finish_apart(
+    inspection: Arc<Inspection>,
+    turn: OwnedMutexGuard<()>,
+) -> JoinHandle<Vec<Finding>> {
+    tokio::task::spawn_blocking(move || {
+        let findings = inspection.finish();
+        drop(turn);
+        findings
+    })
 }
 
 pub(crate) fn side(target: &Target) -> Side {
@@ -238,6 +302,8 @@ pub(crate) fn side(target: &Target) -> Side {
 
 #[cfg(test)]
 mod tests {
+    use callgate_policy::flow::Seen;
+
     use super::*;
 
     /// It takes all rules over flows and labels to tell, and most calls are short.
@@ -261,6 +327,77 @@ mod tests {
             assert_eq!(look.meanwhile(&arguments).is_some(), length == LARGE);
         }
         assert_eq!(asked, [LARGE]);
+    }
+
+    /// What a call to another server than `other` carries, which answered before; it may be
+    /// late or not.
+    async fn carried(
+        arguments: String,
+        may_be_late: bool,
+        is_hasty: bool,
+    ) -> (&'static str, Vec<Finding>) {
+        let looks = Looks::new("");
+        if is_hasty {
+            looks.answered("", &"x".repeat(LARGE), Duration::ZERO);
+        }
+        let other = Target {
+            server: "other".to_owned(),
+            ..Target::default()
+        };
+        looks
+            .learn(&other, 1, "\"a result of another server\"")
+            .await;
+        let arguments = Arc::new(arguments);
+        let mut look = looks.begin(&Target::default(), &arguments, || may_be_late);
+        let begun = match &look.begun {
+            Begun::No => "no",
+            Begun::Apart(_) => "apart",
+            Begun::Helped(_) => "helped",
+            Begun::Done(_) => "done",
+        };
+        if may_be_late {
+            // The server has it.
+            looks.go_on(&mut look);
+            assert!(matches!(look.begun, Begun::Done(_) | Begun::Apart(_)));
+        }
+        (begun, looks.find(look, &arguments).await)
+    }
+
+    #[tokio::test]
+    async fn how_a_look_is_begun_goes_by_how_long_it_takes_and_who_waits_for_it() {
+        let said = "a result of another server";
+        // As many bytes as that with what is learnt before.
+        let arguments = |work: usize| {
+            let mut text = said.to_owned();
+            for nth in 0_u32.. {
+                text.push_str(&format!(" {:x}", nth.wrapping_mul(0x9E37_79B9)));
+                if text.len() >= work {
+                    break;
+                }
+            }
+            text.truncate(work - (said.len() + 2));
+            text
+        };
+        for (work, may_be_late, is_hasty, expected) in [
+            (LARGE - 1, false, false, "no"),
+            (LARGE, false, false, "helped"),
+            (LARGE, true, false, "no"),
+            (LARGE, true, true, "helped"),
+            (HERE, false, false, "helped"),
+            (HERE + 1, false, false, "apart"),
+            (HERE + 1, true, false, "no"),
+            (HERE + 1, true, true, "apart"),
+        ] {
+            let (begun, found) = carried(arguments(work), may_be_late, is_hasty).await;
+            assert_eq!(begun, expected, "{work} {may_be_late} {is_hasty}");
+            let [Finding { seen, .. }] = found.as_slice() else {
+                panic!("{work} {may_be_late} {is_hasty}: {found:?}");
+            };
+            let Seen::Copied(copied) = seen else {
+                panic!("{work} {may_be_late} {is_hasty}: {seen:?}");
+            };
+            assert_eq!((copied.bytes, copied.ordinal), (26, 1));
+        }
     }
 
     #[test]

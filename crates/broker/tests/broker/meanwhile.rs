@@ -173,7 +173,7 @@ fn waits(setup: RunSetup, outcome: &str) {
     with_one_thread(async {
         let held = Held::run(setup, NOTE).await;
         {
-            let mut one = pin!(held.wait(1, large(NOTE)));
+            let mut one = pin!(held.wait(1, huge(NOTE)));
             tokio::select! {
                 biased;
                 _ = &mut one => panic!("answered before anybody looked"),
@@ -207,6 +207,26 @@ fn a_call_waits_where_a_rule_may_stop_its_flows() {
         // Nobody is there to be asked.
         waits(setup, "denied");
     }
+}
+
+#[test]
+fn a_look_that_a_call_waits_for_needs_no_other_thread() {
+    with_one_thread(async {
+        let mut flows = FlowRules::default();
+        flows.push(flow_rule("a", "b", Verdict::Deny));
+        let mut setup = setup();
+        setup.flows = Arc::new(flows);
+        let held = Held::run(setup, NOTE).await;
+        let denied = held.wait(1, large(NOTE)).await;
+        assert!(denied.contains("24 bytes of a.echo (call 1)"), "{denied}");
+        assert_eq!(held.wait(1, large("")).await, r#"{"inFlight":1}"#);
+        held.check(expect![[r#"
+            a_echo "ok" []
+            b_wait "denied" [Some(24)]
+            b_wait "ok" []"#]]);
+        held.give_thread();
+        held.broker.shutdown().await;
+    });
 }
 
 #[test]
@@ -288,7 +308,7 @@ fn what_is_sent_is_looked_at_if_the_script_wrote_it_otherwise() {
         // A number that nobody would find as the script writes it.
         let noted = json!({ "note": 49_151_120 });
         call(&held.run, "a", "echo", noted).await;
-        let text = format!(r#"{{"calls":1,"text":"{}","id":4915112e1}}"#, large(""));
+        let text = format!(r#"{{"calls":1,"text":"{}","id":4915112e1}}"#, huge(""));
         let arguments = serde_json::value::RawValue::from_string(text).expect("JSON");
         let target = crate::support::target("b", "wait");
         let mut one = pin!(held.run.call(target, arguments, Default::default()));

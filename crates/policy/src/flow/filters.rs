@@ -15,10 +15,19 @@ const MAX_APART: usize = 2;
 pub(super) type Said<'a> = (&'a str, &'a [u8]);
 
 /// Filters of what servers said.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Filters {
     /// By server; the only one if it is everybody's.
-    filters: Vec<(Whose, Filter)>,
+    filters: Vec<Words>,
+}
+
+/// Somebody's words.
+#[derive(Debug, Clone)]
+struct Words {
+    whose: Whose,
+    filter: Filter,
+    /// How many bytes of them are in it.
+    bytes: usize,
 }
 
 /// Whose words are in a filter.
@@ -41,34 +50,33 @@ static NOTHING: Filter = Filter::empty();
 
 impl Filters {
     /// Which filter is that of all that others than this server said, until the next
-    /// [`Filters::fill`]. If there is none for all of them together, one of everybody's is
-    /// made of `said`, all that was said.
+    /// [`Filters::join`] or [`Filters::fill`]. `None` if there is none for all of them together.
+    pub(super) fn others(&self, server: &str) -> Option<Place> {
+        let is_other = |whose: &Whose| *whose == Whose::Everybody || !whose.includes(server);
+        let mut others = self.filters.iter().map(|words| is_other(&words.whose));
+        let first = others.position(|is_other| is_other);
+        match others.any(|is_other| is_other) {
+            true => None,
+            false => Some(first.map_or(Place::NOTHING, Place)),
+        }
+    }
+
+    /// Makes one filter of `said`, all that was said, in place of those there are.
     ///
     /// # Errors
     ///
     /// Where there is no memory.
-    pub(super) fn others<'a>(
-        &mut self,
-        server: &str,
-        key: Key,
-        said: impl FnOnce() -> Vec<Said<'a>>,
-    ) -> Result<Place, TryReserveError> {
-        let is_other = |whose: &Whose| *whose == Whose::Everybody || !whose.includes(server);
-        let mut others = self.filters.iter().map(|(whose, _)| is_other(whose));
-        let first = others.position(|is_other| is_other);
-        if others.any(|is_other| is_other) {
-            self.filters = vec![(Whose::Everybody, Filter::empty())];
-            self.fill(key, &said(), 0)?;
-            return Ok(Place(0));
-        }
-        Ok(first.map_or(Place::NOTHING, Place))
+    pub(super) fn join(&mut self, key: Key, said: &[Said<'_>]) -> Result<Place, TryReserveError> {
+        self.filters = vec![Words::of(Whose::Everybody)];
+        self.fill(key, said, 0)?;
+        Ok(Place(0))
     }
 
     /// Which filter has all that this server said, and maybe what others did, until the next
-    /// [`Filters::others`] or [`Filters::fill`].
+    /// [`Filters::join`] or [`Filters::fill`].
     pub(super) fn own(&self, server: &str) -> Place {
         let mut filters = self.filters.iter();
-        let own = filters.position(|(whose, _)| whose.includes(server));
+        let own = filters.position(|words| words.whose.includes(server));
         own.map_or(Place::NOTHING, Place)
     }
 
@@ -76,7 +84,27 @@ impl Filters {
     #[inline]
     pub(super) fn get(&self, place: Place) -> &Filter {
         let filter = self.filters.get(place.0);
-        filter.map_or(&NOTHING, |(_, filter)| filter)
+        filter.map_or(&NOTHING, |words| &words.filter)
+    }
+
+    /// Whether what these servers said besides, of so many bytes, has room in the filters that
+    /// there are, or in new ones.
+    pub(super) fn have_room(&self, said: &[(&str, usize)]) -> bool {
+        let has_room = |words: &Words| {
+            let said = said
+                .iter()
+                .filter(|(server, _)| words.whose.includes(server));
+            let bytes: usize = said.map(|(_, bytes)| bytes).sum();
+            words.filter.has_room(words.bytes + bytes)
+        };
+        let mut said = said.iter();
+        self.filters.iter().all(has_room)
+            && (self.filters.len() < MAX_APART || said.all(|(server, _)| self.has_one(server)))
+    }
+
+    fn has_one(&self, server: &str) -> bool {
+        let mut filters = self.filters.iter();
+        filters.any(|words| words.whose.includes(server))
     }
 
     /// Takes in what was said after the first results of `said`, which are `known`
@@ -93,24 +121,29 @@ impl Filters {
     ) -> Result<(), TryReserveError> {
         let new = said.get(known..).unwrap_or_default();
         for (server, text) in new {
-            let has_one = self.filters.iter().any(|(whose, _)| whose.includes(server));
+            let has_one = self.has_one(server);
             if !text.is_empty() && !has_one {
                 let whose = Whose::Server((*server).to_owned());
-                self.filters.push((whose, Filter::empty()));
+                self.filters.push(Words::of(whose));
             }
         }
         if self.filters.len() > MAX_APART {
-            self.filters = vec![(Whose::Everybody, Filter::empty())];
+            self.filters = vec![Words::of(Whose::Everybody)];
         }
-        for (whose, filter) in &mut self.filters {
+        for Words {
+            whose,
+            filter,
+            bytes,
+        } in &mut self.filters
+        {
             let texts = said.iter().filter(|(server, _)| whose.includes(server));
-            let bytes = texts.map(|(_, text)| text.len()).sum();
+            *bytes = texts.map(|(_, text)| text.len()).sum();
             let mut added = new;
-            if !filter.has_room(bytes) {
+            if !filter.has_room(*bytes) {
                 // Once for what there is, and four times as much when that is not
                 // enough: making it anew costs a third more than having known.
                 let grown = (filter.room() * 4).min(MAX_BYTES);
-                *filter = Filter::with_room(grown.max(bytes))?;
+                *filter = Filter::with_room(grown.max(*bytes))?;
                 added = said;
             }
             for (_, text) in added.iter().filter(|(server, _)| whose.includes(server)) {
@@ -118,6 +151,17 @@ impl Filters {
             }
         }
         Ok(())
+    }
+}
+
+impl Words {
+    /// None of them yet.
+    fn of(whose: Whose) -> Self {
+        Self {
+            whose,
+            filter: Filter::empty(),
+            bytes: 0,
+        }
     }
 }
 
@@ -145,10 +189,15 @@ mod tests {
 
     /// Which servers' words are in the filter for what goes to this one.
     fn known_to(filters: &mut Filters, key: Key, to: &str, said: &[Said<'_>]) -> Vec<&'static str> {
-        let others = filters.others(to, key, || said.to_vec()).expect("memory");
+        let others = others(filters, key, to, said);
         let filter = filters.get(others);
         let is_known = |said: &&str| filter.has(key.gram(said.as_bytes(), 0).expect("a piece"));
         [ALICE, BOB, CAROL].into_iter().filter(is_known).collect()
+    }
+
+    fn others(filters: &mut Filters, key: Key, to: &str, said: &[Said<'_>]) -> Place {
+        let known = filters.others(to);
+        known.unwrap_or_else(|| filters.join(key, said).expect("memory"))
     }
 
     const ALICE: &str = "alice's own words";
@@ -224,6 +273,26 @@ mod tests {
     }
 
     #[test]
+    fn what_has_room_is_told_by_server() {
+        let key = Key::new();
+        let text = |bytes: usize| [vec![b'x'; bytes - 1], vec![END]].concat();
+        let (full, short) = (text(1 << 14), text(20));
+        let mut filters = Filters::default();
+        assert!(filters.have_room(&[("a", 1 << 20)]));
+        filters.fill(key, &[("a", &full)], 0).expect("memory");
+        assert!(filters.have_room(&[("a", 0), ("b", 1 << 20)]));
+        // By eights.
+        assert!(filters.have_room(&[("a", 7)]));
+        assert!(!filters.have_room(&[("a", 4), ("a", 4)]));
+        let said: [Said<'_>; 2] = [("a", &full), ("b", &short)];
+        filters.fill(key, &said, 1).expect("memory");
+        assert!(filters.have_room(&[("b", 1 << 12)]));
+        assert!(!filters.have_room(&[("b", 1 << 14)]));
+        // All would be made anew, with everybody's words.
+        assert!(!filters.have_room(&[("c", 1)]));
+    }
+
+    #[test]
     fn a_filter_is_not_made_larger_for_what_others_say() {
         let key = Key::new();
         // With its end, one byte more than a filter of 2,048 words is for.
@@ -250,14 +319,10 @@ mod tests {
         let said: [Said<'_>; 3] = [("a", &first), ("b", &other), ("a", &second)];
         let mut filters = Filters::default();
         filters.fill(key, &said[..2], 0).expect("memory");
-        let others = |filters: &mut Filters| {
-            let others = filters.others("b", key, || said.to_vec());
-            others.expect("memory")
-        };
-        let for_b = others(&mut filters);
+        let for_b = others(&mut filters, key, "b", &said);
         let room = filters.get(for_b).room();
         filters.fill(key, &said, 2).expect("memory");
-        let for_b = others(&mut filters);
+        let for_b = others(&mut filters, key, "b", &said);
         let filter = filters.get(for_b);
         assert!(filter.room() > room);
         for text in [&first, &second] {

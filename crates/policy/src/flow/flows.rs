@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use super::arguments::{Arguments, Rooms};
+use super::filters::Place;
 use super::finding::{Finding, Seen, Side};
+use super::hits::Hits;
 use super::index::{Gap, Index, MIN_PIECE};
-use super::normal::{append, plus_is_space};
+use super::inspection::{Inspection, findings};
+use super::known::{Known, in_normal_form};
 use super::numbers::numbers;
-use super::scan::{Rooms, Scan};
+use super::scan::{Scan, Terms};
 
 /// What the results of one run had in them, as far as it may be sent elsewhere.
 ///
@@ -15,9 +19,10 @@ use super::scan::{Rooms, Scan};
 /// and goes with this value.
 #[derive(Debug)]
 pub struct Flows {
-    index: Index,
+    /// Alone in having it, unless a look goes on.
+    index: Arc<Index>,
     /// The script, in normal form and lower case.
-    script: Vec<u8>,
+    script: Arc<[u8]>,
     rooms: Rooms,
 }
 
@@ -34,11 +39,9 @@ impl Flows {
     /// Nothing learnt yet. What `script`, the run's own text, says is not
     /// anybody's data, wherever else it is found; it may be empty.
     pub fn new(script: &str) -> Self {
-        let index = Index::new();
-        let script = known(script);
         Self {
-            index,
-            script,
+            index: Arc::new(Index::new()),
+            script: in_normal_form(script).into(),
             rooms: Rooms::default(),
         }
     }
@@ -47,7 +50,7 @@ impl Flows {
     /// call with this ordinal. Text that is no JSON is learnt as far as it
     /// looks like it.
     pub fn learn(&mut self, from: Side, ordinal: usize, result: &str) {
-        self.index.take(from, ordinal, result);
+        Arc::make_mut(&mut self.index).take(from, ordinal, result);
     }
 
     /// How many bytes a look at these arguments for `to` would go through: they, and
@@ -58,6 +61,12 @@ impl Flows {
         } else {
             0
         }
+    }
+
+    /// How many bytes of results have to be gone through besides, once, where a look at arguments
+    /// for `to` needs all that is made of them.
+    pub fn to_be_made(&self, to: &Side) -> usize {
+        self.index.to_be_made(&to.server)
     }
 
     /// What has to be said of arguments for `to` as long as nobody has looked at them:
@@ -78,7 +87,9 @@ impl Flows {
     /// Learns what is kept as it came. A look does that by itself; this is for
     /// who wants it done before.
     pub fn catch_up(&mut self) {
-        self.index.catch_up();
+        if !self.index.is_caught_up() {
+            Arc::make_mut(&mut self.index).catch_up();
+        }
     }
 
     /// How many results there are by now.
@@ -106,34 +117,53 @@ impl Flows {
         if !self.has_others(to) {
             return Vec::new();
         }
-        let mut hits = Vec::new();
-        let mut is_given_up = false;
-        if may_hold_data(arguments) {
-            self.index.catch_up();
-            let mut scan = Scan::new(&mut self.index, results, to, &self.script, definition);
-            scan.arguments(arguments.as_bytes(), &mut self.rooms);
-            is_given_up = scan.is_given_up();
-            hits = scan.hits;
-            self.rooms.shrink(MAX_ROOM);
+        if !may_hold_data(arguments) {
+            return findings(&self.index, to, Hits::default(), false);
         }
-        let goes_to = Arc::new(to.clone());
-        let finding = |from: &Arc<Side>, seen| Finding {
-            from: Arc::clone(from),
-            to: Arc::clone(&goes_to),
-            seen,
+        let others = self.others(to);
+        let terms = Terms {
+            index: &self.index,
+            results,
+            to,
+            others,
         };
-        let sources = &self.index.sources;
-        let copied = hits.into_iter().filter_map(|hit| {
-            let from = sources.get(usize::from(hit.source))?;
-            Some(finding(from, Seen::Copied(hit.copied)))
-        });
-        let is_other = |from: &&Arc<Side>| from.server != to.server;
-        let crowded = sources.iter().filter(|_| is_given_up);
-        let crowded = crowded.map(|from| (from, Gap::Crowded));
-        let gaps = self.index.gaps().filter(|_| !is_given_up).chain(crowded);
-        let gaps = gaps.filter(|(from, _)| is_other(from));
-        let gaps = gaps.map(|(from, gap)| finding(from, Seen::NotCompared(gap.reason())));
-        copied.chain(gaps).collect()
+        let known = Known::new(&self.script, definition, 0);
+        let json = arguments.as_bytes();
+        let mut all = Arguments::begin(terms, known, json, &mut self.rooms);
+        self.rooms.shrink(MAX_ROOM);
+        for long in std::mem::take(&mut all.long) {
+            let text = long.text(json);
+            for places in terms.sections(text) {
+                let mut scan = Scan::new(terms, all.steps, all.most_steps);
+                scan.section(text, places);
+                all.steps = scan.steps;
+                all.add(&scan.found, text, long.encoding);
+            }
+        }
+        let is_given_up = all.steps >= all.most_steps;
+        findings(&self.index, to, all.hits, is_given_up)
+    }
+
+    /// Begins the look of [`Flows::inspect_among`], which other threads can help with: for
+    /// arguments that take long. What is learnt, while somebody is at it still, makes a copy of
+    /// what was learnt before.
+    pub fn begin(
+        &mut self,
+        results: usize,
+        to: &Side,
+        arguments: &Arc<String>,
+        definition: &str,
+    ) -> Inspection {
+        let others = self.others(to);
+        let (index, script) = (&self.index, &self.script);
+        Inspection::new(index, others, script, results, to, arguments, definition)
+    }
+
+    /// Learns what is kept as it came, and says which filter has what others said.
+    fn others(&mut self, to: &Side) -> Place {
+        self.catch_up();
+        let known = self.index.others(&to.server);
+        known.unwrap_or_else(|| Arc::make_mut(&mut self.index).join())
     }
 
     /// Whether another server than that of `to` has answered anything.
@@ -155,20 +185,10 @@ fn may_hold_data(arguments: &str) -> bool {
 }
 
 impl Gap {
-    fn reason(self) -> &'static str {
+    pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Full => "this run has more results than can be compared",
             Self::Crowded => "they are too repetitive to be compared",
         }
     }
-}
-
-/// A text in which pieces are looked for. Unlike JSON, a script has lines of its own.
-pub(super) fn known(text: &str) -> Vec<u8> {
-    let text: Vec<u8> = text.bytes().map(|byte| byte.max(b' ')).collect();
-    let mut normal = Vec::new();
-    append(&text, &mut normal);
-    plus_is_space(&mut normal, 0);
-    normal.make_ascii_lowercase();
-    normal
 }

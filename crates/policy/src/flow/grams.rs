@@ -58,7 +58,7 @@ impl fmt::Debug for Key {
 
 /// Fingerprints without anything beside them: whether one is in it is asked
 /// very often and answered fast, with a yes too many for about one in twenty.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Filter {
     words: Vec<u64>,
     shift: u32,
@@ -162,7 +162,7 @@ fn fetch(place: *const u64) {
 }
 
 /// Fingerprints and one value for each time one was added.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Prints {
     /// What says of most others that they are not in it, and is nearer at hand.
     filter: Option<Filter>,

@@ -1,15 +1,16 @@
 //! What a run's results had in them: fingerprints, and how they come to be.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use super::filters::{Filters, Place, Said};
 use super::finding::Side;
 use super::grams::{GRAM, Key, Prints};
 use super::normal::{END, append, plus_is_space, strings};
 use super::numbers::{MIN_DIGITS, answered};
-use super::shared::{Shared, Span};
+use super::shared::Shared;
+use super::tables::Tables;
 
 /// The most bytes of results, as JSON, that one run's index takes.
 pub(super) const MAX_BYTES: usize = 10 << 20;
@@ -21,10 +22,6 @@ pub(super) const MIN_PIECE: usize = 16;
 /// places side by side.
 pub(super) const SAMPLE: usize = MIN_PIECE - GRAM + 1;
 
-/// How many fingerprints there is room for at the least: so many that a few which dozens of
-/// sources have, such as those of an error's message, are not in each other's way.
-const MIN_GRAMS: usize = 1 << 11;
-
 /// The most numbers that one run's index takes.
 pub(super) const MAX_NUMBERS: usize = 1 << 18;
 
@@ -33,7 +30,7 @@ pub(super) const MAX_NUMBERS: usize = 1 << 18;
 pub(super) const AHEAD: usize = 16;
 
 /// The results of one run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Index {
     /// The tools that results came from.
     pub(super) sources: Vec<Arc<Side>>,
@@ -49,14 +46,7 @@ pub(super) struct Index {
     begins: Vec<(usize, u16)>,
     pub(super) key: Key,
     pub(super) filters: Filters,
-    /// Where in the text each fingerprint is, for one place in so many. Made when
-    /// a piece is first found that is probably a copy.
-    grams: Option<Prints>,
-    /// The next place, plus one, with the fingerprint of a place and of the same source:
-    /// kept ones are [`SAMPLE`] apart at the least.
-    again: Vec<u32>,
-    /// What several sources have, as far as `grams` is made.
-    shared: Shared,
+    tables: OnceLock<Tables>,
     /// Which results have a number.
     numbers: Prints,
     /// Why results of a source are not all in here.
@@ -83,9 +73,7 @@ impl Index {
             begins: Vec::new(),
             key: Key::new(),
             filters: Filters::default(),
-            grams: None,
-            again: Vec::new(),
-            shared: Shared::default(),
+            tables: OnceLock::new(),
             numbers: Prints::with_room(0),
             gaps: BTreeMap::new(),
         }
@@ -124,60 +112,55 @@ impl Index {
         self.waiting.iter().map(|(_, json)| json.len()).sum()
     }
 
+    /// How many bytes of results have to be gone through for filters and tables that are not
+    /// there, or have to be larger, if a look at what goes to this server needs them.
+    pub(super) fn to_be_made(&self, server: &str) -> usize {
+        let all = self.text.len() + self.backlog();
+        let waiting = self.waiting.iter().filter_map(|(result, json)| {
+            let source = self.sources.get(usize::from(self.origin(*result).0));
+            source.map(|source| (source.server.as_str(), json.len()))
+        });
+        let has_room = || self.filters.have_room(&waiting.collect::<Vec<_>>());
+        let filters = match self.filters.others(server) {
+            Some(_) if has_room() => 0,
+            _ => all,
+        };
+        let tables = match self.tables.get() {
+            None => all,
+            Some(_) => 0,
+        };
+        filters + tables
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_caught_up(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// Looks at the results that wait.
     pub(super) fn catch_up(&mut self) {
-        if self.waiting.is_empty() {
-            return;
-        }
         let from = self.text.len();
+        let tables = self.tables.take();
         for (result, json) in std::mem::take(&mut self.waiting) {
             self.learn(result, json.as_bytes());
         }
         self.fill_filters(from);
-        if self.grams.is_some() {
-            self.fill_grams(from);
-            self.fill_shared(from);
+        if let Some(mut tables) = tables {
+            tables.fill(self, from);
+            self.tables = OnceLock::from(tables);
         }
     }
 
-    /// Makes the fingerprints ready by which results are known, if they are not.
-    pub(super) fn ready(&mut self) {
-        if self.grams.is_none() {
-            let grams = (self.text.len() / SAMPLE).max(MIN_GRAMS);
-            self.grams = Some(Prints::with_filter(grams));
-            self.fill_grams(0);
-            self.fill_shared(0);
-        }
+    /// Where in the text fingerprints are. Made when it is first needed.
+    pub(super) fn tables(&self) -> &Tables {
+        self.tables.get_or_init(|| Tables::of(self))
     }
 
-    /// Whether several sources have anything in common.
-    pub(super) fn shares(&self) -> bool {
-        !self.shared.is_empty()
-    }
-
-    /// Whether this fingerprint is probably of a text that several sources have.
-    pub(super) fn is_shared(&self, gram: u64) -> bool {
-        self.shared.has(gram)
-    }
-
-    /// Where in the text this fingerprint is, in the order in which results
-    /// came: one place for each source. None before [`Self::ready`].
-    pub(super) fn places(&self, gram: u64) -> impl Iterator<Item = usize> {
-        let places = self.grams.iter().flat_map(move |grams| grams.find(gram));
-        places.map(|place| place as usize)
-    }
-
-    /// Whether [`Self::places`] has probably any of this fingerprint. "No" is certain.
-    pub(super) fn may_know(&self, gram: u64) -> bool {
-        self.grams
-            .as_ref()
-            .is_some_and(|grams| grams.may_have(gram))
-    }
-
-    /// Whether another source than this one has a fingerprint.
-    pub(super) fn is_anothers(&self, source: u16, gram: u64) -> bool {
-        let mut places = self.places(gram);
-        places.any(|place| self.origin_at(place).0 != source)
+    /// What several sources have, if they have anything in common. Nothing before the first
+    /// [`Self::tables`].
+    pub(super) fn shared(&self) -> Option<&Shared> {
+        let shared = self.tables.get().map(Tables::shared);
+        shared.filter(|shared| !shared.is_empty())
     }
 
     /// The strings of all results, in normal form, each of them with its end.
@@ -185,21 +168,17 @@ impl Index {
         &self.text
     }
 
-    /// Has the processor bring what [`Self::places`] looks at first.
-    pub(super) fn fetch_places(&self, gram: u64) {
-        if let Some(grams) = &self.grams {
-            grams.fetch(gram);
-        }
+    /// Each result and where its strings are in the text.
+    pub(super) fn spans(&self) -> impl Iterator<Item = (u16, Range<usize>)> {
+        let ends = self.begins.iter().skip(1).map(|(begin, _)| *begin);
+        let ends = ends.chain([self.text.len()]);
+        let spans = self.begins.iter().zip(ends);
+        spans.map(|((begin, result), end)| (*result, *begin..end))
     }
 
-    /// Where else this place's source has its fingerprint, if the place is one of
-    /// [`Self::places`].
-    pub(super) fn again(&self, place: usize) -> impl Iterator<Item = usize> {
-        let next = |place: usize| {
-            let next = self.again.get(place / SAMPLE).copied();
-            next.filter(|next| *next > 0).map(|next| next as usize - 1)
-        };
-        std::iter::successors(next(place), move |place| next(*place))
+    /// Where each result's strings begin.
+    pub(super) fn begins(&self) -> &[(usize, u16)] {
+        &self.begins
     }
 
     /// How many bytes of `text` are the same, but for case, as those at this
@@ -234,6 +213,11 @@ impl Index {
         origin.unwrap_or_default()
     }
 
+    /// Whether two results are of the same source.
+    pub(super) fn same_source(&self, one: u16, other: u16) -> bool {
+        same_source(&self.results, one, other)
+    }
+
     /// The same of the result that has this place of the text.
     pub(super) fn origin_at(&self, place: usize) -> (u16, usize) {
         self.origin(self.result_at(place))
@@ -246,15 +230,28 @@ impl Index {
 
     /// The sources that are not all in the index, and why.
     pub(super) fn gaps(&self) -> impl Iterator<Item = (&Arc<Side>, Gap)> {
-        self.gaps
-            .iter()
-            .filter_map(|(source, gap)| Some((self.sources.get(usize::from(*source))?, *gap)))
+        let tables = self.tables.get();
+        let gap = move |source: u16| {
+            let full = || tables.is_some_and(Tables::is_full).then_some(Gap::Full);
+            let crowded = || tables.is_some_and(|tables| tables.is_crowded(source));
+            let known = self.gaps.get(&source).copied();
+            known
+                .or_else(full)
+                .or_else(|| crowded().then_some(Gap::Crowded))
+        };
+        let sources = self.sources.iter().zip(0..);
+        sources.filter_map(move |(side, source)| Some((side, gap(source)?)))
     }
 
-    /// The filter of what others than this server said.
-    pub(super) fn others(&mut self, server: &str) -> Place {
-        let said = || said(&self.begins, &self.text, &self.results, &self.sources);
-        match self.filters.others(server, self.key, said) {
+    /// The filter of what others than this server said; `None` before it is [made](Self::join).
+    pub(super) fn others(&self, server: &str) -> Option<Place> {
+        self.filters.others(server)
+    }
+
+    /// Makes one filter of everybody's words.
+    pub(super) fn join(&mut self) -> Place {
+        let said = said(&self.begins, &self.text, &self.results, &self.sources);
+        match self.filters.join(self.key, &said) {
             Ok(others) => others,
             Err(_) => {
                 self.all_full();
@@ -277,72 +274,6 @@ impl Index {
         for source in 0..self.sources.len() {
             let source = u16::try_from(source).unwrap_or(u16::MAX);
             self.gaps.insert(source, Gap::Full);
-        }
-    }
-
-    fn fill_grams(&mut self, from: usize) {
-        let Some(prints) = &mut self.grams else {
-            return;
-        };
-        let (results, begins) = (&self.results, &self.begins);
-        let again = &mut self.again;
-        again.resize(self.text.len() / SAMPLE + 1, 0);
-        let first = begins.partition_point(|(begin, _)| *begin < from);
-        for (place, (begin, result)) in begins.iter().enumerate().skip(first) {
-            let end = begins.get(place + 1).map_or(self.text.len(), |next| next.0);
-            let had = Cell::new(None);
-            let same = |held: u32| {
-                let place = held as usize;
-                let same =
-                    place >= *begin || same_source(results, *result, result_at(begins, place));
-                had.set(Some(held).filter(|_| same));
-                same
-            };
-            let mut at = *begin;
-            for piece in pieces(self.text.get(*begin..end).unwrap_or_default()) {
-                let windows = piece.windows(GRAM).enumerate().step_by(SAMPLE);
-                for (window, bytes) in windows {
-                    let (Some(bytes), Ok(place)) =
-                        (bytes.first_chunk(), u32::try_from(at + window))
-                    else {
-                        continue;
-                    };
-                    if let Some(next) = self.key.gram(piece, window + AHEAD * SAMPLE) {
-                        prints.fetch(next);
-                    }
-                    had.set(None);
-                    let inserted = prints.insert(self.key.window(bytes), place, same);
-                    if let Some(had) = had.get() {
-                        let [had, here] = [had, place].map(|place| place as usize / SAMPLE);
-                        let next = again.get(had).copied().unwrap_or(0);
-                        for (at, next) in [(here, next), (had, place + 1)] {
-                            if let Some(again) = again.get_mut(at) {
-                                *again = next;
-                            }
-                        }
-                    }
-                    if !inserted && let Some((source, _)) = results.get(usize::from(*result)) {
-                        self.gaps.insert(*source, Gap::Crowded);
-                    }
-                }
-                at += piece.len() + 1;
-            }
-        }
-    }
-
-    fn fill_shared(&mut self, from: usize) {
-        let ends = self.begins.iter().skip(1).map(|(begin, _)| *begin);
-        let spans = self.begins.iter().zip(ends.chain([self.text.len()]));
-        let spans = spans.map(|((begin, result), end)| Span {
-            source: self.origin(*result).0,
-            range: *begin..end,
-        });
-        let spans: Vec<Span> = spans.collect();
-        let mut shared = std::mem::take(&mut self.shared);
-        let filled = shared.fill(self, &spans, from);
-        self.shared = shared;
-        if filled.is_err() {
-            self.all_full();
         }
     }
 
@@ -418,7 +349,7 @@ fn same_source(results: &[(u16, usize)], one: u16, other: u16) -> bool {
 }
 
 /// The result that has this place of the text.
-fn result_at(begins: &[(usize, u16)], place: usize) -> u16 {
+pub(super) fn result_at(begins: &[(usize, u16)], place: usize) -> u16 {
     let after = begins.partition_point(|(begin, _)| *begin <= place);
     let begin = begins.get(after.wrapping_sub(1));
     begin.map_or(u16::MAX, |(_, result)| *result)

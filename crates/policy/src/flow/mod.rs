@@ -13,16 +13,21 @@
 //! are compared as they are. Behind a piece the look goes on; within it, only where several
 //! sources have the same, and what a server said itself first is its own. What has no
 //! escapes is looked at where it is, and escapes, base64 and numbers are looked for many
-//! bytes at a time.
+//! bytes at a time. Long texts are searched in sections that no piece goes beyond, so that
+//! several threads can take part in an [`Inspection`].
 
+mod arguments;
 mod encoded;
 mod filters;
 mod finding;
 mod flows;
 mod foresight;
 mod grams;
+mod hits;
 mod index;
+mod inspection;
 mod kinds;
+mod known;
 mod normal;
 mod numbers;
 mod parts;
@@ -30,11 +35,13 @@ mod probe;
 mod rules;
 mod scan;
 mod shared;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod unmatched;
 
 pub use finding::{Copied, Encoding, Finding, FlowRecord, MAX_PIECE, Seen, Side};
 pub use flows::Flows;
+pub use inspection::Inspection;
 pub use rules::{FlowEnd, FlowReason, FlowRule, FlowRules, FlowWhy};
 pub use unmatched::UnknownTools;

@@ -1,23 +1,19 @@
-//! The look at one call's arguments.
+//! The search of one text for pieces of what others than its target said.
 
-use memchr::{memchr, memmem};
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
-use super::encoded::{MAX_SHIFTED, decode, may_have_text, texts};
 use super::filters::Place;
-use super::finding::{Copied, Encoding, MAX_PIECE, Side};
-use super::flows::known as in_normal_form;
+use super::finding::Side;
 use super::grams::{Filter, GRAM};
 use super::index::{Index, MIN_PIECE, SAMPLE};
 use super::kinds::bits;
-use super::normal::{append, is_normal, plus_is_space, without_plus};
-use super::numbers::{answered, number, numbers, stands_in};
-use super::parts::{Part, Wanted, parts, parts_of_normal};
 use super::probe::{BLOCK, known};
 
 mod pieces;
 
-use pieces::NEAR;
+use pieces::{NEAR, WIDE};
 
 /// Arguments longer than this, in bytes of normal form, are looked at in wider
 /// steps.
@@ -26,225 +22,147 @@ pub(super) const LONG: usize = 128 << 10;
 /// The shortest piece that is surely found in long arguments.
 pub(super) const MIN_PIECE_IN_LONG: usize = 24;
 
-/// How often a call's pieces are looked for among what is known anyway. Later
-/// ones count as unknown.
-const MAX_KNOWN_CHECKS: usize = 64;
+/// How far the places are from each other that long arguments are looked at by.
+const WIDE_STRIDE: usize = MIN_PIECE_IN_LONG - GRAM + 1;
 
-/// The most parts that are kept until it is known that a text is in normal form. Where there are
-/// more, they are looked for again.
-const MAX_PARTS: usize = 1 << 15;
+/// How long the sections of a long text are, mostly a little less: whole blocks.
+const SECTION: usize = 20 * BLOCK * WIDE_STRIDE;
 
-/// The most places of results that one look goes to, besides one for each four bytes: many sources
-/// that say the same, and arguments that repeat it, would make it slow.
-const MIN_STEPS: usize = 1 << 16;
+/// How many places before that are looked at for one where a section may end.
+const MOST_FOR_AN_END: usize = 512;
 
 /// How many suspects the filter is asked about together.
 const MANY: usize = 16;
 
-/// What was found of one source.
-#[derive(Debug)]
-pub(super) struct Hit {
-    pub(super) source: u16,
-    pub(super) copied: Copied,
-    /// The length of the longest piece.
-    longest: usize,
+/// What one look goes by.
+#[derive(Clone, Copy)]
+pub(super) struct Terms<'a> {
+    pub(super) index: &'a Index,
+    /// How many results there were when the arguments were written.
+    pub(super) results: usize,
+    /// Where the arguments go.
+    pub(super) to: &'a Side,
+    /// The filter of what others said.
+    pub(super) others: Place,
 }
 
-/// Room for what arguments are made into, kept so that it need not be asked for
-/// again.
-#[derive(Debug, Default)]
-pub(super) struct Rooms {
-    normal: Vec<u8>,
-    decoded: Vec<u8>,
-    decoded_normal: Vec<u8>,
-    found: Vec<Part>,
-}
+impl Terms<'_> {
+    pub(super) fn was_there(&self, result: u16) -> bool {
+        usize::from(result) < self.results
+    }
 
-impl Rooms {
-    /// Gives back what is more than a call should need.
-    pub(super) fn shrink(&mut self, most: usize) {
-        for room in [
-            &mut self.normal,
-            &mut self.decoded,
-            &mut self.decoded_normal,
-        ] {
-            if room.capacity() > most {
-                *room = Vec::new();
+    pub(super) fn is_target(&self, source: u16) -> bool {
+        let source = self.index.sources.get(usize::from(source));
+        source.is_none_or(|source| source.server == self.to.server)
+    }
+
+    fn filter(&self) -> &Filter {
+        self.index.filters.get(self.others)
+    }
+
+    /// The places of a long text, in sections that no piece goes beyond: between two there is a
+    /// row of fingerprints that nobody else's words have, longer than what a piece passes over.
+    pub(super) fn sections(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let is_known = |at: usize| {
+            let gram = self.index.key.gram(text, at);
+            gram.is_some_and(|gram| self.filter().has(gram))
+        };
+        let mut sections = Vec::new();
+        let mut begin = 0;
+        let mut end = SECTION;
+        while end + SECTION / 2 < text.len() {
+            let mut row = end - MOST_FOR_AN_END..end - MOST_FOR_AN_END + WIDE + 1;
+            // From its end on, so that a copy is passed over fast.
+            while row.end <= end
+                && let Some(known) = row.clone().rev().find(|at| is_known(*at))
+            {
+                row = known + 1..known + WIDE + 2;
             }
+            if row.end <= end {
+                sections.push(begin..row.end);
+                begin = row.end;
+            }
+            end = row.end + SECTION;
         }
+        sections.push(begin..text.len());
+        sections
     }
 }
 
-/// One look.
+/// A piece of a source that was found in a text.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) source: u16,
+    /// Of the call whose result has it.
+    pub(super) ordinal: usize,
+    pub(super) range: Range<usize>,
+}
+
+/// One search.
 pub(super) struct Scan<'a> {
-    index: &'a mut Index,
-    /// How many results there were when the arguments were written.
-    results: usize,
-    /// Where the arguments go.
-    to: &'a Side,
-    /// The filter of what others said, and whether those are one source.
-    others: Place,
-    has_one_other: bool,
-    /// One with all that the target said.
+    terms: Terms<'a>,
+    /// Who the others are, if it is one source.
+    only_other: Option<u16>,
+    /// A filter with all that the target said.
     own: Place,
-    /// Texts that are no server's secret: the script, in normal form and lower
-    /// case, and the target's definition as it is.
-    script: &'a [u8],
-    definition: &'a str,
-    /// The definition like the script, once it is needed.
-    defined: Option<Vec<u8>>,
-    /// The numbers of both, and what becomes of them, in order, once they are needed.
-    known_numbers: Option<Vec<u64>>,
-    known_checks: usize,
-    /// Where the last piece of each source ends in the text that is looked at.
+    /// Where the last piece of each source ends.
     reached: FxHashMap<u16, usize>,
     /// How many places of results were looked at, and how many may be.
-    steps: usize,
+    pub(super) steps: usize,
     most_steps: usize,
-    pub(super) hits: Vec<Hit>,
+    /// In order.
+    pub(super) found: Vec<Found>,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(
-        index: &'a mut Index,
-        results: usize,
-        to: &'a Side,
-        script: &'a [u8],
-        definition: &'a str,
-    ) -> Self {
-        let others = index.sources.iter();
-        let others = others.filter(|source| source.server != to.server);
-        let has_one_other = others.count() == 1;
-        let others = index.others(&to.server);
+    /// A search after so many steps, that is given up after `most_steps`.
+    pub(super) fn new(terms: Terms<'a>, steps: usize, most_steps: usize) -> Self {
+        let Terms { index, to, .. } = terms;
+        let others = index.sources.iter().zip(0..);
+        let mut others = others.filter(|(source, _)| source.server != to.server);
+        let first = others.next().map(|(_, other)| other);
         Self {
-            has_one_other,
-            others,
+            terms,
+            only_other: first.filter(|_| others.next().is_none()),
             own: index.filters.own(&to.server),
-            index,
-            results,
-            to,
-            script,
-            definition,
-            defined: None,
-            known_numbers: None,
-            known_checks: 0,
             reached: FxHashMap::default(),
-            steps: 0,
-            most_steps: MIN_STEPS,
-            hits: Vec::new(),
+            steps,
+            most_steps,
+            found: Vec::new(),
         }
     }
 
-    /// Whether it was given up: then there may be data of whomever it did not meet.
-    pub(super) fn is_given_up(&self) -> bool {
-        self.steps >= self.most_steps
+    /// Searches a text that is no longer than [`LONG`].
+    pub(super) fn short(&mut self, text: &[u8]) {
+        self.pieces_by::<SAMPLE>(text, 0..text.len());
     }
 
-    /// Looks at arguments.
-    pub(super) fn arguments(&mut self, json: &[u8], rooms: &mut Rooms) {
-        let Rooms {
-            normal,
-            decoded,
-            decoded_normal,
-            found,
-        } = rooms;
-        self.most_steps = MIN_STEPS + json.len() / 4;
-        normal.clear();
-        let wanted = Wanted {
-            base64: true,
-            digits: self.index.has_numbers(),
-        };
-        found.clear();
-        let mut are_all = true;
-        let as_it_is = parts_of_normal(json, wanted, |part| match found.len() {
-            0..MAX_PARTS => found.push(part),
-            _ => are_all = false,
-        });
-        if !as_it_is {
-            append(json, normal);
-        }
-        let text: &[u8] = if as_it_is { json } else { &*normal };
-        let mut look = |part| match part {
-            Part::Base64(run) => {
-                let run = text.get(run).unwrap_or_default();
-                self.run_of_base64(run, decoded, decoded_normal);
-            }
-            Part::Digits(digits) => {
-                if let Some((value, digits)) = number(text, digits) {
-                    self.number(value, digits);
-                }
-            }
-        };
-        if as_it_is && are_all {
-            found.drain(..).for_each(look);
-        } else {
-            parts(text, wanted, &mut look);
-        }
-        if memchr(b'+', text).is_none() {
-            return self.pieces(text, Encoding::Text);
-        }
-        if as_it_is {
-            normal.extend_from_slice(json);
-        }
-        plus_is_space(normal, 0);
-        self.pieces(normal, Encoding::Text);
-    }
-
-    #[inline(never)]
-    fn run_of_base64(&mut self, run: &[u8], decoded: &mut Vec<u8>, decoded_normal: &mut Vec<u8>) {
-        let mut look = |run: &[u8]| {
-            decode(run, decoded, |byte| without_plus(byte.max(b' ')));
-            let mut text: &[u8] = decoded;
-            if !is_normal(text) {
-                decoded_normal.clear();
-                append(text, decoded_normal);
-                plus_is_space(decoded_normal, 0);
-                text = decoded_normal;
-            }
-            self.pieces(text, Encoding::Base64);
-            if self.index.has_numbers() {
-                numbers(text, |value, digits| self.number(value, digits));
-            }
-        };
-        // What stands before it, such as a path, may be of the same alphabet.
-        for shift in 0..4 {
-            let run = run.get(shift..).unwrap_or_default();
-            if run.len() > MAX_SHIFTED {
-                texts(run, |stretch| {
-                    look(run.get(stretch).unwrap_or_default());
-                });
-            } else if may_have_text(run) {
-                look(run);
-            }
-        }
-    }
-
-    /// Finds copied pieces.
-    fn pieces(&mut self, text: &[u8], encoding: Encoding) {
-        match text.len() {
-            0..=LONG => self.pieces_by::<SAMPLE>(text, encoding),
-            _ => self.pieces_by::<{ MIN_PIECE_IN_LONG - GRAM + 1 }>(text, encoding),
-        }
+    /// Searches one of the [sections](Terms::sections) of a longer one.
+    pub(super) fn section(&mut self, text: &[u8], places: Range<usize>) {
+        self.pieces_by::<WIDE_STRIDE>(text, places);
     }
 
     /// Takes every so many places, block by block, and looks around the few whose
     /// fingerprint is known.
-    fn pieces_by<const STRIDE: usize>(&mut self, text: &[u8], encoding: Encoding) {
-        self.reached.clear();
+    fn pieces_by<const STRIDE: usize>(&mut self, text: &[u8], places: Range<usize>) {
         let mut suspects = [0; BLOCK];
-        let mut at = 0;
+        let mut at = places.start;
         // What is before is in a piece already.
         let mut next = 0;
-        while text.len() >= at + GRAM && self.steps < self.most_steps {
+        let end = places.end.min((text.len() + 1).saturating_sub(GRAM));
+        while at < end && self.steps < self.most_steps {
             let known = self.suspects::<STRIDE>(text, at, &mut suspects);
             for suspect in suspects.iter().take(known) {
                 let suspect = at + usize::from(*suspect);
+                if suspect >= end {
+                    break;
+                }
                 if suspect < next && !self.is_shared(text, suspect) {
                     continue;
                 }
                 let run = self.run(text, suspect);
                 let piece_end = if run.len() >= SAMPLE {
-                    self.piece(text, suspect, run.clone(), encoding)
+                    self.piece(text, suspect, run.clone())
                 } else {
                     None
                 };
@@ -257,7 +175,7 @@ impl<'a> Scan<'a> {
                 }
             }
             at += BLOCK * STRIDE;
-            if !self.index.shares() {
+            if self.terms.index.shared().is_none() {
                 at = at.max(next);
             }
         }
@@ -271,7 +189,7 @@ impl<'a> Scan<'a> {
         at: usize,
         suspects: &mut [u16; BLOCK],
     ) -> usize {
-        let (key, filter) = (self.index.key, self.filter());
+        let (key, filter) = (self.terms.index.key, self.terms.filter());
         let rest = text.get(at..).unwrap_or_default();
         let mut count = 0;
         for (nth, mask) in known::<STRIDE>(key, filter, rest).into_iter().enumerate() {
@@ -308,115 +226,116 @@ impl<'a> Scan<'a> {
         }
         in_company
     }
+}
 
-    fn filter(&self) -> &Filter {
-        self.index.filters.get(self.others)
+#[cfg(test)]
+mod tests {
+    use super::super::normal::END;
+    use super::*;
+
+    /// Words that are all different, and in their order only here.
+    fn words(first: usize, bytes: usize) -> String {
+        let mut text = String::new();
+        let mut nth = first;
+        while text.len() < bytes {
+            text.push_str(&format!("{:x} ", nth.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+            nth += 1;
+        }
+        text
     }
 
-    fn number(&mut self, value: u64, digits: &[u8]) {
-        let mut seen: Vec<u16> = Vec::new();
-        let results = self.index.results_with_number(value);
-        let results: Vec<u16> = results.filter(|result| self.was_there(*result)).collect();
-        let mut is_known = None;
-        for (place, result) in results.into_iter().enumerate() {
-            let (source, ordinal) = self.index.origin(result);
-            if self.is_target(source) {
-                if place == 0 {
-                    return;
+    /// What is told of a text for whose target `said` is another's.
+    fn told<T>(said: &str, tell: impl FnOnce(Terms<'_>) -> T) -> T {
+        let mut index = Index::new();
+        let from = Side::new("a_get", "a", "get");
+        index.take(from, 1, &format!("{said:?}"));
+        index.catch_up();
+        assert_eq!(index.text().last(), Some(&END));
+        tell(Terms {
+            index: &index,
+            results: 1,
+            to: &Side::new("b_put", "b", "put"),
+            others: index.others("b").expect("one server's filter"),
+        })
+    }
+
+    fn sections(said: &str, text: &str) -> Vec<Range<usize>> {
+        told(said, |terms| terms.sections(text.as_bytes()))
+    }
+
+    #[test]
+    fn sections_are_about_as_long_as_each_other_and_leave_no_place_out() {
+        let text = words(1, 10 * SECTION);
+        let sections = sections("something else that was said", &text);
+        assert_eq!(sections.len(), 10, "{sections:?}");
+        let mut end = 0;
+        for section in sections {
+            assert_eq!(section.start, end);
+            end = section.end;
+        }
+        assert_eq!(end, text.len());
+    }
+
+    #[test]
+    fn a_copy_is_in_one_section() {
+        let said = words(1, 4 * SECTION);
+        assert_eq!(sections(&said, &said), vec![0..said.len()]);
+        // Wherever it begins, where a section might end, and wherever it ends.
+        let (before, after) = (words(1_000_000, 2 * SECTION), words(2_000_000, 3 * SECTION));
+        for shift in (0..40).step_by(3) {
+            let before = &before[..SECTION - MOST_FOR_AN_END + shift];
+            let length = SECTION + 17 * shift;
+            let text = format!("{before}{}{}", &said[..length], after);
+            let copy = before.len()..before.len() + length;
+            let sections = sections(&said, &text);
+            let within =
+                |section: &&Range<usize>| section.start > copy.start && section.start < copy.end;
+            assert_eq!(sections.iter().find(within), None, "{shift}");
+            assert!(sections.len() > 1, "{sections:?}");
+        }
+    }
+
+    /// Behind a hole a piece goes on, if it is no longer than that.
+    #[test]
+    fn a_section_ends_in_no_hole_that_a_piece_passes_over() {
+        let said = words(1, 4 * SECTION);
+        let with_holes = |unknown: usize| {
+            let mut text = said.clone().into_bytes();
+            for hole in text.chunks_mut(100) {
+                let last = (unknown + 1).saturating_sub(GRAM);
+                hole.iter_mut().take(last).for_each(|byte| *byte = b'?');
+            }
+            sections(&said, &String::from_utf8(text).expect("ASCII")).len()
+        };
+        assert_eq!(with_holes(WIDE), 1);
+        assert!(with_holes(WIDE + 1) > 1);
+    }
+
+    #[test]
+    fn what_is_found_in_sections_is_what_is_found_in_the_whole() {
+        let said = words(1, 20_000);
+        let mut text = words(1_000_000, SECTION);
+        for nth in 0..60 {
+            let begin = nth * 307;
+            text.push_str(&said[begin..begin + MIN_PIECE_IN_LONG + 5 * nth]);
+            text.push_str(&words(2_000_000 + 100_000 * nth, 150 * nth));
+        }
+        told(&said, |terms| {
+            let text = text.as_bytes();
+            let found = |sections: Vec<Range<usize>>| {
+                let mut found = Vec::new();
+                for places in sections {
+                    let mut scan = Scan::new(terms, 0, usize::MAX);
+                    scan.section(text, places);
+                    found.extend(scan.found.into_iter().map(|found| found.range));
                 }
-                continue;
-            }
-            let is_known = is_known.get_or_insert_with(|| self.is_known_number(value, digits));
-            if !*is_known && !seen.contains(&source) {
-                seen.push(source);
-                self.record(source, ordinal, digits, Encoding::Number);
-            }
-        }
-    }
-
-    fn was_there(&self, result: u16) -> bool {
-        usize::from(result) < self.results
-    }
-
-    fn is_target(&self, source: u16) -> bool {
-        let source = self.index.sources.get(usize::from(source));
-        source.is_none_or(|source| source.server == self.to.server)
-    }
-
-    /// Whether a piece is in a text that is no server's secret.
-    fn is_known(&mut self, piece: &[u8]) -> bool {
-        if !self.may_be_known(piece) {
-            return false;
-        }
-        let piece = piece.to_ascii_lowercase();
-        let mut texts = self.known_texts().into_iter();
-        texts.any(|text| memmem::find(text, &piece).is_some())
-    }
-
-    /// Whether a number is in one, or becomes of one that is.
-    fn is_known_number(&mut self, value: u64, digits: &[u8]) -> bool {
-        if self.known_numbers.is_none() {
-            let mut numbers = Vec::new();
-            for text in self.known_texts() {
-                answered(text, |value| numbers.push(value));
-            }
-            numbers.sort_unstable();
-            self.known_numbers = Some(numbers);
-        }
-        let numbers = self.known_numbers.as_deref().unwrap_or_default();
-        if numbers.binary_search(&value).is_ok() {
-            return true;
-        }
-        // A name's digits, such as those of `row_123456`, are no number there.
-        self.may_be_known(digits) && {
-            let mut texts = self.known_texts().into_iter();
-            texts.any(|text| stands_in(digits, text))
-        }
-    }
-
-    /// Whether a piece can be in one and may be looked for.
-    fn may_be_known(&mut self, piece: &[u8]) -> bool {
-        // The definition's normal form is no longer than it is.
-        let longest = self.script.len().max(self.definition.len());
-        let may_be = self.known_checks < MAX_KNOWN_CHECKS && piece.len() <= longest;
-        self.known_checks += usize::from(may_be);
-        may_be
-    }
-
-    fn known_texts(&mut self) -> [&[u8]; 2] {
-        let defined = self
-            .defined
-            .get_or_insert_with(|| in_normal_form(self.definition));
-        [self.script, defined]
-    }
-
-    fn record(&mut self, source: u16, ordinal: usize, piece: &[u8], encoding: Encoding) {
-        let shown = || {
-            let cut = piece.get(..MAX_PIECE).unwrap_or(piece);
-            String::from_utf8_lossy(cut).trim().to_owned()
-        };
-        let known = self.hits.iter_mut().find(|hit| hit.source == source);
-        let Some(hit) = known else {
-            self.hits.push(Hit {
-                source,
-                longest: piece.len(),
-                copied: Copied {
-                    ordinal,
-                    bytes: piece.len(),
-                    pieces: 1,
-                    piece: shown(),
-                    encoding,
-                },
-            });
-            return;
-        };
-        hit.copied.bytes += piece.len();
-        hit.copied.pieces += 1;
-        if piece.len() > hit.longest {
-            hit.longest = piece.len();
-            hit.copied.ordinal = ordinal;
-            hit.copied.piece = shown();
-            hit.copied.encoding = encoding;
-        }
+                found
+            };
+            let sections = terms.sections(text);
+            assert!(sections.len() > 3, "{sections:?}");
+            let whole = found(std::iter::once(0..text.len()).collect());
+            assert_eq!(whole.len(), 60);
+            assert_eq!(found(sections), whole);
+        });
     }
 }

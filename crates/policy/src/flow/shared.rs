@@ -6,9 +6,10 @@ use std::ops::Range;
 
 use super::grams::{Filter, GRAM};
 use super::index::{AHEAD, Index, MAX_BYTES, SAMPLE, pieces};
+use super::tables::Tables;
 
 /// The fingerprints of all that more than one source has; and of some of what is beside it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Shared(Filter);
 
 /// The strings of one result, each of them with its end, and where they come from.
@@ -33,7 +34,7 @@ impl Shared {
     }
 
     /// Takes in what the spans of the index' text from a place on have in common with each
-    /// other and with those before them. The index has of every piece of a source the
+    /// other and with those before them. The tables have of every piece of a source the
     /// fingerprint of one place in each row of [`SAMPLE`].
     ///
     /// # Errors
@@ -42,6 +43,7 @@ impl Shared {
     pub(super) fn fill(
         &mut self,
         index: &Index,
+        tables: &Tables,
         spans: &[Span],
         from: usize,
     ) -> Result<(), TryReserveError> {
@@ -67,12 +69,12 @@ impl Shared {
             }
             // Two texts have the same in common whichever of them is gone through.
             if length <= others + nth {
-                self.fill_from(index, span, room)?;
+                self.fill_from(index, tables, span, room)?;
                 continue;
             }
             let before = spans.iter().take(nth);
             for other in before.filter(|other| other.source != span.source) {
-                self.fill_from(index, other, room)?;
+                self.fill_from(index, tables, other, room)?;
             }
         }
         Ok(())
@@ -81,6 +83,7 @@ impl Shared {
     fn fill_from(
         &mut self,
         index: &Index,
+        tables: &Tables,
         span: &Span,
         room: usize,
     ) -> Result<(), TryReserveError> {
@@ -92,8 +95,8 @@ impl Shared {
             let mut done = 0;
             let places = 0..(piece.len() + 1).saturating_sub(GRAM);
             let known = places.filter_map(|at| {
-                let gram = key.gram(piece, at).filter(|gram| index.may_know(*gram))?;
-                index.fetch_places(gram);
+                let gram = key.gram(piece, at).filter(|gram| tables.may_know(*gram))?;
+                tables.fetch_places(gram);
                 Some((at, gram))
             });
             let mut known = known.fuse();
@@ -106,7 +109,8 @@ impl Shared {
                 let Some((at, gram)) = fetched.pop_front() else {
                     break;
                 };
-                if !index.is_anothers(span.source, gram) {
+                let mut places = tables.places(gram);
+                if !places.any(|place| index.origin_at(place).0 != span.source) {
                     continue;
                 }
                 if self.is_empty() {

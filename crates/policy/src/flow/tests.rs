@@ -10,6 +10,7 @@ use super::*;
 
 mod backslashes;
 mod bounds;
+mod inspections;
 mod numbers;
 mod properties;
 

@@ -4,17 +4,17 @@ use std::cell::Cell;
 use std::iter;
 use std::ops::Range;
 
-use super::super::finding::{Encoding, is_data};
+use super::super::finding::is_data;
 use super::super::grams::GRAM;
 use super::super::index::{MIN_PIECE, SAMPLE};
-use super::Scan;
+use super::{Found, Scan};
 
 /// How many places around a known fingerprint are looked at before it is asked
 /// whose it is.
 pub(super) const NEAR: usize = 4 * SAMPLE;
 
 /// A wide step through a long piece, in which all bytes but a few are looked at.
-const WIDE: usize = 4 * SAMPLE;
+pub(super) const WIDE: usize = 4 * SAMPLE;
 
 /// A place of a text whose fingerprint a source has at a place of its own.
 struct Known {
@@ -27,8 +27,8 @@ impl Scan<'_> {
     /// The places side by side, around `at`, whose fingerprints are known.
     pub(super) fn run(&self, text: &[u8], at: usize) -> Range<usize> {
         let known = |at: usize| {
-            let gram = self.index.key.gram(text, at);
-            gram.is_some_and(|gram| self.filter().has(gram))
+            let gram = self.terms.index.key.gram(text, at);
+            gram.is_some_and(|gram| self.terms.filter().has(gram))
         };
         let lowest = at.saturating_sub(SAMPLE);
         let mut start = at;
@@ -44,8 +44,11 @@ impl Scan<'_> {
 
     /// Whether several sources have what is at this place.
     pub(super) fn is_shared(&self, text: &[u8], at: usize) -> bool {
-        let gram = || self.index.key.gram(text, at);
-        self.index.shares() && gram().is_some_and(|gram| self.index.is_shared(gram))
+        let gram = || self.terms.index.key.gram(text, at);
+        self.terms
+            .index
+            .shared()
+            .is_some_and(|shared| gram().is_some_and(|gram| shared.has(gram)))
     }
 
     /// The pieces that a place of `run`, which is around `suspect`, is in and that are not known
@@ -55,45 +58,50 @@ impl Scan<'_> {
         text: &[u8],
         suspect: usize,
         run: Range<usize>,
-        encoding: Encoding,
     ) -> Option<usize> {
-        self.index.ready();
+        let tables = self.terms.index.tables();
         let is_shared = self.is_shared(text, suspect);
         let near =
             run.start.max((suspect + 1).saturating_sub(SAMPLE))..run.end.min(suspect + SAMPLE);
-        for gram in run.clone().filter_map(|at| self.index.key.gram(text, at)) {
-            self.index.fetch_places(gram);
+        for gram in run
+            .clone()
+            .filter_map(|at| self.terms.index.key.gram(text, at))
+        {
+            tables.fetch_places(gram);
         }
         let (mut own, mut others) = (Vec::new(), Vec::new());
         let mut last = None;
         for at in run.clone() {
-            let gram = self.index.key.gram(text, at)?;
-            for place in self.index.places(gram) {
+            if self.only_other.is_some_and(|other| at < self.floor(other)) {
+                continue;
+            }
+            let gram = self.terms.index.key.gram(text, at)?;
+            for place in tables.places(gram) {
                 self.steps += 1;
-                if !self.was_there(self.index.result_at(place)) {
+                if !self.terms.was_there(self.terms.index.result_at(place)) {
                     continue;
                 }
-                let source = self.index.origin_at(place).0;
-                let of_target = self.is_target(source);
+                let source = self.terms.index.origin_at(place).0;
+                let of_target = self.terms.is_target(source);
                 let places = if of_target { &mut own } else { &mut others };
                 places.push(Known { source, at, place });
             }
             if is_shared {
                 continue;
             }
-            if let Some(piece) = self.pieces_at(text, &own, &mut others, encoding) {
+            if let Some(piece) = self.pieces_at(text, &own, &mut others) {
                 last = last.max(Some(piece.end));
                 // What is at the suspect is nobody else's then: what two have of a piece's
                 // length is shared, and another piece would be beyond this one.
                 let is_all = piece.start <= near.start && piece.end >= near.end - 1 + GRAM;
-                if is_all || self.has_one_other && !self.hits.is_empty() {
+                if is_all {
                     return last;
                 }
             }
             own.clear();
             others.clear();
         }
-        let piece = self.pieces_at(text, &own, &mut others, encoding);
+        let piece = self.pieces_at(text, &own, &mut others);
         last.max(piece.map(|piece| piece.end))
     }
 
@@ -104,7 +112,6 @@ impl Scan<'_> {
         text: &[u8],
         own: &[Known],
         others: &mut [Known],
-        encoding: Encoding,
     ) -> Option<Range<usize>> {
         let mut pieces: Option<Range<usize>> = None;
         let mut reached = |piece: &Range<usize>| {
@@ -138,24 +145,33 @@ impl Scan<'_> {
             let Some((piece, place)) = longest else {
                 continue;
             };
-            let (source, ordinal) = self.index.origin_at(place);
+            let (source, ordinal) = self.terms.index.origin_at(place);
             self.reached.insert(source, piece.end);
             reached(&piece);
-            let found = found.and_then(|found| text.get(found)).unwrap_or_default();
-            if is_data(found) && !self.is_known(found) {
-                self.record(source, ordinal, found, encoding);
+            if let Some(range) = found
+                && text.get(range.clone()).is_some_and(is_data)
+            {
+                self.found.push(Found {
+                    source,
+                    ordinal,
+                    range,
+                });
             }
         }
         pieces
     }
 
+    /// Where the next piece of a source may begin: within the last one, but it may not be in it.
+    fn floor(&self, source: u16) -> usize {
+        let before = self.reached.get(&source);
+        before.map_or(0, |end| (end + 1).saturating_sub(GRAM))
+    }
+
     /// How far a piece reaches of the source that has this place. `None` if that is no
     /// piece, or one that was reached before.
     fn reach(&mut self, text: &[u8], at: usize, place: usize) -> Option<Range<usize>> {
-        let source = self.index.origin_at(place).0;
-        let before = self.reached.get(&source);
-        // The next piece of a source may begin within the last one, not be in it.
-        let floor = before.map_or(0, |end| (end + 1).saturating_sub(GRAM));
+        let source = self.terms.index.origin_at(place).0;
+        let floor = self.floor(source);
         if at < floor || self.steps >= self.most_steps {
             return None;
         }
@@ -181,11 +197,11 @@ impl Scan<'_> {
             let stretch = self.stretch(text, at, 0, place);
             self.steps += 1 + stretch.len() / GRAM;
             let is_more = stretch.start < piece.start || stretch.end > piece.end;
-            let was_there = self.was_there(self.index.result_at(place));
+            let was_there = self.terms.was_there(self.terms.index.result_at(place));
             if is_more && was_there && !self.is_own(text, &stretch, place) {
                 return Some(stretch);
             }
-            next = self.index.again(place).next();
+            next = self.terms.index.tables().again(place).next();
         }
         None
     }
@@ -196,25 +212,27 @@ impl Scan<'_> {
         let mut steps = self.steps;
         // One place in so many is known.
         let is_own = (piece.start..piece.start + SAMPLE).any(|at| {
-            let Some(gram) = self.index.key.gram(text, at) else {
+            let Some(gram) = self.terms.index.key.gram(text, at) else {
                 return false;
             };
             // The filter is nearer at hand, and mostly says no.
-            if !self.index.filters.get(self.own).has(gram) {
+            if !self.terms.index.filters.get(self.own).has(gram) {
                 return false;
             }
             let before = text.get(piece.start..at).unwrap_or_default();
             let rest = text.get(at..piece.end).unwrap_or_default();
-            let places = self.index.places(gram);
-            let own = places.filter(|place| self.is_target(self.index.origin_at(*place).0));
-            let mut own = own.flat_map(|place| iter::once(place).chain(self.index.again(place)));
+            let places = self.terms.index.tables().places(gram);
+            let own =
+                places.filter(|place| self.terms.is_target(self.terms.index.origin_at(*place).0));
+            let mut own = own
+                .flat_map(|place| iter::once(place).chain(self.terms.index.tables().again(place)));
             own.any(|own| {
-                let common = self.index.common(own, rest);
+                let common = self.terms.index.common(own, rest);
                 steps += 1 + common / GRAM;
                 own < place
                     && steps < self.most_steps
                     && common == rest.len()
-                    && self.index.common_before(own, before) == before.len()
+                    && self.terms.index.common_before(own, before) == before.len()
             })
         });
         self.steps = steps;
@@ -225,22 +243,23 @@ impl Scan<'_> {
     fn stretch(&self, text: &[u8], at: usize, floor: usize, place: usize) -> Range<usize> {
         let before = text.get(floor..at).unwrap_or_default();
         let rest = text.get(at..).unwrap_or_default();
-        at - self.index.common_before(place, before)..at + self.index.common(place, rest)
+        at - self.terms.index.common_before(place, before)
+            ..at + self.terms.index.common(place, rest)
     }
 
     /// How far a piece of the source that has this place, or the like, reaches around `at`,
     /// and how many places were looked at for that. Nowhere if that is no piece.
     fn extent(&self, text: &[u8], at: usize, floor: usize, place: usize) -> (Range<usize>, usize) {
-        let source = self.index.origin_at(place).0;
+        let source = self.terms.index.origin_at(place).0;
         let steps = Cell::new(0);
         let step = || steps.set(steps.get() + 1);
         // The first place of this fingerprint need not be where the piece is from.
-        let mut places = iter::once(place).chain(self.index.again(place));
+        let mut places = iter::once(place).chain(self.terms.index.tables().again(place));
         let stretch = places.find_map(|place| {
             step();
             let stretch = self.stretch(text, at, floor, place);
-            let is_piece =
-                stretch.len() >= MIN_PIECE && self.was_there(self.index.result_at(place));
+            let is_piece = stretch.len() >= MIN_PIECE
+                && self.terms.was_there(self.terms.index.result_at(place));
             let given_up = steps.get() >= self.most_steps;
             (is_piece || given_up).then_some(stretch)
         });
@@ -248,12 +267,12 @@ impl Scan<'_> {
             return (at..at, steps.get());
         };
         let from_source = |at: usize| {
-            let gram = self.index.key.gram(text, at)?;
-            if !self.filter().has(gram) {
+            let gram = self.terms.index.key.gram(text, at)?;
+            if !self.terms.filter().has(gram) {
                 return None;
             }
-            let mut places = self.index.places(gram).inspect(|_| step());
-            places.find(|place| self.index.origin_at(*place).0 == source)
+            let mut places = self.terms.index.tables().places(gram).inspect(|_| step());
+            places.find(|place| self.terms.index.origin_at(*place).0 == source)
         };
         // As far as the source goes on the same way. Where it does not, it may
         // have what follows elsewhere: in a wide step, in which whatever lies
@@ -269,6 +288,7 @@ impl Scan<'_> {
             last = next;
             end = last
                 + self
+                    .terms
                     .index
                     .common(place, text.get(last..).unwrap_or_default());
         }
@@ -280,7 +300,7 @@ impl Scan<'_> {
         {
             first -= SAMPLE;
             let before = text.get(floor..first).unwrap_or_default();
-            start = first - self.index.common_before(place, before);
+            start = first - self.terms.index.common_before(place, before);
         }
         (start..end, steps.get())
     }

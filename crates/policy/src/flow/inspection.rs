@@ -1,0 +1,412 @@
+//! The look at long arguments, which several threads can take part in.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::arguments::{Arguments, Long, Rooms};
+use super::filters::Place;
+use super::finding::{Finding, Seen, Side};
+use super::hits::Hits;
+use super::index::{Gap, Index};
+use super::known::Known;
+use super::scan::{Found, Scan, Terms};
+
+/// How often whoever finishes a look looks whether another thread has searched a section that it
+/// has begun, before it does that itself: some hundred microseconds, in which that is
+/// done unless the other has lost its processor.
+const PATIENCE: usize = 10_000;
+
+/// The same where another thread makes the texts: some milliseconds.
+const PATIENCE_FOR_TEXTS: usize = 100_000;
+
+/// The most places of results that [`Inspection::finish_soon`] goes to: some milliseconds.
+const SOON: usize = 1 << 16;
+
+/// A look at one call's arguments that is not done yet, by what was learnt before it was begun.
+///
+/// Its parts are done by whoever has time for them: other threads, which
+/// [help](Self::help), and the one that finishes it. That waits for none of them, but where one
+/// is making the tables of what was learnt, once a run.
+pub struct Inspection {
+    index: Arc<Index>,
+    others: Place,
+    script: Arc<[u8]>,
+    results: usize,
+    to: Side,
+    definition: String,
+    arguments: Arc<String>,
+    /// Whether somebody makes the texts.
+    begun: AtomicBool,
+    texts: OnceLock<Texts>,
+    /// The first section that nobody has begun.
+    next: AtomicUsize,
+}
+
+/// What arguments were made into, and what was found then.
+struct Texts {
+    hits: Hits,
+    /// How often a piece was looked for in what is known anyway.
+    checks: usize,
+    /// How many places of results were looked at then, and how many may be in all.
+    steps: usize,
+    most_steps: usize,
+    long: Vec<Long>,
+    sections: Vec<Section>,
+    /// As many steps as all took by now, or fewer.
+    so_far: AtomicUsize,
+}
+
+/// A part of a long text.
+struct Section {
+    /// Which text it is of.
+    long: usize,
+    places: Range<usize>,
+    searched: OnceLock<Searched>,
+}
+
+/// What came of a section.
+struct Searched {
+    found: Vec<Found>,
+    steps: usize,
+}
+
+impl Inspection {
+    /// A look at arguments for `to` that were written when there were only so many results.
+    pub(super) fn new(
+        index: &Arc<Index>,
+        others: Place,
+        script: &Arc<[u8]>,
+        results: usize,
+        to: &Side,
+        arguments: &Arc<String>,
+        definition: &str,
+    ) -> Self {
+        Self {
+            index: Arc::clone(index),
+            others,
+            script: Arc::clone(script),
+            results,
+            to: to.clone(),
+            definition: definition.to_owned(),
+            arguments: Arc::clone(arguments),
+            begun: AtomicBool::new(false),
+            texts: OnceLock::new(),
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    /// Does what nobody has begun, until there is no more of it.
+    pub fn help(&self) {
+        if self.begun.swap(true, Ordering::Relaxed) && self.texts.get().is_none() {
+            return;
+        }
+        if self.texts.get().is_none() {
+            // Of those who did the same, one counts.
+            let _others = self.texts.set(self.make_texts());
+        }
+        let Some(texts) = self.texts.get() else {
+            return;
+        };
+        // Of a single one, nothing would be left for others.
+        while texts.sections.len() > 1
+            && let Some(section) = self.next(texts)
+        {
+            self.search(texts, section, texts.most_steps);
+        }
+    }
+
+    /// What the arguments carry, as [`Flows::inspect`](super::Flows::inspect) says it. Whoever
+    /// helps may be at a part afterwards still, for nothing.
+    pub fn finish(&self) -> Vec<Finding> {
+        let texts = self.texts();
+        while let Some(section) = self.next(texts) {
+            self.search(texts, section, texts.most_steps);
+        }
+        for section in &texts.sections {
+            if !is_searched(section) {
+                self.search(texts, section, texts.most_steps);
+            }
+        }
+        self.found(texts)
+    }
+
+    /// The same, if it takes some milliseconds at the most; `None` if it is better
+    /// [finished](Self::finish) where nobody else has to wait for it.
+    pub fn finish_soon(&self) -> Option<Vec<Finding>> {
+        let texts = self.texts();
+        let most = texts.most_steps.min(texts.steps + SOON);
+        while let Some(section) = self.next(texts) {
+            if !self.search(texts, section, most) {
+                return None;
+            }
+        }
+        for section in &texts.sections {
+            if !is_searched(section) && !self.search(texts, section, most) {
+                return None;
+            }
+        }
+        Some(self.found(texts))
+    }
+
+    fn next<'a>(&self, texts: &'a Texts) -> Option<&'a Section> {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        texts.sections.get(next)
+    }
+
+    /// What was found, once all sections are searched.
+    fn found(&self, texts: &Texts) -> Vec<Finding> {
+        let known = Known::new(&self.script, &self.definition, texts.checks);
+        let mut all = Arguments::continued(self.terms(), known, texts.hits.clone());
+        let mut steps = texts.steps;
+        for section in &texts.sections {
+            let Some(searched) = section.searched.get() else {
+                // Then nobody can tell.
+                steps = texts.most_steps;
+                continue;
+            };
+            steps += searched.steps;
+            if let Some(long) = texts.long.get(section.long) {
+                let text = long.text(self.arguments.as_bytes());
+                all.add(&searched.found, text, long.encoding);
+            }
+        }
+        findings(&self.index, &self.to, all.hits, steps >= texts.most_steps)
+    }
+
+    /// The texts, made by this thread unless another one has them soon.
+    fn texts(&self) -> &Texts {
+        if self.begun.swap(true, Ordering::Relaxed) {
+            wait(PATIENCE_FOR_TEXTS, || self.texts.get().is_some());
+        }
+        self.texts.get_or_init(|| self.make_texts())
+    }
+
+    fn make_texts(&self) -> Texts {
+        let terms = self.terms();
+        let known = Known::new(&self.script, &self.definition, 0);
+        let json = self.arguments.as_bytes();
+        let begun = Arguments::begin(terms, known, json, &mut Rooms::default());
+        let sections = begun.long.iter().enumerate().flat_map(|(nth, long)| {
+            let sections = terms.sections(long.text(json)).into_iter();
+            sections.map(move |places| Section {
+                long: nth,
+                places,
+                searched: OnceLock::new(),
+            })
+        });
+        Texts {
+            sections: sections.collect(),
+            hits: begun.hits,
+            checks: begun.known.checks(),
+            steps: begun.steps,
+            most_steps: begun.most_steps,
+            long: begun.long,
+            so_far: AtomicUsize::new(begun.steps),
+        }
+    }
+
+    /// Searches a section; false if it is not done after `most_steps` of all, which are fewer than
+    /// there may be.
+    fn search(&self, texts: &Texts, section: &Section, most_steps: usize) -> bool {
+        let Some(long) = texts.long.get(section.long) else {
+            return true;
+        };
+        let before = texts.so_far.load(Ordering::Relaxed);
+        let mut scan = Scan::new(self.terms(), before, most_steps);
+        let text = long.text(self.arguments.as_bytes());
+        scan.section(text, section.places.clone());
+        if scan.steps >= most_steps && most_steps < texts.most_steps {
+            return false;
+        }
+        let steps = scan.steps - before;
+        let found = scan.found;
+        // Of those who did the same, one counts.
+        if section.searched.set(Searched { found, steps }).is_ok() {
+            texts.so_far.fetch_add(steps, Ordering::Relaxed);
+        }
+        true
+    }
+
+    fn terms(&self) -> Terms<'_> {
+        Terms {
+            index: &self.index,
+            results: self.results,
+            to: &self.to,
+            others: self.others,
+        }
+    }
+}
+
+/// Whether a section is searched, or is as soon as the thread is done that has begun it.
+fn is_searched(section: &Section) -> bool {
+    wait(PATIENCE, || section.searched.get().is_some())
+}
+
+/// Whether something comes about that another thread does, looked at so often.
+fn wait(patience: usize, is_done: impl Fn() -> bool) -> bool {
+    (0..patience).any(|_| {
+        let is_done = is_done();
+        if !is_done {
+            std::hint::spin_loop();
+        }
+        is_done
+    })
+}
+
+impl fmt::Debug for Inspection {
+    // Data of servers belongs in no log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inspection")
+            .field("to", &self.to)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is said of arguments in which this was found; if it `is_given_up`, there may be data of
+/// whoever was not met.
+pub(super) fn findings(index: &Index, to: &Side, hits: Hits, is_given_up: bool) -> Vec<Finding> {
+    let goes_to = Arc::new(to.clone());
+    let finding = |from: &Arc<Side>, seen| Finding {
+        from: Arc::clone(from),
+        to: Arc::clone(&goes_to),
+        seen,
+    };
+    let copied = hits.into_iter().filter_map(|hit| {
+        let from = index.sources.get(usize::from(hit.source))?;
+        Some(finding(from, Seen::Copied(hit.copied)))
+    });
+    let is_other = |from: &&Arc<Side>| from.server != to.server;
+    let crowded = index.sources.iter().filter(|_| is_given_up);
+    let crowded = crowded.map(|from| (from, Gap::Crowded));
+    let gaps = index.gaps().filter(|_| !is_given_up).chain(crowded);
+    let gaps = gaps.filter(|(from, _)| is_other(from));
+    let gaps = gaps.map(|(from, gap)| finding(from, Seen::NotCompared(gap.reason())));
+    copied.chain(gaps).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::flow::{Copied, Flows};
+
+    const SAID: &str = "what the other server said before";
+
+    /// Words that are all different, and no numbers.
+    fn filling(first: usize, bytes: usize) -> String {
+        let mut text = String::new();
+        let mut nth = first;
+        while text.len() < bytes {
+            let word = format!("{:x} ", nth.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            text.extend(word.chars().map(|c| match c {
+                '0'..='9' => char::from(c as u8 - b'0' + b'g'),
+                _ => c,
+            }));
+            nth += 1;
+        }
+        text
+    }
+
+    /// The look at this text, after another server than its target said that.
+    fn inspection(said: &str, text: &str) -> Inspection {
+        let mut flows = Flows::default();
+        let from = Side::new("a_get", "a", "get");
+        flows.learn(from, 1, &json!(said).to_string());
+        let arguments = Arc::new(json!({ "text": text }).to_string());
+        flows.begin(1, &Side::new("b_put", "b", "put"), &arguments, "")
+    }
+
+    /// A long text in which it is said again, three times.
+    fn repeated() -> Inspection {
+        let filling = |nth: usize| filling(nth * 1_000_000, 100_000);
+        let [a, b, c] = [1, 2, 3].map(filling);
+        inspection(SAID, &format!("{SAID} {a}{SAID} {b}{SAID} {c}"))
+    }
+
+    /// How much was found.
+    fn copied(findings: &[Finding]) -> Vec<(usize, usize)> {
+        let copied = findings.iter().map(|finding| match &finding.seen {
+            Seen::Copied(Copied { bytes, pieces, .. }) => (*bytes, *pieces),
+            Seen::NotCompared(_) => (0, 0),
+        });
+        copied.collect()
+    }
+
+    #[test]
+    fn all_of_it_may_be_done_by_others() {
+        let inspection = repeated();
+        inspection.help();
+        let texts = inspection.texts.get().expect("texts");
+        assert!(texts.sections.len() > 3, "{}", texts.sections.len());
+        let mut sections = texts.sections.iter();
+        assert!(sections.all(|section| section.searched.get().is_some()));
+        // There is nothing left to search.
+        assert!(inspection.next(texts).is_none());
+        assert_eq!(copied(&inspection.finish()), [(99, 3)]);
+    }
+
+    #[test]
+    fn what_others_began_and_do_not_finish_is_done_all_the_same() {
+        for finish in [
+            |inspection: &Inspection| inspection.finish(),
+            |inspection: &Inspection| inspection.finish_soon().expect("soon"),
+        ] {
+            let inspection = repeated();
+            // The texts.
+            inspection.begun.store(true, Ordering::Relaxed);
+            // The first section, and one behind it.
+            inspection.next.store(2, Ordering::Relaxed);
+            assert_eq!(copied(&finish(&inspection)), [(99, 3)]);
+        }
+    }
+
+    #[test]
+    fn others_leave_a_single_section_alone() {
+        let said = filling(1, 200_000);
+        let inspection = inspection(&said, &said);
+        inspection.help();
+        let texts = inspection.texts.get().expect("texts");
+        assert_eq!(texts.sections.len(), 1);
+        assert!(texts.sections[0].searched.get().is_none());
+        assert_eq!(copied(&inspection.finish()), [(said.len(), 1)]);
+    }
+
+    #[test]
+    fn a_look_that_is_given_up_says_so_whoever_did_what_of_it() {
+        for is_helped in [false, true] {
+            let mut inspection = repeated();
+            let texts = inspection.make_texts();
+            let most_steps = texts.steps + 2;
+            let texts = Texts {
+                most_steps,
+                ..texts
+            };
+            inspection.texts = OnceLock::from(texts);
+            if is_helped {
+                inspection.help();
+            }
+            let found = copied(&inspection.finish());
+            assert!(found.contains(&(0, 0)), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn what_takes_long_is_not_finished_soon() {
+        // Pieces that have to be looked up, each of them.
+        let said = filling(1, 60_000);
+        let piece = |nth: usize| {
+            let begin = nth * 307 % (said.len() - 26);
+            &said[begin..begin + 26]
+        };
+        let text: String = (0..45_000).map(piece).collect();
+        let inspection = inspection(&said, &text);
+        assert_eq!(inspection.finish_soon(), None);
+        let found = inspection.finish();
+        assert!(copied(&found)[0].1 > 10_000, "{found:?}");
+        // By now it is done.
+        assert_eq!(inspection.finish_soon(), Some(found));
+    }
+}
