@@ -30,7 +30,8 @@ const HERE: usize = 2 << 20;
 const ONCE: usize = 4 << 20;
 
 /// How long a look mostly takes at the most for each MiB. A server that answers within that would
-/// have its answer wait for a look that begins when it has the call.
+/// have its answer wait for a look that begins when it has the call: longer than the call waits
+/// for one that another thread helps with.
 const FOR_A_MIB: Duration = Duration::from_millis(2);
 
 /// What one run has learnt, and who looks at what.
@@ -84,10 +85,9 @@ impl Looks {
         }
     }
 
-    /// The look at the arguments of a call. One that is worth another thread begins now if no
-    /// other one goes on; but where the call need not wait for it, and the server takes its time,
-    /// when [that has the call](Self::go_on): another thread would mostly have the processor that
-    /// the server wants. Only of such a look it matters whether it `may_be_late`.
+    /// The look at the arguments of a call. One that takes long begins now; but where the call
+    /// need not wait for it, and the server takes its time, when [that has the call](Self::go_on).
+    /// Only of such a look it matters whether it `may_be_late`.
     pub(crate) fn begin(
         &self,
         target: &Target,
@@ -112,46 +112,36 @@ impl Looks {
         if work < LARGE {
             return look;
         }
-        if may_be_late() {
-            look.meanwhile = Some(flows.unseen(&look.looked.to));
-            if self.takes_its_time(&target.server) {
-                return look;
-            }
-        }
-        if look.looked.is_done_here(&flows) {
+        let meanwhile = may_be_late().then(|| flows.unseen(&look.looked.to));
+        if meanwhile.is_some() && self.takes_its_time(&target.server) {
+            look.meanwhile = meanwhile;
+        } else if look.looked.is_done_here(&flows) {
             let inspection = look.looked.begin(&mut flows);
             helper::help(&inspection);
             look.begun = Begun::Helped(inspection);
-            return look;
-        }
-        if let Ok(turn) = Arc::clone(&self.turn).try_lock_owned() {
-            look.begun = Begun::Apart(self.apart(&look.looked, turn));
+        } else {
+            look.meanwhile = meanwhile;
+            if let Ok(turn) = Arc::clone(&self.turn).try_lock_owned() {
+                look.begun = Begun::Apart(self.apart(&look.looked, turn));
+            }
         }
         look
     }
 
-    /// Looks, if that was put off or is helped with, and no other look goes on; a look that takes
-    /// very long begins.
+    /// Looks, if that was put off and no other look goes on; a look that takes very long begins.
     pub(crate) fn go_on(&self, look: &mut Look) {
-        let (Begun::No | Begun::Helped(_)) = look.begun else {
-            return;
-        };
+        let Begun::No = look.begun else { return };
         let Ok(turn) = Arc::clone(&self.turn).try_lock_owned() else {
             return;
         };
-        let inspection = match &look.begun {
-            Begun::Helped(inspection) => Arc::clone(inspection),
-            _ => {
-                let Ok(mut flows) = self.flows.try_lock() else {
-                    return;
-                };
-                if !look.looked.is_done_here(&flows) {
-                    look.begun = Begun::Apart(self.apart(&look.looked, turn));
-                    return;
-                }
-                look.looked.begin(&mut flows)
-            }
+        let Ok(mut flows) = self.flows.try_lock() else {
+            return;
         };
+        if !look.looked.is_done_here(&flows) {
+            look.begun = Begun::Apart(self.apart(&look.looked, turn));
+            return;
+        }
+        let inspection = look.looked.begin(&mut flows);
         look.begun = match inspection.finish_soon() {
             Some(findings) => Begun::Done(findings),
             None => Begun::Apart(finish_apart(inspection, turn)),
@@ -355,7 +345,7 @@ mod tests {
             Begun::Helped(_) => "helped",
             Begun::Done(_) => "done",
         };
-        if may_be_late {
+        if look.meanwhile.is_some() {
             // The server has it.
             looks.go_on(&mut look);
             assert!(matches!(look.begun, Begun::Done(_) | Begun::Apart(_)));
