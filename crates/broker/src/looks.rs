@@ -296,9 +296,8 @@ mod tests {
 
     use super::*;
 
-    /// It takes all rules over flows and labels to tell, and most calls are short.
-    #[tokio::test]
-    async fn only_of_a_long_look_it_is_asked_whether_it_may_be_late() {
+    /// Those of a run in which another server has answered.
+    async fn after_another() -> Looks {
         let looks = Looks::new("");
         let other = Target {
             server: "other".to_owned(),
@@ -307,6 +306,13 @@ mod tests {
         looks
             .learn(&other, 1, "\"a result of another server\"")
             .await;
+        looks
+    }
+
+    /// It takes all rules over flows and labels to tell, and most calls are short.
+    #[tokio::test]
+    async fn only_of_a_long_look_it_is_asked_whether_it_may_be_late() {
+        let looks = after_another().await;
         let mut asked = Vec::new();
         for length in [0, LARGE / 2, LARGE] {
             let arguments = Arc::new("x".repeat(length));
@@ -319,24 +325,16 @@ mod tests {
         assert_eq!(asked, [LARGE]);
     }
 
-    /// What a call to another server than `other` carries, which answered before; it may be
-    /// late or not.
+    /// How a look is begun after [`after_another`], which may be late or not, and what it finds.
     async fn carried(
         arguments: String,
         may_be_late: bool,
         is_hasty: bool,
     ) -> (&'static str, Vec<Finding>) {
-        let looks = Looks::new("");
+        let looks = after_another().await;
         if is_hasty {
             looks.answered("", &"x".repeat(LARGE), Duration::ZERO);
         }
-        let other = Target {
-            server: "other".to_owned(),
-            ..Target::default()
-        };
-        looks
-            .learn(&other, 1, "\"a result of another server\"")
-            .await;
         let arguments = Arc::new(arguments);
         let mut look = looks.begin(&Target::default(), &arguments, || may_be_late);
         let begun = match &look.begun {
