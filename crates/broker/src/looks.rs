@@ -142,6 +142,8 @@ impl Looks {
             return;
         }
         let inspection = look.looked.begin(&mut flows);
+        // Other calls' looks begin meanwhile.
+        drop(flows);
         look.begun = match inspection.finish_soon() {
             Some(findings) => Begun::Done(findings),
             None => Begun::Apart(finish_apart(inspection, turn)),

@@ -121,14 +121,7 @@ impl Inspection {
     /// helps may be at a part afterwards still, for nothing.
     pub fn finish(&self) -> Vec<Finding> {
         let texts = self.texts();
-        while let Some(section) = self.next(texts) {
-            self.search(texts, section, texts.most_steps);
-        }
-        for section in &texts.sections {
-            if !is_searched(section) {
-                self.search(texts, section, texts.most_steps);
-            }
-        }
+        self.search_all(texts, texts.most_steps);
         self.found(texts)
     }
 
@@ -137,17 +130,20 @@ impl Inspection {
     pub fn finish_soon(&self) -> Option<Vec<Finding>> {
         let texts = self.texts();
         let most = texts.most_steps.min(texts.steps + SOON);
+        let is_done = self.search_all(texts, most);
+        is_done.then(|| self.found(texts))
+    }
+
+    /// Searches what nobody has begun, and what others do not finish soon; false if that is not done
+    /// after so many steps.
+    fn search_all(&self, texts: &Texts, most_steps: usize) -> bool {
         while let Some(section) = self.next(texts) {
-            if !self.search(texts, section, most) {
-                return None;
+            if !self.search(texts, section, most_steps) {
+                return false;
             }
         }
-        for section in &texts.sections {
-            if !is_searched(section) && !self.search(texts, section, most) {
-                return None;
-            }
-        }
-        Some(self.found(texts))
+        let mut sections = texts.sections.iter();
+        sections.all(|section| is_searched(section) || self.search(texts, section, most_steps))
     }
 
     fn next<'a>(&self, texts: &'a Texts) -> Option<&'a Section> {
