@@ -1,15 +1,15 @@
 //! What was called, in what order, by whose leave, and with what outcome.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::Duration;
 
 use callgate_policy::Rule;
 use callgate_policy::flow::{Finding, FlowRecord};
-use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::ask::Done;
-use crate::journal::{Body, Event, Journal, JournalError, Line, Record, digest, wall_time};
+use crate::journal::{Body, Event, Journal, JournalError, Line, Record, digest};
+use crate::moment::{Dated, Moment, WallTime};
 use crate::outcome::Outcome;
 use crate::ruling::Ruling;
 use crate::tally::{Counts, Tally};
@@ -79,7 +79,8 @@ pub struct LedgerLine {
     pub unchecked: Option<String>,
     /// When the call was made, in milliseconds since the run began.
     pub started_ms: u64,
-    /// From sending the call to its outcome, in milliseconds; absent for a call
+    /// From the line before the call to its outcome, in milliseconds, with the time that the machine
+    /// slept (on Linux); absent for a call
     /// that was not sent or has no outcome yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
@@ -91,7 +92,7 @@ pub struct LedgerLine {
 /// The ledger of one run.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
-    began: Instant,
+    began: Moment,
     run: Arc<str>,
     journal: Option<Arc<Journal>>,
     lines: Arc<Mutex<Lines>>,
@@ -110,7 +111,7 @@ impl Ledger {
     /// too.
     pub(crate) fn new(journal: Option<Arc<Journal>>) -> Self {
         Self {
-            began: Instant::now(),
+            began: Moment::now(),
             run: unique_id().into(),
             journal,
             lines: Arc::default(),
@@ -133,6 +134,7 @@ impl Ledger {
             return None;
         }
         let index = lines.len();
+        let opened = Dated::now();
         lines.push(LedgerLine {
             ordinal: index + 1,
             function: function.to_owned(),
@@ -140,7 +142,7 @@ impl Ledger {
             tool: tool.to_owned(),
             decision: String::new(),
             line,
-            at: wall_time(Timestamp::now()),
+            at: str::to_owned(&WallTime::of(opened.time)),
             argument_bytes,
             argument_sha256: None,
             flows: Vec::new(),
@@ -148,13 +150,14 @@ impl Ledger {
             result_bytes: None,
             result_sha256: None,
             unchecked: None,
-            started_ms: millis(self.began),
+            started_ms: millis(opened.moment.since(self.began)),
             took_ms: None,
             outcome: Outcome::Asking,
         });
         Some(Entry {
             ledger: self.clone(),
             index,
+            opened,
             sent: None,
             arguments: None,
             unhashed: None,
@@ -203,7 +206,8 @@ impl Ledger {
 pub(crate) struct Entry {
     ledger: Ledger,
     index: usize,
-    sent: Option<Instant>,
+    opened: Dated,
+    sent: Option<Moment>,
     /// The arguments, where the journal is to have them.
     arguments: Option<Arc<String>>,
     /// Large arguments whose hash nobody needs yet.
@@ -268,20 +272,21 @@ impl Entry {
     pub(crate) fn sending(&mut self, ruling: &Ruling) -> Result<(), JournalError> {
         let decision = ruling.to_string();
         let journal = self.ledger.journal.as_deref();
+        let now = Moment::now();
         let written = self.change(|line| {
             line.decision = decision;
             line.outcome = Outcome::InFlight;
             journal.map(|_| {
-                let now = wall_time(Timestamp::now());
-                let mut record = self.record(Event::Before, line, &now);
+                let time = WallTime::of(self.opened.time_of(now));
+                let mut record = self.record(Event::Before, line, &time);
                 record.rule = ruling.rule();
                 record.line()
             })
         });
         if let (Some(journal), Some(written)) = (journal, written.flatten()) {
-            journal.write(&written)?;
+            journal.write(&written, now)?;
         }
-        self.sent = Some(Instant::now());
+        self.sent = Some(now);
         Ok(())
     }
 
@@ -328,7 +333,8 @@ impl Entry {
     fn finish(&mut self, outcome: Outcome, result: Option<&str>) {
         self.closed = true;
         self.hash();
-        let took_ms = self.sent.map(millis);
+        let now = Moment::now();
+        let took_ms = self.sent.map(|sent| millis(now.since(sent)));
         let sha256 = result.map(digest);
         let journal = self.ledger.journal.as_deref();
         let written = self.change(|line| {
@@ -336,19 +342,25 @@ impl Entry {
             line.result_bytes = result.map(str::len);
             line.result_sha256 = sha256;
             line.took_ms = took_ms;
-            journal.map(|journal| self.last_line(journal, line, result))
+            journal.map(|journal| self.last_line(journal, line, now, result))
         });
         let (Some(journal), Some(written)) = (journal, written.flatten()) else {
             return;
         };
         match self.sent {
-            Some(_) => journal.write_or_wait(&written),
-            None => journal.write_if_taken(&written),
+            Some(_) => journal.write_or_wait(&written, now),
+            None => journal.write_if_taken(&written, now),
         }
     }
 
     /// The line after the call, or the only one of a call not sent.
-    fn last_line(&self, journal: &Journal, line: &LedgerLine, result: Option<&str>) -> Line {
+    fn last_line(
+        &self,
+        journal: &Journal,
+        line: &LedgerLine,
+        now: Moment,
+        result: Option<&str>,
+    ) -> Line {
         let unsaid;
         let outcome = if journal.bodies() {
             &line.outcome
@@ -360,8 +372,8 @@ impl Entry {
             Some(_) => Event::After,
             None => Event::NotSent,
         };
-        let now = wall_time(Timestamp::now());
-        let mut record = self.record(event, line, &now);
+        let time = WallTime::of(self.opened.time_of(now));
+        let mut record = self.record(event, line, &time);
         record.outcome = Some(outcome);
         record.took_ms = line.took_ms;
         record.result = line.result_sha256.as_deref().map(|sha256| Body {
@@ -382,8 +394,8 @@ impl Entry {
         record.line()
     }
 
-    fn record<'a>(&'a self, event: Event, line: &'a LedgerLine, now: &'a str) -> Record<'a> {
-        let mut record = Record::new(event, self.ledger.run(), line.ordinal, now);
+    fn record<'a>(&'a self, event: Event, line: &'a LedgerLine, time: &'a str) -> Record<'a> {
+        let mut record = Record::new(event, self.ledger.run(), line.ordinal, time);
         record.function = &line.function;
         record.server = &line.server;
         record.tool = &line.tool;
@@ -429,8 +441,8 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-fn millis(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex as Guarded, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex as Guarded, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use callgate_policy::Definition;
@@ -15,7 +15,7 @@ use callgate_policy::flow::{Finding, Flows, Inspection, Side};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::JoinHandle;
 
-use crate::helper;
+use crate::elsewhere::Elsewhere;
 use crate::target::Target;
 
 /// The bytes of arguments, or of results to be learnt before, from which a look is
@@ -33,6 +33,18 @@ const ONCE: usize = 4 << 20;
 /// have its answer wait for a look that begins when it has the call: longer than the call waits
 /// for one that another thread helps with.
 const FOR_A_MIB: Duration = Duration::from_millis(2);
+
+/// How many looks may wait for help. Those that are finished without it are passed over.
+const MOST_HELPED: usize = 64;
+
+/// A thread that helps with looks while the call's own task makes the call ready. Nobody waits
+/// for it, and what a look goes by is kept for nobody's sake but that of who finishes it.
+static HELPER: Elsewhere<Weak<Inspection>> =
+    Elsewhere::new("flow-helper", MOST_HELPED, |inspection| {
+        if let Some(inspection) = inspection.upgrade() {
+            inspection.help();
+        }
+    });
 
 /// What one run has learnt, and who looks at what.
 pub(crate) struct Looks {
@@ -117,7 +129,7 @@ impl Looks {
             look.meanwhile = meanwhile;
         } else if look.looked.is_done_here(&flows) {
             let inspection = look.looked.begin(&mut flows);
-            helper::help(&inspection);
+            let _not_helped = HELPER.give(Arc::downgrade(&inspection));
             look.begun = Begun::Helped(inspection);
         } else {
             look.meanwhile = meanwhile;
@@ -198,7 +210,7 @@ impl Looks {
             is_done_here.then(|| looked.begin(&mut flows))
         };
         if let Some(inspection) = here {
-            helper::help(&inspection);
+            let _not_helped = HELPER.give(Arc::downgrade(&inspection));
             return self.finish(inspection).await;
         }
         let turn = Arc::clone(&self.turn).lock_owned().await;

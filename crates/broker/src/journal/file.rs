@@ -2,9 +2,10 @@
 //! and moved aside when it is full.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::JournalError;
@@ -30,7 +31,7 @@ pub(super) struct Bounds {
 #[derive(Debug)]
 pub(super) struct LineFile {
     path: PathBuf,
-    file: File,
+    file: Arc<File>,
     device: u64,
     inode: u64,
     /// Whether the file may end in a line that was cut off.
@@ -82,7 +83,7 @@ impl LineFile {
             torn: ends_torn(&mut file).map_err(|error| failed(&error))?,
             bytes: known.len(),
             looked: Instant::now(),
-            file,
+            file: Arc::new(file),
         })
     }
 
@@ -139,36 +140,42 @@ impl LineFile {
     /// Appends lines by one `write`, whatever room there is; how many bytes of them the file
     /// has is beside an error.
     pub(super) fn write(&mut self, lines: &[u8]) -> Result<(), (usize, JournalError)> {
+        if !self.torn {
+            return self.took(lines, append(&self.file, lines));
+        }
         // In the same write, so that no other process comes in between.
-        let apart;
-        let (bytes, before) = if self.torn {
-            apart = [b"\n", lines].concat();
-            (apart.as_slice(), 1)
-        } else {
-            (lines, 0)
-        };
-        let written = loop {
-            match self.file.write(bytes) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                other => break other,
-            }
-        };
-        let taken = written.map_err(|error| (0, self.unwritten(error)))?;
+        let lines = [b"\n", lines].concat();
+        self.took(&lines, append(&self.file, &lines))
+            .map_err(|(taken, error)| (taken.saturating_sub(1), error))
+    }
+
+    /// What [`append`] is to write lines to, if they are to begin where it ends.
+    pub(super) fn to_append_to(&self) -> Option<Arc<File>> {
+        (!self.torn).then(|| Arc::clone(&self.file))
+    }
+
+    /// Notes what was appended of some bytes; how many of them the file has is beside an error.
+    pub(super) fn took(
+        &mut self,
+        bytes: &[u8],
+        taken: io::Result<usize>,
+    ) -> Result<(), (usize, JournalError)> {
+        let taken = taken.map_err(|error| (0, self.unwritten(error)))?;
         self.bytes = self.bytes.saturating_add(length(taken));
         self.torn &= taken == 0;
         if taken < bytes.len() {
             let ends_line = taken.checked_sub(1).and_then(|last| bytes.get(last)) == Some(&b'\n');
             self.torn |= taken > 0 && !ends_line;
             let error = self.unwritten("it took a part of the line only");
-            return Err((taken.saturating_sub(before), error));
+            return Err((taken, error));
         }
         Ok(())
     }
 
     /// Takes another file, whatever the path leads to.
     #[cfg(test)]
-    pub(super) fn replace(&mut self, file: File) -> File {
-        std::mem::replace(&mut self.file, file)
+    pub(super) fn replace(&mut self, file: impl Into<Arc<File>>) -> Arc<File> {
+        std::mem::replace(&mut self.file, file.into())
     }
 
     /// Has the next line look where the path leads.
@@ -244,6 +251,16 @@ impl LineFile {
         JournalError::Write {
             path: self.path.display().to_string(),
             reason: reason.to_string(),
+        }
+    }
+}
+
+/// Appends bytes to a file by one `write`. Returns how many of them it has taken.
+pub(super) fn append(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        match file.write(bytes) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            written => return written,
         }
     }
 }

@@ -11,7 +11,9 @@
 //! The file itself is not mapped, and no space is claimed in it: whoever follows it as it grows
 //! would read the claim, and never what is filled in.
 
+mod errand;
 mod file;
+mod line;
 mod reader;
 mod record;
 mod recovery;
@@ -19,16 +21,20 @@ mod state;
 mod wal;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use errand::{Errand, Errands, Shared};
 use file::{Bounds, LineFile, SETTLED};
+pub(crate) use line::Line;
 pub use reader::{JournalLine, JournalReader};
-pub(crate) use record::{Body, Event, Line, Record, digest, wall_time};
+pub(crate) use record::{Body, Event, Record, digest};
 pub use recovery::Recovered;
 use state::State;
+
+use crate::moment::Moment;
 
 /// The size that a journal may have unless another is set: 1 GiB.
 pub const DEFAULT_JOURNAL_BYTES: u64 = 1 << 30;
@@ -72,7 +78,8 @@ pub struct Journal {
     path: PathBuf,
     bodies: bool,
     user: Option<String>,
-    state: Arc<Mutex<State>>,
+    shared: Arc<Shared>,
+    errands: Errands,
 }
 
 /// Why a line could not be written. Its `Display` names the file.
@@ -131,7 +138,8 @@ impl Journal {
         }
         Ok(Self {
             path: path.to_owned(),
-            state: Arc::new(Mutex::new(State::new(file, bounds))),
+            shared: Arc::new(Shared::new(State::new(file, bounds))),
+            errands: Errands::default(),
             bodies: options.bodies,
             user: options.user,
         })
@@ -173,76 +181,96 @@ impl Journal {
 
     /// Notes a line about a call that depends on it. When this returns, the
     /// kernel has the line.
-    pub(crate) fn write(&self, line: &[u8]) -> Result<(), JournalError> {
-        let mut state = lock(&self.state);
-        let taken = state.take(line);
-        self.move_soon(state);
-        taken
+    pub(crate) fn write(&self, line: &[u8], now: Moment) -> Result<(), JournalError> {
+        let mut state = self.shared.lock();
+        if !state.take_meanwhile(line, true) {
+            state = self.shared.unlent(state);
+            state.take(line)?;
+        }
+        self.move_soon(state, now);
+        Ok(())
     }
 
     /// Notes a line about a call that was not made, if it can be.
-    pub(crate) fn write_if_taken(&self, line: &[u8]) {
-        if let Err(error) = self.write(line) {
+    pub(crate) fn write_if_taken(&self, line: &[u8], now: Moment) {
+        if let Err(error) = self.write(line, now) {
             tracing::error!(%error, "a call that was not sent has no line");
         }
     }
 
     /// Notes a line about a call that is over, beyond the file's size if need be. If nothing
     /// takes it, it waits: no further call is made before it is written.
-    pub(crate) fn write_or_wait(&self, line: &[u8]) {
-        let mut state = lock(&self.state);
-        state.take_or_wait(line);
-        self.move_soon(state);
+    pub(crate) fn write_or_wait(&self, line: &[u8], now: Moment) {
+        let mut state = self.shared.lock();
+        if !state.take_meanwhile(line, false) {
+            state = self.shared.unlent(state);
+            state.take_or_wait(line);
+        }
+        self.move_soon(state, now);
     }
 
     /// Has the file take all lines, as far as it does: a run or a gate is over, and whoever
     /// reads the file now is to find them.
     pub fn catch_up(&self) {
-        lock(&self.state).catch_up_or_say();
+        self.shared.lock_unlent().catch_up_or_say();
     }
 
-    /// Has lines that stand beside the file moved to it, if that is not about to be done: by a
-    /// task that goes on as long as lines come. One for each time would wake a thread of the
-    /// runtime that takes the caller's next work to another processor.
-    fn move_soon(&self, mut state: MutexGuard<'_, State>) {
-        if !state.is_moving_due() {
-            return;
-        }
-        // A runtime that is ending drops this at once, which takes the lock.
+    /// Has lines that stand beside the file moved to it, if that is not about to be done: many
+    /// at once, and others by a task that goes on as long as lines come. One for each time would
+    /// wake a thread of the runtime that takes the caller's next work to another processor.
+    fn move_soon(&self, mut state: MutexGuard<'_, State>, now: Moment) {
+        let loan = match state.has_many() {
+            true => state.lend().or_else(|| {
+                // The lines are there, whatever comes of this.
+                state.flush_or_say();
+                None
+            }),
+            false => None,
+        };
+        let is_due = state.is_moving_due(now);
+        // A runtime that is ending drops the task at once, which takes the lock.
         drop(state);
-        let moving = Moving(Arc::downgrade(&self.state));
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move {
-                while moving.is_needed() {
-                    tokio::time::sleep(MOVED_WITHIN).await;
-                }
-            });
+        if let Some(loan) = loan {
+            self.errands.send(Errand::new(&self.shared, loan));
         }
+        if is_due {
+            let moving = Moving(Arc::downgrade(&self.shared));
+            if let Ok(runtime) = Handle::try_current() {
+                runtime.spawn(async move {
+                    while moving.is_needed() {
+                        tokio::time::sleep(MOVED_WITHIN).await;
+                    }
+                });
+            }
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // Whoever reads the file then is to find what was lent.
+        drop(self.shared.lock_unlent());
     }
 }
 
 /// Has a journal's file take the lines beside it: time and again, and when it is dropped, which
 /// is with the runtime that it waits in, or at once where there is none.
-struct Moving(Weak<Mutex<State>>);
+struct Moving(Weak<Shared>);
 
 impl Moving {
     /// Moves the lines that were there the last time. False if none have come since.
     fn is_needed(&self) -> bool {
-        let state = self.0.upgrade();
-        state.is_some_and(|state| lock(&state).move_due())
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| shared.lock_unlent().move_due())
     }
 }
 
 impl Drop for Moving {
     fn drop(&mut self) {
-        if let Some(state) = self.0.upgrade() {
-            lock(&state).moves_no_more();
+        if let Some(shared) = self.0.upgrade() {
+            shared.lock_unlent().moves_no_more();
         }
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

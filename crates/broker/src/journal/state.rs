@@ -2,11 +2,15 @@
 //! outlive the process, or, if nothing takes them, in memory.
 
 use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::file::{Bounds, LineFile};
-use super::wal::Wal;
+use super::file::{Bounds, LineFile, append};
+use super::wal::{Lent, Wal};
 use super::{JournalError, MOVED_WITHIN};
+use crate::moment::Moment;
 
 /// The most lines that wait for a file that takes none. No call is made while
 /// one waits, so these are of calls that were in flight.
@@ -16,7 +20,7 @@ const MAX_WAITING: usize = 10_000;
 /// than two copies.
 const LONG: usize = 16 << 10;
 
-/// How many bytes of lines stand beside the file before it takes them at once.
+/// How many bytes of lines stand beside the file before it is to take them without delay.
 const MANY: usize = 64 << 10;
 
 /// How late the runtime may be that is to move them.
@@ -30,10 +34,13 @@ pub(super) struct State {
     pub(super) file: LineFile,
     pub(super) bounds: Bounds,
     beside: Beside,
+    /// Whether a thread has the file take lines. Until they are back, nobody else does anything
+    /// with the file.
+    is_lent: bool,
     /// Whether the file did not take what it was last to take.
     is_behind: bool,
     /// Since when lines are about to be moved to the file, or, if none are there, would be.
-    due: Option<Instant>,
+    due: Option<Moment>,
     /// Lines of calls that were made, which nothing has taken.
     waiting: VecDeque<Vec<u8>>,
 }
@@ -54,10 +61,58 @@ impl State {
             file,
             bounds,
             beside: Beside::Unused,
+            is_lent: false,
             is_behind: false,
             due: None,
             waiting: VecDeque::new(),
         }
+    }
+
+    /// Whether a thread has lines for the file.
+    pub(super) fn is_lent(&self) -> bool {
+        self.is_lent
+    }
+
+    /// Whether there are so many lines that the file is to take them.
+    pub(super) fn has_many(&self) -> bool {
+        matches!(&self.beside, Beside::Open(wal) if wal.text().len() >= MANY)
+            && !self.is_lent
+            && !self.is_behind
+    }
+
+    /// Lends the lines that stand beside the file to a thread that has it take them. `None`
+    /// where that is more than one `write`.
+    pub(super) fn lend(&mut self) -> Option<Loan> {
+        let Beside::Open(wal) = &mut self.beside else {
+            return None;
+        };
+        self.file.look_if_due().ok()?;
+        if !self.file.has_room(wal.text().len(), &self.bounds) {
+            return None;
+        }
+        let file = self.file.to_append_to()?;
+        wal.aim(self.file.place());
+        self.is_lent = true;
+        Some(Loan {
+            lines: wal.lend(),
+            file,
+        })
+    }
+
+    /// Has lines back, with what the file has taken of them.
+    pub(super) fn take_back(&mut self, lines: &Lent, taken: io::Result<usize>) {
+        self.is_lent = false;
+        if let Beside::Open(wal) = &mut self.beside {
+            wal.take_back();
+            let bytes = lines.text().len();
+            let taken = drop_taken(wal, bytes, self.file.took(lines.text(), taken));
+            self.note_taken(&taken);
+        }
+    }
+
+    /// Takes a line while another thread has lines for the file, if there is room beside it.
+    pub(super) fn take_meanwhile(&mut self, line: &[u8], bounded: bool) -> bool {
+        self.is_lent && self.note(line, bounded)
     }
 
     /// Takes a line about a call that depends on it, behind all that are there.
@@ -94,18 +149,18 @@ impl State {
     }
 
     /// True once, if lines stand beside the file and nobody is about to move them.
-    pub(super) fn is_moving_due(&mut self) -> bool {
+    pub(super) fn is_moving_due(&mut self, now: Moment) -> bool {
         if self.beside.is_empty() {
             return false;
         }
         let Some(due) = self.due else {
-            self.due = Some(Instant::now());
+            self.due = Some(now);
             return true;
         };
         // The runtime that it is left to is at a standstill.
-        if due.elapsed() > LATE && !self.is_behind {
-            let _said = self.flush();
-            self.due = Some(Instant::now());
+        if now.since(due) > LATE && !self.is_behind && !self.is_lent {
+            self.flush_or_say();
+            self.due = Some(now);
         }
         false
     }
@@ -113,10 +168,11 @@ impl State {
     /// Moves the lines that were due by now. If the file does not take them, it is tried again,
     /// by the next call too. False if there are none.
     pub(super) fn move_due(&mut self) -> bool {
-        let is_new = self.due.is_some_and(|due| due.elapsed() < MOVED_WITHIN);
+        let now = Moment::now();
+        let is_new = self.due.is_some_and(|due| now.since(due) < MOVED_WITHIN);
         if !is_new && !self.beside.is_empty() {
-            let _said = self.flush();
-            self.due = Some(Instant::now());
+            self.flush_or_say();
+            self.due = Some(now);
             return true;
         }
         is_new
@@ -125,13 +181,13 @@ impl State {
     /// Moves what there is: nobody does it later.
     pub(super) fn moves_no_more(&mut self) {
         self.due = None;
-        let _said = self.flush();
+        self.flush_or_say();
     }
 
     /// As if the runtime had been at a standstill.
     #[cfg(test)]
     pub(super) fn make_late(&mut self) {
-        self.due = self.due.map(|due| due - LATE);
+        self.due = self.due.map(|due| due.before(LATE));
     }
 
     /// Whether there is somebody who moves lines.
@@ -178,14 +234,7 @@ impl State {
             return false;
         };
         let bytes = wal.text().len() + line.len();
-        if bounded && !self.file.has_room(bytes, &self.bounds) || !wal.append(line) {
-            return false;
-        }
-        if bytes >= MANY && !self.is_behind {
-            // The line is there, whatever comes of this.
-            let _said = self.flush();
-        }
-        true
+        (!bounded || self.file.has_room(bytes, &self.bounds)) && wal.append(line)
     }
 
     /// Has the file take all lines.
@@ -209,14 +258,39 @@ impl State {
             return Ok(());
         };
         let taken = drain(wal, &mut self.file, &self.bounds);
-        if let Err(error) = &taken
+        self.note_taken(&taken);
+        taken
+    }
+
+    /// [`Self::flush`]; what the file does not take, the log says.
+    pub(super) fn flush_or_say(&mut self) {
+        let _said = self.flush();
+    }
+
+    /// Notes whether the file has taken what stood beside it.
+    fn note_taken(&mut self, taken: &Result<(), JournalError>) {
+        if let Err(error) = taken
             && !self.is_behind
+            && let Beside::Open(wal) = &self.beside
         {
             let bytes = wal.text().len();
             tracing::error!(%error, bytes, "lines of calls stay beside the ledger for now");
         }
         self.is_behind = taken.is_err();
-        taken
+    }
+}
+
+/// Lines for a file, as another thread has them.
+#[derive(Debug)]
+pub(super) struct Loan {
+    pub(super) lines: Lent,
+    file: Arc<File>,
+}
+
+impl Loan {
+    /// Has the file take them by one `write`.
+    pub(super) fn write(&self) -> io::Result<usize> {
+        append(&self.file, self.lines.text())
     }
 }
 
@@ -304,11 +378,22 @@ pub(super) fn drain(
 fn write(wal: &mut Wal, file: &mut LineFile, bytes: usize) -> Result<(), JournalError> {
     wal.aim(file.place());
     let text = wal.text();
-    let (taken, error) = match file.write(text.get(..bytes).unwrap_or(text)) {
+    let taken = file.write(text.get(..bytes).unwrap_or(text));
+    drop_taken(wal, bytes, taken)
+}
+
+/// Drops the lines that a file has taken, of so many bytes that it was to take.
+fn drop_taken(
+    wal: &mut Wal,
+    bytes: usize,
+    taken: Result<(), (usize, JournalError)>,
+) -> Result<(), JournalError> {
+    let (taken, error) = match taken {
         Ok(()) => (bytes, None),
         Err((taken, error)) => (taken, Some(error)),
     };
     // A record is there also where its end is not.
+    let text = wal.text();
     let whole = text.get(..=taken).unwrap_or(text);
     let whole = memchr::memrchr(b'\n', whole).map_or(0, |end| end + 1);
     wal.advance(whole);

@@ -10,6 +10,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
@@ -60,9 +61,11 @@ pub(super) struct Place {
 pub(super) struct Wal {
     path: PathBuf,
     locked: File,
-    map: MmapRaw,
+    map: Arc<MmapRaw>,
     /// Where the lines are in it.
     pending: Range<usize>,
+    /// Whether another thread reads lines.
+    is_lent: bool,
 }
 
 impl Wal {
@@ -90,10 +93,11 @@ impl Wal {
         }
         let Some(map) = made? else { return Ok(None) };
         let mut wal = Self {
-            map,
+            map: Arc::new(map),
             path,
             locked: file,
             pending: LINES..LINES,
+            is_lent: false,
         };
         // What has no such beginning has no lines.
         wal.set(PENDING, packed(&wal.pending));
@@ -153,9 +157,10 @@ impl Wal {
         }
         Ok(Adopted::Wal(Self {
             path: path.to_owned(),
-            map: MmapOptions::new().len(BYTES).map_raw(&file)?,
+            map: Arc::new(MmapOptions::new().len(BYTES).map_raw(&file)?),
             locked: file,
             pending,
+            is_lent: false,
         }))
     }
 
@@ -166,13 +171,23 @@ impl Wal {
 
     /// The lines.
     pub(super) fn text(&self) -> &[u8] {
-        // SAFETY: so many bytes are mapped, they are written to by `copy` alone, which takes
-        // this by a mutable reference, and no other process writes to the
-        // file: it is the owner's alone, and locked.
-        unsafe {
-            let lines = self.map.as_ptr().add(self.pending.start);
-            std::slice::from_raw_parts(lines, self.pending.len())
+        // SAFETY: they are written to by `copy` alone, which takes this by a mutable reference.
+        unsafe { mapped(&self.map, self.pending.clone()) }
+    }
+
+    /// The lines that are there now, for another thread to read until they are
+    /// [taken back](Self::take_back).
+    pub(super) fn lend(&mut self) -> Lent {
+        self.is_lent = true;
+        Lent {
+            map: Arc::clone(&self.map),
+            lines: self.pending.clone(),
         }
+    }
+
+    /// Nobody reads them any more.
+    pub(super) fn take_back(&mut self) {
+        self.is_lent = false;
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -214,11 +229,23 @@ impl Wal {
 
     /// Drops the first bytes of the lines: the file has taken them.
     pub(super) fn advance(&mut self, bytes: usize) {
+        assert!(!self.is_lent, "another thread reads them");
         self.pending.start = (self.pending.start + bytes).min(self.pending.end);
-        if self.pending.is_empty() {
-            self.pending = LINES..LINES;
-        }
         self.set(PENDING, packed(&self.pending));
+        let Range { start, end } = self.pending;
+        let front = LINES..LINES + self.pending.len();
+        // There is to be room behind them. No more is copied than was dropped.
+        if front.end <= start && front.len() <= bytes {
+            // SAFETY: both places are mapped, nothing else is in the one that is written to, and
+            // no reference to it is held.
+            unsafe {
+                let from = self.map.as_ptr().add(start);
+                let to = self.map.as_mut_ptr().add(front.start);
+                std::ptr::copy_nonoverlapping(from, to, end - start);
+            }
+            self.pending = front;
+            self.set(PENDING, packed(&self.pending));
+        }
     }
 
     /// Sets a word of the header, after all that was written before: whoever is killed has done
@@ -241,6 +268,30 @@ impl Wal {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
         }
     }
+}
+
+/// Lines that another thread reads.
+#[derive(Debug)]
+pub(super) struct Lent {
+    map: Arc<MmapRaw>,
+    lines: Range<usize>,
+}
+
+impl Lent {
+    pub(super) fn text(&self) -> &[u8] {
+        // SAFETY: lines that were lent are not written to until this is given back.
+        unsafe { mapped(&self.map, self.lines.clone()) }
+    }
+}
+
+/// # Safety
+///
+/// Nothing in this place is written to as long as this is there.
+unsafe fn mapped(map: &MmapRaw, place: Range<usize>) -> &[u8] {
+    debug_assert!(place.end <= BYTES, "it is mapped");
+    // SAFETY: so many bytes are mapped, and no other process writes to the file: it is the
+    // owner's alone, and locked.
+    unsafe { std::slice::from_raw_parts(map.as_ptr().add(place.start), place.len()) }
 }
 
 impl Drop for Wal {

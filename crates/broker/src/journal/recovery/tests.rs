@@ -9,8 +9,10 @@ use std::path::PathBuf;
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
+use super::super::errand::Errand;
 use super::super::tests::{open_in, read, record};
-use super::super::{Journal, JournalOptions, lock};
+use super::super::{Journal, JournalOptions};
+use crate::moment::Moment;
 
 /// A folder with a ledger.
 struct Bench {
@@ -61,7 +63,9 @@ impl Bench {
 /// Notes lines, which nothing moves to the file: the runtime gets no time for it.
 fn note(journal: &Journal, calls: std::ops::Range<usize>) {
     for call in calls {
-        journal.write(&record(call).line()).expect("noted");
+        journal
+            .write(&record(call).line(), Moment::now())
+            .expect("noted");
     }
 }
 
@@ -89,7 +93,7 @@ async fn lines_stand_beside_the_file_until_it_takes_them() {
         while fs::metadata(journal.path()).expect("a file").len() == before {
             tokio::task::yield_now().await;
         }
-        while lock(&journal.state).is_moving() {
+        while journal.shared.lock().is_moving() {
             tokio::task::yield_now().await;
         }
     }
@@ -127,7 +131,7 @@ async fn many_and_long_lines_do_not_wait() {
     let mut long = record(2);
     let tool = "x".repeat(20_000);
     long.tool = &tool;
-    journal.write(&long.line()).expect("written");
+    journal.write(&long.line(), Moment::now()).expect("written");
     bench.check("ledger.jsonl", expect!["call 1, call 2"]);
     note(&journal, 3..2_000);
     let moved = fs::metadata(journal.path()).expect("a file").len();
@@ -162,10 +166,10 @@ async fn lines_that_the_file_has_already_do_not_come_twice() {
         note(&journal, 1..4);
         // As it is when it writes.
         let full = OpenOptions::new().append(true).open("/dev/full");
-        let file = lock(&journal.state).file.replace(full.expect("a device"));
+        let file = journal.shared.lock().file.replace(full.expect("a device"));
         journal.catch_up();
         bench.left_as("wal-left");
-        lock(&journal.state).file.replace(file);
+        journal.shared.lock().file.replace(file);
         journal.catch_up();
         let (path, file) = (journal.path().to_owned(), fs::read(journal.path()));
         drop(journal);
@@ -195,6 +199,109 @@ async fn lines_that_the_file_has_already_do_not_come_twice() {
         calls.retain(|call| call != "call 9");
         assert_eq!(calls, ["call 0", "call 1", "call 2", "call 3"], "{cut}");
     }
+}
+
+/// Lines that another thread has for the file are there whenever the process is killed, and so
+/// are those that come meanwhile.
+#[tokio::test]
+async fn lines_on_loan_come_into_the_file_once() {
+    for killed in 0..3 {
+        let bench = Bench::new();
+        let journal = bench.journal();
+        note(&journal, 0..1);
+        journal.catch_up();
+        note(&journal, 1..4);
+        let loan = journal.shared.lock().lend().expect("lines");
+        note(&journal, 4..6);
+        let mut left = Vec::new();
+        let kill = |now: usize, left: &mut Vec<u8>| {
+            if now == killed {
+                bench.left_as("wal-left");
+                *left = fs::read(journal.path()).expect("a file");
+            }
+        };
+        kill(0, &mut left);
+        let taken = loan.write();
+        kill(1, &mut left);
+        journal.shared.lock().take_back(&loan.lines, taken);
+        kill(2, &mut left);
+        let path = journal.path().to_owned();
+        drop(journal);
+        let all = "call 0, call 1, call 2, call 3, call 4, call 5";
+        assert_eq!(read(&fs::read(&path).expect("a file")), all);
+        fs::write(&path, left).expect("written");
+        let recovered = Journal::recover(&path).expect("a ledger");
+        assert_eq!(recovered.lines, if killed == 0 { 5 } else { 2 });
+        assert_eq!(read(&fs::read(&path).expect("a file")), all);
+    }
+}
+
+/// What the file has taken makes room for what comes.
+#[tokio::test]
+async fn there_is_room_beside_the_file_as_long_as_it_takes_lines() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    note(&journal, 0..1);
+    let line = record(1_000).line();
+    // Three times as much as there is room for, and never so much that it is sent for.
+    for _ in 0..12 {
+        let loan = journal.shared.lock().lend().expect("lines");
+        for _ in 0..(32 << 10) / line.len() {
+            assert!(journal.shared.lock().take_meanwhile(&line, true));
+        }
+        let taken = loan.write();
+        journal.shared.lock().take_back(&loan.lines, taken);
+    }
+    journal.catch_up();
+    let text = fs::read(journal.path()).expect("a file");
+    let first = record(0).line();
+    let (before, rest) = text.split_at(first.len());
+    assert_eq!(
+        (before, rest.len() / line.len()),
+        (&*first, 12 * ((32 << 10) / line.len()))
+    );
+    assert!(rest.chunks(line.len()).all(|chunk| chunk == &*line));
+}
+
+/// What a file does not take of a loan comes first when it does.
+#[tokio::test]
+async fn a_loan_that_the_file_does_not_take_holds_up_the_next_call() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    note(&journal, 1..3);
+    let full = OpenOptions::new().append(true).open("/dev/full");
+    let file = journal.shared.lock().file.replace(full.expect("a device"));
+    let loan = journal.shared.lock().lend().expect("lines");
+    note(&journal, 3..4);
+    let taken = loan.write();
+    journal.shared.lock().take_back(&loan.lines, taken);
+    let refused = journal.write(&record(4).line(), Moment::now());
+    refused.expect_err("it is full");
+    journal.shared.lock().file.replace(file);
+    note(&journal, 5..6);
+    journal.catch_up();
+    bench.check("ledger.jsonl", expect!["call 1, call 2, call 3, call 5"]);
+}
+
+#[tokio::test]
+async fn whoever_needs_the_file_waits_for_a_loan() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    note(&journal, 1..3);
+    let loan = journal.shared.lock().lend().expect("lines");
+    let errand = Errand::new(&journal.shared, loan);
+    std::thread::scope(|scope| {
+        let (begins, begun) = std::sync::mpsc::channel();
+        scope.spawn(|| {
+            begins.send(()).expect("somebody waits");
+            drop(begins);
+            journal.catch_up();
+            bench.check("ledger.jsonl", expect!["call 1, call 2"]);
+        });
+        begun.recv().expect("it begins");
+        bench.check("ledger.jsonl", expect![""]);
+        drop(errand);
+    });
 }
 
 /// What has the name of such a file and is none stays, and the others come in.
@@ -299,9 +406,9 @@ async fn a_ledger_whose_folder_was_deleted_takes_no_line() {
     note(&journal, 1..2);
     journal.catch_up();
     fs::remove_dir_all(bench.folder.path()).expect("deleted");
-    lock(&journal.state).file.expire();
+    journal.shared.lock().file.expire();
     let error = journal
-        .write(&record(2).line())
+        .write(&record(2).line(), Moment::now())
         .expect_err("no folder")
         .to_string();
     let error = error.replace(&bench.folder.path().display().to_string(), "FOLDER");
@@ -332,7 +439,7 @@ fn lines_that_are_late_are_moved_with_the_next_one() {
     runtime.block_on(async { note(&journal, 1..2) });
     runtime.block_on(async { note(&journal, 2..3) });
     bench.check("ledger.jsonl", expect![""]);
-    lock(&journal.state).make_late();
+    journal.shared.lock().make_late();
     runtime.block_on(async { note(&journal, 3..4) });
     bench.check("ledger.jsonl", expect!["call 1, call 2, call 3"]);
 }
