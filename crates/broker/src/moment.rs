@@ -114,7 +114,8 @@ impl WallTime {
         for (to, byte) in new.text.iter_mut().zip(written.bytes()) {
             *to = byte;
         }
-        if new.length == Self::USUAL {
+        // Before 1970, two seconds have the same number.
+        if new.length == Self::USUAL && second > 0 {
             LAST.set((second, new));
         }
         new
@@ -146,6 +147,8 @@ mod tests {
         check("2026-06-01T12:00:01.12Z", "2026-06-01T12:00:01.120Z");
         check("2026-06-01T12:00:00.5Z", "2026-06-01T12:00:00.500Z");
         check("1969-12-31T23:59:59.25Z", "1969-12-31T23:59:59.250Z");
+        check("1969-12-31T23:59:59.75Z", "1969-12-31T23:59:59.750Z");
+        check("1970-01-01T00:00:00.5Z", "1970-01-01T00:00:00.500Z");
         check("1969-12-31T23:59:59.75Z", "1969-12-31T23:59:59.750Z");
         check("-000001-01-01T00:00:00.75Z", "-000001-01-01T00:00:00.750Z");
     }

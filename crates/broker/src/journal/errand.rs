@@ -34,9 +34,43 @@ impl Shared {
     }
 
     /// [`Self::lock_unlent`] of one that is locked.
-    pub(super) fn unlent<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        let waited = self.returned.wait_while(state, |state| state.is_lent());
-        waited.unwrap_or_else(PoisonError::into_inner)
+    fn unlent<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        while state.is_lent() {
+            state = self.wait(state);
+        }
+        state
+    }
+
+    /// Notes a line beside the file if somebody else has that, as soon as there is room. False if
+    /// nobody has it.
+    pub(super) fn note_if_lent<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        line: &[u8],
+        bounded: bool,
+    ) -> (MutexGuard<'a, State>, bool) {
+        while state.is_lent() {
+            if state.note(line, bounded) {
+                return (state, true);
+            }
+            state = self.wait(state);
+        }
+        (state, false)
+    }
+
+    /// Says that lines are back.
+    pub(super) fn tell(&self) {
+        self.returned.notify_all();
+    }
+
+    /// Waits until lines come back, or without a reason.
+    fn wait<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        // Whoever waits is not overtaken by the next loan.
+        state.wanted += 1;
+        let waited = self.returned.wait(state);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        state.wanted -= 1;
+        state
     }
 }
 
@@ -44,21 +78,37 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct Errand {
     shared: Arc<Shared>,
-    loan: Loan,
+    /// Taken when it is dropped.
+    loan: Option<Loan>,
 }
 
 impl Errand {
     pub(super) fn new(shared: &Arc<Shared>, loan: Loan) -> Self {
-        let shared = Arc::clone(shared);
-        Self { shared, loan }
+        Self {
+            shared: Arc::clone(shared),
+            loan: Some(loan),
+        }
     }
 }
 
 impl Drop for Errand {
     fn drop(&mut self) {
-        let taken = self.loan.write();
-        self.shared.lock().take_back(&self.loan.lines, taken);
-        self.shared.returned.notify_all();
+        let Some(loan) = self.loan.take() else {
+            return;
+        };
+        let taken = loan.write();
+        // Also if a host's log panics about an error.
+        let _told = Told(&self.shared);
+        self.shared.lock().take_back(loan, taken);
+    }
+}
+
+/// [`Shared::tell`], when it is dropped.
+struct Told<'a>(&'a Shared);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        self.0.tell();
     }
 }
 
@@ -74,7 +124,7 @@ impl Default for Errands {
 }
 
 impl Errands {
-    /// Has the thread do an errand. Where it does not take it, it is done here.
+    /// Has the thread do an errand. Where there is none that takes it, it is done here.
     pub(super) fn send(&self, errand: Errand) {
         drop(self.0.give(errand));
     }

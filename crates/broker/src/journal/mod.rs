@@ -182,9 +182,8 @@ impl Journal {
     /// Notes a line about a call that depends on it. When this returns, the
     /// kernel has the line.
     pub(crate) fn write(&self, line: &[u8], now: Moment) -> Result<(), JournalError> {
-        let mut state = self.shared.lock();
-        if !state.take_meanwhile(line, true) {
-            state = self.shared.unlent(state);
+        let (mut state, is_noted) = self.shared.note_if_lent(self.shared.lock(), line, true);
+        if !is_noted {
             state.take(line)?;
         }
         self.move_soon(state, now);
@@ -201,9 +200,8 @@ impl Journal {
     /// Notes a line about a call that is over, beyond the file's size if need be. If nothing
     /// takes it, it waits: no further call is made before it is written.
     pub(crate) fn write_or_wait(&self, line: &[u8], now: Moment) {
-        let mut state = self.shared.lock();
-        if !state.take_meanwhile(line, false) {
-            state = self.shared.unlent(state);
+        let (mut state, is_noted) = self.shared.note_if_lent(self.shared.lock(), line, false);
+        if !is_noted {
             state.take_or_wait(line);
         }
         self.move_soon(state, now);
@@ -248,8 +246,8 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // Whoever reads the file then is to find what was lent.
-        drop(self.shared.lock_unlent());
+        // Others may have what they share for a moment still.
+        self.shared.lock_unlent().close();
     }
 }
 

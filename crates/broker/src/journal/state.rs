@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,8 @@ pub(super) struct State {
     /// Whether a thread has the file take lines. Until they are back, nobody else does anything
     /// with the file.
     is_lent: bool,
+    /// How many wait until they are.
+    pub(super) wanted: usize,
     /// Whether the file did not take what it was last to take.
     is_behind: bool,
     /// Since when lines are about to be moved to the file, or, if none are there, would be.
@@ -62,6 +65,7 @@ impl State {
             bounds,
             beside: Beside::Unused,
             is_lent: false,
+            wanted: 0,
             is_behind: false,
             due: None,
             waiting: VecDeque::new(),
@@ -73,11 +77,13 @@ impl State {
         self.is_lent
     }
 
-    /// Whether there are so many lines that the file is to take them.
+    /// Whether there are so many lines that the file is to take them, and nobody waits for it.
     pub(super) fn has_many(&self) -> bool {
         matches!(&self.beside, Beside::Open(wal) if wal.text().len() >= MANY)
             && !self.is_lent
+            && self.wanted == 0
             && !self.is_behind
+            && self.waiting.is_empty()
     }
 
     /// Lends the lines that stand beside the file to a thread that has it take them. `None`
@@ -100,19 +106,15 @@ impl State {
     }
 
     /// Has lines back, with what the file has taken of them.
-    pub(super) fn take_back(&mut self, lines: &Lent, taken: io::Result<usize>) {
+    pub(super) fn take_back(&mut self, loan: Loan, taken: io::Result<usize>) {
         self.is_lent = false;
         if let Beside::Open(wal) = &mut self.beside {
-            wal.take_back();
-            let bytes = lines.text().len();
-            let taken = drop_taken(wal, bytes, self.file.took(lines.text(), taken));
+            let text = loan.lines.text();
+            let (bytes, taken) = (text.len(), self.file.took(text, taken));
+            wal.take_back(loan.lines);
+            let taken = drop_taken(wal, bytes, taken);
             self.note_taken(&taken);
         }
-    }
-
-    /// Takes a line while another thread has lines for the file, if there is room beside it.
-    pub(super) fn take_meanwhile(&mut self, line: &[u8], bounded: bool) -> bool {
-        self.is_lent && self.note(line, bounded)
     }
 
     /// Takes a line about a call that depends on it, behind all that are there.
@@ -226,7 +228,7 @@ impl State {
 
     /// Notes a line beside the file, if there is room, there and, where it is `bounded`, in the
     /// file.
-    fn note(&mut self, line: &[u8], bounded: bool) -> bool {
+    pub(super) fn note(&mut self, line: &[u8], bounded: bool) -> bool {
         if line.len() > LONG {
             return false;
         }
@@ -267,6 +269,21 @@ impl State {
         let _said = self.flush();
     }
 
+    /// Has the file take all there is, for the last time, and leaves nothing beside it that is not
+    /// needed.
+    pub(super) fn close(&mut self) {
+        if let Err(error) = self.catch_up() {
+            let lines = self.waiting.len();
+            if lines > 0 {
+                tracing::error!(%error, lines, "calls have no line after them, and get none");
+            }
+            if !self.beside.is_empty() {
+                tracing::error!(%error, "lines of calls stay in a file beside the ledger");
+            }
+        }
+        self.beside = Beside::Unused;
+    }
+
     /// Notes whether the file has taken what stood beside it.
     fn note_taken(&mut self, taken: &Result<(), JournalError>) {
         if let Err(error) = taken
@@ -283,28 +300,18 @@ impl State {
 /// Lines for a file, as another thread has them.
 #[derive(Debug)]
 pub(super) struct Loan {
-    pub(super) lines: Lent,
+    lines: Lent,
     file: Arc<File>,
 }
 
 impl Loan {
     /// Has the file take them by one `write`.
     pub(super) fn write(&self) -> io::Result<usize> {
-        append(&self.file, self.lines.text())
-    }
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        if let Err(error) = self.catch_up() {
-            let lines = self.waiting.len();
-            if lines > 0 {
-                tracing::error!(%error, lines, "calls have no line after them, and get none");
-            }
-            if !self.beside.is_empty() {
-                tracing::error!(%error, "lines of calls stay in a file beside the ledger");
-            }
+        // It may have been a while until somebody came to this.
+        if self.file.metadata()?.nlink() == 0 {
+            return Err(io::Error::other("it was deleted"));
         }
+        append(&self.file, self.lines.text())
     }
 }
 

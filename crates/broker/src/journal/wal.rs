@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, fallocate, fstatfs};
@@ -171,7 +171,8 @@ impl Wal {
 
     /// The lines.
     pub(super) fn text(&self) -> &[u8] {
-        // SAFETY: they are written to by `copy` alone, which takes this by a mutable reference.
+        // SAFETY: what is mapped is written to by `copy` and `advance` alone, which take this by a
+        // mutable reference.
         unsafe { mapped(&self.map, self.pending.clone()) }
     }
 
@@ -185,8 +186,8 @@ impl Wal {
         }
     }
 
-    /// Nobody reads them any more.
-    pub(super) fn take_back(&mut self) {
+    /// Takes them back: nobody reads them any more.
+    pub(super) fn take_back(&mut self, _lent: Lent) {
         self.is_lent = false;
     }
 
@@ -252,6 +253,8 @@ impl Wal {
     /// all that stands before what it has done.
     fn set(&self, at: usize, word: u64) {
         self.word(at).store(word, Ordering::Release);
+        // Nor anything that stands behind it.
+        compiler_fence(Ordering::SeqCst);
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {

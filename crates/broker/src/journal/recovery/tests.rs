@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
-use super::super::errand::Errand;
 use super::super::tests::{open_in, read, record};
 use super::super::{Journal, JournalOptions};
 use crate::moment::Moment;
@@ -134,6 +133,8 @@ async fn many_and_long_lines_do_not_wait() {
     journal.write(&long.line(), Moment::now()).expect("written");
     bench.check("ledger.jsonl", expect!["call 1, call 2"]);
     note(&journal, 3..2_000);
+    // What is on its way arrives.
+    drop(journal.shared.lock_unlent());
     let moved = fs::metadata(journal.path()).expect("a file").len();
     let all = 2_000 * record(1_000).line().len() as u64;
     assert!(moved + 64 * 1_024 > all - 1_000, "{moved} of {all}");
@@ -223,7 +224,7 @@ async fn lines_on_loan_come_into_the_file_once() {
         kill(0, &mut left);
         let taken = loan.write();
         kill(1, &mut left);
-        journal.shared.lock().take_back(&loan.lines, taken);
+        journal.shared.lock().take_back(loan, taken);
         kill(2, &mut left);
         let path = journal.path().to_owned();
         drop(journal);
@@ -247,10 +248,10 @@ async fn there_is_room_beside_the_file_as_long_as_it_takes_lines() {
     for _ in 0..12 {
         let loan = journal.shared.lock().lend().expect("lines");
         for _ in 0..(32 << 10) / line.len() {
-            assert!(journal.shared.lock().take_meanwhile(&line, true));
+            assert!(journal.shared.lock().note(&line, true));
         }
         let taken = loan.write();
-        journal.shared.lock().take_back(&loan.lines, taken);
+        journal.shared.lock().take_back(loan, taken);
     }
     journal.catch_up();
     let text = fs::read(journal.path()).expect("a file");
@@ -274,7 +275,7 @@ async fn a_loan_that_the_file_does_not_take_holds_up_the_next_call() {
     let loan = journal.shared.lock().lend().expect("lines");
     note(&journal, 3..4);
     let taken = loan.write();
-    journal.shared.lock().take_back(&loan.lines, taken);
+    journal.shared.lock().take_back(loan, taken);
     let refused = journal.write(&record(4).line(), Moment::now());
     refused.expect_err("it is full");
     journal.shared.lock().file.replace(file);
@@ -283,25 +284,99 @@ async fn a_loan_that_the_file_does_not_take_holds_up_the_next_call() {
     bench.check("ledger.jsonl", expect!["call 1, call 2, call 3, call 5"]);
 }
 
+/// And the next loan waits for them.
 #[tokio::test]
 async fn whoever_needs_the_file_waits_for_a_loan() {
     let bench = Bench::new();
     let journal = bench.journal();
     note(&journal, 1..3);
     let loan = journal.shared.lock().lend().expect("lines");
-    let errand = Errand::new(&journal.shared, loan);
+    let line = record(3).line();
+    let more = (70 << 10) / line.len();
+    for _ in 0..more {
+        assert!(journal.shared.lock().note(&line, true));
+    }
     std::thread::scope(|scope| {
-        let (begins, begun) = std::sync::mpsc::channel();
-        scope.spawn(|| {
-            begins.send(()).expect("somebody waits");
-            drop(begins);
+        let waits = scope.spawn(|| {
             journal.catch_up();
-            bench.check("ledger.jsonl", expect!["call 1, call 2"]);
+            fs::read(journal.path()).expect("a file")
         });
-        begun.recv().expect("it begins");
+        while journal.shared.lock().wanted == 0 {
+            std::thread::yield_now();
+        }
         bench.check("ledger.jsonl", expect![""]);
-        drop(errand);
+        let taken = loan.write();
+        journal.shared.lock().take_back(loan, taken);
+        bench.check("ledger.jsonl", expect!["call 1, call 2"]);
+        assert!(!journal.shared.lock().has_many());
+        assert!(!waits.is_finished());
+        journal.shared.tell();
+        let text = waits.join().expect("it has caught up");
+        assert_eq!(text.len(), (more + 2) * line.len());
     });
+    assert!(!journal.shared.lock().has_many());
+    for _ in 0..more {
+        assert!(journal.shared.lock().note(&line, true));
+    }
+    assert!(journal.shared.lock().has_many());
+}
+
+/// A `write` may take any part of what it is given.
+#[tokio::test]
+async fn of_a_loan_the_file_may_take_a_part() {
+    let lines: Vec<u8> = (1..4)
+        .flat_map(|call| record(call).line().to_vec())
+        .collect();
+    for cut in 0..=lines.len() {
+        let bench = Bench::new();
+        let journal = bench.journal();
+        note(&journal, 1..4);
+        let loan = journal.shared.lock().lend().expect("lines");
+        note(&journal, 4..5);
+        fs::write(journal.path(), &lines[..cut]).expect("written");
+        journal.shared.lock().take_back(loan, Ok(cut));
+        journal.catch_up();
+        let text = fs::read(journal.path()).expect("a file");
+        let read = read(&text);
+        let calls: Vec<_> = read
+            .split(", ")
+            .filter(|piece| piece.starts_with("call"))
+            .collect();
+        assert_eq!(
+            calls,
+            ["call 1", "call 2", "call 3", "call 4"],
+            "{cut}: {read}"
+        );
+    }
+}
+
+/// Not even whoever is at its end still has the lines of a journal that is gone.
+#[tokio::test]
+async fn a_journal_that_is_dropped_has_all_its_lines_in_the_file() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    note(&journal, 1..3);
+    let shared = std::sync::Arc::clone(&journal.shared);
+    drop(journal);
+    bench.check("ledger.jsonl", expect!["call 1, call 2"]);
+    assert_eq!(bench.beside(), [""; 0]);
+    drop(shared);
+}
+
+/// What another gate has deleted since takes nothing.
+#[tokio::test]
+async fn a_loan_to_a_file_that_was_deleted_goes_to_the_next_one() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    note(&journal, 1..3);
+    let loan = journal.shared.lock().lend().expect("lines");
+    fs::remove_file(journal.path()).expect("deleted");
+    let taken = loan.write();
+    journal.shared.lock().take_back(loan, taken);
+    journal.shared.lock().file.expire();
+    note(&journal, 3..4);
+    journal.catch_up();
+    bench.check("ledger.jsonl", expect!["call 1, call 2, call 3"]);
 }
 
 /// What has the name of such a file and is none stays, and the others come in.
