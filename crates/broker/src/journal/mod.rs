@@ -186,15 +186,18 @@ impl Journal {
         if !is_noted {
             state.take(line)?;
         }
+        state.in_flight += 1;
         self.move_soon(state, now);
         Ok(())
     }
 
     /// Notes a line about a call that was not made, if it can be.
     pub(crate) fn write_if_taken(&self, line: &[u8], now: Moment) {
-        if let Err(error) = self.write(line, now) {
+        let (mut state, is_noted) = self.shared.note_if_lent(self.shared.lock(), line, true);
+        if !is_noted && let Err(error) = state.take(line) {
             tracing::error!(%error, "a call that was not sent has no line");
         }
+        self.move_soon(state, now);
     }
 
     /// Notes a line about a call that is over, beyond the file's size if need be. If nothing
@@ -204,6 +207,7 @@ impl Journal {
         if !is_noted {
             state.take_or_wait(line);
         }
+        state.in_flight = state.in_flight.saturating_sub(1);
         self.move_soon(state, now);
     }
 
@@ -217,14 +221,7 @@ impl Journal {
     /// at once, and others by a task that goes on as long as lines come. One for each time would
     /// wake a thread of the runtime that takes the caller's next work to another processor.
     fn move_soon(&self, mut state: MutexGuard<'_, State>, now: Moment) {
-        let loan = match state.has_many() {
-            true => state.lend().or_else(|| {
-                // The lines are there, whatever comes of this.
-                state.flush_or_say();
-                None
-            }),
-            false => None,
-        };
+        let loan = state.lend_many();
         let is_due = state.is_moving_due(now);
         // A runtime that is ending drops the task at once, which takes the lock.
         drop(state);

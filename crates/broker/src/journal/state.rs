@@ -40,6 +40,8 @@ pub(super) struct State {
     is_lent: bool,
     /// How many wait until they are.
     pub(super) wanted: usize,
+    /// How many calls have a line before them and none after them yet.
+    pub(super) in_flight: usize,
     /// Whether the file did not take what it was last to take.
     is_behind: bool,
     /// Since when lines are about to be moved to the file, or, if none are there, would be.
@@ -66,6 +68,7 @@ impl State {
             beside: Beside::Unused,
             is_lent: false,
             wanted: 0,
+            in_flight: 0,
             is_behind: false,
             due: None,
             waiting: VecDeque::new(),
@@ -84,6 +87,24 @@ impl State {
             && self.wanted == 0
             && !self.is_behind
             && self.waiting.is_empty()
+    }
+
+    /// If there are many lines, lends them to a thread that has the file take them while other
+    /// calls go on; where there are no others, or it cannot, has the file take them now.
+    pub(super) fn lend_many(&mut self) -> Option<Loan> {
+        if !self.has_many() {
+            return None;
+        }
+        let loan = if self.in_flight > 1 {
+            self.lend()
+        } else {
+            None
+        };
+        if loan.is_none() {
+            // The lines are there, whatever comes of this.
+            self.flush_or_say();
+        }
+        loan
     }
 
     /// Lends the lines that stand beside the file to a thread that has it take them. `None`

@@ -321,6 +321,34 @@ async fn whoever_needs_the_file_waits_for_a_loan() {
     assert!(journal.shared.lock().has_many());
 }
 
+/// Nobody goes on meanwhile.
+#[tokio::test]
+async fn a_call_that_is_alone_lends_nothing() {
+    let bench = Bench::new();
+    let journal = bench.journal();
+    note(&journal, 1..2);
+    let line = record(2).line();
+    let many = || {
+        for _ in 0..(64 << 10) / line.len() {
+            assert!(journal.shared.lock().note(&line, true));
+        }
+    };
+    many();
+    assert!(journal.shared.lock().lend_many().is_none());
+    let all = fs::metadata(journal.path()).expect("a file").len();
+    assert!(all > (64 << 10) - 1_000, "{all}");
+    // Another one, and the end of both.
+    note(&journal, 3..4);
+    many();
+    let loan = journal.shared.lock().lend_many().expect("lines");
+    let taken = loan.write();
+    journal.shared.lock().take_back(loan, taken);
+    for call in [1, 3] {
+        journal.write_or_wait(&record(call).line(), Moment::now());
+    }
+    assert_eq!(journal.shared.lock().in_flight, 0);
+}
+
 /// A `write` may take any part of what it is given.
 #[tokio::test]
 async fn of_a_loan_the_file_may_take_a_part() {
