@@ -19,12 +19,11 @@ use pieces::{NEAR, WIDE};
 /// steps.
 pub(super) const LONG: usize = 128 << 10;
 
-/// The shortest piece that is surely found in long arguments. Shorter ones count if they have a
-/// word of a piece's length: what two long texts have in common of shorter words is the language.
+/// The shortest piece that is surely found in long arguments.
 pub(super) const MIN_PIECE_IN_LONG: usize = 24;
 
 /// How far the places are from each other that long arguments are looked at by.
-pub(super) const WIDE_STRIDE: usize = MIN_PIECE_IN_LONG - GRAM + 1;
+const WIDE_STRIDE: usize = MIN_PIECE_IN_LONG - GRAM + 1;
 
 /// How long the sections of a long text are, mostly a little less: whole blocks.
 const SECTION: usize = 20 * BLOCK * WIDE_STRIDE;
@@ -108,8 +107,6 @@ pub(super) struct Scan<'a> {
     own: Place,
     /// Where the last piece of each source ends.
     reached: FxHashMap<u16, usize>,
-    /// Whether the text is longer than [`LONG`].
-    is_long: bool,
     /// How many places of results were looked at, and how many may be.
     pub(super) steps: usize,
     most_steps: usize,
@@ -129,7 +126,6 @@ impl<'a> Scan<'a> {
             only_other: first.filter(|_| others.next().is_none()),
             own: index.filters.own(&to.server),
             reached: FxHashMap::default(),
-            is_long: false,
             steps,
             most_steps,
             found: Vec::new(),
@@ -143,7 +139,6 @@ impl<'a> Scan<'a> {
 
     /// Searches one of the [sections](Terms::sections) of a longer one.
     pub(super) fn section(&mut self, text: &[u8], places: Range<usize>) {
-        self.is_long = true;
         self.pieces_by::<WIDE_STRIDE>(text, places);
     }
 
@@ -166,7 +161,7 @@ impl<'a> Scan<'a> {
                     continue;
                 }
                 let run = self.run(text, suspect);
-                let piece_end = if run.len() >= SAMPLE && self.may_count(text, &run) {
+                let piece_end = if run.len() >= SAMPLE {
                     self.piece(text, suspect, run.clone())
                 } else {
                     None

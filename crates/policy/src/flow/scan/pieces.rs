@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::super::finding::is_data;
 use super::super::grams::GRAM;
 use super::super::index::{MIN_PIECE, SAMPLE};
-use super::{Found, MIN_PIECE_IN_LONG, Scan};
+use super::{Found, Scan};
 
 /// How many places around a known fingerprint are looked at before it is asked
 /// whose it is.
@@ -26,45 +26,20 @@ struct Known {
 impl Scan<'_> {
     /// The places side by side, around `at`, whose fingerprints are known.
     pub(super) fn run(&self, text: &[u8], at: usize) -> Range<usize> {
+        let known = |at: usize| {
+            let gram = self.terms.index.key.gram(text, at);
+            gram.is_some_and(|gram| self.terms.filter().has(gram))
+        };
         let lowest = at.saturating_sub(SAMPLE);
         let mut start = at;
-        while start > lowest && self.is_known(text, start - 1) {
+        while start > lowest && known(start - 1) {
             start -= 1;
         }
         let mut end = at + 1;
-        while end < start + NEAR && self.is_known(text, end) {
+        while end < start + NEAR && known(end) {
             end += 1;
         }
         start..end
-    }
-
-    /// Whether a piece that a run of known fingerprints is of may count.
-    pub(super) fn may_count(&self, text: &[u8], run: &Range<usize>) -> bool {
-        if self.counts(text, &(run.start..run.end - 1 + GRAM)) {
-            return true;
-        }
-        // It may begin before the run.
-        let lowest = (run.end + GRAM - 1).saturating_sub(MIN_PIECE_IN_LONG);
-        let mut before = (lowest..run.start).rev();
-        before.all(|at| self.is_known(text, at))
-    }
-
-    /// Whether it is a piece in a text of this length.
-    fn counts(&self, text: &[u8], piece: &Range<usize>) -> bool {
-        if !self.is_long || piece.len() >= MIN_PIECE_IN_LONG {
-            return piece.len() >= MIN_PIECE;
-        }
-        has_word(text, piece.clone())
-    }
-
-    /// Whether a piece that a run is of may count that is shorter than those that are surely found.
-    fn may_be_a_word(&self, text: &[u8], run: &Range<usize>) -> bool {
-        !self.is_long || has_word(text, run.start..run.end - 1 + GRAM)
-    }
-
-    fn is_known(&self, text: &[u8], at: usize) -> bool {
-        let gram = self.terms.index.key.gram(text, at);
-        gram.is_some_and(|gram| self.terms.filter().has(gram))
     }
 
     /// Whether several sources have what is at this place.
@@ -88,20 +63,15 @@ impl Scan<'_> {
         let is_shared = self.is_shared(text, suspect);
         let near =
             run.start.max((suspect + 1).saturating_sub(SAMPLE))..run.end.min(suspect + SAMPLE);
-        // A piece that is surely found has a suspect in it, around which the tables have one of
-        // its places.
-        let places = match is_shared || self.may_be_a_word(text, &run) {
-            true => run,
-            false => near.clone(),
-        };
-        for at in places.clone() {
-            if let Some(gram) = self.terms.index.key.gram(text, at) {
-                tables.fetch_places(gram);
-            }
+        for gram in run
+            .clone()
+            .filter_map(|at| self.terms.index.key.gram(text, at))
+        {
+            tables.fetch_places(gram);
         }
         let (mut own, mut others) = (Vec::new(), Vec::new());
         let mut last = None;
-        for at in places {
+        for at in run.clone() {
             if self.only_other.is_some_and(|other| at < self.floor(other)) {
                 continue;
             }
@@ -207,7 +177,7 @@ impl Scan<'_> {
         }
         let (piece, steps) = self.extent(text, at, floor, place);
         self.steps += steps;
-        self.counts(text, &piece).then_some(piece)
+        (piece.len() >= MIN_PIECE).then_some(piece)
     }
 
     /// A piece around `at` of the source that has this place, which the target did not say
@@ -228,8 +198,7 @@ impl Scan<'_> {
             self.steps += 1 + stretch.len() / GRAM;
             let is_more = stretch.start < piece.start || stretch.end > piece.end;
             let was_there = self.terms.was_there(self.terms.index.result_at(place));
-            let may_be = is_more && was_there && self.counts(text, &stretch);
-            if may_be && !self.is_own(text, &stretch, place) {
+            if is_more && was_there && !self.is_own(text, &stretch, place) {
                 return Some(stretch);
             }
             next = self.terms.index.tables().again(place).next();
@@ -289,7 +258,7 @@ impl Scan<'_> {
         let stretch = places.find_map(|place| {
             step();
             let stretch = self.stretch(text, at, floor, place);
-            let is_piece = self.counts(text, &stretch)
+            let is_piece = stretch.len() >= MIN_PIECE
                 && self.terms.was_there(self.terms.index.result_at(place));
             let given_up = steps.get() >= self.most_steps;
             (is_piece || given_up).then_some(stretch)
@@ -335,11 +304,4 @@ impl Scan<'_> {
         }
         (start..end, steps.get())
     }
-}
-
-/// Whether a part of a text has a word as long as a piece.
-fn has_word(text: &[u8], part: Range<usize>) -> bool {
-    let part = text.get(part).unwrap_or_default();
-    let mut words = part.split(|byte| *byte == b' ');
-    words.any(|word| word.len() >= MIN_PIECE)
 }

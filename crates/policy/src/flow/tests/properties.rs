@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{inspect, noise, side, url_encoded};
 use crate::flow::Flows;
-use crate::flow::scan::{LONG, MIN_PIECE_IN_LONG, WIDE_STRIDE};
+use crate::flow::scan::{LONG, MIN_PIECE_IN_LONG};
 
 /// Text of words, which is unlike any other such text.
 fn words() -> impl Strategy<Value = String> {
@@ -21,26 +21,6 @@ fn words() -> impl Strategy<Value = String> {
 /// Of little variety, as lists of records are.
 fn record() -> impl Strategy<Value = String> {
     "(First name|Customer ID|name): [A-C]{1,2}[0-9]{0,3}[A-Z]{1,9}"
-}
-
-/// What long texts have in common of short words is the language.
-#[test]
-fn in_long_arguments_a_short_piece_counts_if_it_is_a_word() {
-    let found = |piece: &str| {
-        let places = (0..WIDE_STRIDE).filter(|place| {
-            let padding = ". ".repeat(LONG / 2) + &"-".repeat(*place);
-            let arguments = json!({ "body": format!("{padding}{piece}{padding}") });
-            let said = json!(format!("<{piece}>"));
-            !inspect(&[("crm_get", said)], &arguments).is_empty()
-        });
-        places.count()
-    };
-    assert_eq!(found("23 letters and no words"), 0);
-    assert_eq!(found("another one with letters"), WIDE_STRIDE);
-    // But for the place at which it is not looked at.
-    assert!(found("aWordOf23Letters1234567") >= WIDE_STRIDE - 1);
-    // With whatever stands around it.
-    assert!(found("a WordOf20Letters123456") > 0);
 }
 
 proptest! {
