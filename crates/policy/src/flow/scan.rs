@@ -171,7 +171,8 @@ impl<'a> Scan<'a> {
                     // of it, is only another's if several have it.
                     next = next.max((end + 1).saturating_sub(MIN_PIECE));
                 } else if run.len() >= NEAR {
-                    next = next.max(run.end);
+                    // A piece may begin at the last places of the run, too few to be looked up.
+                    next = next.max((run.end + 1).saturating_sub(SAMPLE));
                 }
             }
             at += BLOCK * STRIDE;
