@@ -171,8 +171,7 @@ impl<'a> Scan<'a> {
                     // of it, is only another's if several have it.
                     next = next.max((end + 1).saturating_sub(MIN_PIECE));
                 } else if run.len() >= NEAR {
-                    // A piece may begin at the last places of the run, too few to be looked up.
-                    next = next.max((run.end + 1).saturating_sub(SAMPLE));
+                    next = next.max(run.end);
                 }
             }
             at += BLOCK * STRIDE;
