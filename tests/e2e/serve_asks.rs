@@ -260,7 +260,15 @@ async fn parked_runs_do_not_meet() {
 
 /// The ledger has the one call, which was given up while somebody was asked.
 fn check_given_up(bench: &Workbench) {
-    let ledger = std::fs::read_to_string(bench.path().join("calls.jsonl")).expect("a ledger");
+    // The worker is gone before the run has its report, with which the ledger has its lines.
+    let ledger = loop {
+        let ledger = std::fs::read_to_string(bench.path().join("calls.jsonl"));
+        let ledger = ledger.expect("a ledger");
+        if !ledger.is_empty() {
+            break ledger;
+        }
+        std::thread::yield_now();
+    };
     let lines: Vec<Value> = ledger
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
