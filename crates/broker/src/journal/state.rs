@@ -35,10 +35,7 @@ pub(super) struct State {
     pub(super) file: LineFile,
     pub(super) bounds: Bounds,
     beside: Beside,
-    /// Whether a thread has the file take lines. Until they are back, nobody else does anything
-    /// with the file.
-    is_lent: bool,
-    /// How many wait until they are.
+    /// How many wait until lines that were lent are back.
     pub(super) wanted: usize,
     /// How many calls have a line before them and none after them yet.
     pub(super) in_flight: usize,
@@ -66,7 +63,6 @@ impl State {
             file,
             bounds,
             beside: Beside::Unused,
-            is_lent: false,
             wanted: 0,
             in_flight: 0,
             is_behind: false,
@@ -75,15 +71,16 @@ impl State {
         }
     }
 
-    /// Whether a thread has lines for the file.
+    /// Whether a thread has the file take lines. Until they are back, nobody else does anything
+    /// with the file.
     pub(super) fn is_lent(&self) -> bool {
-        self.is_lent
+        matches!(&self.beside, Beside::Open(wal) if wal.is_lent())
     }
 
     /// Whether there are so many lines that the file is to take them, and nobody waits for it.
     pub(super) fn has_many(&self) -> bool {
         matches!(&self.beside, Beside::Open(wal) if wal.text().len() >= MANY)
-            && !self.is_lent
+            && !self.is_lent()
             && self.wanted == 0
             && !self.is_behind
             && self.waiting.is_empty()
@@ -119,7 +116,6 @@ impl State {
         }
         let file = self.file.to_append_to()?;
         wal.aim(self.file.place());
-        self.is_lent = true;
         Some(Loan {
             lines: wal.lend(),
             file,
@@ -128,7 +124,6 @@ impl State {
 
     /// Has lines back, with what the file has taken of them.
     pub(super) fn take_back(&mut self, loan: Loan, taken: io::Result<usize>) {
-        self.is_lent = false;
         if let Beside::Open(wal) = &mut self.beside {
             let text = loan.lines.text();
             let (bytes, taken) = (text.len(), self.file.took(text, taken));
@@ -181,7 +176,7 @@ impl State {
             return true;
         };
         // The runtime that it is left to is at a standstill.
-        if now.since(due) > LATE && !self.is_behind && !self.is_lent {
+        if now.since(due) > LATE && !self.is_behind && !self.is_lent() {
             self.flush_or_say();
             self.due = Some(now);
         }

@@ -186,6 +186,11 @@ impl Wal {
         }
     }
 
+    /// Whether another thread reads lines.
+    pub(super) fn is_lent(&self) -> bool {
+        self.is_lent
+    }
+
     /// Takes them back: nobody reads them any more.
     pub(super) fn take_back(&mut self, _lent: Lent) {
         self.is_lent = false;
