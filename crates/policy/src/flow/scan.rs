@@ -1,5 +1,6 @@
 //! The search of one text for pieces of what others than its target said.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -12,8 +13,10 @@ use super::kinds::bits;
 use super::probe::{BLOCK, known};
 
 mod pieces;
+#[cfg(test)]
+mod plain;
 
-use pieces::{NEAR, WIDE};
+use pieces::WIDE;
 
 /// Arguments longer than this, in bytes of normal form, are looked at in wider
 /// steps.
@@ -107,6 +110,10 @@ pub(super) struct Scan<'a> {
     own: Place,
     /// Where the last piece of each source ends.
     reached: FxHashMap<u16, usize>,
+    /// Where in pieces their source goes on elsewhere, so that another's may lie across.
+    seams: BTreeSet<usize>,
+    /// Before which place there is none left that has to be looked up.
+    looked_up: usize,
     /// How many places of results were looked at, and how many may be.
     pub(super) steps: usize,
     most_steps: usize,
@@ -126,6 +133,8 @@ impl<'a> Scan<'a> {
             only_other: first.filter(|_| others.next().is_none()),
             own: index.filters.own(&to.server),
             reached: FxHashMap::default(),
+            seams: BTreeSet::new(),
+            looked_up: 0,
             steps,
             most_steps,
             found: Vec::new(),
@@ -157,26 +166,22 @@ impl<'a> Scan<'a> {
                 if suspect >= end {
                     break;
                 }
-                if suspect < next && !self.is_shared(text, suspect) {
+                let is_done = suspect < next && !self.is_at_seam(suspect);
+                if is_done && !self.is_shared(text, suspect) {
                     continue;
                 }
-                let run = self.run(text, suspect);
-                let piece_end = if run.len() >= SAMPLE {
-                    self.piece(text, suspect, run.clone())
-                } else {
-                    None
+                let Some(near) = self.near::<STRIDE>(text, suspect) else {
+                    continue;
                 };
-                if let Some(end) = piece_end {
+                if let Some(end) = self.piece(text, suspect, near) {
                     // The next piece may begin within this one; but what is in it, or the most
                     // of it, is only another's if several have it.
                     next = next.max((end + 1).saturating_sub(MIN_PIECE));
-                } else if run.len() >= NEAR {
-                    next = next.max(run.end);
                 }
             }
             at += BLOCK * STRIDE;
             if self.terms.index.shared().is_none() {
-                at = at.max(next);
+                at = at.max(self.seam_before(at, next));
             }
         }
     }

@@ -9,12 +9,12 @@ use super::super::grams::GRAM;
 use super::super::index::{MIN_PIECE, SAMPLE};
 use super::{Found, Scan};
 
-/// How many places around a known fingerprint are looked at before it is asked
-/// whose it is.
-pub(super) const NEAR: usize = 4 * SAMPLE;
-
 /// A wide step through a long piece, in which all bytes but a few are looked at.
 pub(super) const WIDE: usize = 4 * SAMPLE;
+
+/// How many places in a row are at one seam: those before it with less than a piece on their side,
+/// those that a wide step passes over, and those behind it that begin with less than a piece there.
+const SEAM: usize = MIN_PIECE + (WIDE - GRAM) + (SAMPLE - 2);
 
 /// A place of a text whose fingerprint a source has at a place of its own.
 struct Known {
@@ -24,22 +24,34 @@ struct Known {
 }
 
 impl Scan<'_> {
-    /// The places side by side, around `at`, whose fingerprints are known.
-    pub(super) fn run(&self, text: &[u8], at: usize) -> Range<usize> {
+    /// The places around a suspect that are to be looked up: of each piece that it is in, the tables
+    /// have one of them. `None` if too few fingerprints side by side are known for a piece that
+    /// is surely found where every `STRIDE`th place is a suspect. A shorter one is only worth the way to
+    /// the tables if it has a word as long as a piece, as a key or an identifier is: what two long
+    /// texts have in common of short words is their language.
+    pub(super) fn near<const STRIDE: usize>(
+        &self,
+        text: &[u8],
+        suspect: usize,
+    ) -> Option<Range<usize>> {
         let known = |at: usize| {
             let gram = self.terms.index.key.gram(text, at);
             gram.is_some_and(|gram| self.terms.filter().has(gram))
         };
-        let lowest = at.saturating_sub(SAMPLE);
-        let mut start = at;
+        let lowest = (suspect + 1).saturating_sub(STRIDE);
+        let mut start = suspect;
         while start > lowest && known(start - 1) {
             start -= 1;
         }
-        let mut end = at + 1;
-        while end < start + NEAR && known(end) {
+        let mut end = suspect + 1;
+        while end < suspect + STRIDE && known(end) {
             end += 1;
         }
-        start..end
+        let length = end - start;
+        let may_be = length >= STRIDE
+            || length >= SAMPLE && has_word(text.get(start..end - 1 + GRAM).unwrap_or_default());
+        let around = (suspect + 1).saturating_sub(SAMPLE)..suspect + SAMPLE;
+        may_be.then(|| start.max(around.start)..end.min(around.end))
     }
 
     /// Whether several sources have what is at this place.
@@ -51,19 +63,32 @@ impl Scan<'_> {
             .is_some_and(|shared| gram().is_some_and(|gram| shared.has(gram)))
     }
 
-    /// The pieces that a place of `run`, which is around `suspect`, is in and that are not known
-    /// yet, of each source that has one; where the last of them ends.
+    /// Whether a place may be in a piece of another source that lies across a seam, with too little on
+    /// each side for [`Self::is_shared`].
+    pub(super) fn is_at_seam(&self, at: usize) -> bool {
+        let near = (at + MIN_PIECE).saturating_sub(SEAM)..at + MIN_PIECE;
+        self.seams.range(near).next().is_some()
+    }
+
+    /// The first place from `at` on that may be at a seam, if that is before `next`; or else `next`.
+    pub(super) fn seam_before(&self, at: usize, next: usize) -> usize {
+        let seam = self.seams.range(at.saturating_sub(SEAM)..).next();
+        let first = seam.map_or(next, |seam| (seam + 1).saturating_sub(MIN_PIECE));
+        first.min(next)
+    }
+
+    /// Finds the pieces of each source that have one of the places `near` a suspect, as far as those were
+    /// not looked up before; says where the last of them ends.
     pub(super) fn piece(
         &mut self,
         text: &[u8],
         suspect: usize,
-        run: Range<usize>,
+        near: Range<usize>,
     ) -> Option<usize> {
         let tables = self.terms.index.tables();
         let is_shared = self.is_shared(text, suspect);
-        let near =
-            run.start.max((suspect + 1).saturating_sub(SAMPLE))..run.end.min(suspect + SAMPLE);
-        for gram in run
+        let places = near.start.max(self.looked_up)..near.end;
+        for gram in places
             .clone()
             .filter_map(|at| self.terms.index.key.gram(text, at))
         {
@@ -71,7 +96,8 @@ impl Scan<'_> {
         }
         let (mut own, mut others) = (Vec::new(), Vec::new());
         let mut last = None;
-        for at in run.clone() {
+        for at in places {
+            self.looked_up = at + 1;
             if self.only_other.is_some_and(|other| at < self.floor(other)) {
                 continue;
             }
@@ -89,19 +115,19 @@ impl Scan<'_> {
             if is_shared {
                 continue;
             }
-            if let Some(piece) = self.pieces_at(text, &own, &mut others) {
+            if let Some(piece) = self.pieces_at(text, suspect, &own, &mut others) {
                 last = last.max(Some(piece.end));
                 // What is at the suspect is nobody else's then: what two have of a piece's
                 // length is shared, and another piece would be beyond this one.
                 let is_all = piece.start <= near.start && piece.end >= near.end - 1 + GRAM;
-                if is_all {
+                if is_all && !self.is_at_seam(suspect) {
                     return last;
                 }
             }
             own.clear();
             others.clear();
         }
-        let piece = self.pieces_at(text, &own, &mut others);
+        let piece = self.pieces_at(text, suspect, &own, &mut others);
         last.max(piece.map(|piece| piece.end))
     }
 
@@ -110,6 +136,7 @@ impl Scan<'_> {
     fn pieces_at(
         &mut self,
         text: &[u8],
+        suspect: usize,
         own: &[Known],
         others: &mut [Known],
     ) -> Option<Range<usize>> {
@@ -142,12 +169,21 @@ impl Scan<'_> {
                     break;
                 }
             }
-            let Some((piece, place)) = longest else {
+            let Some((mut piece, mut place)) = longest else {
                 continue;
             };
-            let (source, ordinal) = self.terms.index.origin_at(place);
-            self.reached.insert(source, piece.end);
+            let found = found.or_else(|| {
+                let (further, at) = self.beyond_end(text, piece.end, place)?;
+                (piece, place) = (further.clone(), at);
+                Some(further)
+            });
             reached(&piece);
+            let (source, ordinal) = self.terms.index.origin_at(place);
+            // Of one of the target's own, only if another piece around the suspect would have been met.
+            let is_around = piece.start <= suspect && suspect + GRAM <= piece.end;
+            if found.is_some() || is_around {
+                self.reached.insert(source, piece.end);
+            }
             if let Some(range) = found
                 && text.get(range.clone()).is_some_and(is_data)
             {
@@ -175,9 +211,16 @@ impl Scan<'_> {
         if at < floor || self.steps >= self.most_steps {
             return None;
         }
-        let (piece, steps) = self.extent(text, at, floor, place);
+        let mut seams = Vec::new();
+        let (piece, steps) = self.extent(text, at, floor, place, |end| seams.push(end));
         self.steps += steps;
-        (piece.len() >= MIN_PIECE).then_some(piece)
+        if piece.len() < MIN_PIECE {
+            return None;
+        }
+        if self.terms.index.sources.len() > 1 {
+            self.seams.extend(seams);
+        }
+        Some(piece)
     }
 
     /// A piece around `at` of the source that has this place, which the target did not say
@@ -196,12 +239,50 @@ impl Scan<'_> {
         while let Some(place) = next.filter(|_| self.steps < self.most_steps) {
             let stretch = self.stretch(text, at, 0, place);
             self.steps += 1 + stretch.len() / GRAM;
-            let is_more = stretch.start < piece.start || stretch.end > piece.end;
+            let is_more = stretch.len() >= MIN_PIECE
+                && (stretch.start < piece.start || stretch.end > piece.end);
             let was_there = self.terms.was_there(self.terms.index.result_at(place));
             if is_more && was_there && !self.is_own(text, &stretch, place) {
                 return Some(stretch);
             }
             next = self.terms.index.tables().again(place).next();
+        }
+        None
+    }
+
+    /// A piece of the source that has this place which begins in another one of it, that the target said
+    /// itself and that ends at `end`, and goes on behind that; and where the source has it.
+    fn beyond_end(
+        &mut self,
+        text: &[u8],
+        end: usize,
+        place: usize,
+    ) -> Option<(Range<usize>, usize)> {
+        let key = self.terms.index.key;
+        let source = self.terms.index.origin_at(place).0;
+        let beyond = (end + 1).checked_sub(GRAM)?;
+        if !self.terms.filter().has(key.gram(text, beyond)?) {
+            return None;
+        }
+        let tables = self.terms.index.tables();
+        for at in (beyond + 1).saturating_sub(SAMPLE)..beyond + SAMPLE {
+            let Some(gram) = key.gram(text, at) else {
+                break;
+            };
+            let places = tables.places(gram);
+            let first = places.filter(|place| self.terms.index.origin_at(*place).0 == source);
+            for place in first.flat_map(|place| iter::once(place).chain(tables.again(place))) {
+                if self.steps >= self.most_steps {
+                    return None;
+                }
+                let stretch = self.stretch(text, at, 0, place);
+                self.steps += 1 + stretch.len() / GRAM;
+                let is_piece = stretch.len() >= MIN_PIECE && stretch.end > end;
+                let was_there = self.terms.was_there(self.terms.index.result_at(place));
+                if is_piece && was_there && !self.is_own(text, &stretch, place) {
+                    return Some((stretch, place));
+                }
+            }
         }
         None
     }
@@ -249,7 +330,14 @@ impl Scan<'_> {
 
     /// How far a piece of the source that has this place, or the like, reaches around `at`,
     /// and how many places were looked at for that. Nowhere if that is no piece.
-    fn extent(&self, text: &[u8], at: usize, floor: usize, place: usize) -> (Range<usize>, usize) {
+    fn extent(
+        &self,
+        text: &[u8],
+        at: usize,
+        floor: usize,
+        place: usize,
+        mut seam: impl FnMut(usize),
+    ) -> (Range<usize>, usize) {
         let source = self.terms.index.origin_at(place).0;
         let steps = Cell::new(0);
         let step = || steps.set(steps.get() + 1);
@@ -285,6 +373,7 @@ impl Scan<'_> {
             let Some((next, place)) = step(WIDE).or_else(|| step(SAMPLE)) else {
                 break;
             };
+            seam(end);
             last = next;
             end = last
                 + self
@@ -304,4 +393,10 @@ impl Scan<'_> {
         }
         (start..end, steps.get())
     }
+}
+
+/// Whether a text has a word as long as a piece.
+fn has_word(text: &[u8]) -> bool {
+    let mut words = text.split(|byte| *byte == b' ');
+    words.any(|word| word.len() >= MIN_PIECE)
 }
