@@ -20,6 +20,11 @@ const MAX_PARTS: usize = 1 << 15;
 /// that say the same, and arguments that repeat it, would make it slow.
 const MIN_STEPS: usize = 1 << 16;
 
+/// The most places of results that a look at these arguments goes to.
+pub(super) fn most_steps(json: &[u8]) -> usize {
+    MIN_STEPS + json.len() / 4
+}
+
 /// Room for what arguments are made into, kept so that it need not be asked for
 /// again.
 #[derive(Debug, Default)]
@@ -53,7 +58,7 @@ pub(super) struct Arguments<'a> {
     /// How many places of results were looked at, and how many may be.
     pub(super) steps: usize,
     pub(super) most_steps: usize,
-    /// The texts that nobody has looked through yet.
+    /// What base64 stands for, where that takes long to look through.
     pub(super) long: Vec<Long>,
 }
 
@@ -66,6 +71,14 @@ pub(super) struct Long {
 }
 
 impl Long {
+    /// What arguments are without escapes, if that had to be made.
+    fn text_of(made: Option<Vec<u8>>) -> Self {
+        Self {
+            made,
+            encoding: Encoding::Text,
+        }
+    }
+
     /// The text itself, of these arguments.
     pub(super) fn text<'a>(&'a self, json: &'a [u8]) -> &'a [u8] {
         self.made.as_deref().unwrap_or(json)
@@ -73,22 +86,25 @@ impl Long {
 }
 
 impl<'a> Arguments<'a> {
-    /// Looks at arguments, but not through long texts.
+    /// Looks at arguments, but not through long texts. What they are without escapes goes to
+    /// `outer`, if that is long: mostly before what takes the most time here, as it can be looked
+    /// through meanwhile.
     pub(super) fn begin(
         terms: Terms<'a>,
         known: Known<'a>,
         json: &[u8],
         rooms: &mut Rooms,
+        outer: impl FnMut(Long),
     ) -> Self {
         let mut begun = Self {
             terms,
             known,
             hits: Hits::default(),
             steps: 0,
-            most_steps: MIN_STEPS + json.len() / 4,
+            most_steps: most_steps(json),
             long: Vec::new(),
         };
-        begun.look(json, rooms);
+        begun.look(json, rooms, outer);
         begun
     }
 
@@ -104,7 +120,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    fn look(&mut self, json: &[u8], rooms: &mut Rooms) {
+    fn look(&mut self, json: &[u8], rooms: &mut Rooms, mut outer: impl FnMut(Long)) {
         let Rooms {
             normal,
             decoded,
@@ -125,6 +141,18 @@ impl<'a> Arguments<'a> {
         if !as_it_is {
             append(json, normal);
         }
+        let mut is_given = false;
+        if as_it_is && json.len() > LONG {
+            let made = memchr(b'+', json).map(|_| {
+                let mut made = json.to_vec();
+                plus_is_space(&mut made, 0);
+                made
+            });
+            is_given = made.as_ref().is_none_or(|made| made.len() > LONG);
+            if is_given {
+                outer(Long::text_of(made));
+            }
+        }
         let text: &[u8] = if as_it_is { json } else { &*normal };
         let mut look = |part| match part {
             Part::Base64(run) => {
@@ -142,15 +170,12 @@ impl<'a> Arguments<'a> {
         } else {
             parts(text, wanted, &mut look);
         }
+        if is_given {
+            return;
+        }
         let has_plus = memchr(b'+', text).is_some();
         if as_it_is && !has_plus {
-            return match json.len() {
-                0..=LONG => self.short(json, Encoding::Text),
-                _ => self.long.push(Long {
-                    made: None,
-                    encoding: Encoding::Text,
-                }),
-            };
+            return self.short(json, Encoding::Text);
         }
         if as_it_is {
             normal.extend_from_slice(json);
@@ -158,7 +183,10 @@ impl<'a> Arguments<'a> {
         if has_plus {
             plus_is_space(normal, 0);
         }
-        self.text(normal, Encoding::Text);
+        match normal.len() {
+            0..=LONG => self.short(normal, Encoding::Text),
+            _ => outer(Long::text_of(Some(std::mem::take(normal)))),
+        }
     }
 
     #[inline(never)]
@@ -175,7 +203,13 @@ impl<'a> Arguments<'a> {
             if self.terms.index.has_numbers() {
                 numbers(text, |value, digits| self.number(value, digits));
             }
-            self.text(text, Encoding::Base64);
+            match text.len() {
+                0..=LONG => self.short(text, Encoding::Base64),
+                _ => self.long.push(Long {
+                    made: Some(std::mem::take(text)),
+                    encoding: Encoding::Base64,
+                }),
+            }
         };
         // What stands before it, such as a path, may be of the same alphabet.
         for shift in 0..4 {
@@ -187,17 +221,6 @@ impl<'a> Arguments<'a> {
             } else if may_have_text(run) {
                 look(run);
             }
-        }
-    }
-
-    /// Looks through a text, or takes it for later.
-    fn text(&mut self, text: &mut Vec<u8>, encoding: Encoding) {
-        match text.len() {
-            0..=LONG => self.short(text, encoding),
-            _ => self.long.push(Long {
-                made: Some(std::mem::take(text)),
-                encoding,
-            }),
         }
     }
 

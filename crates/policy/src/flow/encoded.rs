@@ -23,6 +23,7 @@ const PROBE: usize = 24;
 /// is decoded too.
 pub(super) fn decode(run: &[u8], out: &mut Vec<u8>, map: impl Fn(u8) -> u8) {
     out.clear();
+    out.reserve(run.len() / 4 * 3 + 3);
     // So much that it stays at hand until it is copied; and less where that is enough, as
     // there may be many runs.
     if run.len() <= 128 {

@@ -129,9 +129,11 @@ impl Flows {
         };
         let known = Known::new(&self.script, definition, 0);
         let json = arguments.as_bytes();
-        let mut all = Arguments::begin(terms, known, json, &mut self.rooms);
+        let mut outer = None;
+        let rooms = &mut self.rooms;
+        let mut all = Arguments::begin(terms, known, json, rooms, |long| outer = Some(long));
         self.rooms.shrink(MAX_ROOM);
-        for long in std::mem::take(&mut all.long) {
+        for long in outer.into_iter().chain(std::mem::take(&mut all.long)) {
             let text = long.text(json);
             for places in terms.sections(text) {
                 let mut scan = Scan::new(terms, all.steps, all.most_steps);

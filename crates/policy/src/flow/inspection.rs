@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::arguments::{Arguments, Long, Rooms};
+use super::arguments::{Arguments, Long, Rooms, most_steps};
 use super::filters::Place;
 use super::finding::{Finding, Seen, Side};
 use super::hits::Hits;
@@ -39,23 +39,30 @@ pub struct Inspection {
     arguments: Arc<String>,
     /// Whether somebody makes the texts.
     begun: AtomicBool,
-    texts: OnceLock<Texts>,
+    /// What the arguments are without escapes, if that is long: made before the rest.
+    outer: OnceLock<Texts>,
+    rest: OnceLock<Rest>,
+    /// As many places of results as all looked at by now, or fewer; and how many may be.
+    steps: AtomicUsize,
+    most_steps: usize,
+}
+
+/// Long texts, which are searched by sections.
+struct Texts {
+    long: Vec<Long>,
+    sections: Vec<Section>,
     /// The first section that nobody has begun.
     next: AtomicUsize,
 }
 
-/// What arguments were made into, and what was found then.
-struct Texts {
+/// What else arguments were made into, and what was found then.
+struct Rest {
+    texts: Texts,
     hits: Hits,
     /// How often a piece was looked for in what is known anyway.
     checks: usize,
-    /// How many places of results were looked at then, and how many may be in all.
+    /// How many places of results were looked at then.
     steps: usize,
-    most_steps: usize,
-    long: Vec<Long>,
-    sections: Vec<Section>,
-    /// As many steps as all took by now, or fewer.
-    so_far: AtomicUsize,
 }
 
 /// A part of a long text.
@@ -92,99 +99,135 @@ impl Inspection {
             definition: definition.to_owned(),
             arguments: Arc::clone(arguments),
             begun: AtomicBool::new(false),
-            texts: OnceLock::new(),
-            next: AtomicUsize::new(0),
+            outer: OnceLock::new(),
+            rest: OnceLock::new(),
+            steps: AtomicUsize::new(0),
+            most_steps: most_steps(arguments.as_bytes()),
         }
     }
 
     /// Does what nobody has begun, until there is no more of it.
     pub fn help(&self) {
-        if self.begun.swap(true, Ordering::Relaxed) && self.texts.get().is_none() {
-            return;
-        }
-        if self.texts.get().is_none() {
+        if !self.begun.swap(true, Ordering::Relaxed) {
             // Of those who did the same, one counts.
-            let _others = self.texts.set(self.make_texts());
+            let _others = self.rest.set(self.make_rest());
         }
-        let Some(texts) = self.texts.get() else {
-            return;
-        };
-        // Of a single one, nothing would be left for others.
-        while texts.sections.len() > 1
-            && let Some(section) = self.next(texts)
+        // Of a single section, nothing would be left for others.
+        while self
+            .texts()
+            .map(|texts| texts.sections.len())
+            .sum::<usize>()
+            > 1
+            && let Some((texts, section)) = self.next()
         {
-            self.search(texts, section, texts.most_steps);
+            self.search(texts, section, self.most_steps);
         }
     }
 
     /// What the arguments carry, as [`Flows::inspect`](super::Flows::inspect) says it. Whoever
     /// helps may be at a part afterwards still, for nothing.
     pub fn finish(&self) -> Vec<Finding> {
-        let texts = self.texts();
-        self.search_all(texts, texts.most_steps);
-        self.found(texts)
+        let rest = self.search_all(self.most_steps);
+        self.found(rest.unwrap_or_else(|| self.rest()))
     }
 
     /// The same, if it takes some milliseconds at the most; `None` if it is better
     /// [finished](Self::finish) where nobody else has to wait for it.
     pub fn finish_soon(&self) -> Option<Vec<Finding>> {
-        let texts = self.texts();
-        let most = texts.most_steps.min(texts.steps + SOON);
-        let is_done = self.search_all(texts, most);
-        is_done.then(|| self.found(texts))
+        let rest = self.search_all(self.most_steps.min(SOON))?;
+        Some(self.found(rest))
     }
 
-    /// Searches what nobody has begun, and what others do not finish soon; false if that is not done
+    /// Searches what nobody has begun, and what others do not finish soon; `None` if that is not done
     /// after so many steps.
-    fn search_all(&self, texts: &Texts, most_steps: usize) -> bool {
-        while let Some(section) = self.next(texts) {
-            if !self.search(texts, section, most_steps) {
-                return false;
+    fn search_all(&self, most_steps: usize) -> Option<&Rest> {
+        let mut patience = PATIENCE_FOR_TEXTS;
+        let is_begun = self.begun.swap(true, Ordering::Relaxed);
+        while is_begun && self.rest.get().is_none() && patience > 0 {
+            match self.next() {
+                Some((texts, section)) => self.search(texts, section, most_steps)?,
+                None => {
+                    std::hint::spin_loop();
+                    patience -= 1;
+                }
             }
         }
-        let mut sections = texts.sections.iter();
-        sections.all(|section| is_searched(section) || self.search(texts, section, most_steps))
+        let rest = self.rest();
+        while let Some((texts, section)) = self.next() {
+            self.search(texts, section, most_steps)?;
+        }
+        for texts in self.texts() {
+            for section in &texts.sections {
+                if !is_searched(section) {
+                    self.search(texts, section, most_steps)?;
+                }
+            }
+        }
+        Some(rest)
     }
 
-    fn next<'a>(&self, texts: &'a Texts) -> Option<&'a Section> {
-        let next = self.next.fetch_add(1, Ordering::Relaxed);
-        texts.sections.get(next)
+    /// The rest, made by this thread unless there is one.
+    fn rest(&self) -> &Rest {
+        self.rest.get_or_init(|| self.make_rest())
+    }
+
+    /// The texts that are there by now.
+    fn texts(&self) -> impl Iterator<Item = &Texts> {
+        let rest = self.rest.get().map(|rest| &rest.texts);
+        self.outer.get().into_iter().chain(rest)
+    }
+
+    /// A section that nobody has begun.
+    fn next(&self) -> Option<(&Texts, &Section)> {
+        self.texts().find_map(|texts| {
+            let next = texts.next.fetch_add(1, Ordering::Relaxed);
+            Some((texts, texts.sections.get(next)?))
+        })
     }
 
     /// What was found, once all sections are searched.
-    fn found(&self, texts: &Texts) -> Vec<Finding> {
-        let known = Known::new(&self.script, &self.definition, texts.checks);
-        let mut all = Arguments::continued(self.terms(), known, texts.hits.clone());
-        let mut steps = texts.steps;
-        for section in &texts.sections {
-            let Some(searched) = section.searched.get() else {
-                // Then nobody can tell.
-                steps = texts.most_steps;
-                continue;
-            };
-            steps += searched.steps;
-            if let Some(long) = texts.long.get(section.long) {
-                let text = long.text(self.arguments.as_bytes());
-                all.add(&searched.found, text, long.encoding);
+    fn found(&self, rest: &Rest) -> Vec<Finding> {
+        let known = Known::new(&self.script, &self.definition, rest.checks);
+        let mut all = Arguments::continued(self.terms(), known, rest.hits.clone());
+        let mut steps = rest.steps;
+        for texts in self.texts() {
+            for section in &texts.sections {
+                let Some(searched) = section.searched.get() else {
+                    // Then nobody can tell.
+                    steps = self.most_steps;
+                    continue;
+                };
+                steps += searched.steps;
+                if let Some(long) = texts.long.get(section.long) {
+                    let text = long.text(self.arguments.as_bytes());
+                    all.add(&searched.found, text, long.encoding);
+                }
             }
         }
-        findings(&self.index, &self.to, all.hits, steps >= texts.most_steps)
+        findings(&self.index, &self.to, all.hits, steps >= self.most_steps)
     }
 
-    /// The texts, made by this thread unless another one has them soon.
-    fn texts(&self) -> &Texts {
-        if self.begun.swap(true, Ordering::Relaxed) {
-            wait(PATIENCE_FOR_TEXTS, || self.texts.get().is_some());
-        }
-        self.texts.get_or_init(|| self.make_texts())
-    }
-
-    fn make_texts(&self) -> Texts {
-        let terms = self.terms();
+    /// Makes texts of the arguments; the outer one is there before the rest.
+    fn make_rest(&self) -> Rest {
         let known = Known::new(&self.script, &self.definition, 0);
         let json = self.arguments.as_bytes();
-        let begun = Arguments::begin(terms, known, json, &mut Rooms::default());
-        let sections = begun.long.iter().enumerate().flat_map(|(nth, long)| {
+        let outer = |long| {
+            // Of those who did the same, one counts.
+            let _others = self.outer.set(self.in_sections(vec![long]));
+        };
+        let begun = Arguments::begin(self.terms(), known, json, &mut Rooms::default(), outer);
+        self.steps.fetch_add(begun.steps, Ordering::Relaxed);
+        Rest {
+            texts: self.in_sections(begun.long),
+            hits: begun.hits,
+            checks: begun.known.checks(),
+            steps: begun.steps,
+        }
+    }
+
+    fn in_sections(&self, long: Vec<Long>) -> Texts {
+        let (terms, json) = (self.terms(), self.arguments.as_bytes());
+        let sections = long.iter().enumerate().flat_map(|(nth, long)| {
             let sections = terms.sections(long.text(json)).into_iter();
             sections.map(move |places| Section {
                 long: nth,
@@ -194,35 +237,31 @@ impl Inspection {
         });
         Texts {
             sections: sections.collect(),
-            hits: begun.hits,
-            checks: begun.known.checks(),
-            steps: begun.steps,
-            most_steps: begun.most_steps,
-            long: begun.long,
-            so_far: AtomicUsize::new(begun.steps),
+            long,
+            next: AtomicUsize::new(0),
         }
     }
 
-    /// Searches a section; false if it is not done after `most_steps` of all, which are fewer than
+    /// Searches a section; `None` if it is not done after `most_steps` of all, which are fewer than
     /// there may be.
-    fn search(&self, texts: &Texts, section: &Section, most_steps: usize) -> bool {
+    fn search(&self, texts: &Texts, section: &Section, most_steps: usize) -> Option<()> {
         let Some(long) = texts.long.get(section.long) else {
-            return true;
+            return Some(());
         };
-        let before = texts.so_far.load(Ordering::Relaxed);
+        let before = self.steps.load(Ordering::Relaxed);
         let mut scan = Scan::new(self.terms(), before, most_steps);
         let text = long.text(self.arguments.as_bytes());
         scan.section(text, section.places.clone());
-        if scan.steps >= most_steps && most_steps < texts.most_steps {
-            return false;
+        if scan.steps >= most_steps && most_steps < self.most_steps {
+            return None;
         }
         let steps = scan.steps - before;
         let found = scan.found;
         // Of those who did the same, one counts.
         if section.searched.set(Searched { found, steps }).is_ok() {
-            texts.so_far.fetch_add(steps, Ordering::Relaxed);
+            self.steps.fetch_add(steps, Ordering::Relaxed);
         }
-        true
+        Some(())
     }
 
     fn terms(&self) -> Terms<'_> {
@@ -237,17 +276,12 @@ impl Inspection {
 
 /// Whether a section is searched, or is as soon as the thread is done that has begun it.
 fn is_searched(section: &Section) -> bool {
-    wait(PATIENCE, || section.searched.get().is_some())
-}
-
-/// Whether something comes about that another thread does, looked at so often.
-fn wait(patience: usize, is_done: impl Fn() -> bool) -> bool {
-    (0..patience).any(|_| {
-        let is_done = is_done();
-        if !is_done {
+    (0..PATIENCE).any(|_| {
+        let is_searched = section.searched.get().is_some();
+        if !is_searched {
             std::hint::spin_loop();
         }
-        is_done
+        is_searched
     })
 }
 
@@ -335,12 +369,12 @@ mod tests {
     fn all_of_it_may_be_done_by_others() {
         let inspection = repeated();
         inspection.help();
-        let texts = inspection.texts.get().expect("texts");
+        let texts = inspection.outer.get().expect("texts");
         assert!(texts.sections.len() > 3, "{}", texts.sections.len());
         let mut sections = texts.sections.iter();
         assert!(sections.all(|section| section.searched.get().is_some()));
         // There is nothing left to search.
-        assert!(inspection.next(texts).is_none());
+        assert!(inspection.next().is_none());
         assert_eq!(copied(&inspection.finish()), [(99, 3)]);
     }
 
@@ -351,10 +385,12 @@ mod tests {
             |inspection: &Inspection| inspection.finish_soon().expect("soon"),
         ] {
             let inspection = repeated();
-            // The texts.
+            // All texts but the outer one.
             inspection.begun.store(true, Ordering::Relaxed);
-            // The first section, and one behind it.
-            inspection.next.store(2, Ordering::Relaxed);
+            inspection.make_rest();
+            // The first section of that, and one behind it.
+            let outer = inspection.outer.get().expect("the outer text");
+            outer.next.store(2, Ordering::Relaxed);
             assert_eq!(copied(&finish(&inspection)), [(99, 3)]);
         }
     }
@@ -364,7 +400,7 @@ mod tests {
         let said = filling(1, 200_000);
         let inspection = inspection(&said, &said);
         inspection.help();
-        let texts = inspection.texts.get().expect("texts");
+        let texts = inspection.outer.get().expect("texts");
         assert_eq!(texts.sections.len(), 1);
         assert!(texts.sections[0].searched.get().is_none());
         assert_eq!(copied(&inspection.finish()), [(said.len(), 1)]);
@@ -374,13 +410,7 @@ mod tests {
     fn a_look_that_is_given_up_says_so_whoever_did_what_of_it() {
         for is_helped in [false, true] {
             let mut inspection = repeated();
-            let texts = inspection.make_texts();
-            let most_steps = texts.steps + 2;
-            let texts = Texts {
-                most_steps,
-                ..texts
-            };
-            inspection.texts = OnceLock::from(texts);
+            inspection.most_steps = 2;
             if is_helped {
                 inspection.help();
             }

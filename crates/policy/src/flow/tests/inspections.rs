@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::thread;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -66,7 +68,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn whoever_helps_the_same_is_found(copies in copies(), helpers in 0_usize..3) {
+    fn whoever_helps_the_same_is_found(
+        copies in copies(), helpers in 0_usize..3, is_base64 in any::<bool>(),
+    ) {
         // What some have in common, and what the target said itself.
         let answered = [
             ("crm_get", words(1_000, 3_000)),
@@ -91,6 +95,9 @@ proptest! {
                 _ => text.push_str(piece),
             }
             text.push_str(&filling(nth as u32, copy.letters));
+        }
+        if is_base64 {
+            text = format!("{SECRET} {}", STANDARD.encode(&text));
         }
         let arguments = Arc::new(json!({ "text": text }).to_string());
         prop_assert!(arguments.len() > LONG);
