@@ -17,7 +17,7 @@ use tokio::runtime::Builder;
 
 use crate::support::{allow_all, always, call, flow_rule, in_time, named};
 
-const NOTE: &str = "Oberon, Puck and Titania";
+const NOTE: &str = "Oberon, Puck, Titania and Bottom";
 
 /// A run whose looks at large arguments have no thread until they are given it.
 struct Held {
@@ -116,7 +116,7 @@ fn a_call_is_made_while_its_arguments_are_looked_at() {
             assert_eq!(one.await, r#"{"inFlight":2}"#);
             held.check(expect![[r#"
                 a_echo "ok" []
-                b_wait "ok" [Some(24)]
+                b_wait "ok" [Some(32)]
                 b_wait "ok" []"#]]);
             held.broker.shutdown().await;
         });
@@ -138,7 +138,7 @@ fn a_look_that_is_put_off_is_done_before_the_call_is_over() {
             assert_eq!((answered.0.as_str(), answered.1.as_str()), (both, both));
             held.check(expect![[r#"
                 a_echo "ok" []
-                b_wait "ok" [Some(24)]
+                b_wait "ok" [Some(32)]
                 b_wait "ok" []"#]]);
             held.give_thread();
             held.broker.shutdown().await;
@@ -188,7 +188,7 @@ fn waits(setup: RunSetup, outcome: &str) {
             held.give_thread();
             one.await;
         }
-        let called = format!("b_wait \"{outcome}\" [Some(24)]");
+        let called = format!("b_wait \"{outcome}\" [Some(32)]");
         assert_eq!(
             held.lines(),
             ["a_echo \"ok\" []", &called, "c_echo \"ok\" []"]
@@ -218,11 +218,11 @@ fn a_look_that_a_call_waits_for_needs_no_other_thread() {
         setup.flows = Arc::new(flows);
         let held = Held::run(setup, NOTE).await;
         let denied = held.wait(1, large(NOTE)).await;
-        assert!(denied.contains("24 bytes of a.echo (call 1)"), "{denied}");
+        assert!(denied.contains("32 bytes of a.echo (call 1)"), "{denied}");
         assert_eq!(held.wait(1, large("")).await, r#"{"inFlight":1}"#);
         held.check(expect![[r#"
             a_echo "ok" []
-            b_wait "denied" [Some(24)]
+            b_wait "denied" [Some(32)]
             b_wait "ok" []"#]]);
         held.give_thread();
         held.broker.shutdown().await;
@@ -273,10 +273,10 @@ async fn what_was_found_behind_the_line_before_a_call_is_in_the_one_after_it() {
         "before" 1: None
         "after" 1: None
         "before" 2: Some(["null"])
-        "after" 2: Some(["24"])
+        "after" 2: Some(["32"])
         "before" 3: Some(["null"])
         "after" 3: Some([])
-        "before" 4: Some(["24"])
+        "before" 4: Some(["32"])
         "after" 4: None
     "#]]
     .assert_eq(&lines.lines().map(flows).collect::<String>());
@@ -298,7 +298,7 @@ fn who_is_asked_sees_what_was_found() {
     waits(RunSetup::new(Arc::new(rules), asker), "ok");
     let asked = asked.all().into_iter().flat_map(|question| question.flows);
     let asked: Vec<String> = asked.map(|flow| flow.to_string()).collect();
-    assert_eq!(asked, ["24 bytes of a.echo (call 1) go to b.wait"]);
+    assert_eq!(asked, ["32 bytes of a.echo (call 1) go to b.wait"]);
 }
 
 #[test]

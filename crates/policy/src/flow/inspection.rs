@@ -424,8 +424,8 @@ mod tests {
         // Pieces that have to be looked up, each of them.
         let said = filling(1, 60_000);
         let piece = |nth: usize| {
-            let begin = nth * 307 % (said.len() - 26);
-            &said[begin..begin + 26]
+            let begin = nth * 307 % (said.len() - 34);
+            &said[begin..begin + 34]
         };
         let text: String = (0..45_000).map(piece).collect();
         let inspection = inspection(&said, &text);

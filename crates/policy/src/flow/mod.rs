@@ -6,8 +6,8 @@
 //!
 //! Finding has to be cheap where there is nothing to find. Of a text that was
 //! learnt, every piece of twelve bytes is in a filter of bits; of arguments,
-//! one piece in five is looked up there (in long ones, one in thirteen), so
-//! that a copy of sixteen bytes (or twenty-four) is met for sure. Only then the
+//! one piece in five is looked up there (in long ones, one in thirteen or twenty-one), so
+//! that a copy of sixteen bytes (or twenty-four, or thirty-two) is met for sure. Only then the
 //! neighbours are looked at, and a table that is made when it is first needed
 //! tells whose the piece is and where it was learnt; from there on the two texts
 //! are compared as they are. Behind a piece the look goes on; within it, only where several

@@ -18,18 +18,30 @@ mod plain;
 
 use pieces::WIDE;
 
-/// Arguments longer than this, in bytes of normal form, are looked at in wider
-/// steps.
+/// Texts longer than this, in bytes of normal form, are looked at in wider steps.
 pub(super) const LONG: usize = 128 << 10;
 
-/// The shortest piece that is surely found in long arguments.
+/// The shortest piece that is surely found in long texts.
 pub(super) const MIN_PIECE_IN_LONG: usize = 24;
 
-/// How far the places are from each other that long arguments are looked at by.
-const WIDE_STRIDE: usize = MIN_PIECE_IN_LONG - GRAM + 1;
+/// Texts longer than this are looked at in steps that are wider still: a call with as much waits
+/// for a look that takes a twentieth of it or less.
+pub(super) const VERY_LONG: usize = 512 << 10;
 
-/// How long the sections of a long text are, mostly a little less: whole blocks.
-const SECTION: usize = 20 * BLOCK * WIDE_STRIDE;
+/// The shortest piece that is surely found in those.
+pub(super) const MIN_PIECE_IN_VERY_LONG: usize = 32;
+
+/// How far the places are from each other that such texts are looked at by.
+const WIDE_STRIDE: usize = MIN_PIECE_IN_LONG - GRAM + 1;
+const WIDEST_STRIDE: usize = MIN_PIECE_IN_VERY_LONG - GRAM + 1;
+
+/// How long the sections of a text are, mostly a little less: whole blocks.
+fn section(text: &[u8]) -> usize {
+    match text.len() {
+        0..=VERY_LONG => 20 * BLOCK * WIDE_STRIDE,
+        _ => 12 * BLOCK * WIDEST_STRIDE,
+    }
+}
 
 /// How many places before that are looked at for one where a section may end.
 const MOST_FOR_AN_END: usize = 512;
@@ -70,10 +82,11 @@ impl Terms<'_> {
             let gram = self.index.key.gram(text, at);
             gram.is_some_and(|gram| self.filter().has(gram))
         };
+        let length = section(text);
         let mut sections = Vec::new();
         let mut begin = 0;
-        let mut end = SECTION;
-        while end + SECTION / 2 < text.len() {
+        let mut end = length;
+        while end + length / 2 < text.len() {
             let mut row = end - MOST_FOR_AN_END..end - MOST_FOR_AN_END + WIDE + 1;
             // From its end on, so that a copy is passed over fast.
             while row.end <= end
@@ -85,7 +98,7 @@ impl Terms<'_> {
                 sections.push(begin..row.end);
                 begin = row.end;
             }
-            end = row.end + SECTION;
+            end = row.end + length;
         }
         sections.push(begin..text.len());
         sections
@@ -148,7 +161,10 @@ impl<'a> Scan<'a> {
 
     /// Searches one of the [sections](Terms::sections) of a longer one.
     pub(super) fn section(&mut self, text: &[u8], places: Range<usize>) {
-        self.pieces_by::<WIDE_STRIDE>(text, places);
+        match text.len() {
+            0..=VERY_LONG => self.pieces_by::<WIDE_STRIDE>(text, places),
+            _ => self.pieces_by::<WIDEST_STRIDE>(text, places),
+        }
     }
 
     /// Takes every so many places, block by block, and looks around the few whose
@@ -237,6 +253,9 @@ impl<'a> Scan<'a> {
 mod tests {
     use super::super::normal::END;
     use super::*;
+
+    /// How long the sections are of a text that is not very long.
+    const SECTION: usize = 20 * BLOCK * WIDE_STRIDE;
 
     /// Words that are all different, and in their order only here.
     fn words(first: usize, bytes: usize) -> String {

@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::super::finding::{Side, is_data};
 use super::super::index::{Index, MIN_PIECE};
-use super::{MIN_PIECE_IN_LONG, Scan, Terms};
+use super::{MIN_PIECE_IN_LONG, MIN_PIECE_IN_VERY_LONG, SAMPLE, Scan, Terms};
+use super::{WIDE_STRIDE, WIDEST_STRIDE};
 
 /// Who may have answered; the first is of the target's server.
 const TOOLS: [(&str, &str); 4] = [
@@ -18,13 +19,15 @@ const TOOLS: [(&str, &str); 4] = [
 /// What tools answered, in order: whose text it is, by its place in [`TOOLS`], and the text.
 type Said = Vec<(usize, String)>;
 
-/// What is searched, and whether as a part of a long text.
+/// What is searched, and as part of a text of which length: by the shortest piece that is surely found.
 #[derive(Debug)]
 struct Case {
     said: Said,
     text: String,
-    is_long: bool,
+    least: usize,
 }
+
+const LEAST: [usize; 3] = [MIN_PIECE, MIN_PIECE_IN_LONG, MIN_PIECE_IN_VERY_LONG];
 
 /// A part of what is searched: so many characters of an answer from one on, or something else.
 #[derive(Debug, Clone)]
@@ -55,8 +58,8 @@ fn case() -> impl Strategy<Value = Case> {
     let answer = (0..TOOLS.len(), proptest::collection::vec(0..WORDS, 3..16));
     let answers = proptest::collection::vec(answer, 1..6);
     let parts = proptest::collection::vec(part(), 1..8);
-    let all = (words, answers, parts, any::<bool>());
-    all.prop_map(|(words, answers, parts, is_long)| {
+    let all = (words, answers, parts, 0..LEAST.len());
+    all.prop_map(|(words, answers, parts, length)| {
         let answer = |nths: &[usize]| {
             let words: Vec<&str> = nths.iter().map(|nth| words[*nth].as_str()).collect();
             words.join(" ")
@@ -75,7 +78,7 @@ fn case() -> impl Strategy<Value = Case> {
         Case {
             text: parts.iter().map(text).collect(),
             said,
-            is_long,
+            least: LEAST[length],
         }
     })
 }
@@ -90,9 +93,10 @@ impl Case {
         })
     }
 
-    /// Whether there is data in the text of which this tool said so many bytes, and the target did not.
-    fn is_carried(&self, tool: usize, least: usize) -> bool {
-        let mut pieces = self.text.as_bytes().windows(least);
+    /// Whether there is data in the text that this tool said, and the target did not, in a piece that is
+    /// surely found.
+    fn is_carried(&self, tool: usize) -> bool {
+        let mut pieces = self.text.as_bytes().windows(self.least);
         pieces.any(|piece| is_data(piece) && self.says(tool, piece) && !self.says(0, piece))
     }
 
@@ -113,10 +117,11 @@ impl Case {
             others,
         };
         let mut scan = Scan::new(terms, 0, usize::MAX);
-        if self.is_long {
-            scan.section(self.text.as_bytes(), 0..self.text.len());
-        } else {
-            scan.short(self.text.as_bytes());
+        let (text, places) = (self.text.as_bytes(), 0..self.text.len());
+        match self.least {
+            MIN_PIECE => scan.pieces_by::<SAMPLE>(text, places),
+            MIN_PIECE_IN_LONG => scan.pieces_by::<WIDE_STRIDE>(text, places),
+            _ => scan.pieces_by::<WIDEST_STRIDE>(text, places),
         }
         let found = scan.found.into_iter().map(|found| {
             let source = &index.sources[usize::from(found.source)];
@@ -131,13 +136,10 @@ impl Case {
     /// Whose data is not found, and what is found of somebody who did not say it.
     fn wrong(&self) -> (Vec<&str>, Vec<(usize, &str)>) {
         let found = self.found();
-        let least = match self.is_long {
-            true => MIN_PIECE_IN_LONG,
-            false => MIN_PIECE,
-        };
-        let missed = TOOLS.iter().enumerate().skip(1).filter(|(tool, _)| {
-            self.is_carried(*tool, least) && !found.iter().any(|(by, _)| by == tool)
-        });
+        let missed =
+            TOOLS.iter().enumerate().skip(1).filter(|(tool, _)| {
+                self.is_carried(*tool) && !found.iter().any(|(by, _)| by == tool)
+            });
         let missed = missed.map(|(_, (server, _))| *server).collect();
         let is_untrue = |(tool, piece): &(usize, &str)| {
             let mut pieces = piece.as_bytes().windows(MIN_PIECE);
@@ -162,13 +164,13 @@ fn what_lies_in_the_way_of_a_piece_hides_it_nowhere() {
     let check = |why: &str, text: &str, said: &[(usize, &str)]| {
         let said = said.iter().map(|(tool, said)| (*tool, (*said).to_owned()));
         let said: Said = said.collect();
-        // At all places that a search may begin at.
-        for before in 0..26 {
-            for is_long in [false, true] {
+        // At all places that a suspect may be at.
+        for before in 0..WIDEST_STRIDE {
+            for least in LEAST {
                 let case = Case {
                     said: said.clone(),
                     text: format!("{}{text}", ".".repeat(before)),
-                    is_long,
+                    least,
                 };
                 assert_eq!(case.wrong(), (vec![], vec![]), "{why}: {case:?}");
             }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{inspect, noise, side, url_encoded};
 use crate::flow::Flows;
-use crate::flow::scan::{LONG, MIN_PIECE_IN_LONG};
+use crate::flow::scan::{LONG, MIN_PIECE_IN_LONG, MIN_PIECE_IN_VERY_LONG, VERY_LONG};
 
 /// Text of words, which is unlike any other such text.
 fn words() -> impl Strategy<Value = String> {
@@ -107,11 +107,15 @@ proptest! {
 
     #[test]
     fn a_short_piece_is_found_at_every_place_of_long_arguments(
-        start in 0_usize..400, place in 0_usize..200,
+        start in 0_usize..400, place in 0_usize..200, is_very_long in any::<bool>(),
     ) {
+        let (length, piece) = match is_very_long {
+            true => (VERY_LONG, MIN_PIECE_IN_VERY_LONG),
+            false => (LONG, MIN_PIECE_IN_LONG),
+        };
         let text: String = (0..500_u32).map(noise).collect();
-        let piece = &text[start..start + MIN_PIECE_IN_LONG];
-        let padding = ". ".repeat(LONG / 2) + &"-".repeat(place);
+        let piece = &text[start..start + piece];
+        let padding = ". ".repeat(length / 4) + &"-".repeat(place);
         let arguments = json!({ "body": format!("{padding}{piece}{padding}") });
         let found = inspect(&[("crm_get", json!(text))], &arguments);
         prop_assert_eq!(found.len(), 1);
