@@ -77,6 +77,7 @@ struct Section {
 struct Searched {
     found: Vec<Found>,
     steps: usize,
+    is_given_up: bool,
 }
 
 impl Inspection {
@@ -109,8 +110,7 @@ impl Inspection {
     /// Does what nobody has begun, until there is no more of it.
     pub fn help(&self) {
         if !self.begun.swap(true, Ordering::Relaxed) {
-            // Of those who did the same, one counts.
-            let _others = self.rest.set(self.make_rest());
+            self.rest();
         }
         // Of a single section, nothing would be left for others.
         while self
@@ -127,20 +127,21 @@ impl Inspection {
     /// What the arguments carry, as [`Flows::inspect`](super::Flows::inspect) says it. Whoever
     /// helps may be at a part afterwards still, for nothing.
     pub fn finish(&self) -> Vec<Finding> {
-        let rest = self.search_all(self.most_steps);
+        let rest = self.search_all(usize::MAX);
         self.found(rest.unwrap_or_else(|| self.rest()))
     }
 
     /// The same, if it takes some milliseconds at the most; `None` if it is better
     /// [finished](Self::finish) where nobody else has to wait for it.
     pub fn finish_soon(&self) -> Option<Vec<Finding>> {
-        let rest = self.search_all(self.most_steps.min(SOON))?;
+        let rest = self.search_all(SOON)?;
         Some(self.found(rest))
     }
 
     /// Searches what nobody has begun, and what others do not finish soon; `None` if that is not done
-    /// after so many steps.
-    fn search_all(&self, most_steps: usize) -> Option<&Rest> {
+    /// after so many steps besides those for what is not searched in sections.
+    fn search_all(&self, steps: usize) -> Option<&Rest> {
+        let mut most_steps = self.most_steps.min(steps);
         let mut patience = PATIENCE_FOR_TEXTS;
         let is_begun = self.begun.swap(true, Ordering::Relaxed);
         while is_begun && self.rest.get().is_none() && patience > 0 {
@@ -153,6 +154,7 @@ impl Inspection {
             }
         }
         let rest = self.rest();
+        most_steps = self.most_steps.min(rest.steps.saturating_add(steps));
         while let Some((texts, section)) = self.next() {
             self.search(texts, section, most_steps)?;
         }
@@ -168,7 +170,15 @@ impl Inspection {
 
     /// The rest, made by this thread unless there is one.
     fn rest(&self) -> &Rest {
-        self.rest.get_or_init(|| self.make_rest())
+        self.rest.get().unwrap_or_else(|| {
+            let rest = self.make_rest();
+            let steps = rest.steps;
+            // Of those who did the same, one counts.
+            if self.rest.set(rest).is_ok() {
+                self.steps.fetch_add(steps, Ordering::Relaxed);
+            }
+            self.rest.wait()
+        })
     }
 
     /// The texts that are there by now.
@@ -180,6 +190,8 @@ impl Inspection {
     /// A section that nobody has begun.
     fn next(&self) -> Option<(&Texts, &Section)> {
         self.texts().find_map(|texts| {
+            // Whoever waits asks often.
+            texts.sections.get(texts.next.load(Ordering::Relaxed))?;
             let next = texts.next.fetch_add(1, Ordering::Relaxed);
             Some((texts, texts.sections.get(next)?))
         })
@@ -190,21 +202,24 @@ impl Inspection {
         let known = Known::new(&self.script, &self.definition, rest.checks);
         let mut all = Arguments::continued(self.terms(), known, rest.hits.clone());
         let mut steps = rest.steps;
+        let mut is_given_up = false;
         for texts in self.texts() {
             for section in &texts.sections {
                 let Some(searched) = section.searched.get() else {
                     // Then nobody can tell.
-                    steps = self.most_steps;
+                    is_given_up = true;
                     continue;
                 };
                 steps += searched.steps;
+                is_given_up |= searched.is_given_up;
                 if let Some(long) = texts.long.get(section.long) {
                     let text = long.text(self.arguments.as_bytes());
                     all.add(&searched.found, text, long.encoding);
                 }
             }
         }
-        findings(&self.index, &self.to, all.hits, steps >= self.most_steps)
+        is_given_up |= steps >= self.most_steps;
+        findings(&self.index, &self.to, all.hits, is_given_up)
     }
 
     /// Makes texts of the arguments; the outer one is there before the rest.
@@ -216,7 +231,6 @@ impl Inspection {
             let _others = self.outer.set(self.in_sections(vec![long]));
         };
         let begun = Arguments::begin(self.terms(), known, json, &mut Rooms::default(), outer);
-        self.steps.fetch_add(begun.steps, Ordering::Relaxed);
         Rest {
             texts: self.in_sections(begun.long),
             hits: begun.hits,
@@ -256,9 +270,13 @@ impl Inspection {
             return None;
         }
         let steps = scan.steps - before;
-        let found = scan.found;
+        let searched = Searched {
+            found: scan.found,
+            steps,
+            is_given_up: scan.steps >= self.most_steps,
+        };
         // Of those who did the same, one counts.
-        if section.searched.set(Searched { found, steps }).is_ok() {
+        if section.searched.set(searched).is_ok() {
             self.steps.fetch_add(steps, Ordering::Relaxed);
         }
         Some(())

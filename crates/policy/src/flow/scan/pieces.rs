@@ -16,6 +16,9 @@ pub(super) const WIDE: usize = 4 * SAMPLE;
 /// those that a wide step passes over, and those behind it that begin with less than a piece there.
 const SEAM: usize = MIN_PIECE + (WIDE - GRAM) + (SAMPLE - 2);
 
+/// The most steps that [`Scan::beyond_end`] takes at one end.
+const MOST_BEYOND: usize = 64;
+
 /// A place of a text whose fingerprint a source has at a place of its own.
 struct Known {
     source: u16,
@@ -101,7 +104,9 @@ impl Scan<'_> {
             if self.only_other.is_some_and(|other| at < self.floor(other)) {
                 continue;
             }
-            let gram = self.terms.index.key.gram(text, at)?;
+            let Some(gram) = self.terms.index.key.gram(text, at) else {
+                break;
+            };
             for place in tables.places(gram) {
                 self.steps += 1;
                 if !self.terms.was_there(self.terms.index.result_at(place)) {
@@ -161,22 +166,23 @@ impl Scan<'_> {
                     continue;
                 };
                 found = self.beyond_own(text, *at, piece.clone(), *place);
-                let is_longer = |(longest, _): &(Range<usize>, usize)| longest.len() < piece.len();
-                if found.is_some() || longest.as_ref().is_none_or(is_longer) {
-                    longest = Some((piece, *place));
-                }
                 if found.is_some() {
+                    longest = Some((piece, *place));
                     break;
                 }
+                if let Some((further, place)) = self.beyond_end(text, piece.end, *place) {
+                    found = Some(further.clone());
+                    longest = Some((further, place));
+                    break;
+                }
+                let is_longer = |(longest, _): &(Range<usize>, usize)| longest.len() < piece.len();
+                if longest.as_ref().is_none_or(is_longer) {
+                    longest = Some((piece, *place));
+                }
             }
-            let Some((mut piece, mut place)) = longest else {
+            let Some((piece, place)) = longest else {
                 continue;
             };
-            let found = found.or_else(|| {
-                let (further, at) = self.beyond_end(text, piece.end, place)?;
-                (piece, place) = (further.clone(), at);
-                Some(further)
-            });
             reached(&piece);
             let (source, ordinal) = self.terms.index.origin_at(place);
             // Of one of the target's own, only if another piece around the suspect would have been met.
@@ -213,7 +219,7 @@ impl Scan<'_> {
         }
         let mut seams = Vec::new();
         let (piece, steps) = self.extent(text, at, floor, place, |end| seams.push(end));
-        self.steps += steps;
+        self.steps = steps;
         if piece.len() < MIN_PIECE {
             return None;
         }
@@ -251,7 +257,9 @@ impl Scan<'_> {
     }
 
     /// A piece of the source that has this place which begins in another one of it, that the target said
-    /// itself and that ends at `end`, and goes on behind that; and where the source has it.
+    /// itself and that ends at `end`, and goes on behind that; and where the source has it. It has one of the
+    /// places around the first that [`Self::floor`] lets pass, if it does not lie behind that. Not
+    /// all are looked at where the source says the same very often.
     fn beyond_end(
         &mut self,
         text: &[u8],
@@ -265,6 +273,7 @@ impl Scan<'_> {
             return None;
         }
         let tables = self.terms.index.tables();
+        let most_steps = self.most_steps.min(self.steps + MOST_BEYOND);
         for at in (beyond + 1).saturating_sub(SAMPLE)..beyond + SAMPLE {
             let Some(gram) = key.gram(text, at) else {
                 break;
@@ -272,11 +281,18 @@ impl Scan<'_> {
             let places = tables.places(gram);
             let first = places.filter(|place| self.terms.index.origin_at(*place).0 == source);
             for place in first.flat_map(|place| iter::once(place).chain(tables.again(place))) {
-                if self.steps >= self.most_steps {
+                if self.steps >= most_steps {
                     return None;
                 }
+                self.steps += 1;
+                let here = end - at.min(end);
+                // Most are told from it by what stands at its end.
+                let behind = text.get(end..=end).unwrap_or_default();
+                if self.terms.index.common(place + here, behind) == 0 {
+                    continue;
+                }
                 let stretch = self.stretch(text, at, 0, place);
-                self.steps += 1 + stretch.len() / GRAM;
+                self.steps += stretch.len() / GRAM;
                 let is_piece = stretch.len() >= MIN_PIECE && stretch.end > end;
                 let was_there = self.terms.was_there(self.terms.index.result_at(place));
                 if is_piece && was_there && !self.is_own(text, &stretch, place) {
@@ -302,19 +318,28 @@ impl Scan<'_> {
             }
             let before = text.get(piece.start..at).unwrap_or_default();
             let rest = text.get(at..piece.end).unwrap_or_default();
-            let places = self.terms.index.tables().places(gram);
-            let own =
-                places.filter(|place| self.terms.is_target(self.terms.index.origin_at(*place).0));
-            let mut own = own
-                .flat_map(|place| iter::once(place).chain(self.terms.index.tables().again(place)));
-            own.any(|own| {
+            let tables = self.terms.index.tables();
+            let own = tables
+                .places(gram)
+                .filter(|place| self.terms.is_target(self.terms.index.origin_at(*place).0));
+            let own = own.flat_map(|place| iter::once(place).chain(tables.again(place)));
+            for own in own {
+                steps += 1;
+                if steps >= self.most_steps {
+                    return false;
+                }
+                if own >= place {
+                    continue;
+                }
                 let common = self.terms.index.common(own, rest);
-                steps += 1 + common / GRAM;
-                own < place
-                    && steps < self.most_steps
-                    && common == rest.len()
+                steps += common / GRAM;
+                if common == rest.len()
                     && self.terms.index.common_before(own, before) == before.len()
-            })
+                {
+                    return true;
+                }
+            }
+            false
         });
         self.steps = steps;
         is_own
@@ -329,7 +354,8 @@ impl Scan<'_> {
     }
 
     /// How far a piece of the source that has this place, or the like, reaches around `at`,
-    /// and how many places were looked at for that. Nowhere if that is no piece.
+    /// and how many places were looked at by then. Nowhere if that is no piece. `seam` is told where the
+    /// source has it at more than one place.
     fn extent(
         &self,
         text: &[u8],
@@ -339,15 +365,16 @@ impl Scan<'_> {
         mut seam: impl FnMut(usize),
     ) -> (Range<usize>, usize) {
         let source = self.terms.index.origin_at(place).0;
-        let steps = Cell::new(0);
-        let step = || steps.set(steps.get() + 1);
+        let steps = Cell::new(self.steps);
+        let take = |more: usize| steps.set(steps.get() + more);
         // The first place of this fingerprint need not be where the piece is from.
         let mut places = iter::once(place).chain(self.terms.index.tables().again(place));
         let stretch = places.find_map(|place| {
-            step();
-            let stretch = self.stretch(text, at, floor, place);
-            let is_piece = stretch.len() >= MIN_PIECE
-                && self.terms.was_there(self.terms.index.result_at(place));
+            take(1);
+            let was_there = self.terms.was_there(self.terms.index.result_at(place));
+            let stretch = was_there.then(|| self.stretch(text, at, floor, place));
+            let stretch = stretch.unwrap_or(at..at);
+            let is_piece = stretch.len() >= MIN_PIECE;
             let given_up = steps.get() >= self.most_steps;
             (is_piece || given_up).then_some(stretch)
         });
@@ -359,8 +386,11 @@ impl Scan<'_> {
             if !self.terms.filter().has(gram) {
                 return None;
             }
-            let mut places = self.terms.index.tables().places(gram).inspect(|_| step());
-            places.find(|place| self.terms.index.origin_at(*place).0 == source)
+            let mut places = self.terms.index.tables().places(gram).inspect(|_| take(1));
+            places.find(|place| {
+                self.terms.index.origin_at(*place).0 == source
+                    && self.terms.was_there(self.terms.index.result_at(*place))
+            })
         };
         // As far as the source goes on the same way. Where it does not, it may
         // have what follows elsewhere: in a wide step, in which whatever lies
@@ -385,11 +415,15 @@ impl Scan<'_> {
         let mut first = at - (further - further % SAMPLE);
         let mut start = stretch.start;
         while first >= floor + SAMPLE
+            && steps.get() < self.most_steps
             && let Some(place) = from_source(first - SAMPLE)
         {
+            seam(start);
             first -= SAMPLE;
             let before = text.get(floor..first).unwrap_or_default();
             start = first - self.terms.index.common_before(place, before);
+            let further = first - start;
+            first -= further - further % SAMPLE;
         }
         (start..end, steps.get())
     }

@@ -16,13 +16,16 @@ const TOOLS: [(&str, &str); 4] = [
     ("wiki", "get"),
 ];
 
-/// What tools answered, in order: whose text it is, by its place in [`TOOLS`], and the text.
+/// What tools answered, in order: whose text it is, by its place in [`TOOLS`], and the text, each line of
+/// which is a string of its own.
 type Said = Vec<(usize, String)>;
 
 /// What is searched, and as part of a text of which length: by the shortest piece that is surely found.
 #[derive(Debug)]
 struct Case {
     said: Said,
+    /// How many answers there were when the text was written.
+    results: usize,
     text: String,
     least: usize,
 }
@@ -58,11 +61,15 @@ fn case() -> impl Strategy<Value = Case> {
     let answer = (0..TOOLS.len(), proptest::collection::vec(0..WORDS, 3..16));
     let answers = proptest::collection::vec(answer, 1..6);
     let parts = proptest::collection::vec(part(), 1..8);
-    let all = (words, answers, parts, 0..LEAST.len());
-    all.prop_map(|(words, answers, parts, length)| {
+    let all = (words, answers, parts, 0..LEAST.len(), 0_usize..12);
+    all.prop_map(|(words, answers, parts, length, late)| {
         let answer = |nths: &[usize]| {
-            let words: Vec<&str> = nths.iter().map(|nth| words[*nth].as_str()).collect();
-            words.join(" ")
+            let mut text = String::new();
+            for nth in nths {
+                text.push_str(&words[*nth]);
+                text.push(if *nth == 0 { '\n' } else { ' ' });
+            }
+            text
         };
         let said = answers.iter().map(|(tool, nths)| (*tool, answer(nths)));
         let said: Said = said.collect();
@@ -70,13 +77,15 @@ fn case() -> impl Strategy<Value = Case> {
             Part::Copied(nth, from, length) => {
                 let (_, text) = &said[nth % said.len()];
                 let from = from % text.len();
-                text[from..].chars().take(*length).collect()
+                let copied: String = text[from..].chars().take(*length).collect();
+                copied.replace('\n', ".")
             }
             Part::Word(nth) => words[*nth].clone(),
             Part::Noise(noise) => noise.clone(),
         };
         Case {
             text: parts.iter().map(text).collect(),
+            results: said.len().saturating_sub(late / 9),
             said,
             least: LEAST[length],
         }
@@ -84,8 +93,10 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    fn says(&self, tool: usize, piece: &[u8]) -> bool {
-        let mut said = self.said.iter().filter(|(by, _)| *by == tool);
+    /// Whether one of the first so many answers is of this tool and has a piece.
+    fn says(&self, results: usize, tool: usize, piece: &[u8]) -> bool {
+        let said = self.said.iter().take(results);
+        let mut said = said.filter(|(by, _)| *by == tool);
         said.any(|(_, said)| {
             said.as_bytes()
                 .windows(piece.len())
@@ -97,7 +108,11 @@ impl Case {
     /// surely found.
     fn is_carried(&self, tool: usize) -> bool {
         let mut pieces = self.text.as_bytes().windows(self.least);
-        pieces.any(|piece| is_data(piece) && self.says(tool, piece) && !self.says(0, piece))
+        pieces.any(|piece| {
+            is_data(piece)
+                && self.says(self.results, tool, piece)
+                && !self.says(usize::MAX, 0, piece)
+        })
     }
 
     /// What the search finds: whose it is, and the piece.
@@ -106,13 +121,14 @@ impl Case {
         for (ordinal, (tool, text)) in self.said.iter().enumerate() {
             let (server, tool) = TOOLS[*tool];
             let side = Side::new(&format!("{server}_{tool}"), server, tool);
-            index.take(side, ordinal, &json!(text).to_string());
+            let strings: Vec<&str> = text.split('\n').collect();
+            index.take(side, ordinal, &json!(strings).to_string());
         }
         index.catch_up();
         let others = index.others("mail").unwrap_or_else(|| index.join());
         let terms = Terms {
             index: &index,
-            results: self.said.len(),
+            results: self.results,
             to: &Side::new("mail_send", "mail", "send"),
             others,
         };
@@ -143,7 +159,7 @@ impl Case {
         let missed = missed.map(|(_, (server, _))| *server).collect();
         let is_untrue = |(tool, piece): &(usize, &str)| {
             let mut pieces = piece.as_bytes().windows(MIN_PIECE);
-            *tool == 0 || !pieces.any(|piece| self.says(*tool, piece))
+            *tool == 0 || !pieces.any(|piece| self.says(self.results, *tool, piece))
         };
         (missed, found.into_iter().filter(is_untrue).collect())
     }
@@ -169,6 +185,7 @@ fn what_lies_in_the_way_of_a_piece_hides_it_nowhere() {
             for least in LEAST {
                 let case = Case {
                     said: said.clone(),
+                    results: said.len(),
                     text: format!("{}{text}", ".".repeat(before)),
                     least,
                 };
@@ -234,6 +251,17 @@ fn what_lies_in_the_way_of_a_piece_hides_it_nowhere() {
         "a piece across a gap in the target's",
         text,
         &[(0, pieces), (3, across)],
+    );
+    check(
+        "a piece across a gap behind which one of another source was met, and that goes back over it",
+        "abcdefghijklmnopqrstuvwxyzzyxwvutsrqponmlkjihgfedcba",
+        &[
+            (3, &format!("87mnopqrstuvwxyzzyxwvutsrq{}", "#".repeat(100))),
+            (
+                1,
+                "jklmnopqrstu0000\nopqrstuvwxyzzyxwvutsrqponmlkjihgfedcba",
+            ),
+        ],
     );
     let row = [
         (1, "abcdefghijklmno 1"),

@@ -2,7 +2,7 @@
 
 use super::{SECRET, show, side};
 use crate::flow::index::{MAX_BYTES, MAX_NUMBERS};
-use crate::flow::{Finding, FlowEnd, FlowRule, FlowRules, Flows};
+use crate::flow::{Finding, FlowEnd, FlowRule, FlowRules, Flows, Seen};
 use crate::{Because, Verdict};
 
 /// The arguments that can have nothing of anything.
@@ -140,4 +140,47 @@ fn data_that_could_not_be_compared_is_enough_for_rules_that_hold_back() {
             assert_eq!((reason.flow.bytes, reason.flow.ordinal), (None, None));
         }
     }
+}
+
+/// Text of few words, all of which the target said itself in another order.
+#[test]
+fn lines_that_have_much_in_common_are_compared() {
+    let lines = |count: usize, step: usize| {
+        let line = |nth: usize| {
+            let (took, worker) = (nth * 7919 % 1000, nth * 31 % 97);
+            format!("INFO request done in {took} ms by worker {worker} ")
+        };
+        let lines = (0..count).map(|nth| line(nth * step % count));
+        lines.collect::<String>()
+    };
+    for count in [200, 250, 400] {
+        let mut flows = Flows::default();
+        flows.learn(side("mail_get"), 1, &format!("{:?}", lines(count, 17)));
+        flows.learn(side("crm_get"), 2, &format!("{:?}", lines(count, 1)));
+        let sent = format!("{{\"text\":{:?}}}", lines(count, 13).repeat(5));
+        let found = flows.inspect(&side("mail_send"), &sent, "");
+        let [Finding { seen, .. }] = found.as_slice() else {
+            panic!("{count}: {found:?}");
+        };
+        assert!(matches!(seen, Seen::Copied(_)), "{count}: {seen:?}");
+    }
+}
+
+/// Where what came too late has what is copied, too, and goes on where that ends.
+#[test]
+fn what_was_not_there_yet_is_no_part_of_a_piece() {
+    let anchor = "the anchor of all that was said";
+    let rest: String = (0..4_000_u32).map(super::noise).collect();
+    let mut flows = Flows::default();
+    flows.learn(side("crm_get"), 1, &format!("{anchor:?}"));
+    flows.learn(side("crm_get"), 2, &format!("\"{rest}{anchor}\""));
+    let sent = format!("{{\"text\":\"{rest}{anchor}\"}}");
+    let found = flows.inspect_among(1, &side("mail_send"), &sent, "");
+    assert_eq!(
+        show(&found),
+        format!(
+            "{} bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: \"{anchor}\"",
+            anchor.len()
+        )
+    );
 }
