@@ -112,12 +112,13 @@ impl Inspection {
         if !self.begun.swap(true, Ordering::Relaxed) {
             self.rest();
         }
-        // Of a single section, nothing would be left for others.
-        while self
-            .texts()
-            .map(|texts| texts.sections.len())
-            .sum::<usize>()
-            > 1
+        let sections = || {
+            self.texts()
+                .map(|texts| texts.sections.len())
+                .sum::<usize>()
+        };
+        // Of a single one, nothing would be left for others.
+        while sections() > 1
             && let Some((texts, section)) = self.next()
         {
             self.search(texts, section, self.most_steps);
