@@ -12,6 +12,7 @@ use super::index::{Index, MIN_PIECE, SAMPLE};
 use super::kinds::bits;
 use super::probe::{BLOCK, known};
 
+mod own;
 mod pieces;
 #[cfg(test)]
 mod plain;
