@@ -118,8 +118,8 @@ pub(super) struct Found {
 /// One search.
 pub(super) struct Scan<'a> {
     terms: Terms<'a>,
-    /// Who the others are, if it is one source.
-    only_other: Option<u16>,
+    /// The sources of other servers than the target's.
+    others: Vec<u16>,
     /// A filter with all that the target said.
     own: Place,
     /// Where the last piece of each source ends.
@@ -139,12 +139,11 @@ impl<'a> Scan<'a> {
     /// A search after so many steps, that is given up after `most_steps`.
     pub(super) fn new(terms: Terms<'a>, steps: usize, most_steps: usize) -> Self {
         let Terms { index, to, .. } = terms;
-        let others = index.sources.iter().zip(0..);
-        let mut others = others.filter(|(source, _)| source.server != to.server);
-        let first = others.next().map(|(_, other)| other);
+        let sources = index.sources.iter().zip(0..);
+        let others = sources.filter(|(source, _)| source.server != to.server);
         Self {
             terms,
-            only_other: first.filter(|_| others.next().is_none()),
+            others: others.map(|(_, other)| other).collect(),
             own: index.filters.own(&to.server),
             reached: FxHashMap::default(),
             seams: BTreeSet::new(),
@@ -185,6 +184,9 @@ impl<'a> Scan<'a> {
                 }
                 let is_done = suspect < next && !self.is_at_seam(suspect);
                 if is_done && !self.is_shared(text, suspect) {
+                    continue;
+                }
+                if self.are_all_reached(suspect + SAMPLE) {
                     continue;
                 }
                 let Some(near) = self.near::<STRIDE>(text, suspect) else {

@@ -98,7 +98,7 @@ impl Scan<'_> {
         let mut last = None;
         for at in places {
             self.looked_up = at + 1;
-            if self.only_other.is_some_and(|other| at < self.floor(other)) {
+            if self.are_all_reached(at) {
                 continue;
             }
             let Some(gram) = self.terms.index.key.gram(text, at) else {
@@ -204,6 +204,11 @@ impl Scan<'_> {
     fn floor(&self, source: u16) -> usize {
         let before = self.reached.get(&source);
         before.map_or(0, |end| (end + 1).saturating_sub(GRAM))
+    }
+
+    /// Whether each source but the target's has a piece already that what is at this place is in.
+    pub(super) fn are_all_reached(&self, at: usize) -> bool {
+        self.others.iter().all(|other| at < self.floor(*other))
     }
 
     /// How far a piece reaches of the source that has this place. `None` if that is no
