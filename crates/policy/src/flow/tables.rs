@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::iter;
 
 use super::grams::{GRAM, Prints};
 use super::index::{AHEAD, Index, SAMPLE, pieces, result_at};
@@ -84,6 +85,16 @@ impl Tables {
             next.filter(|next| *next > 0).map(|next| next as usize - 1)
         };
         std::iter::successors(next(place), move |place| next(*place))
+    }
+
+    /// All places of this fingerprint of those sources whose first one is wanted.
+    pub(super) fn all_places(
+        &self,
+        gram: u64,
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> impl Iterator<Item = usize> {
+        let first = self.places(gram).filter(move |place| is_wanted(*place));
+        first.flat_map(|place| iter::once(place).chain(self.again(place)))
     }
 
     /// Whether a source's fingerprints were too much alike for all of them to be here.

@@ -1,7 +1,6 @@
 //! What the target said itself of what a source has: that is nothing of the source's, but
 //! what it has besides may begin there.
 
-use std::iter;
 use std::ops::Range;
 
 use super::super::grams::GRAM;
@@ -61,9 +60,9 @@ impl Scan<'_> {
             let Some(gram) = key.gram(text, at) else {
                 break;
             };
-            let places = tables.places(gram);
-            let first = places.filter(|place| self.terms.index.origin_at(*place).0 == source);
-            for place in first.flat_map(|place| iter::once(place).chain(tables.again(place))) {
+            for place in
+                tables.all_places(gram, |place| self.terms.index.origin_at(place).0 == source)
+            {
                 if self.steps >= most_steps {
                     return None;
                 }
@@ -102,11 +101,8 @@ impl Scan<'_> {
             let before = text.get(piece.start..at).unwrap_or_default();
             let rest = text.get(at..piece.end).unwrap_or_default();
             let tables = self.terms.index.tables();
-            let own = tables
-                .places(gram)
-                .filter(|place| self.terms.is_target(self.terms.index.origin_at(*place).0));
-            let own = own.flat_map(|place| iter::once(place).chain(tables.again(place)));
-            for own in own {
+            let is_target = |place| self.terms.is_target(self.terms.index.origin_at(place).0);
+            for own in tables.all_places(gram, is_target) {
                 steps += 1;
                 if steps >= self.most_steps {
                     return false;
