@@ -108,7 +108,9 @@ pub use callgate_policy::{
     SessionGrants, Verdict,
 };
 pub use callgate_rust_types::RustTypes;
-pub use callgate_sandbox::{Limits, worker_main_if_requested};
+pub use callgate_sandbox::{
+    Jail, JailOptions, Layer, Limits, MachineCode, forbid_inspection, worker_main_if_requested,
+};
 pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
 pub use callgate_typegen::{Detail, ambient as ambient_declarations};
 pub use tokio_util::sync::CancellationToken;

@@ -18,6 +18,7 @@ pub(crate) use text::{write_check, write_dry_run};
 use std::sync::Arc;
 
 use callgate_broker::{LedgerLine, Withheld};
+use callgate_sandbox::Jail;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -74,6 +75,9 @@ pub struct RunReport {
     pub check: Option<TypeCheck>,
     /// Servers that could not be used, and why.
     pub unavailable: Vec<Unavailable>,
+    /// The kernel layers that were in force around the script; `None` where no
+    /// script ran.
+    pub sandbox: Option<Jail>,
     /// Milliseconds that count against the script-time limit: waiting for
     /// tools and for a person's answer is not in it.
     pub script_ms: u64,
@@ -203,6 +207,9 @@ pub enum ErrorKind {
     MissingServer,
     /// The worker process died or broke the protocol.
     Crashed,
+    /// The worker tried a system call that it may not make, and the kernel
+    /// killed it: a bug, or an attempt to break out of the sandbox.
+    SystemCall,
     /// The caller cancelled the run.
     Cancelled,
 }

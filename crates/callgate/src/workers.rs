@@ -1,6 +1,6 @@
 //! Worker processes that several gates take from.
 
-use callgate_sandbox::{Launcher, LauncherOptions, WorkerProgram};
+use callgate_sandbox::{Jail, JailOptions, Launcher, LauncherOptions, WorkerProgram};
 
 use crate::Limits;
 
@@ -15,20 +15,36 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// So many workers that wait, for runs with these limits. They are this
-    /// executable started again, which needs
+    /// So many workers that wait, for runs with these limits, in this jail. They
+    /// are this executable started again, which needs
     /// [`worker_main_if_requested`](crate::worker_main_if_requested) first thing
     /// in its `main`.
     #[must_use]
-    pub fn new(spares: usize, limits: &Limits) -> Self {
-        Self::of(WorkerProgram::CurrentExe, spares, limits)
+    pub fn new(spares: usize, limits: &Limits, jail: &JailOptions) -> Self {
+        Self::of(WorkerProgram::CurrentExe, spares, limits, jail)
     }
 
-    pub(crate) fn of(program: WorkerProgram, spares: usize, limits: &Limits) -> Self {
+    /// The kernel layers that scripts run in. Takes a worker to find out.
+    ///
+    /// # Errors
+    ///
+    /// Why no script can run.
+    pub async fn jail(&self) -> Result<Jail, String> {
+        let worker = self.launcher.take(&self.limits).await?;
+        Ok(worker.jail().clone())
+    }
+
+    pub(crate) fn of(
+        program: WorkerProgram,
+        spares: usize,
+        limits: &Limits,
+        jail: &JailOptions,
+    ) -> Self {
         let mut options = LauncherOptions::default();
         options.spares = spares;
         options.heap_bytes = limits.heap_bytes;
         options.jit = limits.jit;
+        options.jail = jail.clone();
         Self {
             launcher: Launcher::new(program, options),
             limits: limits.clone(),

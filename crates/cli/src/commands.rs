@@ -79,7 +79,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     }
     let cancel = session::cancel_on_signal()?;
     request = request.cancel_on(cancel.clone());
-    let workers = session::workers(config.as_ref(), Some(&args.limits));
+    let workers = session::workers(0, config.as_ref(), Some(&args.limits));
     if let Some(report) = request.rejected(&workers).await {
         return print_report(&report, args.json);
     }
@@ -146,7 +146,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     let request = RunRequest::new(source.as_str())
         .name(name)
         .cancel_on(cancel.clone());
-    let workers = session::workers(config.as_ref(), None);
+    let workers = session::workers(0, config.as_ref(), None);
     if let Some(report) = request.rejected(&workers).await {
         return print_report(&report, args.json);
     }
@@ -375,6 +375,7 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
         return crate::serve_http::serve(config, args).await;
     }
     let cancel = session::cancel_on_signal()?;
+    let workers = session::workers(1, Some(&config), Some(&args.limits));
     let setting = Setting {
         rules: Some(&args.permissions.rules),
         limits: Some(&args.limits),
@@ -384,13 +385,14 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
         asker: session::unattended_asker(&args.permissions),
         caller: Arc::new(NoCaller),
         check: args.check.check,
-        workers: None,
+        workers: Some(workers.clone()),
     };
     let builder = session::builder(Some(&config), &setting)?;
     let client = callgate_server::OneClient::default();
     let builder = builder.caller(Arc::new(client.clone()));
     let gate = async move {
-        match builder.build().await {
+        let (built, ()) = tokio::join!(builder.build(), session::tell_jail(&workers));
+        match built {
             Ok(gate) => {
                 session::tell_problems(&gate);
                 Some(Arc::new(gate))

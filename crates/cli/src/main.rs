@@ -30,6 +30,11 @@ pub const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     callgate::worker_main_if_requested();
+    // Before anything secret is read: a worker that is taken over has the same user.
+    if let Err(error) = callgate::forbid_inspection() {
+        print::error(&format!("could not protect its memory: {error}"));
+        return ExitCode::from(USAGE);
+    }
     let cli = Cli::parse();
     log::begin(cli.verbose);
     let runtime = match tokio::runtime::Builder::new_multi_thread()

@@ -50,7 +50,8 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
     session::tell_blind_flow_rules(&config, options.mode);
     // What is wrong with the flags is wrong for all users.
     drop(builder(&config, &args)?);
-    let workers = Workers::new(SPARES, &session::limits(Some(&config), Some(&args.limits)));
+    let workers = session::workers(SPARES, Some(&config), Some(&args.limits));
+    session::tell_jail(&workers).await;
     let make = make_gates(config, args, workers);
     let listening = |bound: SocketAddr| {
         if !bound.ip().is_loopback() {

@@ -164,9 +164,18 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
         .caller(Arc::clone(&setting.caller)))
 }
 
-/// Workers for one script, which is read before there is a gate.
-pub fn workers(config: Option<&Config>, flags: Option<&LimitArgs>) -> Workers {
-    Workers::new(0, &limits(config, flags))
+/// Says at the start of `serve` in which jail scripts run.
+pub async fn tell_jail(workers: &Workers) {
+    match workers.jail().await {
+        Ok(jail) => print::err(&format!("sandbox: {jail}\n")),
+        Err(reason) => print::err(&format!("warning: no script can run: {reason}\n")),
+    }
+}
+
+/// Workers for scripts, so many of them started ahead of time.
+pub fn workers(spares: usize, config: Option<&Config>, flags: Option<&LimitArgs>) -> Workers {
+    let jail = config.map(|config| config.jail.clone()).unwrap_or_default();
+    Workers::new(spares, &limits(config, flags), &jail)
 }
 
 /// The limits of a run: the flags win over the configuration.

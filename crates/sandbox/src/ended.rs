@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
+use crate::Jail;
+
 /// The end of a run. There is exactly one for every run, whatever happened.
 #[derive(Debug)]
 pub struct Ended {
@@ -15,6 +17,8 @@ pub struct Ended {
     /// What it handed to its caller by `mcp.emit`, in order, as JSON. All of it comes from the
     /// worker, and nothing more is known about it.
     pub emitted: Vec<Box<RawValue>>,
+    /// The jail of the worker; `None` where no script ran.
+    pub jail: Option<Jail>,
     /// The script's own time, see [`Limits::script_time`](crate::Limits::script_time).
     pub script_time: Duration,
     /// Calls that the script made. One that it made just before its end and did not await may have
@@ -43,6 +47,12 @@ pub enum End {
     Crashed {
         /// What is known about it, for a person.
         reason: String,
+    },
+    /// The worker tried a system call that it may not make, and the kernel killed it. Either native
+    /// code in the worker tried to get out, or the filter lacks a call that V8 needs.
+    SystemCall {
+        /// The name of the call, or its number. Comes from the worker; `None` if it could not say.
+        name: Option<String>,
     },
     /// The script waits for a promise that nothing can settle any more.
     NeverSettled,
@@ -87,6 +97,7 @@ impl Ended {
             end,
             output: Captured::default(),
             emitted: Vec::new(),
+            jail: None,
             script_time: Duration::ZERO,
             calls: 0,
         }

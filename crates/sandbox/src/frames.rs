@@ -24,14 +24,6 @@ pub(crate) fn has_bytes(socket: &UnixStream) -> bool {
     read == 1
 }
 
-/// Whether the other end has still to read something of what was written to a socket.
-pub(crate) fn is_unread(socket: &UnixStream) -> bool {
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: writes to one live value.
-    let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-    asked == 0 && bytes > 0
-}
-
 /// Room to read into at once, and at most.
 const READ_BYTES: usize = 64 << 10;
 const MOST_READ_BYTES: usize = 4 << 20;

@@ -19,8 +19,8 @@ pub use base64::is_base64;
 pub use callgate_wire::{ErrorClass, Stretch, Thrown};
 pub use ended::{Captured, End, Ended, Returned, ScriptException, WhichLimit};
 pub use host::{
-    CallHandler, Launcher, LauncherOptions, NotRead, Reserved, ScriptCall, Undelivered,
-    WorkerProgram,
+    CallHandler, Jail, JailOptions, Launcher, LauncherOptions, Layer, MachineCode, NotRead,
+    Reserved, ScriptCall, Undelivered, WorkerProgram, forbid_inspection,
 };
 pub use job::{ERROR_BYTES, Job, Limits};
 pub use worker::worker_main_if_requested;

@@ -8,16 +8,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_sandbox::{End, Ended, Launcher, LauncherOptions, WorkerProgram};
+use callgate_sandbox::{End, Ended, JailOptions, Launcher, LauncherOptions, WorkerProgram};
 use callgate_wire::{
-    Call, Done, Exception, Level, LimitHit, Output, OutputEnd, ReturnValue, ToWire, WhichLimit,
-    WorkerFrame,
+    Call, Done, Exception, Level, LimitHit, Output, OutputEnd, Ready, ReturnValue, ToWire,
+    WhichLimit, WorkerFrame,
 };
 use support::{Handler, job};
 use tokio_util::sync::CancellationToken;
 
 /// Runs a script in a "worker" that sends these bytes and then waits.
 async fn run(bytes: &[u8]) -> Ended {
+    run_in(JailOptions::process_only(), bytes).await
+}
+
+async fn run_in(jail: JailOptions, bytes: &[u8]) -> Ended {
     let folder = std::env::temp_dir().join(format!(
         "callgate-hostile-{}-{:x}",
         std::process::id(),
@@ -36,6 +40,7 @@ async fn run(bytes: &[u8]) -> Ended {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
     let mut options = LauncherOptions::default();
     options.spares = 0;
+    options.jail = jail;
     let launcher = Launcher::new(WorkerProgram::Path(program), options);
     let mut job = job("");
     job.limits.script_time = Duration::from_secs(5);
@@ -47,7 +52,7 @@ async fn run(bytes: &[u8]) -> Ended {
 }
 
 fn bytes(frames: Vec<WorkerFrame>) -> Vec<u8> {
-    let ready = WorkerFrame::Ready { pid: 1 };
+    let ready = WorkerFrame::Ready(Ready::default());
     std::iter::once(ready)
         .chain(frames)
         .flat_map(|frame| frame.encode(usize::MAX).unwrap().to_vec())
@@ -59,7 +64,7 @@ async fn check(name: &str, bytes: &[u8], expected: &str) {
     let began = Instant::now();
     let ended = run(bytes).await;
     match &ended.end {
-        End::Crashed { reason } => {
+        End::Crashed { reason } | End::NotStarted { reason } => {
             assert_eq!(
                 reason,
                 &format!("the worker breaks the protocol: {expected}"),
@@ -86,6 +91,29 @@ fn call(tool: &str, input: &str) -> WorkerFrame {
     })
 }
 
+/// A worker that lacks a required layer, or lies about one, is given no script.
+#[tokio::test]
+async fn a_worker_outside_the_jail_gets_no_script() {
+    let claims = |landlock, seccomp| {
+        let ready = Ready {
+            landlock,
+            seccomp,
+            ..Ready::default()
+        };
+        WorkerFrame::Ready(ready).encode(100).unwrap().to_vec()
+    };
+    for (ready, expected) in [
+        (claims(0, true), "no landlock"),
+        (claims(1, false), "no seccomp"),
+        (claims(1, true), "not in the jail"),
+    ] {
+        match run_in(JailOptions::default(), &ready).await.end {
+            End::NotStarted { reason } => assert!(reason.contains(expected), "{reason}"),
+            other => panic!("{expected}: {other:?}"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn broken_frames() {
     check(
@@ -104,7 +132,7 @@ async fn broken_frames() {
     check(
         "short",
         &[3, 0, 0, 0, 1, 0x81, 0],
-        "frame ends inside its field `pid`",
+        "frame ends inside its field `seccomp`",
     )
     .await;
     check(
@@ -129,7 +157,7 @@ async fn broken_frames() {
     .await;
     check(
         "twice",
-        &bytes(vec![WorkerFrame::Ready { pid: 2 }]),
+        &bytes(vec![WorkerFrame::Ready(Ready::default())]),
         "it says twice that it is ready",
     )
     .await;

@@ -137,22 +137,23 @@ async fn a_worker_has_nothing() {
                 .iter()
                 .map(|(fd, kind)| format!("{fd} {kind}"))
                 .collect();
-            // 0 is the socket to the host, and 3 and 4 are the same one, for writing and for reading.
-            // The others lead nowhere: by them the runtime waits, and wakes itself.
+            // 0 is the socket to the host, and 4 and 5 are the same one, for writing and for reading.
+            // 3 was closed when the jail was shut. The others lead nowhere: by them the runtime waits,
+            // and wakes itself.
             assert_eq!(
                 shown,
                 [
                     "0 socket",
                     "1 /dev/null",
                     "2 pipe",
-                    "3 socket",
                     "4 socket",
-                    "5 [eventpoll]",
-                    "6 [eventfd]",
-                    "7 [eventpoll]",
-                    "8 socket",
+                    "5 socket",
+                    "6 [eventpoll]",
+                    "7 [eventfd]",
+                    "8 [eventpoll]",
                     "9 socket",
                     "10 socket",
+                    "11 socket",
                 ]
             );
         }
@@ -217,7 +218,7 @@ async fn programs_that_are_no_workers() {
         ),
         (
             "/bin/true",
-            "Crashed { reason: \"the worker ended with code 0 before the script did\" }",
+            "NotStarted { reason: \"the worker ended with code 0 before the script did\" }",
         ),
     ] {
         let launcher = Launcher::new(
@@ -242,7 +243,10 @@ async fn programs_that_are_no_workers() {
 #[test]
 fn a_normal_start_is_no_worker() {
     use std::process::{Command, Stdio};
-    for arguments in [vec![], vec!["--callgate-sandbox-worker", "134217728", "1"]] {
+    for arguments in [
+        vec![],
+        vec!["--callgate-sandbox-worker", "134217728", "1", "7", "1"],
+    ] {
         let status = Command::new(env!("CARGO_BIN_EXE_callgate-worker"))
             .args(&arguments)
             .stdin(Stdio::null())

@@ -8,8 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_sandbox::{Launcher, LauncherOptions, Limits, NotRead, Reserved, WorkerProgram};
-use callgate_wire::{ToWire, WorkerFrame};
+use callgate_sandbox::{
+    JailOptions, Launcher, LauncherOptions, Limits, NotRead, Reserved, WorkerProgram,
+};
+use callgate_wire::{Ready, ToWire, WorkerFrame};
 use expect_test::{Expect, expect};
 use support::{Handler, job, launcher, shown};
 use tokio_util::sync::CancellationToken;
@@ -116,6 +118,7 @@ async fn check(name: &str, frames: Vec<WorkerFrame>, then: &str, expected: Expec
     let mut options = LauncherOptions::default();
     options.spares = 0;
     options.reading_time = Duration::from_millis(500);
+    options.jail = JailOptions::process_only();
     let launcher = Launcher::new(WorkerProgram::Path(program), options);
     let read = take(&launcher).await.read_script("return 1").await;
     std::fs::remove_dir_all(&folder).unwrap();
@@ -124,7 +127,7 @@ async fn check(name: &str, frames: Vec<WorkerFrame>, then: &str, expected: Expec
 
 #[tokio::test]
 async fn workers_that_do_not_read() {
-    let ready = || WorkerFrame::Ready { pid: 1 };
+    let ready = || WorkerFrame::Ready(Ready::default());
     let read = |outcome: &str| WorkerFrame::Read {
         outcome: outcome.into(),
     };
@@ -144,29 +147,11 @@ async fn workers_that_do_not_read() {
         expect!["script.ts: the script takes too much memory to parse; write it in simpler pieces"],
     )
     .await;
-    check(
-        "no worker",
-        vec![],
-        "exit 3",
-        expect![[r#"Crashed { reason: "the worker ended with code 3 before the script did" }"#]],
-    )
-    .await;
     let waits = "exec sleep 60";
-    let no_word = || {
-        expect![[
-            r#"NotStarted { reason: "the worker did not come up; the machine may be too busy for it, or the program does not call worker_main_if_requested first thing in its main" }"#
-        ]]
-    };
-    check("no word", vec![], waits, no_word()).await;
-    let is_busy = "while :; do :; done";
-    check("not reading", vec![], is_busy, no_word()).await;
-    // One that was started for a text is ready only after it.
-    let takes = |then: &str| format!("dd bs=65536 count=1 status=none >/dev/null\n{then}");
-    check("reads", vec![], &takes(waits), expect![[r#"Crashed { reason: "it read nothing within 2 s; the machine may be too busy for it" }"#]]).await;
     check(
-        "at it",
-        vec![],
-        &takes(is_busy),
+        "busy",
+        vec![ready()],
+        "while :; do :; done",
         expect![
             "script.ts: the script takes longer than 0.5 s to parse; write it in simpler pieces"
         ],
@@ -191,13 +176,6 @@ async fn workers_that_do_not_read() {
         expect![[
             r#"Crashed { reason: "the worker breaks the protocol: it speaks before it has read" }"#
         ]],
-    )
-    .await;
-    check(
-        "early",
-        vec![read("{}")],
-        waits,
-        expect![[r#"Crashed { reason: "the worker breaks the protocol: it has read something else than a text" }"#]],
     )
     .await;
 }

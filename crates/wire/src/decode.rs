@@ -144,7 +144,6 @@ impl FromWire for HostFrame {
                     result_bytes: r.u64("result_bytes")?,
                     frame_bytes: r.u64("frame_bytes")?,
                     buffer_bytes: r.u64("buffer_bytes")?,
-                    data_bytes: r.u64("data_bytes")?,
                 };
                 let count = r.u32("functions")?;
                 // Not trusted for the capacity: each name takes at least its length prefix, so
@@ -194,9 +193,15 @@ impl FromWire for WorkerFrame {
         let mut r = Reader::new(body);
         match r.kind()? {
             kind::READY => {
-                let pid = r.u32("pid")?;
+                let ready = Ready {
+                    landlock: r.u8("landlock")?,
+                    seccomp: flag(&mut r, "seccomp")?,
+                    namespaces: r.u8("namespaces")?,
+                    protection_keys: flag(&mut r, "protection keys")?,
+                    data_bytes: r.u64("data bytes")?,
+                };
                 r.end()?;
-                Ok(Self::Ready { pid })
+                Ok(Self::Ready(ready))
             }
             kind::HAS_READ => Ok(Self::Read {
                 outcome: r.rest("outcome")?,
@@ -298,6 +303,14 @@ fn done(r: &mut Reader) -> Result<Done, WireError> {
     };
     r.end()?;
     Ok(done)
+}
+
+fn flag(r: &mut Reader, field: &'static str) -> Result<bool, WireError> {
+    match r.u8(field)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(bad(field, other)),
+    }
 }
 
 fn bad(field: &'static str, value: u8) -> WireError {

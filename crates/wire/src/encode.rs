@@ -69,7 +69,6 @@ impl ToWire for HostFrame {
                     l.result_bytes,
                     l.frame_bytes,
                     l.buffer_bytes,
-                    l.data_bytes,
                 ] {
                     w.u64(number);
                 }
@@ -103,9 +102,13 @@ impl ToWire for HostFrame {
 impl ToWire for WorkerFrame {
     fn encode(self, max_frame: usize) -> Result<Encoded, WireError> {
         match self {
-            Self::Ready { pid } => {
+            Self::Ready(ready) => {
                 let mut w = Writer::new(kind::READY);
-                w.u32(pid);
+                w.u8(ready.landlock);
+                w.u8(u8::from(ready.seccomp));
+                w.u8(ready.namespaces);
+                w.u8(u8::from(ready.protection_keys));
+                w.u64(ready.data_bytes);
                 w.finish(Text::default(), max_frame)
             }
             Self::Read { outcome } => Writer::new(kind::HAS_READ).finish(outcome, max_frame),

@@ -17,11 +17,8 @@ pub enum HostFrame {
 /// A frame from a worker to the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkerFrame {
-    /// The isolate is up. The first frame of a worker.
-    Ready {
-        /// Process id as the worker sees it; for messages only.
-        pid: u32,
-    },
+    /// The isolate is up and the jail is shut. The first frame of a worker.
+    Ready(Ready),
     /// What came of a text that was to be read.
     Read {
         /// JSON text, whose form is the two ends' own affair. Nothing is known about it but that it
@@ -54,6 +51,21 @@ pub enum WorkerFrame {
     LimitHit(LimitHit),
     /// The script has ended. The last frame of a worker.
     Done(Done),
+}
+
+/// The kernel layers that a worker has put around itself, and the memory it has used so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ready {
+    /// ABI version of Landlock; 0 where Landlock is not in force.
+    pub landlock: u8,
+    /// Whether both seccomp filters are in force.
+    pub seccomp: bool,
+    /// Namespaces of the worker's own, as bits: user 1, net 2, ipc 4, uts 8.
+    pub namespaces: u8,
+    /// Whether V8 protects its machine code by memory protection keys.
+    pub protection_keys: bool,
+    /// Bytes of private writable memory of the process: the amount that `RLIMIT_DATA` bounds.
+    pub data_bytes: u64,
 }
 
 /// A text that is to be read.
@@ -125,8 +137,6 @@ pub struct WorkerLimits {
     pub frame_bytes: u64,
     /// Bytes of all array buffers together.
     pub buffer_bytes: u64,
-    /// Bytes that the process may allocate on top of what it has when the script starts.
-    pub data_bytes: u64,
 }
 
 /// A call that a script makes.

@@ -27,7 +27,8 @@ pub use encode::{Encoded, ToWire};
 pub use error::WireError;
 pub use frames::{
     Call, Done, ErrorClass, Exception, HostFrame, Level, LimitHit, Output, OutputEnd, Read,
-    Readable, Reply, ReturnValue, Start, Stretch, Thrown, WhichLimit, WorkerFrame, WorkerLimits,
+    Readable, Ready, Reply, ReturnValue, Start, Stretch, Thrown, WhichLimit, WorkerFrame,
+    WorkerLimits,
 };
 pub use stretches::{MAX_STRETCHES, author_place};
 pub use text::Text;

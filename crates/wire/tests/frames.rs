@@ -49,7 +49,6 @@ fn host_frame() -> impl Strategy<Value = HostFrame> {
                     result_bytes: n[3],
                     frame_bytes: n[4],
                     buffer_bytes: n[5],
-                    data_bytes: n[6],
                 },
                 code,
             })
@@ -124,7 +123,17 @@ fn worker_frame() -> impl Strategy<Value = WorkerFrame> {
         Just(Done::Terminated)
     ];
     prop_oneof![
-        any::<u32>().prop_map(|pid| WorkerFrame::Ready { pid }),
+        any::<(u8, bool, u8, bool, u64)>().prop_map(
+            |(landlock, seccomp, namespaces, protection_keys, data_bytes)| {
+                WorkerFrame::Ready(Ready {
+                    landlock,
+                    seccomp,
+                    namespaces,
+                    protection_keys,
+                    data_bytes,
+                })
+            }
+        ),
         call().prop_map(WorkerFrame::Call),
         any::<u64>().prop_map(|call| WorkerFrame::Cancel { call }),
         text().prop_map(|outcome| WorkerFrame::Read { outcome }),
@@ -245,9 +254,14 @@ fn what_is_wrong_is_said() {
         },
     );
     check(&[VERSION, 0x01], WireError::Kind { kind: 0x01 });
-    check(&[VERSION, 0x81, 1, 2, 3], WireError::Short { field: "pid" });
     check(
-        &[VERSION, 0x81, 1, 2, 3, 4, 5],
+        &[VERSION, 0x81, 1, 1],
+        WireError::Short {
+            field: "namespaces",
+        },
+    );
+    check(
+        &[VERSION, 0x81, 1, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5],
         WireError::Trailing { extra: 1 },
     );
     check(
@@ -308,7 +322,7 @@ fn what_is_wrong_is_said() {
 fn check_stretches(bytes: &[u8], expected: Result<usize, WireError>) {
     let mut body = vec![VERSION, 0x01];
     // No name, no limits, no functions.
-    body.extend_from_slice(&[0; 4 + 11 * 8 + 4]);
+    body.extend_from_slice(&[0; 4 + 10 * 8 + 4]);
     body.extend_from_slice(bytes);
     let mut frame = (body.len() as u32).to_le_bytes().to_vec();
     frame.extend_from_slice(&body);

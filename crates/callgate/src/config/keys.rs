@@ -19,6 +19,7 @@ pub(super) const TOP: Keys = Keys {
         "servers",
         "permissions",
         "limits",
+        "sandbox",
         "check",
         "ledger",
         "cache",
@@ -31,13 +32,10 @@ pub(super) const TOP: Keys = Keys {
         "toolLabels",
         "tools",
     ],
-    others: &[
-        (
-            "inputs",
-            "put the values into environment variables and write \"${NAME}\"",
-        ),
-        ("sandbox", "servers run with the rights of this user"),
-    ],
+    others: &[(
+        "inputs",
+        "put the values into environment variables and write \"${NAME}\"",
+    )],
 };
 
 /// Keys of a server.

@@ -24,6 +24,7 @@ mod permissions;
 mod reader;
 mod resource;
 mod roots;
+mod sandbox;
 mod sections;
 mod serve;
 mod server;
@@ -41,7 +42,7 @@ use callgate_broker::auth::OAuth;
 use callgate_broker::{JournalOptions, Root, ServerSpec, Transport};
 use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
-use callgate_sandbox::Limits;
+use callgate_sandbox::{JailOptions, Limits};
 
 use crate::extract::ExtractLimits;
 use crate::search::SearchBy;
@@ -77,6 +78,8 @@ pub struct Config {
     pub flows: FlowRules,
     /// The limits the file sets.
     pub limits: LimitsConfig,
+    /// `sandbox`: the kernel layers around the workers that run scripts.
+    pub jail: JailOptions,
     /// How scripts are type-checked.
     pub check: CheckConfig,
     /// Where calls are written down.

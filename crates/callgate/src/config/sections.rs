@@ -3,6 +3,7 @@
 
 use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
+use callgate_sandbox::JailOptions;
 use jsonc_parser::ast::{Object, ObjectProp};
 use jsonc_parser::common::{Range, Ranged as _};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -15,7 +16,7 @@ use super::server::{self, Entry};
 use super::tools;
 use super::{
     CacheConfig, CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, ModelsConfig, Place,
-    ServeConfig, UsersConfig, cache, keys, models, permissions, roots, serve,
+    ServeConfig, UsersConfig, cache, keys, models, permissions, roots, sandbox, serve,
 };
 use crate::extract::ExtractLimits;
 use crate::search::SearchBy;
@@ -67,6 +68,7 @@ pub(super) fn read(
         permissions: Rules::default(),
         flows: FlowRules::default(),
         limits: LimitsConfig::default(),
+        jail: JailOptions::default(),
         check: CheckConfig::default(),
         ledger: LedgerConfig::default(),
         http: HttpConfig::default(),
@@ -130,6 +132,7 @@ fn file(reader: &mut Reader<'_>, object: &Object<'_>, config: &mut Config) {
             }
             "permissions" => permissions::read(reader, property, &mut config.permissions),
             "limits" => limits(reader, property, &mut config.limits),
+            "sandbox" => sandbox::read(reader, property, &mut config.jail),
             "check" => check(reader, property, config),
             "models" => config.models = models::models(reader, property),
             "search" => {

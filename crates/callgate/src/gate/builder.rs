@@ -9,7 +9,7 @@ use callgate_broker::{
 };
 use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
-use callgate_sandbox::WorkerProgram;
+use callgate_sandbox::{JailOptions, WorkerProgram};
 
 use super::Gate;
 use crate::auth::{Browser, OpenUrl};
@@ -77,6 +77,7 @@ pub struct GateBuilder {
     pub(super) worker: WorkerProgram,
     pub(super) spares: usize,
     pub(super) workers: Option<Workers>,
+    pub(super) jail: JailOptions,
     pub(super) check: CheckMode,
     pub(super) typescript: Places,
     pub(super) roots: Vec<Root>,
@@ -106,6 +107,7 @@ impl Default for GateBuilder {
             worker: WorkerProgram::CurrentExe,
             spares: 1,
             workers: None,
+            jail: JailOptions::default(),
             check: CheckMode::default(),
             typescript: Places::default(),
             roots: Vec::new(),
@@ -133,6 +135,7 @@ impl GateBuilder {
         self.keep = Some(Arc::new(KeepInFile::new(config.path.clone())));
         self.ledger = config.ledger.file();
         self.limits = config.limits.over_defaults();
+        self.jail = config.jail.clone();
         self.models = config.models.clone();
         self.extract = config.extract;
         self.search = config.search;
@@ -246,6 +249,14 @@ impl GateBuilder {
         self
     }
 
+    /// The kernel layers around workers of the gate's own. Default: that of the
+    /// configuration; else all that the kernel has, and a worker without Landlock
+    /// or seccomp runs no script.
+    pub fn jail(mut self, jail: JailOptions) -> Self {
+        self.jail = jail;
+        self
+    }
+
     /// How many workers wait, started, for a script. Default: 1. Each costs
     /// an idle process; without any, a run waits for its worker to start. While
     /// runs come faster than workers start, more wait: up to twice as many as
@@ -311,7 +322,7 @@ impl GateBuilder {
         // Before the servers, so that workers start while servers do.
         let launcher = match self.workers.take() {
             Some(workers) => workers,
-            None => Workers::of(self.worker.clone(), self.spares, &self.limits),
+            None => Workers::of(self.worker.clone(), self.spares, &self.limits, &self.jail),
         };
         let launcher = launcher.launcher;
         let mut places = self.typescript.clone();

@@ -102,6 +102,7 @@ pub(crate) fn ended(
     report.whole = whole(&ended.output, &ended.end);
     report.output = output(ended.output);
     report.emitted = emitted(&ended.emitted);
+    report.sandbox = ended.jail;
     report.script_ms = millis(ended.script_time.as_millis());
     report.denials = denials::gather(&calls);
     report.calls = calls;
@@ -144,6 +145,7 @@ pub(crate) fn unread(request: &RunRequest, end: End) -> RunReport {
 /// The error of an end that is the worker's.
 fn without_result(end: End) -> RunError {
     let message = match end {
+        End::SystemCall { name } => return forbidden_system_call(name.as_deref()),
         End::Crashed { reason } => {
             format!("the worker process ended without a result: {reason}")
         }
@@ -152,6 +154,16 @@ fn without_result(end: End) -> RunError {
         other => format!("{other:?}"),
     };
     RunError::new(ErrorKind::Crashed, message)
+}
+
+fn forbidden_system_call(name: Option<&str>) -> RunError {
+    let name = name.unwrap_or("of unknown name");
+    tracing::error!(
+        name,
+        "ALERT: a worker tried a system call that it may not make"
+    );
+    let message = format!("the worker tried a system call that it may not make: {name}");
+    RunError::new(ErrorKind::SystemCall, message)
 }
 
 impl RunError {
@@ -185,6 +197,7 @@ fn empty(request: &RunRequest) -> RunReport {
         dry_run: None,
         check: None,
         unavailable: Vec::<Unavailable>::new(),
+        sandbox: None,
         script_ms: 0,
         total_ms: 0,
     }

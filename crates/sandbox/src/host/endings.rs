@@ -2,8 +2,10 @@
 
 use callgate_wire::{Done, ReturnValue};
 use serde_json::value::RawValue;
+use syscalls::Sysno;
 
 use super::process::Death;
+use crate::worker::REFUSED_CALL;
 use crate::{End, Limits, Returned, ScriptException, WhichLimit};
 
 /// Bytes of the name of an exception. A worker that is what it should be cuts it itself, sooner.
@@ -120,18 +122,24 @@ impl Lost {
     /// The end of a run that lost its worker by this.
     pub(super) fn end(self, death: &Death, limits: &Limits) -> End {
         match self {
-            Self::Gone | Self::Spent => crashed(death, limits),
-            Self::Late => End::NotStarted {
-                reason: with_stderr(
-                    "the worker did not come up; the machine may be too busy for it, or the program \
-                     does not call worker_main_if_requested first thing in its main"
-                        .to_owned(),
-                    death,
-                ),
-            },
+            Self::Gone | Self::Late | Self::Spent => crashed(death, limits),
             Self::Violation(reason) => End::Crashed {
                 reason: format!("the worker breaks the protocol: {reason}"),
             },
+        }
+    }
+
+    /// Why a worker that was lost by this never was ready.
+    pub(super) fn before_ready(self, death: &Death) -> String {
+        match self {
+            Self::Gone => with_stderr(died(death), death),
+            Self::Late | Self::Spent => with_stderr(
+                "the worker did not come up; the machine may be too busy for it, or the program \
+                 does not call worker_main_if_requested first thing in its main"
+                    .to_owned(),
+                death,
+            ),
+            Self::Violation(reason) => format!("the worker breaks the protocol: {reason}"),
         }
     }
 }
@@ -151,14 +159,35 @@ fn crashed(death: &Death, limits: &Limits) -> End {
             observed: data_bytes(limits),
         };
     }
-    let reason = match (death.signal(), death.code()) {
+    if death.signal() == Some(libc::SIGSYS) {
+        return End::SystemCall {
+            name: refused_call(&death.stderr),
+        };
+    }
+    End::Crashed {
+        reason: with_stderr(died(death), death),
+    }
+}
+
+fn died(death: &Death) -> String {
+    match (death.signal(), death.code()) {
+        (Some(libc::SIGSYS), _) => match refused_call(&death.stderr) {
+            Some(name) => format!("the worker tried the system call {name}, which it may not make"),
+            None => "the worker tried a system call that it may not make".to_owned(),
+        },
         (Some(signal), _) => format!("the worker died of signal {signal}"),
         (None, Some(code)) => format!("the worker ended with code {code} before the script did"),
         (None, None) => "the worker closed its socket before the script ended".to_owned(),
-    };
-    End::Crashed {
-        reason: with_stderr(reason, death),
     }
+}
+
+/// The name of the system call that a worker was killed for, or its number if it has no name.
+fn refused_call(stderr: &str) -> Option<String> {
+    let number = stderr
+        .lines()
+        .find_map(|line| line.strip_prefix(REFUSED_CALL)?.trim().parse::<u32>().ok())?;
+    let name = usize::try_from(number).ok().and_then(Sysno::new);
+    Some(name.map_or_else(|| number.to_string(), |name| name.name().to_owned()))
 }
 
 /// The reason, with the line of standard error that tells most.

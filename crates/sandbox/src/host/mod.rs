@@ -6,6 +6,7 @@ mod clock;
 mod emitted;
 mod endings;
 mod hush;
+mod jail;
 mod outbox;
 mod process;
 mod reserved;
@@ -20,11 +21,16 @@ use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::worker::Settings;
+use crate::worker::{Jit, Settings};
 use crate::{End, Ended, ErrorClass, Job, Limits, Thrown};
+pub use jail::{Jail, JailOptions, Layer, MachineCode, forbid_inspection};
 use process::{Spawner, Worker};
+use reserved::NotUp;
 pub use reserved::{NotRead, Reserved};
 use spares::Spares;
+
+/// Bytes of the smallest heap that V8 starts with.
+const LEAST_HEAP_BYTES: u64 = 16 << 20;
 
 /// The program that workers are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +67,8 @@ pub struct LauncherOptions {
     /// Reading takes milliseconds; on some texts, the time that the parser takes doubles with each
     /// level of what stands inside each other. A text that takes longer is refused.
     pub reading_time: Duration,
+    /// The jail that workers get. Default as in [`JailOptions`].
+    pub jail: JailOptions,
 }
 
 impl Default for LauncherOptions {
@@ -72,6 +80,7 @@ impl Default for LauncherOptions {
             heap_bytes: limits.heap_bytes,
             jit: limits.jit,
             reading_time: Duration::from_secs(5),
+            jail: JailOptions::default(),
         }
     }
 }
@@ -134,6 +143,9 @@ struct Inner {
     spawner: Spawner,
     spares: Mutex<Spares<Worker>>,
     reading_time: Duration,
+    jail: JailOptions,
+    /// The fastest way to make machine code with which workers start on this machine.
+    jit: Mutex<Jit>,
 }
 
 impl Launcher {
@@ -141,9 +153,16 @@ impl Launcher {
     /// at all shows in the first run.
     #[must_use]
     pub fn new(program: WorkerProgram, options: LauncherOptions) -> Self {
-        let settings = settings(options.heap_bytes, options.jit);
+        let jit = if options.jit { Jit::Keys } else { Jit::Off };
+        let settings = Settings {
+            heap_bytes: options.heap_bytes.max(LEAST_HEAP_BYTES),
+            jit,
+            layers: options.jail.layers(),
+        };
         let launcher = Self {
             inner: Arc::new(Inner {
+                jail: options.jail,
+                jit: Mutex::new(Jit::Keys),
                 spawner: Spawner::new(program),
                 spares: Mutex::new(Spares::new(options.spares, options.most_spares, settings)),
                 reading_time: options.reading_time,
@@ -153,20 +172,31 @@ impl Launcher {
         launcher
     }
 
-    /// A worker for a run with these limits, which has them for good.
+    /// A worker for a run with these limits, which has them for good. The worker is up, and its jail
+    /// is as required.
     ///
     /// # Errors
     ///
     /// Why none can be started.
     pub async fn take(&self, limits: &Limits) -> Result<Reserved, String> {
-        let settings = settings(limits.heap_bytes, limits.jit);
-        let waiting = self.inner.spares().take(settings, Instant::now());
-        let worker = match waiting {
-            Some(worker) => Ok(worker),
-            None => self.inner.spawner.spawn(settings).await,
-        };
-        self.refill(settings);
-        Reserved::new(worker?, Arc::clone(&self.inner))
+        loop {
+            let settings = self.inner.settings(limits);
+            let waiting = self.inner.spares().take(settings, Instant::now());
+            let worker = match waiting {
+                Some(worker) => Ok(worker),
+                None => self.inner.spawner.spawn(settings).await,
+            };
+            self.refill(settings);
+            match Reserved::come_up(worker?, Arc::clone(&self.inner)).await {
+                Ok(reserved) => return Ok(reserved),
+                Err(NotUp::Trapped(reason)) => {
+                    if !self.inner.use_less_than(settings.jit) {
+                        return Err(reason);
+                    }
+                }
+                Err(NotUp::Other(reason)) => return Err(reason),
+            }
+        }
     }
 
     /// Runs one script that needs no reading in a worker of its own, as [`Reserved::run`] does.
@@ -176,7 +206,12 @@ impl Launcher {
         calls: Arc<dyn CallHandler>,
         cancel: CancellationToken,
     ) -> Ended {
-        match self.take(&job.limits).await {
+        let taken = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ended::without_script(End::Cancelled),
+            taken = self.take(&job.limits) => taken,
+        };
+        match taken {
             Ok(worker) => worker.run(job, calls, cancel).await,
             Err(reason) => Ended::without_script(End::NotStarted { reason }),
         }
@@ -200,14 +235,34 @@ impl Launcher {
 }
 
 impl Inner {
+    fn settings(&self, limits: &Limits) -> Settings {
+        let jit = if limits.jit { *self.jit() } else { Jit::Off };
+        Settings {
+            heap_bytes: limits.heap_bytes.max(LEAST_HEAP_BYTES),
+            jit,
+            layers: self.jail.layers(),
+        }
+    }
+
+    /// Has workers from now on make machine code in the next simpler way than `jit`, with which V8
+    /// did not start; false if there is none.
+    ///
+    /// V8 150 is known to abort while it sets up machine code on some kernels of WSL2 and on some
+    /// Macs.
+    fn use_less_than(&self, jit: Jit) -> bool {
+        let Some(next) = jit.next() else {
+            return false;
+        };
+        let mut kept = self.jit();
+        *kept = next.max(*kept);
+        true
+    }
+
+    fn jit(&self) -> MutexGuard<'_, Jit> {
+        self.jit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn spares(&self) -> MutexGuard<'_, Spares<Worker>> {
         self.spares.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn settings(heap_bytes: u64, jit: bool) -> Settings {
-    Settings {
-        heap_bytes: heap_bytes.max(16 << 20),
-        jit,
     }
 }

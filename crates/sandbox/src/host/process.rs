@@ -1,5 +1,6 @@
 //! Worker processes: how they are started, watched and ended.
 
+use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -87,6 +88,8 @@ pub(super) struct Worker {
     settings: Settings,
     socket: Option<UnixStream>,
     child: Option<Child>,
+    /// Bytes of private memory that it had when it was ready.
+    data_bytes: u64,
     cpu_clock: Option<libc::clockid_t>,
     dead: mpsc::Sender<Dead>,
 }
@@ -95,6 +98,40 @@ impl Worker {
     /// The host's end of the socket; the first call has it.
     pub(super) fn take_socket(&mut self) -> Option<UnixStream> {
         self.socket.take()
+    }
+
+    /// Its process id; 0 once it is dead.
+    pub(super) fn id(&self) -> u32 {
+        self.child.as_ref().map_or(0, Child::id)
+    }
+
+    /// Takes note of the private memory that the process has before it is given anything.
+    pub(super) fn set_data_bytes(&mut self, bytes: u64) {
+        self.data_bytes = bytes;
+    }
+
+    /// Bounds the private memory of the process to so many bytes on top of what it had when it was
+    /// ready, however the memory is allocated. Reserved address space does not count.
+    pub(super) fn limit_data(&self, bytes: u64) -> io::Result<()> {
+        let pid = libc::pid_t::try_from(self.id()).map_err(io::Error::other)?;
+        let mut limit = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: reads and writes one live value. The process was not waited for, so its id is not
+        // another's.
+        let set = unsafe {
+            libc::prlimit(pid, libc::RLIMIT_DATA, std::ptr::null(), &raw mut limit) == 0 && {
+                limit.rlim_cur = self.data_bytes.saturating_add(bytes).min(limit.rlim_max);
+                libc::prlimit(
+                    pid,
+                    libc::RLIMIT_DATA,
+                    &raw const limit,
+                    std::ptr::null_mut(),
+                ) == 0
+            }
+        };
+        set.then_some(()).ok_or_else(io::Error::last_os_error)
     }
 
     /// Processor time the process has used so far, all its threads together; `None` once it is dead.
@@ -140,10 +177,10 @@ impl Worker {
         };
         if let Ok(pid) = libc::pid_t::try_from(child.id()) {
             // SAFETY: system calls with numbers. The process was not waited for, so its id, which
-            // is its group's too, is not another's.
+            // is its group's too once it has a session of its own, is not another's.
             unsafe {
                 libc::kill(-pid, libc::SIGKILL);
-                // It may have left its group.
+                // It may have no group of its own yet.
                 libc::kill(pid, libc::SIGKILL);
             }
         }
@@ -263,7 +300,6 @@ fn start(
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
-        .process_group(0)
         .spawn()
         .map_err(fail)?;
     Ok(Worker {
@@ -271,6 +307,7 @@ fn start(
         socket: Some(ours),
         cpu_clock: cpu_clock(&child),
         child: Some(child),
+        data_bytes: 0,
         dead: dead.clone(),
     })
 }
@@ -290,6 +327,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::worker::{Jit, Layers};
 
     /// A program in place of a worker, and what buries it.
     fn worker(mut program: Command) -> Worker {
@@ -298,13 +336,15 @@ mod tests {
         let child = program.stderr(Stdio::piped()).spawn().expect("it starts");
         let settings = Settings {
             heap_bytes: 0,
-            jit: false,
+            jit: Jit::Off,
+            layers: Layers::NONE,
         };
         Worker {
             settings,
             socket: None,
             cpu_clock: cpu_clock(&child),
             child: Some(child),
+            data_bytes: 0,
             dead,
         }
     }

@@ -1,5 +1,4 @@
-//! A worker that was taken and has no script yet: it comes up, reads a text, and is given its
-//! script.
+//! A worker that was taken for a run: it comes up, reads a text, and is given its script.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,12 +10,13 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::endings::{Lost, out_of_memory};
+use super::endings::{Lost, data_bytes, out_of_memory};
+use super::jail::{self, Jail};
 use super::outbox::Outbox;
 use super::process::Worker;
 use super::spares::Spare as _;
-use super::{CallHandler, Inner, run, settings};
-use crate::frames::{FrameReader, is_unread};
+use super::{CallHandler, Inner, run};
+use crate::frames::FrameReader;
 use crate::worker::outcome_bytes;
 use crate::{End, Ended, Job, Limits};
 
@@ -32,6 +32,10 @@ const LEAST_WAIT: Duration = Duration::from_millis(5);
 /// Bytes of a frame of a worker that comes up.
 const FIRST_FRAME_BYTES: usize = 64 << 10;
 
+/// Bytes of memory that reading may take besides the parser's stack, which is reserved in whole and
+/// used in part.
+const READING_BYTES: u64 = 1 << 30;
+
 /// Bytes of a frame besides what was read of a text.
 const BESIDES: usize = 1 << 10;
 
@@ -44,7 +48,7 @@ const BESIDES: usize = 1 << 10;
 pub struct Reserved {
     worker: Worker,
     reader: FrameReader<WorkerFrame>,
-    is_up: bool,
+    jail: Jail,
     /// Whose threads the worker lives as long as.
     launcher: Arc<Inner>,
 }
@@ -84,22 +88,59 @@ pub enum NotRead<E> {
     Ended(End),
 }
 
+/// Why a worker did not come up, for a person.
+pub(super) enum NotUp {
+    /// The processor or V8 stopped it by a trap, which happens where V8 sets up machine code.
+    Trapped(String),
+    /// Something else.
+    Other(String),
+}
+
 impl Reserved {
-    pub(super) fn new(mut worker: Worker, launcher: Arc<Inner>) -> Result<Self, String> {
+    /// Waits until the worker is ready, and looks at its jail.
+    pub(super) async fn come_up(mut worker: Worker, launcher: Arc<Inner>) -> Result<Self, NotUp> {
         let socket = worker.take_socket();
         let reader = socket.and_then(|socket| FrameReader::new(socket, FIRST_FRAME_BYTES).ok());
-        Ok(Self {
-            reader: reader.ok_or("the socket of the worker cannot be used")?,
-            worker,
-            is_up: false,
-            launcher,
+        let unusable = || NotUp::Other("the socket of the worker cannot be used".to_owned());
+        let mut reader = reader.ok_or_else(unusable)?;
+        let patience = Patience {
+            until: Instant::now() + READY_TIME,
+            processor: Duration::MAX,
+        };
+        let first = next(&mut worker, &mut reader, &mut Outbox::default(), &patience).await;
+        let lost = match first {
+            Ok(WorkerFrame::Ready(ready)) => {
+                let required = &launcher.jail.required;
+                let jail = jail::check(&ready, worker.id(), worker.settings(), required);
+                worker.set_data_bytes(ready.data_bytes);
+                return Ok(Self {
+                    jail: jail.map_err(NotUp::Other)?,
+                    worker,
+                    reader,
+                    launcher,
+                });
+            }
+            Ok(_) => Lost::Violation("it speaks before it is ready".to_owned()),
+            Err(lost) => lost,
+        };
+        let death = worker.end().await;
+        let reason = lost.before_ready(&death);
+        Err(match death.signal() {
+            Some(libc::SIGTRAP | libc::SIGILL) => NotUp::Trapped(reason),
+            _ => NotUp::Other(reason),
         })
     }
 
     /// Whether it was started for runs with these limits.
     #[must_use]
     pub fn fits(&self, limits: &Limits) -> bool {
-        self.worker.settings() == settings(limits.heap_bytes, limits.jit)
+        self.worker.settings() == self.launcher.settings(limits)
+    }
+
+    /// The kernel layers in force around the worker.
+    #[must_use]
+    pub fn jail(&self) -> &Jail {
+        &self.jail
     }
 
     /// Whether its process is there still.
@@ -138,32 +179,28 @@ impl Reserved {
     /// Comes back once, with what happened, whatever happened; never panics on what a worker sends.
     /// When the future is dropped the worker dies. Needs a tokio runtime with I/O and time.
     pub async fn run(
-        mut self,
+        self,
         job: Job,
         calls: Arc<dyn CallHandler>,
         cancel: CancellationToken,
     ) -> Ended {
-        let began = Instant::now();
-        let up = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Ended::without_script(End::Cancelled),
-            up = self.come_up() => up,
-        };
-        if let Err(lost) = up {
-            let death = self.worker.end().await;
-            return Ended::without_script(lost.end(&death, &job.limits));
+        if let Err(error) = self.worker.limit_data(data_bytes(&job.limits)) {
+            let reason = format!("the memory of the worker cannot be limited: {error}");
+            return Ended::without_script(End::NotStarted { reason });
         }
         // A task of the runtime's own: in a host that waits for the run on another thread, each frame
         // and each reply would go through that thread.
         let launcher = self.launcher;
-        let run = run::run(self.worker, self.reader, job, calls, cancel, began);
+        let run = run::run(self.worker, self.reader, job, calls, cancel);
         let ended = AbortOnDropHandle::new(tokio::spawn(run)).await;
         drop(launcher);
-        ended.unwrap_or_else(|_| {
+        let mut ended = ended.unwrap_or_else(|_| {
             Ended::without_script(End::Crashed {
                 reason: "the host's runtime is shutting down".to_owned(),
             })
-        })
+        });
+        ended.jail = Some(self.jail);
+        ended
     }
 
     /// `fault` says what is the matter with a text that the parser does not come to an end with.
@@ -183,13 +220,8 @@ impl Reserved {
             Err(lost) => lost,
         };
         let time = self.launcher.reading_time;
-        // A worker that was started for the text reads it before it says anything.
-        let took = self.is_up || !is_unread(self.reader.socket());
         let death = self.worker.end().await;
         let (kind, what) = match lost {
-            Lost::Spent if !took => {
-                return Err(NotRead::Ended(Lost::Late.end(&death, &Limits::default())));
-            }
             Lost::Spent => {
                 let seconds = time.as_secs_f64();
                 let what = format!("takes longer than {seconds} s to parse");
@@ -205,7 +237,7 @@ impl Reserved {
                 ScriptErrorKind::Internal,
                 "makes the parser fail".to_owned(),
             ),
-            Lost::Late if took => {
+            Lost::Late => {
                 let seconds = (time * BUSY).as_secs_f64();
                 let reason = format!(
                     "it read nothing within {seconds} s; the machine may be too busy for it"
@@ -218,27 +250,12 @@ impl Reserved {
         Err(NotRead::Refused(fault(kind, &what)))
     }
 
-    /// Waits until the worker is ready, which is the first thing it says but for what it has read.
-    async fn come_up(&mut self) -> Result<(), Lost> {
-        if self.is_up {
-            return Ok(());
-        }
-        let patience = Patience {
-            until: Instant::now() + READY_TIME,
-            processor: Duration::MAX,
-        };
-        match self.next(&mut Outbox::default(), &patience).await? {
-            WorkerFrame::Ready { pid: _ } => {
-                self.is_up = true;
-                Ok(())
-            }
-            _ => Err(Lost::Violation("it speaks before it is ready".to_owned())),
-        }
-    }
-
-    /// What the worker makes of a text. One that is not ready yet may read first.
+    /// The outcome of a text, as the worker says it.
     async fn ask(&mut self, what: Readable, text: &str) -> Result<Text, Lost> {
         self.reader.set_max_frame(outcome_bytes(what) + BESIDES);
+        let memory = READING_BYTES + callgate_script::stack_bytes(text.len()) as u64;
+        let limited = self.worker.limit_data(memory);
+        limited.map_err(|error| Lost::Violation(format!("its memory is unbounded: {error}")))?;
         let mut outbox = Outbox::default();
         let text = text.into();
         outbox
@@ -250,39 +267,37 @@ impl Reserved {
             until: Instant::now() + time * BUSY,
             processor: used.saturating_add(time),
         };
-        loop {
-            match self.next(&mut outbox, &patience).await? {
-                WorkerFrame::Read { outcome } => return Ok(outcome),
-                WorkerFrame::Ready { pid: _ } if !self.is_up => self.is_up = true,
-                _ => return Err(Lost::Violation("it speaks before it has read".to_owned())),
-            }
+        match next(&mut self.worker, &mut self.reader, &mut outbox, &patience).await? {
+            WorkerFrame::Read { outcome } => Ok(outcome),
+            _ => Err(Lost::Violation("it speaks before it has read".to_owned())),
         }
     }
+}
 
-    /// The next thing it says, while it is told this.
-    async fn next(
-        &mut self,
-        outbox: &mut Outbox,
-        patience: &Patience,
-    ) -> Result<WorkerFrame, Lost> {
-        loop {
-            match self.reader.next_read() {
-                Ok(Some(frame)) => return Ok(frame),
-                Ok(None) => {}
-                Err(error) => return Err(Lost::Violation(error.to_string())),
-            }
-            let look_again = patience.look_again(&self.worker)?;
-            outbox.flush(self.reader.socket());
-            let blocked = !outbox.is_empty();
-            tokio::select! {
-                biased;
-                read = run::read_or_room(&mut self.reader, blocked) => {
-                    if !read {
-                        return Err(Lost::Gone);
-                    }
+/// The next frame of a worker, while it is told what is in `outbox`.
+async fn next(
+    worker: &mut Worker,
+    reader: &mut FrameReader<WorkerFrame>,
+    outbox: &mut Outbox,
+    patience: &Patience,
+) -> Result<WorkerFrame, Lost> {
+    loop {
+        match reader.next_read() {
+            Ok(Some(frame)) => return Ok(frame),
+            Ok(None) => {}
+            Err(error) => return Err(Lost::Violation(error.to_string())),
+        }
+        let look_again = patience.look_again(worker)?;
+        outbox.flush(reader.socket());
+        let blocked = !outbox.is_empty();
+        tokio::select! {
+            biased;
+            read = run::read_or_room(reader, blocked) => {
+                if !read {
+                    return Err(Lost::Gone);
                 }
-                () = tokio::time::sleep_until(look_again.into()) => {}
             }
+            () = tokio::time::sleep_until(look_again.into()) => {}
         }
     }
 }

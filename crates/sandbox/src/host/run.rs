@@ -14,7 +14,7 @@ use super::calls::{Answered, Calls, Outcome, Refusal, error_bytes};
 use super::captured::Collector;
 use super::clock::{Clock, CpuTime};
 use super::emitted::Emitted;
-use super::endings::{Lost, data_bytes, told};
+use super::endings::{Lost, told};
 use super::outbox::{LONGEST_ANSWER, Outbox};
 use super::process::{Death, Worker};
 use super::{CallHandler, Undelivered};
@@ -31,16 +31,15 @@ const NAME_BYTES: usize = 4096;
 /// reckoned with them.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Runs the job in the worker, which is ready, and has been killed when this returns. The run began
-/// while it came up.
+/// Runs the job in the worker, which is ready, and has been killed when this returns.
 pub(super) async fn run(
     worker: Worker,
     mut reader: FrameReader<WorkerFrame>,
     job: Job,
     handler: Arc<dyn CallHandler>,
     cancel: CancellationToken,
-    began: Instant,
 ) -> Ended {
+    let began = Instant::now();
     let mut limits = job.limits.clone();
     limits.script_time = limits.script_time.min(LONGEST);
     limits.run_time = limits.run_time.min(LONGEST);
@@ -49,8 +48,7 @@ pub(super) async fn run(
         cpu: CpuTime::default(),
         worker,
         outbox: Outbox::default(),
-        // However long the worker took to come up.
-        clock: Clock::new(Instant::now()),
+        clock: Clock::new(began),
         collector: Collector::new(limits.output_bytes, limits.whole_bytes),
         calls: Calls::new(handler, limits.calls_in_flight),
         emitted: Emitted::default(),
@@ -169,7 +167,7 @@ impl Run {
     /// One frame of the worker.
     fn take(&mut self, frame: WorkerFrame) -> Option<Stop> {
         match frame {
-            WorkerFrame::Ready { pid: _ } => {
+            WorkerFrame::Ready(_) => {
                 return Some(violation("it says twice that it is ready"));
             }
             WorkerFrame::Read { outcome: _ } => {
@@ -221,7 +219,6 @@ impl Run {
                 result_bytes: l.result_bytes.max(l.whole_bytes),
                 frame_bytes: l.input_bytes,
                 buffer_bytes: l.buffer_bytes,
-                data_bytes: data_bytes(l),
             },
             code: job.code.into(),
         }))
@@ -349,6 +346,7 @@ impl Run {
             end,
             output: self.collector.into_captured(),
             emitted: self.emitted.blocks,
+            jail: None,
             script_time,
             calls: self.call_count,
         }

@@ -105,14 +105,17 @@ impl<W: Spare> Spares<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker::{Jit, Layers};
 
     const SETTINGS: Settings = Settings {
         heap_bytes: 64 << 20,
-        jit: true,
+        jit: Jit::Keys,
+        layers: Layers::NONE,
     };
     const OTHERS: Settings = Settings {
         heap_bytes: 128 << 20,
-        jit: true,
+        jit: Jit::Keys,
+        layers: Layers::NONE,
     };
 
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]

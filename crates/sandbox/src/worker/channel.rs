@@ -17,7 +17,7 @@ use deno_core::v8::IsolateHandle;
 use super::calls::Calls;
 use super::capture::Capture;
 use super::emits::Emits;
-use super::{exit, lock_down};
+use super::{exit, jail};
 use crate::ops::{Link, Made, Told};
 
 /// How often a terminated script is terminated again: deno_core lifts a termination while it looks
@@ -125,7 +125,7 @@ impl Channel {
         std::thread::Builder::new()
             .name("stop".to_owned())
             .spawn(move || {
-                lock_down::wait_for_stop_signal();
+                jail::wait_for_stop_signal();
                 channel.terminate(&isolate)
             })?;
         Ok(())

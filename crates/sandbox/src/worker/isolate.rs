@@ -14,9 +14,10 @@ use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flag
 
 use super::buffers::Buffers;
 use super::channel::{Channel, IsolateLink};
+use super::jail::Jail;
 use super::waiting::Waiting;
-use super::{Settings, exit, lock_down, reading, replies};
-use crate::frames::{FrameReader, has_bytes};
+use super::{Jit, Settings, exit, reading, replies};
+use crate::frames::FrameReader;
 use crate::ops::{self, Link};
 
 static SNAPSHOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/isolate.snapshot"));
@@ -40,7 +41,7 @@ thread_local! {
 }
 
 /// Makes the isolate, says that it is ready, runs the script that comes, tells how it ended.
-pub(super) fn run(socket: UnixStream, settings: Settings) -> i32 {
+pub(super) fn run(socket: UnixStream, settings: Settings, jail: Jail) -> i32 {
     let Ok(reading) = socket.try_clone() else {
         return 1;
     };
@@ -57,17 +58,9 @@ pub(super) fn run(socket: UnixStream, settings: Settings) -> i32 {
         return 1;
     };
     tokio.block_on(async {
-        let Ok(mut inbox) = FrameReader::new(reading, MAX_HOST_FRAME) else {
+        let Ok(inbox) = FrameReader::new(reading, MAX_HOST_FRAME) else {
             return 1;
         };
-        // A worker that was started for a text finds it waiting: the isolate is made while the host
-        // does what it does with what came of it.
-        if has_bytes(inbox.socket()) {
-            match poll_fn(|context| poll_frame(&mut inbox, context)).await {
-                HostFrame::Read(read) => channel.send(reading::read(&read)),
-                HostFrame::Start(_) | HostFrame::Reply(_) => return 1,
-            }
-        }
         let Ok(mut isolate) = Isolate::new(settings, Arc::clone(&channel), inbox) else {
             return 1;
         };
@@ -75,9 +68,7 @@ pub(super) fn run(socket: UnixStream, settings: Settings) -> i32 {
         if channel.stop_when_asked(handle).is_err() {
             return 1;
         }
-        channel.send(WorkerFrame::Ready {
-            pid: std::process::id(),
-        });
+        channel.send(WorkerFrame::Ready(jail.shut()));
         let start = loop {
             match poll_fn(|context| poll_frame(&mut isolate.inbox, context)).await {
                 HostFrame::Read(read) => channel.send(reading::read(&read)),
@@ -88,7 +79,6 @@ pub(super) fn run(socket: UnixStream, settings: Settings) -> i32 {
         };
         channel.set_limits(&start.limits);
         isolate.buffers.set_limit(start.limits.buffer_bytes);
-        lock_down::limit_memory(start.limits.data_bytes);
         let done = isolate.execute(&start).await;
         channel.finish(done);
         0
@@ -118,8 +108,10 @@ impl Isolate {
             // long as it is short, and the stack of a deep recursion stays well within the thread's.
             "--stack-size=900".to_owned(),
         ];
-        if !settings.jit {
-            flags.push("--jitless".to_owned());
+        match settings.jit {
+            Jit::Keys => {}
+            Jit::NoKeys => flags.push("--no-memory-protection-keys".to_owned()),
+            Jit::Off => flags.push("--jitless".to_owned()),
         }
         let _unknown = v8_set_flags(flags);
         JsRuntime::init_platform(None);

@@ -6,7 +6,7 @@ mod capture;
 mod channel;
 mod emits;
 mod isolate;
-mod lock_down;
+mod jail;
 mod reading;
 mod replies;
 mod waiting;
@@ -14,7 +14,9 @@ mod waiting;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 
-pub(crate) use lock_down::STOP_SIGNAL;
+use jail::Jail;
+
+pub(crate) use jail::{Layers, REFUSED_CALL, STOP_SIGNAL};
 pub(crate) use reading::outcome_bytes;
 
 /// The first argument of a worker process.
@@ -44,13 +46,13 @@ pub fn worker_main_if_requested() {
     let settings: Option<Vec<u64>> = arguments
         .map(|a| a.to_str().and_then(|a| a.parse().ok()))
         .collect();
-    let (Some([heap_bytes, jit]), true) = (settings.as_deref(), is_socket(SOCKET)) else {
+    let (Some(settings), true) = (
+        settings.as_deref().and_then(Settings::of_arguments),
+        is_socket(SOCKET),
+    ) else {
         return;
     };
-    run(Settings {
-        heap_bytes: *heap_bytes,
-        jit: *jit != 0,
-    })
+    run(settings)
 }
 
 /// What must be known before the isolate is made.
@@ -58,30 +60,84 @@ pub fn worker_main_if_requested() {
 pub(crate) struct Settings {
     /// Bytes of the JavaScript heap.
     pub(crate) heap_bytes: u64,
-    /// Whether V8 may compile to machine code.
-    pub(crate) jit: bool,
+    /// How V8 makes machine code.
+    pub(crate) jit: Jit,
+    /// The kernel layers of the jail.
+    pub(crate) layers: Layers,
 }
 
-impl Settings {
-    /// The arguments that say so to a worker.
-    pub(crate) fn to_arguments(self) -> [String; 3] {
-        [
-            WORKER_ARGUMENT.to_owned(),
-            self.heap_bytes.to_string(),
-            u64::from(self.jit).to_string(),
-        ]
+/// How V8 makes machine code, from the fastest way to the one that works everywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Jit {
+    /// It does, protected by memory protection keys where the processor has them.
+    Keys,
+    /// It does, and changes the rights of code pages to write them.
+    NoKeys,
+    /// It interprets.
+    Off,
+}
+
+impl Jit {
+    const ALL: [Self; 3] = [Self::Keys, Self::NoKeys, Self::Off];
+
+    /// The next simpler way.
+    pub(crate) fn next(self) -> Option<Self> {
+        Self::ALL.get(self as usize + 1).copied()
+    }
+
+    pub(crate) fn is_on(self) -> bool {
+        self != Self::Off
+    }
+
+    /// Whether V8 is to use protection keys where there are any.
+    pub(crate) fn uses_keys(self) -> bool {
+        self == Self::Keys
     }
 }
 
-fn run(settings: Settings) -> ! {
-    lock_down::lock_down();
+impl Settings {
+    /// The arguments that tell a worker its settings, and the id of this process, its host.
+    pub(crate) fn to_arguments(self) -> [String; 5] {
+        [
+            WORKER_ARGUMENT.to_owned(),
+            self.heap_bytes.to_string(),
+            (self.jit as u8).to_string(),
+            self.layers.bits().to_string(),
+            std::process::id().to_string(),
+        ]
+    }
+
+    /// Settings and host, of the arguments after the first; `None` if they are not a worker's.
+    fn of_arguments(numbers: &[u64]) -> Option<(Self, u32)> {
+        let &[heap_bytes, jit, layers, host] = numbers else {
+            return None;
+        };
+        let settings = Self {
+            heap_bytes,
+            jit: *Jit::ALL.get(usize::try_from(jit).ok()?)?,
+            layers: Layers::from_bits(u8::try_from(layers).ok()?),
+        };
+        Some((settings, u32::try_from(host).ok()?))
+    }
+}
+
+fn run((settings, host): (Settings, u32)) -> ! {
+    let jail = Jail::enter(settings, host).unwrap_or_else(|step| fail(&step));
     // SAFETY: the descriptor is open, as `is_socket` found, and stays so for the whole process.
     let socket = unsafe { BorrowedFd::borrow_raw(SOCKET) };
     let code = match socket.try_clone_to_owned() {
-        Ok(socket) => isolate::run(UnixStream::from(socket), settings),
+        Ok(socket) => isolate::run(UnixStream::from(socket), settings, jail),
         Err(_) => 1,
     };
     exit(code)
+}
+
+/// Ends a worker that could not shut itself in. The host reads the message from standard error.
+fn fail(step: &str) -> ! {
+    let message = format!("the worker cannot shut itself in: {step}\n");
+    // SAFETY: writes the message, which lives through the call.
+    unsafe { libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len()) };
+    exit(1)
 }
 
 /// Ends the process without running any destructor: V8 is not taken down in order, which would take

@@ -5,12 +5,6 @@ use callgate_script::{ScriptError, ScriptErrorKind, TypeTextError};
 use callgate_wire::{Read, Readable, WorkerFrame};
 use serde::Serialize;
 
-use super::lock_down;
-
-/// Bytes of memory that reading may take besides the parser's stack, which is reserved in whole and
-/// used in part.
-const MEMORY: u64 = 1 << 30;
-
 /// The most bytes of what came of a text, in JSON.
 pub(crate) fn outcome_bytes(what: Readable) -> usize {
     match what {
@@ -24,8 +18,6 @@ pub(crate) fn outcome_bytes(what: Readable) -> usize {
 
 /// What came of a text: JSON text of the reader's `Result`.
 pub(super) fn read(read: &Read) -> WorkerFrame {
-    let stack = callgate_script::stack_bytes(read.text.len());
-    lock_down::limit_memory_for_now(stack as u64 + MEMORY);
     let most = outcome_bytes(read.what);
     let outcome = match read.what {
         Readable::Script => written(callgate_script::prepare(&read.text), most, |what| {

@@ -1,0 +1,223 @@
+//! The jail as the host sees it: which kernel layers a worker has, and whether they are enough.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use callgate_wire::Ready;
+use serde::Serialize;
+
+use crate::worker::{Jit, Layers, Settings};
+
+/// A kernel layer that can be required.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Layer {
+    /// Landlock: no files.
+    Landlock,
+    /// The seccomp filters: no system calls but those that V8 needs.
+    Seccomp,
+    /// Namespaces: no sight of the machine's network, IPC objects and users.
+    Namespaces,
+}
+
+impl Layer {
+    /// All layers.
+    pub const ALL: [Self; 3] = [Self::Landlock, Self::Seccomp, Self::Namespaces];
+
+    /// The layer's name in configurations and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Landlock => "landlock",
+            Self::Seccomp => "seccomp",
+            Self::Namespaces => "namespaces",
+        }
+    }
+
+    fn bits(self) -> Layers {
+        match self {
+            Self::Landlock => Layers::LANDLOCK,
+            Self::Seccomp => Layers::SECCOMP,
+            Self::Namespaces => Layers::NAMESPACES,
+        }
+    }
+}
+
+/// The jail that workers get.
+///
+/// The default uses every layer that the kernel has, and requires Landlock and seccomp: a worker
+/// without one of them is given no script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JailOptions {
+    /// Layers that are used where the kernel has them.
+    pub layers: Vec<Layer>,
+    /// Layers without which no script runs.
+    pub required: Vec<Layer>,
+}
+
+impl Default for JailOptions {
+    fn default() -> Self {
+        Self {
+            layers: Layer::ALL.to_vec(),
+            required: vec![Layer::Landlock, Layer::Seccomp],
+        }
+    }
+}
+
+impl JailOptions {
+    /// No kernel layer: the worker is a process with an empty environment, resource limits and one
+    /// socket, and native code in it can do what the user can.
+    #[must_use]
+    pub fn process_only() -> Self {
+        Self {
+            layers: Vec::new(),
+            required: Vec::new(),
+        }
+    }
+
+    pub(super) fn layers(&self) -> Layers {
+        self.layers
+            .iter()
+            .fold(Layers::NONE, |all, layer| all.with(layer.bits()))
+    }
+}
+
+/// The kernel layers in force around a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Jail {
+    /// ABI version of Landlock; `None` where Landlock is not in force.
+    pub landlock: Option<u8>,
+    /// Whether the seccomp filters are in force.
+    pub seccomp: bool,
+    /// Namespaces of the worker's own: some of `user`, `net`, `ipc` and `uts`.
+    pub namespaces: Vec<&'static str>,
+    /// How V8 makes machine code.
+    pub machine_code: MachineCode,
+}
+
+/// How V8 makes machine code in a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum MachineCode {
+    /// By a compiler; its code is written under a memory protection key. No memory can become
+    /// executable while a script runs.
+    Keys,
+    /// By a compiler; the processor has no protection keys, so the filter lets V8 change the rights
+    /// of code pages.
+    Mprotect,
+    /// Not at all.
+    None,
+}
+
+impl fmt::Display for Jail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.landlock {
+            Some(abi) => write!(f, "landlock (ABI {abi})")?,
+            None => f.write_str("no landlock")?,
+        }
+        f.write_str(if self.seccomp {
+            ", seccomp"
+        } else {
+            ", no seccomp"
+        })?;
+        if self.namespaces.is_empty() {
+            f.write_str(", no namespaces")
+        } else {
+            write!(f, ", namespaces ({})", self.namespaces.join(" "))
+        }
+    }
+}
+
+impl Jail {
+    fn has(&self, layer: Layer) -> bool {
+        match layer {
+            Layer::Landlock => self.landlock.is_some(),
+            Layer::Seccomp => self.seccomp,
+            Layer::Namespaces => !self.namespaces.is_empty(),
+        }
+    }
+}
+
+/// Keeps other processes of the same user from reading this one's memory and environment, and from
+/// tracing it (`PR_SET_DUMPABLE`). Children are not affected.
+///
+/// A host calls this first thing, because it holds the credentials. There are no core dumps of it
+/// any more, and a debugger needs the rights of root.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn forbid_inspection() -> io::Result<()> {
+    // SAFETY: a system call with numbers.
+    if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The layers in force around a worker that says it is ready.
+///
+/// # Errors
+///
+/// Why no script may run in the worker.
+pub(super) fn check(
+    ready: &Ready,
+    worker: u32,
+    settings: Settings,
+    required: &[Layer],
+) -> Result<Jail, String> {
+    const NAMESPACES: [&str; 4] = ["user", "net", "ipc", "uts"];
+    let made = |(bit, _): &(usize, &str)| ready.namespaces & (1 << bit) != 0;
+    let namespaces = NAMESPACES.into_iter().enumerate().filter(made);
+    let in_force = Jail {
+        landlock: (ready.landlock > 0).then_some(ready.landlock),
+        seccomp: ready.seccomp,
+        namespaces: namespaces.map(|(_, name)| name).collect(),
+        machine_code: match settings.jit {
+            Jit::Off => MachineCode::None,
+            _ if ready.protection_keys => MachineCode::Keys,
+            _ => MachineCode::Mprotect,
+        },
+    };
+    for layer in required {
+        if !in_force.has(*layer) {
+            let name = layer.name();
+            return Err(format!(
+                "the kernel gives it no {name}, which `sandbox.require` of the configuration asks \
+                 for; use a kernel that has {name}, or take it off that list"
+            ));
+        }
+    }
+    if in_force.seccomp {
+        check_threads(Path::new(&format!("/proc/{worker}/task")))?;
+    }
+    Ok(in_force)
+}
+
+/// Whether the kernel, too, says that the filters hold on every thread of the worker.
+///
+/// Where `/proc` is hidden from the host there is nothing to compare. The worker has run no script
+/// yet, so its own word is good.
+fn check_threads(tasks: &Path) -> Result<(), String> {
+    let Ok(threads) = std::fs::read_dir(tasks) else {
+        return Ok(());
+    };
+    for thread in threads.flatten() {
+        // A thread may have ended since.
+        let Ok(status) = std::fs::read_to_string(thread.path().join("status")) else {
+            continue;
+        };
+        for line in ["NoNewPrivs:\t1", "Seccomp:\t2"] {
+            if !status.lines().any(|found| found == line) {
+                return Err(format!("a thread of it is not in the jail: no {line:?}"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! The system calls that a worker may make, and why.
+//!
+//! A call that is not in this table kills the process. A call with a wrong argument returns an error,
+//! because V8 or glibc may try it and goes on without. Numbers are compared, so a call cannot come
+//! under another name; the filters check the architecture, and calls of the x32 ABI have numbers that
+//! are not here.
+
+/// What a filter answers.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Verdict {
+    /// The call is made.
+    Allow,
+    /// The call is made unless one of the tests holds, and returns this error then.
+    Unless(&'static [Test], i32),
+    /// The call returns this error.
+    Error(i32),
+    /// The process dies.
+    Kill,
+}
+
+/// A test of one argument, which is counted from 0.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Test {
+    /// The argument has this bit.
+    HasBit(u8, u64),
+    /// The argument, a 32-bit number, has this value.
+    Is(u8, u32),
+    /// The argument has none of these values.
+    IsNone(u8, &'static [u64]),
+    /// The argument is not the id of this process.
+    IsOther(u8),
+}
+
+/// One system call.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) number: libc::c_long,
+    /// The answer while V8 and the isolate are made.
+    pub(super) start_up: Verdict,
+    /// The answer while a script runs.
+    pub(super) run_time: Verdict,
+}
+
+impl Call {
+    /// The answer while a script runs, where V8 makes code pages writable and executable in turn
+    /// because the processor has no memory protection keys.
+    pub(super) fn run_time_without_keys(&self) -> Verdict {
+        if self.number == libc::SYS_mprotect {
+            Verdict::Allow
+        } else {
+            self.run_time
+        }
+    }
+}
+
+/// All calls that are allowed, or refused without harm.
+pub(super) fn table() -> impl Iterator<Item = &'static Call> {
+    CALLS.iter().chain(CALLS_OF_X86_64).chain(CALLS_OF_AARCH64)
+}
+
+const fn always(number: libc::c_long) -> Call {
+    Call {
+        number,
+        start_up: Verdict::Allow,
+        run_time: Verdict::Allow,
+    }
+}
+
+const fn start_up_only(number: libc::c_long) -> Call {
+    Call {
+        number,
+        start_up: Verdict::Allow,
+        run_time: Verdict::Kill,
+    }
+}
+
+/// Allowed at start-up; returns an error while a script runs.
+const fn refused_later(number: libc::c_long) -> Call {
+    Call {
+        number,
+        start_up: Verdict::Allow,
+        run_time: Verdict::Error(libc::EACCES),
+    }
+}
+
+/// Returns `EACCES`, as if the file were hidden.
+const fn hidden(number: libc::c_long) -> Call {
+    Call {
+        number,
+        start_up: Verdict::Error(libc::EACCES),
+        run_time: Verdict::Error(libc::EACCES),
+    }
+}
+
+/// Allowed at start-up; with these arguments, `EPERM` while a script runs.
+const fn narrowed(number: libc::c_long, refused: &'static [Test]) -> Call {
+    Call {
+        number,
+        start_up: Verdict::Allow,
+        run_time: Verdict::Unless(refused, libc::EPERM),
+    }
+}
+
+/// With these arguments, `EPERM` at any time.
+const fn limited(number: libc::c_long, refused: &'static [Test]) -> Call {
+    Call {
+        number,
+        start_up: Verdict::Unless(refused, libc::EPERM),
+        run_time: Verdict::Unless(refused, libc::EPERM),
+    }
+}
+
+/// `PROT_EXEC` and `MAP_SHARED`: arguments 2 and 3 of `mmap`.
+const EXECUTABLE: Test = Test::HasBit(2, libc::PROT_EXEC as u64);
+const SHARED: Test = Test::HasBit(3, libc::MAP_SHARED as u64);
+
+/// The flags with which glibc makes a thread. Any other `clone` makes a process or a namespace.
+const THREAD_FLAGS: u64 = (libc::CLONE_VM
+    | libc::CLONE_FS
+    | libc::CLONE_FILES
+    | libc::CLONE_SIGHAND
+    | libc::CLONE_THREAD
+    | libc::CLONE_SYSVSEM
+    | libc::CLONE_SETTLS
+    | libc::CLONE_PARENT_SETTID
+    | libc::CLONE_CHILD_CLEARTID) as u64;
+
+/// Advice about the process's own memory. Advice that poisons pages or drops shared ones is refused.
+const ADVICE: &[u64] = &[
+    libc::MADV_NORMAL as u64,
+    libc::MADV_DONTNEED as u64,
+    libc::MADV_FREE as u64,
+    libc::MADV_DONTFORK as u64,
+    libc::MADV_DOFORK as u64,
+    libc::MADV_DODUMP as u64,
+    libc::MADV_DONTDUMP as u64,
+    libc::MADV_HUGEPAGE as u64,
+    libc::MADV_NOHUGEPAGE as u64,
+];
+
+/// Names of threads and of memory areas; and `no_new_privs`, which stays on once it is on and is set
+/// again with each filter.
+const OPTIONS: &[u64] = &[
+    libc::PR_SET_NAME as u64,
+    libc::PR_SET_VMA as u64,
+    libc::PR_SET_NO_NEW_PRIVS as u64,
+];
+
+/// The flags of a descriptor are read, never set.
+const READING_FLAGS: &[u64] = &[libc::F_GETFD as u64, libc::F_GETFL as u64];
+
+const CALLS: &[Call] = &[
+    // Memory: private, and not executable once V8 has its code range.
+    always(libc::SYS_brk),
+    always(libc::SYS_munmap),
+    always(libc::SYS_mremap), // moves or grows memory that the process has; cannot change rights
+    limited(libc::SYS_madvise, &[Test::IsNone(2, ADVICE)]),
+    Call {
+        number: libc::SYS_mmap,
+        start_up: Verdict::Unless(&[SHARED], libc::EPERM),
+        run_time: Verdict::Unless(&[EXECUTABLE, SHARED], libc::EPERM),
+    },
+    narrowed(libc::SYS_mprotect, &[EXECUTABLE]),
+    narrowed(libc::SYS_pkey_mprotect, &[EXECUTABLE]),
+    start_up_only(libc::SYS_pkey_alloc), // V8's key for its machine code
+    start_up_only(libc::SYS_pkey_free),
+    // Threads, and their locks. V8's and the parser's threads are made while scripts run, too.
+    limited(libc::SYS_clone, &[Test::IsNone(0, &[THREAD_FLAGS])]),
+    Call {
+        // Its flags are behind a pointer, which a filter cannot look at; glibc then uses `clone`.
+        number: libc::SYS_clone3,
+        start_up: Verdict::Error(libc::ENOSYS),
+        run_time: Verdict::Error(libc::ENOSYS),
+    },
+    always(libc::SYS_futex),
+    always(libc::SYS_set_robust_list),
+    always(libc::SYS_rseq),
+    always(libc::SYS_membarrier),
+    always(libc::SYS_sched_yield),
+    always(libc::SYS_sched_getaffinity), // how many processors there are
+    always(libc::SYS_sched_getparam),
+    always(libc::SYS_sched_getscheduler),
+    always(libc::SYS_gettid),
+    always(libc::SYS_getpid),
+    limited(libc::SYS_prctl, &[Test::IsNone(0, OPTIONS)]),
+    // The bounds of a thread's stack are read; limits are never set.
+    limited(
+        libc::SYS_prlimit64,
+        &[Test::IsNone(0, &[0]), Test::IsNone(2, &[0])],
+    ),
+    always(libc::SYS_getrusage),
+    // The socket to the host, the pipe for crash messages, and waiting for them. Neither `sendmsg`
+    // nor `recvmsg`: no descriptor goes in or out.
+    always(libc::SYS_read),
+    always(libc::SYS_write),
+    always(libc::SYS_writev),
+    always(libc::SYS_recvfrom),
+    always(libc::SYS_close),
+    always(libc::SYS_epoll_pwait),
+    always(libc::SYS_epoll_ctl),
+    start_up_only(libc::SYS_epoll_create1),
+    start_up_only(libc::SYS_eventfd2),
+    start_up_only(libc::SYS_socketpair), // tokio's pipe for signals
+    start_up_only(libc::SYS_getsockopt),
+    narrowed(libc::SYS_fcntl, &[Test::IsNone(1, READING_FLAGS)]),
+    always(libc::SYS_lseek), // on the socket it only fails
+    always(libc::SYS_pread64),
+    // Time and randomness.
+    always(libc::SYS_clock_gettime),
+    always(libc::SYS_clock_getres),
+    always(libc::SYS_clock_nanosleep),
+    always(libc::SYS_nanosleep),
+    always(libc::SYS_gettimeofday),
+    always(libc::SYS_getrandom),
+    always(libc::SYS_getcpu),
+    always(libc::SYS_sysinfo), // how much memory the machine has
+    // Signals: the stop signal is waited for, and `abort` sends one to this process.
+    always(libc::SYS_rt_sigprocmask),
+    always(libc::SYS_rt_sigreturn),
+    always(libc::SYS_rt_sigtimedwait),
+    always(libc::SYS_sigaltstack),
+    always(libc::SYS_restart_syscall),
+    // The handler that names refused calls stays.
+    limited(
+        libc::SYS_rt_sigaction,
+        &[Test::Is(0, libc::SIGSYS.unsigned_abs())],
+    ),
+    limited(libc::SYS_tgkill, &[Test::IsOther(0)]),
+    always(libc::SYS_exit),
+    always(libc::SYS_exit_group),
+    // glibc, V8 and ICU look for files and go on without them.
+    hidden(libc::SYS_openat),
+    hidden(libc::SYS_readlinkat),
+    hidden(libc::SYS_newfstatat),
+    hidden(libc::SYS_statx),
+    hidden(libc::SYS_fstat),
+    hidden(libc::SYS_faccessat),
+    hidden(libc::SYS_getcwd),
+    refused_later(libc::SYS_uname), // V8 reads the kernel's version when it starts
+    refused_later(libc::SYS_ioctl), // sockets are made non-blocking at start-up
+    // The jail itself; filters can only be added.
+    start_up_only(libc::SYS_seccomp),
+];
+
+/// Older names of some calls, which are not on aarch64.
+#[cfg(target_arch = "x86_64")]
+const CALLS_OF_X86_64: &[Call] = &[
+    always(libc::SYS_poll),
+    always(libc::SYS_epoll_wait),
+    always(libc::SYS_time),
+    hidden(libc::SYS_open),
+    hidden(libc::SYS_stat),
+    hidden(libc::SYS_lstat),
+    hidden(libc::SYS_access),
+    hidden(libc::SYS_readlink),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const CALLS_OF_X86_64: &[Call] = &[];
+
+#[cfg(target_arch = "aarch64")]
+const CALLS_OF_AARCH64: &[Call] = &[always(libc::SYS_ppoll)];
+#[cfg(not(target_arch = "aarch64"))]
+const CALLS_OF_AARCH64: &[Call] = &[];

@@ -1,0 +1,99 @@
+//! The seccomp filters, made from the table in `calls`.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, apply_filter_all_threads,
+};
+
+use super::calls::{self, Call, Test, Verdict};
+
+/// The processor that the filters are for. They kill a process that uses another one's calls.
+const ARCHITECTURE: TargetArch = if cfg!(target_arch = "aarch64") {
+    TargetArch::aarch64
+} else {
+    TargetArch::x86_64
+};
+
+/// Error numbers that a refused call can return; each takes a filter of its own.
+const ERRORS: [i32; 3] = [libc::EACCES, libc::EPERM, libc::ENOSYS];
+
+/// Applies the filter for the time in which V8 and the isolate are made.
+pub(super) fn apply_start_up() -> Result<(), seccompiler::Error> {
+    apply(|call| call.start_up)
+}
+
+/// Applies the filter for the time in which a script runs.
+pub(super) fn apply_run_time(rewrites_code: bool) -> Result<(), seccompiler::Error> {
+    if rewrites_code {
+        apply(|call| call.run_time_without_keys())
+    } else {
+        apply(|call| call.run_time)
+    }
+}
+
+/// Filters add up and the strictest answer counts. So each error number has a filter that returns it
+/// for the calls it is meant for and allows the rest, and the last filter traps what is not in the
+/// table.
+fn apply(verdict: impl Fn(&Call) -> Verdict) -> Result<(), seccompiler::Error> {
+    for error in ERRORS {
+        let mut refused = Rules::new();
+        for call in calls::table() {
+            match verdict(call) {
+                Verdict::Error(number) if number == error => {
+                    refused.insert(call.number, Vec::new());
+                }
+                Verdict::Unless(tests, number) if number == error => {
+                    let rules: Result<_, _> = tests.iter().map(rule).collect();
+                    refused.insert(call.number, rules?);
+                }
+                _ => {}
+            }
+        }
+        if !refused.is_empty() {
+            let action = SeccompAction::Errno(error.unsigned_abs());
+            apply_program(refused, action, SeccompAction::Allow)?;
+        }
+    }
+    let known = calls::table().filter(|call| !matches!(verdict(call), Verdict::Kill));
+    let known = known.map(|call| (call.number, Vec::new())).collect();
+    apply_program(known, SeccompAction::Allow, SeccompAction::Trap)
+}
+
+/// A call matches if one of its rules does, or if it has none.
+type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
+
+fn rule(test: &Test) -> Result<SeccompRule, BackendError> {
+    use SeccompCmpArgLen::{Dword, Qword};
+    let conditions = match *test {
+        Test::HasBit(argument, bit) => {
+            let operator = SeccompCmpOp::MaskedEq(bit);
+            vec![SeccompCondition::new(argument, Qword, operator, bit)?]
+        }
+        Test::Is(argument, value) => {
+            let (operator, value) = (SeccompCmpOp::Eq, u64::from(value));
+            vec![SeccompCondition::new(argument, Dword, operator, value)?]
+        }
+        Test::IsNone(argument, values) => {
+            let other =
+                |value: &u64| SeccompCondition::new(argument, Qword, SeccompCmpOp::Ne, *value);
+            values.iter().map(other).collect::<Result<_, _>>()?
+        }
+        Test::IsOther(argument) => {
+            let (operator, own) = (SeccompCmpOp::Ne, u64::from(std::process::id()));
+            vec![SeccompCondition::new(argument, Qword, operator, own)?]
+        }
+    };
+    SeccompRule::new(conditions)
+}
+
+fn apply_program(
+    rules: Rules,
+    matched: SeccompAction,
+    otherwise: SeccompAction,
+) -> Result<(), seccompiler::Error> {
+    let filter = SeccompFilter::new(rules, otherwise, matched, ARCHITECTURE)?;
+    let program: BpfProgram = filter.try_into()?;
+    apply_filter_all_threads(&program)
+}

@@ -1,0 +1,133 @@
+//! The jail: the kernel limits that a worker puts around itself before it is given a script.
+//!
+//! V8 cannot be the wall around a script, so a worker is treated as taken over by native code. The
+//! jail leaves such code the memory it has, the processor, and one socket to the host.
+//!
+//! | order | step | what it takes away |
+//! |---|---|---|
+//! | 1 | close descriptors, `setsid`, death signal, resource limits, undumpable, no capabilities, `no_new_privs` | inherited access, terminals, outliving the host, gaining rights |
+//! | 2 | namespaces of its own, where the kernel allows | sight of the machine's network, IPC objects and host name |
+//! | 3 | Landlock with every right handled and no rule | files, TCP, abstract sockets, signals to others |
+//! | 4 | seccomp, start-up filter | every system call that starting V8 does not need |
+//! | 5 | V8, its threads and the isolate are made | |
+//! | 6 | seccomp, run-time filter, on all threads | what only the start-up needed, and new machine code |
+//!
+//! Steps 1 to 4 run on one thread, before V8 and tokio exist. A failure in step 1 ends the worker.
+//! [`Ready`] tells the host which of the steps 2 to 6 are in force; the host decides whether that is
+//! enough, and sends no script otherwise.
+
+mod calls;
+mod filters;
+mod steps;
+
+use std::fs::File;
+use std::io::{self, Read as _};
+
+use callgate_wire::Ready;
+
+pub(super) use steps::wait_for_stop_signal;
+pub(crate) use steps::{REFUSED_CALL, STOP_SIGNAL};
+
+use super::Settings;
+
+/// Kernel layers, as bits: those a worker is told to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layers(u8);
+
+impl Layers {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const LANDLOCK: Self = Self(1);
+    pub(crate) const SECCOMP: Self = Self(2);
+    pub(crate) const NAMESPACES: Self = Self(4);
+    const ALL: Self = Self(7);
+
+    pub(crate) fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Unknown bits are dropped.
+    pub(crate) fn from_bits(bits: u8) -> Self {
+        Self(bits & Self::ALL.0)
+    }
+
+    pub(crate) fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// A jail that is not shut yet: the steps 1 to 4 are done.
+#[derive(Debug)]
+pub(super) struct Jail {
+    settings: Settings,
+    in_force: Ready,
+    /// Opened while files can be opened; `None` where `/proc` is not mounted.
+    memory: Option<File>,
+}
+
+impl Jail {
+    /// Does the steps 1 to 4. Must be called on the only thread of the process.
+    ///
+    /// # Errors
+    ///
+    /// The name of the step that failed.
+    pub(super) fn enter(settings: Settings, host: u32) -> Result<Self, String> {
+        let layers = settings.layers;
+        steps::drop_inherited_access(host)?;
+        let memory = File::open("/proc/self/statm").ok();
+        let namespaces = if layers.has(Layers::NAMESPACES) {
+            steps::unshare_namespaces()
+        } else {
+            0
+        };
+        // After the namespaces: a new user namespace comes with capabilities.
+        steps::give_up_rights()?;
+        let landlock = if layers.has(Layers::LANDLOCK) {
+            steps::restrict_by_landlock()
+        } else {
+            0
+        };
+        let seccomp = layers.has(Layers::SECCOMP) && {
+            steps::name_refused_calls()?;
+            filters::apply_start_up().is_ok()
+        };
+        Ok(Self {
+            settings,
+            in_force: Ready {
+                landlock,
+                seccomp,
+                namespaces,
+                protection_keys: settings.jit.uses_keys() && steps::has_protection_keys(),
+                data_bytes: 0,
+            },
+            memory,
+        })
+    }
+
+    /// Does the last step. All threads of the worker exist, and V8 has its machine code.
+    pub(super) fn shut(mut self) -> Ready {
+        self.in_force.data_bytes = self.memory.take().and_then(data_bytes).unwrap_or(0);
+        if self.in_force.seccomp {
+            // Without protection keys V8 changes the rights of code pages by `mprotect`.
+            let rewrites_code = self.settings.jit.is_on() && !self.in_force.protection_keys;
+            self.in_force.seccomp = filters::apply_run_time(rewrites_code).is_ok();
+        }
+        self.in_force
+    }
+}
+
+/// Private writable memory of the process: the sixth number of `statm`, in pages (proc_pid_statm(5)).
+fn data_bytes(mut statm: File) -> Option<u64> {
+    let mut text = String::new();
+    statm.read_to_string(&mut text).ok()?;
+    let pages: u64 = text.split_whitespace().nth(5)?.parse().ok()?;
+    Some(pages.saturating_mul(steps::page_bytes()))
+}
+
+/// The last error of the system, with the step that it belongs to.
+fn failed(step: &str) -> String {
+    format!("{step} failed: {}", io::Error::last_os_error())
+}
