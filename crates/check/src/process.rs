@@ -27,13 +27,28 @@ pub(crate) async fn start(program: &Path, args: &[&str]) -> io::Result<Child> {
 /// A check is over before most of what it made is of no use any more.
 const ENVIRONMENT: &[(&str, &str)] = &[("GOGC", "400")];
 
-/// Has the kernel bound the process.
+/// Limits the process's resources, and keeps it from gaining privileges.
 #[cfg(target_os = "linux")]
 fn confine(command: Command) -> Command {
-    command
-        .limit(libc::RLIMIT_CORE, 0)
-        .limit(libc::RLIMIT_FSIZE, 0)
-        .limit(libc::RLIMIT_NOFILE, 64)
-        .limit(libc::RLIMIT_DATA, MAX_DATA)
-        .no_new_privileges()
+    let limits = [
+        (libc::RLIMIT_CORE, 0),
+        (libc::RLIMIT_FSIZE, 0),
+        (libc::RLIMIT_NOFILE, 64),
+        (libc::RLIMIT_DATA, MAX_DATA),
+    ];
+    let enter = move || {
+        let limited = limits.iter().all(|(resource, most)| {
+            let limit = libc::rlimit {
+                rlim_cur: *most,
+                rlim_max: *most,
+            };
+            // SAFETY: setrlimit reads the one struct that the pointer is to.
+            unsafe { libc::setrlimit(*resource, &raw const limit) == 0 }
+        });
+        // SAFETY: this prctl takes numbers only.
+        let confined = limited && unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 };
+        confined.then_some(()).ok_or_else(io::Error::last_os_error)
+    };
+    // SAFETY: the code makes system calls only and allocates nothing.
+    unsafe { command.before_exec(enter) }
 }

@@ -1,15 +1,11 @@
-//! Internal crate of Callgate: starting processes that end with the host.
+//! Internal crate of Callgate: starts child processes that end with the host.
 //!
-//! Servers and the type checker are children of the host's. However the host
-//! ends, none of them may stay behind.
+//! MCP servers and the type checker are children of the host. However the host
+//! ends, none of them may stay behind, and none may reach the host's terminal.
 
 mod command;
-#[cfg(target_os = "linux")]
-mod linux;
-#[cfg(not(target_os = "linux"))]
-mod portable;
 mod signals;
-mod spawners;
+mod spawner;
 
 use std::io;
 use std::process::ExitStatus;
@@ -17,62 +13,69 @@ use std::process::ExitStatus;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 pub use command::{Command, Stream};
-#[cfg(target_os = "linux")]
-use linux as system;
-#[cfg(not(target_os = "linux"))]
-use portable as system;
 pub use signals::ignores_hangup;
 
-/// A process that was started. It is killed when this is dropped.
+/// A started process. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Child {
-    /// Its input, if that is a pipe.
+    /// Its standard input, if that is a pipe.
     pub stdin: Option<ChildStdin>,
-    /// Its output, if that is a pipe.
+    /// Its standard output, if that is a pipe.
     pub stdout: Option<ChildStdout>,
     /// Its standard error, if that is a pipe.
     pub stderr: Option<ChildStderr>,
-    running: system::Running,
+    process: tokio::process::Child,
 }
 
 impl Child {
-    /// Its id, and that of its process group; `None` once it was waited for.
+    /// Its process id, which is also the id of its process group and its
+    /// session; `None` once its end was waited for.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
-        self.running.id()
+        self.process.id()
     }
 
-    /// Waits for its end. Its pipes stay as they are.
+    /// Waits for its end and leaves its pipes open.
     ///
     /// # Errors
     ///
-    /// What the system says of waiting for it.
+    /// The system's error from waiting.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.running.wait().await
+        self.process.wait().await
     }
 
-    /// Kills it, and waits for its end.
+    /// Its exit status, if it has ended.
     ///
     /// # Errors
     ///
-    /// What the system says of waiting for it.
+    /// The system's error from waiting.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.process.try_wait()
+    }
+
+    /// Kills it and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// The system's error from waiting.
     pub async fn kill(&mut self) -> io::Result<ExitStatus> {
-        self.running.kill();
-        self.running.wait().await
+        // Killing fails if it has ended already; then waiting returns its status.
+        let _ = self.process.start_kill();
+        self.process.wait().await
     }
 }
 
-/// Starts the command. Its process is killed when this one ends, in whatever
-/// way; on Linux only.
+/// Starts a command. On Linux the kernel kills the process when the host ends,
+/// in whatever way.
 ///
-/// Must be called within a tokio runtime.
+/// Must be called within a tokio runtime that has IO enabled.
 ///
 /// # Errors
 ///
-/// What starting it gives, and [`io::ErrorKind::Other`] if no thread can be
-/// started for it.
+/// The system's error from starting it, and [`io::ErrorKind::Other`] if the
+/// thread that starts processes cannot be started.
 pub async fn spawn(command: Command) -> io::Result<Child> {
-    spawners::start(command).await
+    spawner::spawn(command).await
 }
 
 #[cfg(all(test, target_os = "linux"))]

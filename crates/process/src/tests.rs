@@ -84,11 +84,11 @@ async fn a_process_has_what_it_was_given_and_no_more() {
         .await,
         "A=two words\nB=\nPWD=/usr\n/usr\n"
     );
-    // Its group is its own, and its parent is this process.
-    let ids = printed("echo $$; cut -d' ' -f4,5 /proc/$$/stat", |command| command).await;
+    // Group and session are its own, it has no terminal, and its parent is this process.
+    let ids = printed("echo $$; cut -d' ' -f4-7 /proc/$$/stat", |command| command).await;
     let ids: Vec<&str> = ids.split_whitespace().collect();
     let host = std::process::id().to_string();
-    assert_eq!(ids, [ids[0], &host, ids[0]]);
+    assert_eq!(ids, [ids[0], &host, ids[0], ids[0], "0"]);
     // Of the environment that is not its own, it has all.
     let inherited = Command::new("/usr/bin/env").streams(Stream::Null, Stream::Piped, Stream::Null);
     let mut child = spawn(inherited).await.expect("it starts");
@@ -171,19 +171,21 @@ async fn signals_do_what_they_do_by_themselves() {
 }
 
 #[tokio::test]
-async fn limits_are_the_kernels() {
-    let limits = |command: Command| {
-        command
-            .limit(libc::RLIMIT_NOFILE, 17)
-            .limit(libc::RLIMIT_CORE, 0)
-            .no_new_privileges()
+async fn code_before_exec_runs_in_the_child_and_may_fail() {
+    // SAFETY: umask takes and returns a number.
+    let masked = |command: Command| unsafe {
+        command.before_exec(|| {
+            libc::umask(0o123);
+            Ok(())
+        })
     };
-    let script = "ulimit -n; ulimit -c; grep NoNewPrivs /proc/self/status";
-    assert_eq!(printed(script, limits).await, "17\n0\nNoNewPrivs:\t1\n");
-    assert_eq!(
-        printed("grep NoNewPrivs /proc/self/status", |it| it).await,
-        "NoNewPrivs:\t0\n"
-    );
+    assert_eq!(printed("umask", masked).await, "0123\n");
+    // SAFETY: the code makes no call at all.
+    let refused = unsafe {
+        Command::new("true").before_exec(|| Err(io::Error::from_raw_os_error(libc::EDOM)))
+    };
+    let error = spawn(refused).await.expect_err("it does not start");
+    assert_eq!(error.raw_os_error(), Some(libc::EDOM));
 }
 
 #[tokio::test]
@@ -255,8 +257,8 @@ async fn a_program_is_looked_for_in_the_path_it_is_to_have() {
 
 #[tokio::test]
 async fn a_child_that_is_dropped_is_killed_and_waited_for() {
-    let command = Command::new("cat").streams(Stream::Piped, Stream::Null, Stream::Null);
-    let child = spawn(command.clone()).await.expect("it starts");
+    let command = || Command::new("cat").streams(Stream::Piped, Stream::Null, Stream::Null);
+    let child = spawn(command()).await.expect("it starts");
     let pid = child.id().expect("it runs");
     let process = watch(pid);
     drop(child);
@@ -266,7 +268,7 @@ async fn a_child_that_is_dropped_is_killed_and_waited_for() {
         std::thread::yield_now();
     }
 
-    let mut child = spawn(command).await.expect("it starts");
+    let mut child = spawn(command()).await.expect("it starts");
     let status = child.kill().await.expect("it ends");
     assert_eq!(status.signal(), Some(libc::SIGKILL));
     // Once more is nothing, and must not be another process with its id.
