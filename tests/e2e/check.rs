@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use callgate_tests::{Ran, Workbench, fixture, odd};
 use expect_test::{Expect, expect};
@@ -287,29 +288,71 @@ fn without_typescript_a_run_goes_on_and_says_so() {
     assert_eq!(report["error"]["kind"], "unchecked", "{report:#}");
 }
 
+/// A script that keeps TypeScript busy for longer than any test may take.
+fn slow_to_check() -> String {
+    let types: String = (0..40)
+        .map(|n| {
+            let (next, other) = ((n + 1) % 40, (n + 7) % 40);
+            format!("interface A{n}<T> {{ x: A{next}<T[]>; y: A{other}<[T, T]> }}\n")
+        })
+        .collect();
+    let values = "const a = null as any as A0<number>, b = null as any as A0<string>, \
+                  c = null as any as A1<number>;\n";
+    format!("{types}{values}return [a, b, c].length;")
+}
+
 #[test]
-fn a_checker_that_dies_or_talks_nonsense_costs_a_note() {
-    let said = |program: &str| {
-        let bench = Workbench::empty();
-        let package = pretender(bench.path(), program);
-        bench.write(
-            "callgate.json",
-            &json!({ "check": { "typescript": package } }).to_string(),
-        );
-        let ran = bench.run("return 'ran'", &[]);
-        assert_eq!((ran.code, ran.stdout.as_str()), (0, "ran\n"), "{ran:#?}");
-        ran.stderr
-    };
-    let unchecked = "warning: the script was not type-checked: ";
-    assert_eq!(
-        said("#!/bin/sh\nexit 1\n"),
-        format!("{unchecked}TypeScript ended without an answer\n")
+fn a_script_that_typescript_gives_up_does_not_run() {
+    let bench = Workbench::empty();
+    let script = slow_to_check();
+    let begun = Instant::now();
+    check(
+        &bench,
+        &bench.run(&script, &["--timeout=600ms"]),
+        expect![[r#"
+            exit code 1
+            --- stderr
+            error: the type check of this script was given up: it took longer than 600ms; nothing was run
+            hint: simplify the script's types: fewer generics and recursive types, smaller unions, less nesting
+            calls: none
+        "#]],
     );
-    assert_eq!(
-        said("#!/bin/sh\necho 'Content-Length: 3'\necho\necho 'xyz'\nread x\n"),
-        format!(
-            "{unchecked}TypeScript gave an answer that cannot be used: expected value at line 1 column 1\n"
-        )
+    // Not the ten seconds that a check may take at most.
+    assert!(begun.elapsed() < Duration::from_secs(9));
+    let report = bench.report(&script, &["--timeout=600ms", "--check=require"]);
+    assert_eq!(report["status"], "failed", "{report:#}");
+    assert_eq!(report["error"]["kind"], "unchecked", "{report:#}");
+    assert_eq!(report["check"]["status"], "unchecked", "{report:#}");
+    check(
+        &bench,
+        &bench.run(&script, &["--timeout=600ms", "--check=warn"]),
+        expect![[r#"
+            exit code 0
+            3
+            --- stderr
+            warning: the script was not type-checked: the type check of this script was given up: it took longer than 600ms
+        "#]],
+    );
+}
+
+#[test]
+fn a_checker_that_cannot_be_confined_costs_a_note() {
+    let bench = Workbench::empty();
+    // A script needs a shell, which may not be executed.
+    let package = pretender(bench.path(), "#!/bin/sh\nexit 1\n");
+    bench.write(
+        "callgate.json",
+        &json!({ "check": { "typescript": package } }).to_string(),
+    );
+    check(
+        &bench,
+        &bench.run("return 'ran'", &[]),
+        expect![[r#"
+            exit code 0
+            ran
+            --- stderr
+            warning: the script was not type-checked: TypeScript cannot be started: $FOLDER/pretender/lib/tsc: Permission denied (os error 13)
+        "#]],
     );
 }
 

@@ -6,14 +6,25 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use callgate_catalog::Catalog;
-use callgate_check::{Checker, DEFAULT_TIME, Script, TypeScript};
+use callgate_check::{CheckError, Checker, Confinement, Failure, Script, TypeScript};
 use callgate_script::Checkable;
 use serde::Serialize;
 
 use crate::report::{self, Position};
 use crate::scope::Scope;
+
+/// How long a check may take at most, however long the script may run. It takes
+/// some hundredths of a second.
+const MAX_TIME: Duration = Duration::from_secs(10);
+/// How long a check may take at least, however short the script may run.
+const MIN_TIME: Duration = Duration::from_millis(500);
+
+/// What helps against most checks that take too long.
+const SIMPLIFY: &str = "simplify the script's types: fewer generics and recursive types, smaller \
+                        unions, less nesting";
 
 /// What a type check decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -23,8 +34,9 @@ pub enum CheckMode {
     Off,
     /// Type errors are told, and the script runs all the same.
     Warn,
-    /// A script with type errors does not run. Where it cannot be checked, it
-    /// runs, and the report says that it was not checked.
+    /// A script with type errors does not run, and neither does one that
+    /// TypeScript gives up. Where no script can be checked, such as without
+    /// TypeScript, it runs, and the report says that it was not checked.
     #[default]
     On,
     /// A script runs only if it was checked and has no type errors.
@@ -74,6 +86,9 @@ pub struct TypeCheck {
     /// a report need not do so again.
     #[serde(skip)]
     pub(crate) said_before: bool,
+    /// What the author can do, if TypeScript was there and gave up this script.
+    #[serde(skip)]
+    pub(crate) advice: Option<&'static str>,
 }
 
 /// How a type check ended.
@@ -85,7 +100,7 @@ pub enum CheckStatus {
     Passed,
     /// There are type errors.
     Failed,
-    /// Nobody knows: there is no TypeScript, or it gave no answer.
+    /// There is no answer: no TypeScript, or it gave up the script.
     Unchecked,
 }
 
@@ -117,13 +132,13 @@ impl TypeCheck {
         }
     }
 
-    fn unchecked(reason: String, said_before: bool) -> Self {
-        Self {
-            status: CheckStatus::Unchecked,
-            errors: Vec::new(),
-            more: 0,
-            reason: Some(reason),
-            said_before,
+    /// Whether a run ends with this check in a mode.
+    pub(crate) fn stops(&self, mode: CheckMode) -> bool {
+        match (self.status, mode) {
+            (CheckStatus::Passed, _) | (_, CheckMode::Off | CheckMode::Warn) => false,
+            (CheckStatus::Failed, _) | (_, CheckMode::Require) => true,
+            // A script must not get around the check by being hard to check.
+            (CheckStatus::Unchecked, CheckMode::On) => self.advice.is_some(),
         }
     }
 }
@@ -165,14 +180,15 @@ impl Check {
         }
     }
 
-    /// Looks for type errors in a script. `disabled` says of a name that it would be
-    /// that of a tool whose server is not in use.
+    /// Looks for type errors in a script that may run for `script_time`. `disabled`
+    /// says of a name that it would be that of a tool whose server is not in use.
     pub(crate) async fn run(
         &self,
         source: &str,
         checkable: &Checkable,
         catalog: &Catalog,
         scope: &Scope,
+        script_time: Duration,
         disabled: impl Fn(&str) -> Option<String>,
     ) -> TypeCheck {
         let checker = match self.checker() {
@@ -190,10 +206,21 @@ impl Check {
                     |function| !scope.excludes(catalog, function),
                 )
                 .into(),
+            time: script_time.clamp(MIN_TIME, MAX_TIME),
         };
         let checked = match checker.check(script).await {
             Ok(checked) => checked,
-            Err(error) => return self.unchecked(error.to_string()),
+            Err(error) => {
+                let advice = match error {
+                    CheckError::GaveUp(Failure::Busy(_)) => Some("run the script again later"),
+                    CheckError::GaveUp(_) => Some(SIMPLIFY),
+                    _ => None,
+                };
+                return TypeCheck {
+                    advice,
+                    ..self.unchecked(error.to_string())
+                };
+            }
         };
         let errors: Vec<TypeError> = checked
             .diagnostics
@@ -222,6 +249,7 @@ impl Check {
             more: checked.more,
             reason: None,
             said_before: false,
+            advice: None,
         }
     }
 
@@ -234,7 +262,14 @@ impl Check {
 
     fn unchecked(&self, reason: String) -> TypeCheck {
         tracing::info!(reason, "a script was not type-checked");
-        TypeCheck::unchecked(reason, self.said.swap(true, Ordering::Relaxed))
+        TypeCheck {
+            status: CheckStatus::Unchecked,
+            errors: Vec::new(),
+            more: 0,
+            reason: Some(reason),
+            said_before: self.said.swap(true, Ordering::Relaxed),
+            advice: None,
+        }
     }
 
     fn checker(&self) -> Result<&Arc<dyn Checker>, &String> {
@@ -249,7 +284,7 @@ impl Check {
             match found {
                 Ok(executable) => {
                     tracing::info!(path = %executable.path.display(), version = executable.version, "found TypeScript");
-                    Ok(Arc::new(TypeScript::new(&executable, DEFAULT_TIME)))
+                    Ok(Arc::new(TypeScript::new(&executable, Confinement::default())))
                 }
                 Err(error) => Err(error.to_string()),
             }

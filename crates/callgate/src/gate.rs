@@ -29,7 +29,7 @@ use serde_json::value::RawValue;
 
 use crate::cache::Cache;
 use crate::calls::{self, Calls};
-use crate::check::{Check, CheckMode, CheckStatus, TypeCheck};
+use crate::check::{Check, CheckMode, TypeCheck};
 use crate::extract::{ExtractLimits, Extractor, TypeReader};
 use crate::live::Live;
 use crate::lookup::Lookups;
@@ -367,18 +367,14 @@ impl Gate {
             &prepared.checkable,
             catalog,
             &request.scope,
+            request.limits.as_ref().unwrap_or(&self.limits).script_time,
             |name| self.live.disabled_message(name, &request.scope),
         );
         let checked = tokio::select! {
             checked = checking => checked,
             () = request.cancel.cancelled() => return Err(Box::new(report::cancelled(request))),
         };
-        let stops = match checked.status {
-            CheckStatus::Passed => false,
-            CheckStatus::Failed => mode != CheckMode::Warn,
-            CheckStatus::Unchecked => mode == CheckMode::Require,
-        };
-        if !stops {
+        if !checked.stops(mode) {
             return Ok(Some(checked));
         }
         let mut report = report::unfit(request, checked);

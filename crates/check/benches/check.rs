@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_check::{Checker as _, DEFAULT_TIME, Script, TypeScript, find};
+use callgate_check::{Checker as _, Confinement, Script, TypeScript, find};
 
 const TOOLS: usize = 500;
 const COLD: usize = 31;
@@ -65,18 +65,19 @@ fn main() {
             text: format!("{SCRIPT}// {n}\n"),
             line_offset: 1,
             declarations: Arc::clone(declarations),
+            time: Duration::from_secs(10),
         };
         let (cold, warm) = runtime.block_on(async {
             let mut cold = Vec::new();
             for n in 0..COLD {
                 let started = Instant::now();
-                let checker = TypeScript::new(&typescript, DEFAULT_TIME);
+                let checker = TypeScript::new(&typescript, Confinement::default());
                 let checked = checker.check(script(n)).await.expect("an answer");
                 cold.push(started.elapsed());
                 assert!(checked.diagnostics.is_empty(), "{checked:?}");
                 checker.shut_down().await;
             }
-            let checker = TypeScript::new(&typescript, DEFAULT_TIME);
+            let checker = TypeScript::new(&typescript, Confinement::default());
             let mut warm = Vec::new();
             for n in 0..=WARM {
                 let started = Instant::now();

@@ -161,6 +161,7 @@ mod tests {
             text: "export {};\nx\n".to_owned(),
             line_offset: 1,
             declarations: "".into(),
+            time: std::time::Duration::ZERO,
         };
         let error = |pos| Reported {
             pos,

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 
-use crate::CheckError;
+use crate::Failure;
 
 /// Bytes of one message that is read.
 const MAX_MESSAGE: usize = 16 << 20;
@@ -25,25 +25,25 @@ pub(crate) struct Incoming<'a> {
     #[serde(borrow, default)]
     pub(crate) result: Option<&'a RawValue>,
     #[serde(default)]
-    pub(crate) error: Option<Failure>,
+    pub(crate) error: Option<Refusal>,
 }
 
 /// Why a question was not answered.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Failure {
+pub(crate) struct Refusal {
     #[serde(default)]
     pub(crate) message: String,
 }
 
 /// The next message's text.
-pub(crate) async fn read(from: &mut (impl AsyncBufRead + Unpin)) -> Result<Vec<u8>, CheckError> {
+pub(crate) async fn read(from: &mut (impl AsyncBufRead + Unpin)) -> Result<Vec<u8>, Failure> {
     let mut length = None;
     let mut headers = from.take(MAX_HEADERS);
     loop {
         let mut line = Vec::new();
         let read = headers.read_until(b'\n', &mut line).await;
         if read.is_err() || line.is_empty() && headers.limit() > 0 {
-            return Err(CheckError::Died);
+            return Err(Failure::Died);
         }
         if !line.ends_with(b"\n") {
             return Err(protocol("a header that does not end"));
@@ -72,7 +72,7 @@ pub(crate) async fn read(from: &mut (impl AsyncBufRead + Unpin)) -> Result<Vec<u
         .unwrap_or(0);
     match read == length {
         true => Ok(message),
-        false => Err(CheckError::Died),
+        false => Err(Failure::Died),
     }
 }
 
@@ -82,12 +82,12 @@ pub(crate) fn framed(json: &str) -> Vec<u8> {
 }
 
 /// The error for an answer of another form.
-pub(crate) fn protocol(what: &str) -> CheckError {
+pub(crate) fn protocol(what: &str) -> Failure {
     // It quotes the process, so it is bounded and one line.
     let shown: String = what
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .take(200)
         .collect();
-    CheckError::Protocol(shown)
+    Failure::Protocol(shown)
 }

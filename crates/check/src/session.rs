@@ -2,6 +2,7 @@
 //! answered, and it is asked for diagnostics.
 
 use std::path::Path;
+use std::time::Duration;
 
 use callgate_process::Child;
 use serde::Deserialize;
@@ -14,7 +15,11 @@ use crate::diagnostic::Reported;
 use crate::files::{FOLDER, Files, PROJECT, QUESTIONS, SCRIPT};
 use crate::library::Library;
 use crate::protocol::{self, Incoming};
-use crate::{CheckError, process};
+use crate::{Confinement, Failure, Unavailable, process};
+
+/// How long a process may take to start and to check an empty script, which it
+/// does in some hundredths of a second.
+const START_TIME: Duration = Duration::from_secs(10);
 
 /// Messages that may come before an answer. Opening a project takes some
 /// dozens.
@@ -39,23 +44,29 @@ struct Opened {
 }
 
 impl Session {
-    /// Starts a process. It has read nothing yet.
-    pub(crate) async fn start(program: &Path, library: &Library) -> Result<Self, CheckError> {
+    /// Starts a process, and has it read the library and check an empty script.
+    pub(crate) async fn start(
+        program: &Path,
+        library: &Library,
+        confinement: Confinement,
+    ) -> Result<Self, Unavailable> {
         let args = ["--api", "--async", "--cwd", FOLDER, QUESTIONS];
-        let failed =
-            |error: std::io::Error| CheckError::Start(format!("{}: {error}", program.display()));
-        let mut process = process::start(program, &args).await.map_err(failed)?;
+        let mut process = process::start(program, &args, confinement).await?;
         let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
-            return Err(CheckError::Start("it came without its streams".to_owned()));
+            return Err(Unavailable::Start("it came without its streams".to_owned()));
         };
-        Ok(Self {
+        let mut session = Self {
             process,
             stdin,
             stdout: BufReader::with_capacity(1 << 16, stdout),
             files: Files::new(library),
             questions: 0,
             opened: None,
-        })
+        };
+        match session.check("export {};\n", "", START_TIME).await {
+            Ok(_) => Ok(session),
+            Err(failure) => Err(Unavailable::Broken(failure)),
+        }
     }
 
     /// What is wrong with a script. After an error the session is of no use.
@@ -63,7 +74,13 @@ impl Session {
         &mut self,
         script: &str,
         declarations: &str,
-    ) -> Result<Vec<Reported>, CheckError> {
+        time: Duration,
+    ) -> Result<Vec<Reported>, Failure> {
+        let answer = tokio::time::timeout(time, self.find(script, declarations)).await;
+        answer.unwrap_or(Err(Failure::TimedOut(time)))
+    }
+
+    async fn find(&mut self, script: &str, declarations: &str) -> Result<Vec<Reported>, Failure> {
         let changed = self.files.set(script, declarations);
         if self.opened.is_none() || !changed.is_empty() {
             self.update(&changed).await?;
@@ -80,17 +97,17 @@ impl Session {
         Ok(found)
     }
 
-    /// Whether it has opened its project, so that the next check is quick.
-    pub(crate) fn is_warm(&self) -> bool {
-        self.opened.is_some()
+    /// Whether its process still runs.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        matches!(self.process.try_wait(), Ok(None))
     }
 
     /// Ends the process and waits until it is gone.
     pub(crate) async fn end(mut self) {
-        drop(self.process.kill().await);
+        let _ = self.process.kill().await;
     }
 
-    async fn update(&mut self, changed: &[&str]) -> Result<(), CheckError> {
+    async fn update(&mut self, changed: &[&str]) -> Result<(), Failure> {
         #[derive(Deserialize)]
         struct Snapshot {
             snapshot: u64,
@@ -125,7 +142,7 @@ impl Session {
         &mut self,
         method: &str,
         params: &Value,
-    ) -> Result<T, CheckError> {
+    ) -> Result<T, Failure> {
         self.questions += 1;
         let id = self.questions;
         let question = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
@@ -172,8 +189,8 @@ impl Session {
         )
     }
 
-    async fn send(&mut self, json: &str) -> Result<(), CheckError> {
+    async fn send(&mut self, json: &str) -> Result<(), Failure> {
         let sent = self.stdin.write_all(&protocol::framed(json)).await;
-        sent.map_err(|_| CheckError::Died)
+        sent.map_err(|_| Failure::Died)
     }
 }

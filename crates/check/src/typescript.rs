@@ -7,23 +7,27 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use tokio::sync::{Mutex, MutexGuard, OnceCell, Semaphore};
+use tokio::sync::{Mutex, OnceCell, Semaphore};
+use tokio::time::timeout;
 
-use crate::diagnostic::{Checked, checked};
+use crate::diagnostic::{Checked, Reported, checked};
 use crate::library::Library;
 use crate::session::Session;
-use crate::{CheckError, Checker, Executable, Script};
-
-/// How long one check may take. It takes some hundredths of a second.
-pub const DEFAULT_TIME: Duration = Duration::from_secs(10);
+use crate::{CheckError, Checker, Confinement, Executable, Failure, Script, Unavailable};
 
 /// How long a check waits for the warm process before it starts one of its own.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// Processes besides the warm one.
-const MAX_OTHERS: usize = 3;
-/// Checks after which a process is replaced: whatever it gathers, it does not
-/// keep for ever.
+/// Checks that one checker makes at a time, each with a process.
+const MAX_AT_ONCE: usize = 4;
+/// Checks that all checkers of the host make at a time. It is more than one
+/// checker can use, so that no user of a host keeps the others waiting.
+const MAX_IN_HOST: usize = 16;
+/// Checks after which a process is replaced, so that it does not keep what it
+/// gathers for ever.
 const MAX_CHECKS: u32 = 1000;
+
+/// The turns of all checkers of the host.
+static HOST_TURNS: Semaphore = Semaphore::const_new(MAX_IN_HOST);
 
 /// Checks with a native TypeScript. Clones share their processes.
 #[derive(Debug, Clone)]
@@ -34,12 +38,12 @@ pub struct TypeScript {
 #[derive(Debug)]
 struct Shared {
     program: PathBuf,
-    time: Duration,
+    confinement: Confinement,
     library: OnceCell<Library>,
-    /// Held while the warm process is made ready.
+    /// Held while the warm process is started in the background.
     starting: Mutex<()>,
     warm: Mutex<Warm>,
-    others: Semaphore,
+    turns: Semaphore,
 }
 
 #[derive(Debug, Default)]
@@ -50,18 +54,17 @@ struct Warm {
 }
 
 impl TypeScript {
-    /// A checker that runs this executable, and gives up a check after `time`.
-    /// Nothing is started yet.
+    /// A checker that runs this executable. Nothing is started yet.
     #[must_use]
-    pub fn new(executable: &Executable, time: Duration) -> Self {
+    pub fn new(executable: &Executable, confinement: Confinement) -> Self {
         Self {
             shared: Arc::new(Shared {
                 program: executable.path.clone(),
-                time,
+                confinement,
                 library: OnceCell::new(),
                 starting: Mutex::default(),
                 warm: Mutex::default(),
-                others: Semaphore::new(MAX_OTHERS),
+                turns: Semaphore::new(MAX_AT_ONCE),
             }),
         }
     }
@@ -69,25 +72,18 @@ impl TypeScript {
 
 impl Checker for TypeScript {
     fn check(&self, script: Script) -> BoxFuture<'_, Result<Checked, CheckError>> {
-        let time = self.shared.time;
-        async move {
-            match tokio::time::timeout(time, self.shared.check(&script)).await {
-                Ok(answer) => answer,
-                // What hangs is dropped with the check, and so killed.
-                Err(_) => Err(CheckError::TimedOut(time)),
-            }
-        }
-        .boxed()
+        async move { self.shared.check(&script).await }.boxed()
     }
 
     fn start(&self) {
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
-            let time = shared.time;
             let _starting = shared.starting.lock().await;
             let mut warm = shared.warm.lock().await;
-            // An error comes again with the first check, which tells it.
-            drop(tokio::time::timeout(time, shared.warm_up(&mut warm)).await);
+            // An error comes again with the first check, which reports it.
+            if let Ok(session) = shared.ready(&mut warm).await {
+                warm.keep(session);
+            }
         });
     }
 
@@ -105,84 +101,82 @@ impl Checker for TypeScript {
 
 impl Shared {
     async fn check(&self, script: &Script) -> Result<Checked, CheckError> {
-        // A process that is being made ready is worth waiting for; one that looks
-        // at another script may do so for long.
+        // Checks of one checker wait for each other first, so that they do not
+        // take all turns of the host.
+        let turns = async { (self.turns.acquire().await, HOST_TURNS.acquire().await) };
+        let turns = timeout(script.time, turns).await;
+        let _turns = turns.map_err(|_| Failure::Busy(script.time))?;
+        // A process that is being started is worth waiting for; one that checks
+        // another script may take long.
         drop(self.starting.lock().await);
-        let reported = match tokio::time::timeout(PATIENCE, self.warm.lock()).await {
-            Ok(warm) => self.check_warm(warm, script).await?,
+        let reported = match timeout(PATIENCE, self.warm.lock()).await {
+            Ok(mut warm) => {
+                let session = self.ready(&mut warm).await?;
+                let (session, reported) = examine(session, script).await?;
+                warm.keep(session);
+                reported
+            }
             Err(_) => {
-                let _permit = self.others.acquire().await;
-                let mut session = self.session().await?;
-                let reported = session.check(&script.text, &script.declarations).await;
+                let (session, reported) = examine(self.session().await?, script).await?;
                 session.end().await;
-                reported?
+                reported
             }
         };
         Ok(checked(script, reported))
     }
 
-    async fn check_warm(
-        &self,
-        mut warm: MutexGuard<'_, Warm>,
-        script: &Script,
-    ) -> Result<Vec<crate::diagnostic::Reported>, CheckError> {
-        let kept = match warm.session.take() {
-            Some(session) if warm.checks < MAX_CHECKS => Some(session),
-            _ => None,
-        };
-        if let Some(mut session) = kept {
-            // It may have died, for whatever reason, since it was last asked.
-            match session.check(&script.text, &script.declarations).await {
-                Err(CheckError::Died) => {}
-                answer => {
-                    warm.checks += 1;
-                    return self.keep(&mut warm, session, answer);
-                }
-            }
+    /// The kept session if it can be used again, or a new one.
+    async fn ready(&self, warm: &mut Warm) -> Result<Session, Unavailable> {
+        if let Some(mut session) = warm.session.take()
+            && warm.checks < MAX_CHECKS
+            && session.is_alive()
+        {
+            return Ok(session);
         }
-        let mut session = self.session().await?;
-        let answer = session.check(&script.text, &script.declarations).await;
-        warm.checks = 1;
-        self.keep(&mut warm, session, answer)
-    }
-
-    /// Keeps a session that has answered.
-    fn keep<T>(
-        &self,
-        warm: &mut Warm,
-        session: Session,
-        answer: Result<T, CheckError>,
-    ) -> Result<T, CheckError> {
-        if answer.is_ok() && !warm.ended {
-            warm.session = Some(session);
-        }
-        answer
-    }
-
-    /// Has the process read the library and look at an empty script.
-    async fn warm_up(&self, warm: &mut Warm) -> Result<(), CheckError> {
-        if warm.session.as_ref().is_some_and(Session::is_warm) || warm.ended {
-            return Ok(());
-        }
-        let mut session = self.session().await?;
-        session.check("export {};\n", "").await?;
         warm.checks = 0;
-        warm.session = Some(session);
-        Ok(())
+        self.session().await
     }
 
-    async fn session(&self) -> Result<Session, CheckError> {
+    async fn session(&self) -> Result<Session, Unavailable> {
         let library = self.library.get_or_try_init(|| self.load()).await?;
-        Session::start(&self.program, library).await
+        Session::start(&self.program, library, self.confinement).await
     }
 
-    async fn load(&self) -> Result<Library, CheckError> {
+    async fn load(&self) -> Result<Library, Unavailable> {
         let folder = self.program.parent().unwrap_or(Path::new("/")).to_owned();
         match tokio::task::spawn_blocking(move || Library::load(&folder)).await {
-            Ok(library) => library.map_err(CheckError::Library),
+            Ok(library) => library.map_err(Unavailable::Library),
             // Loading does not panic, so the runtime is shutting down, and this
             // task with it.
             Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl Warm {
+    /// Keeps a session that has answered, for the next check.
+    fn keep(&mut self, session: Session) {
+        self.checks += 1;
+        if !self.ended {
+            self.session = Some(session);
+        }
+    }
+}
+
+/// What is wrong with a script. A session that fails is ended, because its
+/// process may go on with the script.
+async fn examine(
+    mut session: Session,
+    script: &Script,
+) -> Result<(Session, Vec<Reported>), CheckError> {
+    let Script {
+        text, declarations, ..
+    } = script;
+    match session.check(text, declarations, script.time).await {
+        Ok(reported) => Ok((session, reported)),
+        Err(failure) => {
+            session.end().await;
+            Err(failure.into())
         }
     }
 }

@@ -62,9 +62,13 @@ pub(crate) fn missing_server(
 
 /// The report of a script that its type check keeps from running.
 pub(crate) fn unfit(request: &RunRequest, check: TypeCheck) -> RunReport {
-    let error = match check.status {
-        CheckStatus::Unchecked => {
-            let reason = check.reason.as_deref().unwrap_or_default();
+    let reason = check.reason.as_deref().unwrap_or_default();
+    let error = match (check.status, check.advice) {
+        (CheckStatus::Unchecked, Some(advice)) => RunError {
+            hint: Some(advice.to_owned()),
+            ..RunError::new(ErrorKind::Unchecked, format!("{reason}; nothing was run"))
+        },
+        (CheckStatus::Unchecked, None) => {
             let message =
                 format!("the script must be type-checked and was not; nothing was run: {reason}");
             RunError::new(ErrorKind::Unchecked, message)

@@ -1,5 +1,7 @@
 //! What the text of a script could make TypeScript read: nothing.
 
+use std::time::Duration;
+
 use callgate_check::{Checker as _, Script};
 
 use crate::support::{self, runtime, shown};
@@ -12,6 +14,7 @@ fn check(text: &str, expected: &str) {
             text: text.to_owned(),
             line_offset: 0,
             declarations: "".into(),
+            time: Duration::from_secs(60),
         };
         shown(&support::checker().check(script).await.expect("an answer"))
     });

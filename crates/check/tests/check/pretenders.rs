@@ -6,9 +6,18 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use callgate_check::{CheckError, Checker as _, Executable, TypeScript, find};
+use callgate_check::{
+    CheckError, Checker as _, Confinement, Executable, Failure, Layer, Script, TypeScript,
+    Unavailable, find,
+};
 
 use crate::support::{runtime, script};
+
+/// A shell script starts programs and reads files, so it cannot be confined.
+const OFF: Confinement = Confinement {
+    landlock: Layer::Off,
+    seccomp: Layer::Off,
+};
 
 /// A package that is laid out as TypeScript's and holds a shell script.
 fn package(folder: &Path, program: &str) -> PathBuf {
@@ -27,16 +36,45 @@ fn pretender(folder: &Path, program: &str) -> Executable {
     find(Some(&file), None, None).expect("it looks like TypeScript")
 }
 
+fn checker(folder: &Path, program: &str) -> TypeScript {
+    TypeScript::new(&pretender(folder, program), OFF)
+}
+
+/// A program that fails before it is given a script.
 #[track_caller]
-fn check(program: &str, expected: CheckError) {
+fn check(program: &str, expected: Failure) {
     let folder = tempfile::tempdir().expect("a folder");
-    let time = match expected {
-        CheckError::TimedOut(time) => time,
-        _ => Duration::from_secs(60),
-    };
-    let checker = TypeScript::new(&pretender(folder.path(), program), time);
+    let checker = checker(folder.path(), program);
     let found = runtime().block_on(checker.check(script("1", "")));
-    assert_eq!(found, Err(expected), "{program}");
+    assert_eq!(
+        found,
+        Err(CheckError::Unavailable(Unavailable::Broken(expected))),
+        "{program}"
+    );
+}
+
+/// The first lines of a program that checks an empty script, and no other.
+fn starts() -> String {
+    [
+        r#"{"id":1,"result":{"snapshot":1,"projects":[{"id":"p"}]}}"#,
+        r#"{"id":2,"result":null}"#,
+        r#"{"id":3,"result":[]}"#,
+    ]
+    .map(says)
+    .join("\n")
+}
+
+/// A program that goes on so when it is given a script.
+#[track_caller]
+fn check_later(program: &str, time: Duration, expected: Failure) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let checker = checker(folder.path(), &format!("{}\n{program}", starts()));
+    let script = Script {
+        time,
+        ..script("1", "")
+    };
+    let found = runtime().block_on(checker.check(script));
+    assert_eq!(found, Err(CheckError::GaveUp(expected)), "{program}");
 }
 
 /// `printf` of one message.
@@ -47,14 +85,27 @@ fn says(json: &str) -> String {
     )
 }
 
-fn unusable(what: &str) -> CheckError {
-    CheckError::Protocol(what.to_owned())
+fn unusable(what: &str) -> Failure {
+    Failure::Protocol(what.to_owned())
 }
 
 #[test]
-fn one_that_hangs_costs_its_time() {
-    let time = Duration::from_millis(200);
-    check("exec sleep 600", CheckError::TimedOut(time));
+fn a_script_that_gets_no_answer_is_given_up() {
+    let time = Duration::from_secs(60);
+    let short = Duration::from_millis(200);
+    check_later("exec sleep 600", short, Failure::TimedOut(short));
+    // Each question has two lines of headers; it ends with the fourth question.
+    check_later(
+        "for line in 1 2 3 4 5 6 7 8; do read x; done; exit 1",
+        time,
+        Failure::Died,
+    );
+    let refusal = says(r#"{"id":4,"error":{"code":1,"message":"panic"}}"#);
+    check_later(
+        &format!("{refusal}; exec sleep 600"),
+        time,
+        unusable("panic"),
+    );
     // It answers, but never the question.
     let notice = says(r#"{"method":"x"}"#);
     check(
@@ -65,12 +116,9 @@ fn one_that_hangs_costs_its_time() {
 
 #[test]
 fn one_that_dies_has_no_answer() {
-    check("exit 1", CheckError::Died);
-    check("kill -9 $$", CheckError::Died);
-    check(
-        "printf 'Content-Length: 100\\r\\n\\r\\n{'",
-        CheckError::Died,
-    );
+    check("exit 1", Failure::Died);
+    check("kill -9 $$", Failure::Died);
+    check("printf 'Content-Length: 100\\r\\n\\r\\n{'", Failure::Died);
     check(
         // It closes its output and lives, so that it is not found dead before that is read.
         "printf 'Content-Len'; exec sleep 600 >&-",
@@ -116,15 +164,18 @@ fn nonsense_is_told_from_answers() {
 
 #[test]
 fn diagnostics_of_any_content_are_bounded() {
-    let opened = says(r#"{"id":1,"result":{"snapshot":1,"projects":[{"id":"p"}]}}"#);
-    let none = says(r#"{"id":2,"result":null}"#);
+    // The question about the next snapshot, about the last one's end, and about syntax.
+    let opened = says(r#"{"id":4,"result":{"snapshot":2,"projects":[{"id":"p"}]}}"#);
+    let released = says(r#"{"id":5,"result":null}"#);
+    let none = says(r#"{"id":6,"result":null}"#);
     let long = "x".repeat(5000);
     let found = says(&format!(
-        r#"{{"id":3,"result":[{{"pos":18446744073709551615,"category":1,"code":1,"text":"{long}"}}]}}"#
+        r#"{{"id":7,"result":[{{"pos":18446744073709551615,"category":1,"code":1,"text":"{long}"}}]}}"#
     ));
     let folder = tempfile::tempdir().expect("a folder");
-    let program = format!("{opened}\n{none}\n{found}\nexec sleep 600");
-    let checker = TypeScript::new(&pretender(folder.path(), &program), Duration::from_secs(60));
+    let starts = starts();
+    let program = format!("{starts}\n{opened}\n{released}\n{none}\n{found}\nexec sleep 600");
+    let checker = checker(folder.path(), &program);
     let checked = runtime()
         .block_on(checker.check(script("1", "")))
         .expect("an answer");
@@ -140,14 +191,14 @@ fn one_that_cannot_be_started_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let executable = pretender(folder.path(), "exit 0");
     std::fs::set_permissions(&executable.path, Permissions::from_mode(0o644)).expect("its mode");
-    let checker = TypeScript::new(&executable, Duration::from_secs(60));
+    let checker = TypeScript::new(&executable, OFF);
     let found = runtime().block_on(checker.check(script("1", "")));
     let shown = executable.path.display();
     assert_eq!(
         found,
-        Err(CheckError::Start(format!(
+        Err(CheckError::Unavailable(Unavailable::Start(format!(
             "{shown}: Permission denied (os error 13)"
-        )))
+        ))))
     );
 }
 
@@ -158,22 +209,22 @@ fn a_library_that_leads_elsewhere_is_not_followed() {
     let library = folder.path().join("lib/lib.esnext.d.ts");
     let found = |text: &str| {
         std::fs::write(&library, text).expect("a library");
-        let checker = TypeScript::new(&executable, Duration::from_secs(60));
+        let checker = TypeScript::new(&executable, OFF);
         runtime().block_on(checker.check(script("1", "")))
     };
     assert_eq!(
         found("/// <reference lib=\"../../../etc/passwd\" />\n"),
-        Err(CheckError::Library(
+        Err(CheckError::Unavailable(Unavailable::Library(
             "it has a part named \"../../../etc/passwd\"".to_owned()
-        ))
+        )))
     );
     let missing = folder.path().join("lib/lib.es9.d.ts");
     assert_eq!(
         found("/// <reference lib=\"es9\" />\n"),
-        Err(CheckError::Library(format!(
+        Err(CheckError::Unavailable(Unavailable::Library(format!(
             "{}: No such file or directory (os error 2)",
             missing.display()
-        )))
+        ))))
     );
 }
 
@@ -182,30 +233,76 @@ fn the_program_has_no_environment_and_no_files() {
     let folder = tempfile::tempdir().expect("a folder");
     // What it may say is looked at through the error that it gives.
     let program = r#"
-said=$(export -p | grep -c -v 'PWD\|GOGC'; pwd; ls /proc/self/fd | tr '\n' ' ')
+said=$(export -p | grep -c -v 'PWD\|GO'; pwd; ls /proc/self/fd | tr '\n' ' ')
 text="{\"id\":1,\"error\":{\"message\":\"$(echo $said)\"}}"
 printf 'Content-Length: %s\r\n\r\n%s' ${#text} "$text"
 exec sleep 600"#;
-    let checker = TypeScript::new(&pretender(folder.path(), program), Duration::from_secs(60));
+    let checker = checker(folder.path(), program);
     let found = runtime().block_on(checker.check(script("1", "")));
-    assert_eq!(found, Err(unusable("0 / 0 1 2 3")));
+    let said = Unavailable::Broken(unusable("0 / 0 1 2 3"));
+    assert_eq!(found, Err(CheckError::Unavailable(said)));
+}
+
+/// The processes that run the program of a folder.
+fn processes(folder: &Path) -> Vec<i32> {
+    let folder = folder.display().to_string();
+    let runs_it = |process: &std::fs::DirEntry| {
+        let words = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains(&folder)
+    };
+    let all = std::fs::read_dir("/proc").expect("a list");
+    all.flatten()
+        .filter(runs_it)
+        .filter_map(|process| process.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// A program that finds nothing wrong with its first script, then reads on.
+fn content() -> String {
+    let answers = [
+        r#"{"id":4,"result":{"snapshot":2,"projects":[{"id":"p"}]}}"#,
+        r#"{"id":5,"result":null}"#,
+        r#"{"id":6,"result":null}"#,
+        r#"{"id":7,"result":[]}"#,
+    ];
+    let answers = answers.map(says).join("\n");
+    format!("{}\n{answers}\nwhile read x; do :; done", starts())
 }
 
 #[test]
 fn a_process_that_died_between_two_checks_is_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
-    let opened = says(r#"{"id":1,"result":{"snapshot":1,"projects":[{"id":"p"}]}}"#);
-    let (none, nothing) = (
-        says(r#"{"id":2,"result":null}"#),
-        says(r#"{"id":3,"result":[]}"#),
-    );
-    // Each question has two lines of headers. It dies once it has three.
-    let program = format!("{opened}\n{none}\n{nothing}\nfor line in 1 2 3 4 5 6; do read x; done");
-    let checker = TypeScript::new(&pretender(folder.path(), &program), Duration::from_secs(60));
+    let checker = checker(folder.path(), &content());
     runtime().block_on(async {
-        for _ in 0..3 {
-            let checked = checker.check(script("1", "")).await;
-            assert_eq!(checked, Ok(callgate_check::Checked::default()));
+        let nothing = Ok(callgate_check::Checked::default());
+        assert_eq!(checker.check(script("1", "")).await, nothing);
+        let [first] = processes(folder.path())[..] else {
+            panic!("not one process");
+        };
+        // SAFETY: kill takes numbers.
+        assert_eq!(unsafe { libc::kill(first, libc::SIGKILL) }, 0);
+        // One that has ended has no command line.
+        while !processes(folder.path()).is_empty() {
+            tokio::task::yield_now().await;
         }
+        assert_eq!(checker.check(script("1", "")).await, nothing);
     });
+}
+
+#[test]
+fn a_process_that_gave_no_answer_is_ended_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = format!("{}\nwhile read x; do :; done", starts());
+    let checker = checker(folder.path(), &program);
+    runtime().block_on(async {
+        let hurried = Script {
+            time: Duration::from_millis(200),
+            ..script("1", "")
+        };
+        checker
+            .check(hurried)
+            .await
+            .expect_err("it does not answer");
+    });
+    assert!(processes(folder.path()).is_empty());
 }

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use callgate_check::{Checked, Checker as _, DEFAULT_TIME, Executable, Script, TypeScript, find};
+use callgate_check::{Checked, Checker as _, Confinement, Executable, Script, TypeScript, find};
 
 /// The TypeScript that set-up installed.
 pub fn executable() -> Executable {
@@ -21,7 +22,7 @@ pub fn executable() -> Executable {
 }
 
 pub fn checker() -> TypeScript {
-    TypeScript::new(&executable(), DEFAULT_TIME)
+    TypeScript::new(&executable(), Confinement::default())
 }
 
 /// A script of statements, as `callgate-script` hands it over.
@@ -30,6 +31,7 @@ pub fn script(text: &str, declarations: &str) -> Script {
         text: format!("export {{}};\n{text}\n"),
         line_offset: 1,
         declarations: Arc::from(declarations),
+        time: Duration::from_secs(60),
     }
 }
 

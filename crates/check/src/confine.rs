@@ -1,0 +1,342 @@
+//! What the kernel lets TypeScript do: use its memory and its three pipes.
+//!
+//! The process reads hostile text, so it runs as if that text had taken it
+//! over. Landlock gives it no file but its own program, and only to execute it;
+//! seccomp gives it the system calls that the Go runtime needs and refuses all
+//! others. Either layer alone keeps it from files and from the network.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope,
+};
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule,
+};
+
+use crate::{Confinement, Layer, Unavailable};
+
+/// Limits of the kernel's for the process.
+const LIMITS: &[(libc::__rlimit_resource_t, u64)] = &[
+    (libc::RLIMIT_CORE, 0),
+    (libc::RLIMIT_FSIZE, 0),
+    (libc::RLIMIT_NOFILE, 64),
+    (libc::RLIMIT_DATA, crate::process::MAX_MEMORY),
+];
+
+/// The flags with which Go starts a thread, besides `CLONE_SETTLS`, which it
+/// uses on some processors only.
+const THREAD: libc::c_int = libc::CLONE_VM
+    | libc::CLONE_FS
+    | libc::CLONE_FILES
+    | libc::CLONE_SIGHAND
+    | libc::CLONE_SYSVSEM
+    | libc::CLONE_THREAD;
+
+/// System calls that are allowed with any arguments.
+const ALLOWED: &[libc::c_long] = &[
+    // The program is executed under the filter. Landlock allows no other.
+    libc::SYS_execve,
+    // Memory. Go returns and names parts of it.
+    libc::SYS_munmap,
+    libc::SYS_madvise,
+    // Threads, and waiting for each other.
+    libc::SYS_futex,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_nanosleep,
+    libc::SYS_gettid,
+    libc::SYS_getpid,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_arch_prctl,
+    // Signals, which Go uses to interrupt its own threads.
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_restart_syscall,
+    // Its pipes, and waiting for them.
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_close,
+    libc::SYS_epoll_create1,
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    libc::SYS_eventfd2,
+    // Where the kernel does not give the time without a system call.
+    libc::SYS_clock_gettime,
+    libc::SYS_getrandom,
+    // Where its own program is, and whether its library is there, without which
+    // it does not start. They tell of a path whether it exists, and open nothing.
+    libc::SYS_readlinkat,
+    libc::SYS_getcwd,
+    libc::SYS_newfstatat,
+];
+
+/// The confinement of one process, prepared by the host.
+pub(crate) struct Confined {
+    landlock: Option<RulesetCreated>,
+    seccomp: Option<BpfProgram>,
+}
+
+impl Confined {
+    /// Prepares the layers.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] if a required layer cannot be had.
+    pub(crate) fn prepare(confinement: Confinement, program: &Path) -> Result<Self, Unavailable> {
+        let lacks = |layer: &str, why: &dyn fmt::Display| {
+            Unavailable::Confinement(format!("the kernel lacks {layer}: {why}"))
+        };
+        let landlock = match confinement.landlock {
+            Layer::Off => None,
+            layer => {
+                let program =
+                    PathFd::new(program).map_err(|error| Unavailable::Start(error.to_string()))?;
+                let ruleset = landlock(layer, program);
+                Some(ruleset.map_err(|error| lacks("Landlock", &error))?)
+            }
+        };
+        let seccomp = match (confinement.seccomp, has_seccomp()) {
+            (Layer::Off, _) | (Layer::Optional, Err(_)) => None,
+            (Layer::Required, Err(error)) => return Err(lacks("seccomp", &error)),
+            (_, Ok(())) => Some(seccomp().map_err(|error| lacks("seccomp", &error))?),
+        };
+        Ok(Self { landlock, seccomp })
+    }
+
+    /// Confines the calling process, once. It makes system calls only.
+    pub(crate) fn enter(&mut self) -> io::Result<()> {
+        for (resource, most) in LIMITS {
+            let limit = libc::rlimit {
+                rlim_cur: *most,
+                rlim_max: *most,
+            };
+            // SAFETY: setrlimit reads the one struct that the pointer is to.
+            if unsafe { libc::setrlimit(*resource, &raw const limit) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        // SAFETY: this prctl takes numbers only.
+        if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // An error with a text would allocate memory.
+        let refused = || io::Error::from_raw_os_error(libc::EPERM);
+        if let Some(ruleset) = self.landlock.take() {
+            ruleset.restrict_self().map_err(|_| refused())?;
+        }
+        if let Some(filter) = &self.seccomp {
+            seccompiler::apply_filter(filter).map_err(|_| refused())?;
+        }
+        Ok(())
+    }
+}
+
+/// A ruleset that allows to execute this program and nothing else.
+fn landlock(layer: Layer, program: PathFd) -> Result<RulesetCreated, RulesetError> {
+    let floor = match layer {
+        Layer::Required => CompatLevel::HardRequirement,
+        _ => CompatLevel::BestEffort,
+    };
+    Ruleset::default()
+        .set_compatibility(floor)
+        .handle_access(AccessFs::from_all(ABI::V1))?
+        // What later kernels can refuse besides.
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(ABI::V6))?
+        .handle_access(AccessNet::from_all(ABI::V6))?
+        .scope(Scope::from_all(ABI::V6))?
+        .create()?
+        // The kernel wants both rights to execute it.
+        .add_rule(PathBeneath::new(
+            program,
+            AccessFs::Execute | AccessFs::ReadFile,
+        ))
+}
+
+/// Whether the kernel can filter system calls.
+fn has_seccomp() -> io::Result<()> {
+    let action = libc::SECCOMP_RET_ERRNO;
+    let ask = libc::SECCOMP_GET_ACTION_AVAIL;
+    // SAFETY: the pointer is to a number that outlives the call.
+    match unsafe { libc::syscall(libc::SYS_seccomp, ask, 0, &raw const action) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A filter that allows what the Go runtime needs, and answers all other calls
+/// with EPERM: a runtime of another version may try more and do without.
+fn seccomp() -> Result<BpfProgram, BackendError> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
+    let is = |argument, mask: u64, value: u64| {
+        let operator = SeccompCmpOp::MaskedEq(mask);
+        SeccompCondition::new(argument, SeccompCmpArgLen::Qword, operator, value)
+    };
+    let has =
+        |argument, value: libc::c_int| is(argument, u64::MAX, u64::from(value.unsigned_abs()));
+    let lacks = |argument, flags: libc::c_int| is(argument, u64::from(flags.unsigned_abs()), 0);
+    // Private memory that is not executable.
+    let private = [lacks(2, libc::PROT_EXEC)?, lacks(3, libc::MAP_SHARED)?];
+    rules.insert(libc::SYS_mmap, vec![SeccompRule::new(private.into())?]);
+    // A thread, and no process.
+    let thread = is(
+        0,
+        !u64::from(libc::CLONE_SETTLS.unsigned_abs()),
+        u64::from(THREAD.unsigned_abs()),
+    );
+    rules.insert(libc::SYS_clone, vec![SeccompRule::new(vec![thread?])?]);
+    // A signal that a process ignores unless it expects it.
+    let urgent = has(2, libc::SIGURG);
+    rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![urgent?])?]);
+    // Its limits, which it may read and not set.
+    let read = [has(0, 0)?, has(2, 0)?];
+    rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(read.into())?]);
+    // The flags of its pipes.
+    let flags = [libc::F_GETFD, libc::F_GETFL, libc::F_SETFL];
+    let flags = flags.map(|command| SeccompRule::new(vec![has(1, command)?]));
+    rules.insert(
+        libc::SYS_fcntl,
+        flags.into_iter().collect::<Result<_, _>>()?,
+    );
+    SeccompFilter::new(
+        rules,
+        SeccompAction::Errno(libc::EPERM.unsigned_abs()),
+        SeccompAction::Allow,
+        std::env::consts::ARCH.try_into()?,
+    )?
+    .try_into()
+}
+
+#[cfg(test)]
+mod tests {
+    use callgate_process::Command;
+
+    use super::*;
+
+    /// A system call with its first arguments.
+    type Probe = (libc::c_long, [usize; 4]);
+
+    /// Those of the calls that a confined process may make, or that fail with another error than `refusal`.
+    fn allowed(confinement: Confinement, refusal: libc::c_int, probes: Vec<Probe>) -> Vec<Probe> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let program = Path::new("/bin/true");
+        let is_allowed = |probe: &Probe| {
+            let (call, [a, b, c, d]) = *probe;
+            let mut confined = Confined::prepare(confinement, program).expect("the kernel has it");
+            let code = move || {
+                confined.enter()?;
+                // SAFETY: the pointers among the arguments are null or to a text
+                // that outlives the call; what the call does ends with this child.
+                let returned = unsafe { libc::syscall(call, a, b, c, d, 0, 0) };
+                let error = io::Error::last_os_error().raw_os_error();
+                let is_refused = returned == -1 && error == Some(refusal);
+                Err(io::Error::from_raw_os_error(match is_refused {
+                    true => libc::ERANGE,
+                    false => libc::EDOM,
+                }))
+            };
+            // SAFETY: the code makes system calls only and allocates nothing.
+            let command = unsafe { Command::new(program).before_exec(code) };
+            let spawned = runtime.block_on(callgate_process::spawn(command));
+            spawned.expect_err("the code fails").raw_os_error() != Some(libc::ERANGE)
+        };
+        probes.into_iter().filter(is_allowed).collect()
+    }
+
+    const SHELL: &std::ffi::CStr = c"/bin/sh";
+
+    #[test]
+    fn seccomp_refuses_what_the_go_runtime_does_not_need() {
+        let confinement = Confinement {
+            landlock: Layer::Off,
+            seccomp: Layer::Required,
+        };
+        let shell = SHELL.as_ptr() as usize;
+        let number = |value: libc::c_int| value as usize;
+        let here = number(libc::AT_FDCWD);
+        let executable = number(libc::PROT_READ | libc::PROT_EXEC);
+        let writable = number(libc::PROT_READ | libc::PROT_WRITE);
+        let private = number(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let shared = number(libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        let stack_size = number(3);
+        let probes = vec![
+            // Files.
+            (libc::SYS_openat, [here, shell, 0, 0]),
+            (libc::SYS_unlinkat, [here, shell, 0, 0]),
+            (libc::SYS_memfd_create, [shell, 0, 0, 0]),
+            (libc::SYS_mount, [0; 4]),
+            // The network and other processes' sockets.
+            (libc::SYS_socket, [2, 1, 0, 0]),
+            (libc::SYS_socketpair, [1, 1, 0, 0]),
+            (libc::SYS_connect, [0; 4]),
+            (libc::SYS_sendmsg, [1, 0, 0, 0]),
+            (libc::SYS_io_uring_setup, [1, 0, 0, 0]),
+            // Processes.
+            (libc::SYS_clone, [number(libc::SIGCHLD), 0, 0, 0]),
+            (
+                libc::SYS_clone,
+                [number(THREAD | libc::CLONE_NEWUSER), 0, 0, 0],
+            ),
+            (libc::SYS_clone3, [0; 4]),
+            (libc::SYS_execveat, [here, shell, 0, 0]),
+            (libc::SYS_unshare, [number(libc::CLONE_NEWUSER), 0, 0, 0]),
+            (libc::SYS_setns, [0; 4]),
+            (libc::SYS_setsid, [0; 4]),
+            // Other processes.
+            (libc::SYS_kill, [1, 0, 0, 0]),
+            (libc::SYS_tkill, [1, number(libc::SIGURG), 0, 0]),
+            (libc::SYS_tgkill, [1, 1, number(libc::SIGKILL), 0]),
+            (libc::SYS_ptrace, [0; 4]),
+            (libc::SYS_process_vm_readv, [1, 0, 0, 0]),
+            (libc::SYS_process_vm_writev, [1, 0, 0, 0]),
+            (libc::SYS_pidfd_open, [1, 0, 0, 0]),
+            (libc::SYS_prlimit64, [1, stack_size, 0, 0]),
+            (libc::SYS_fcntl, [0, number(libc::F_SETOWN), 1, 0]),
+            // Its own confinement and memory.
+            (libc::SYS_prlimit64, [0, stack_size, shell, 0]),
+            (libc::SYS_prctl, [number(libc::PR_SET_DUMPABLE), 1, 0, 0]),
+            (libc::SYS_mmap, [0, 4096, executable, private]),
+            (libc::SYS_mmap, [0, 4096, writable, shared]),
+            (libc::SYS_mprotect, [0, 4096, executable, 0]),
+            // Parts of the kernel with many defects.
+            (libc::SYS_userfaultfd, [0; 4]),
+            (libc::SYS_bpf, [0; 4]),
+            (libc::SYS_perf_event_open, [0; 4]),
+            (libc::SYS_keyctl, [0; 4]),
+            (libc::SYS_ioctl, [0, 0x5412, shell, 0]),
+        ];
+        assert_eq!(allowed(confinement, libc::EPERM, probes), []);
+    }
+
+    #[test]
+    fn landlock_refuses_files_and_programs() {
+        let confinement = Confinement {
+            landlock: Layer::Required,
+            seccomp: Layer::Off,
+        };
+        let shell = SHELL.as_ptr() as usize;
+        let here = libc::AT_FDCWD as usize;
+        let write = libc::O_WRONLY as usize;
+        let probes = vec![
+            (libc::SYS_openat, [here, shell, 0, 0]),
+            (libc::SYS_openat, [here, shell, write, 0]),
+            (libc::SYS_unlinkat, [here, shell, 0, 0]),
+            (libc::SYS_execve, [shell, 0, 0, 0]),
+        ];
+        assert_eq!(allowed(confinement, libc::EACCES, probes), []);
+    }
+}
