@@ -43,6 +43,7 @@ mod pty;
 mod questions;
 mod readme;
 mod real_servers;
+mod reaping;
 mod renamed;
 mod reports;
 mod rest;

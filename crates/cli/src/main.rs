@@ -20,6 +20,7 @@ mod session;
 mod terminal;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser as _;
 
@@ -27,6 +28,9 @@ use crate::args::Cli;
 
 /// Usage and configuration errors; clap uses the same code.
 pub const USAGE: u8 = 2;
+
+/// How long the exit waits for children that were told to end, or killed.
+const LAST_CHILDREN: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
     callgate::worker_main_if_requested();
@@ -59,5 +63,6 @@ fn main() -> ExitCode {
     // A thread may still wait for an answer at the terminal; it holds nothing
     // that must be saved, so it does not hold up the exit.
     runtime.shutdown_background();
+    callgate_process::wait_for_children(LAST_CHILDREN);
     ExitCode::from(code)
 }

@@ -4,6 +4,8 @@
 //! ends, none of them may stay behind, and none may reach the host's terminal.
 
 mod command;
+#[cfg(unix)]
+mod exit;
 mod signals;
 mod spawner;
 
@@ -13,6 +15,8 @@ use std::process::ExitStatus;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 pub use command::{Command, Stream};
+#[cfg(unix)]
+pub use exit::wait_for_children;
 pub use signals::ignores_hangup;
 
 /// A started process. Dropping it kills the process.
