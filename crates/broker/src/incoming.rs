@@ -111,10 +111,15 @@ impl Session {
         };
         // It says itself for which call it is only if that is a task.
         let task = tasks::related(params);
-        let (Some(caller), _) = self.inbox.caller(task.as_deref(), stream) else {
+        let (caller, _) = self.inbox.caller(task.as_deref(), stream);
+        let caller =
+            caller.filter(|caller| caller.logs().is_some_and(|least| message.level >= least));
+        let is_logged = logging::level().is_some_and(|least| message.level >= least);
+        if !(is_logged || caller.is_some()) || !self.flood.admit() {
             return;
-        };
-        if caller.logs().is_some_and(|least| message.level >= least) {
+        }
+        message.log(&self.server);
+        if let Some(caller) = caller {
             caller.log(Log {
                 server: &self.server,
                 level: message.level,

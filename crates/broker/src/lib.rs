@@ -29,6 +29,7 @@ mod failure;
 #[cfg(test)]
 mod fake;
 mod flight;
+mod flood;
 mod form;
 mod greeting;
 mod handshake;

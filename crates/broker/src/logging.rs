@@ -41,7 +41,30 @@ pub(crate) struct Message {
     pub(crate) data: Value,
 }
 
-/// Logs a `notifications/message`, and gives it for others to hear.
+impl Message {
+    /// Writes it to the host's log.
+    pub(crate) fn log(&self, server: &str) {
+        let logger = self.logger.as_deref().unwrap_or_default();
+        let text = match &self.data {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        // The level is part of a call site, so there is one for each.
+        macro_rules! log {
+            ($level:ident) => {
+                tracing::$level!(target: "callgate_broker", server, logger, "a server logs: {text}")
+            };
+        }
+        match self.level {
+            LogLevel::Debug => log!(debug),
+            LogLevel::Info | LogLevel::Notice => log!(info),
+            LogLevel::Warning => log!(warn),
+            _ => log!(error),
+        }
+    }
+}
+
+/// Reads a `notifications/message`.
 pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) -> Option<Message> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -71,20 +94,7 @@ pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) -> Option<M
         other => fit(&other.to_string(), MAX_MESSAGE, secrets),
     };
     let own = params.logger.map(|own| fit(&own, MAX_LOGGER, secrets));
-    let logger = own.as_deref().unwrap_or_default();
     let level = params.level.parse().unwrap_or(LogLevel::Debug);
-    // The level is part of a call site, so there is one for each.
-    macro_rules! log {
-        ($level:ident) => {
-            tracing::$level!(target: "callgate_broker", server, logger, "a server logs: {text}")
-        };
-    }
-    match level {
-        LogLevel::Debug => log!(debug),
-        LogLevel::Info | LogLevel::Notice => log!(info),
-        LogLevel::Warning => log!(warn),
-        _ => log!(error),
-    }
     let data = match data {
         Value::String(_) => Value::String(text),
         // One that was cut is JSON no more.

@@ -18,6 +18,7 @@ use crate::caller::{Caller, LogLevel, Offers};
 use crate::envelope::{self, Meta};
 use crate::failure::Failure;
 use crate::flight::Flight;
+use crate::flood::FloodGate;
 use crate::inbox::{Answer, Inbox, Who};
 use crate::incoming::Incoming;
 use crate::link::{Link, LinkError, Outgoing};
@@ -66,6 +67,8 @@ pub(crate) struct Session {
     /// The least important log messages that a server of an older revision was
     /// asked for.
     logs: AtomicU8,
+    /// Bounds its log messages, in the host's log and to callers.
+    pub(crate) flood: FloodGate,
     pub(crate) changes: watch::Sender<Changes>,
 }
 
@@ -161,6 +164,7 @@ impl Session {
             let incoming: Weak<dyn Incoming> = session.clone();
             inbox.attach(incoming);
             Self {
+                flood: FloodGate::new(Arc::clone(&server)),
                 server,
                 secrets,
                 link,

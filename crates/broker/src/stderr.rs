@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::flood::FloodGate;
 use crate::logging::{fit, searched};
 use crate::secrets::Secrets;
 
@@ -11,6 +12,7 @@ const MAX_LINE: usize = 4 << 10;
 /// Logs line by line, at level debug.
 pub(crate) struct Log {
     server: Arc<str>,
+    flood: FloodGate,
     secrets: Secrets,
     line: Vec<u8>,
 }
@@ -18,6 +20,7 @@ pub(crate) struct Log {
 impl Log {
     pub(crate) fn new(server: Arc<str>, secrets: Secrets) -> Self {
         Self {
+            flood: FloodGate::new(Arc::clone(&server)),
             server,
             secrets,
             line: Vec::new(),
@@ -42,7 +45,9 @@ impl Log {
 
     /// Logs what is left of a line.
     pub(crate) fn end(&mut self) {
-        if let Some(line) = said(&self.line, &self.secrets) {
+        if let Some(line) = said(&self.line, &self.secrets)
+            && self.flood.admit()
+        {
             tracing::debug!(server = %self.server, line, "a server writes to stderr");
         }
         self.line.clear();
