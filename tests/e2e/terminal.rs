@@ -337,3 +337,15 @@ fn what_was_typed_before_the_question_is_no_answer() {
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("denied when asked"), "{rest}");
 }
+
+#[test]
+fn a_pipe_that_ends_at_the_terminal_carries_no_escape_sequences() {
+    let bench = Workbench::empty();
+    bench.write("escape.ts", "console.log('a\\u001b]0;title\\u0007b')");
+    let mut session = shell_at_terminal(&bench, "$0 run escape.ts | cat; $0 run escape.ts >kept");
+    let shown = session.exp_eof().expect("the end");
+    assert!(shown.contains(r"a\u001b]0;title\u0007b"), "{shown}");
+    // A file keeps the text as it is.
+    let kept = std::fs::read_to_string(bench.path().join("kept")).expect("a file");
+    assert_eq!(kept, "a\u{1b}]0;title\u{7}b\n");
+}

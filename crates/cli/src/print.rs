@@ -1,8 +1,8 @@
 //! Printing: a closed pipe is no error, and what scripts and servers say
-//! cannot steer the terminal.
+//! cannot steer the terminal, not even through another program such as `tee`.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
@@ -25,8 +25,9 @@ impl std::error::Error for Unwritten {}
 /// Writes to standard output. A reader that has gone away, such as `head` or a
 /// terminal that was closed, wants no more, so that is no error.
 pub fn out(text: &str) -> anyhow::Result<()> {
+    let may_be_shown = has_terminal() && !is_file();
     let mut stdout = io::stdout().lock();
-    let written = if stdout.is_terminal() {
+    let written = if may_be_shown {
         stdout.write_all(harmless(text).as_bytes())
     } else {
         stdout.write_all(text.as_bytes())
@@ -39,13 +40,26 @@ pub fn out(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Whether any standard stream is a terminal: then what goes into a pipe may
+/// come out at that terminal.
+fn has_terminal() -> bool {
+    io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal()
+}
+
+/// Whether standard output is a regular file, which keeps the text as it is.
+fn is_file() -> bool {
+    stdout_type().is_ok_and(|kind| kind.is_file())
+}
+
 /// Whether the error is that of a terminal which was closed.
 fn has_hung_up(error: &io::Error) -> bool {
-    let is_device = || -> io::Result<bool> {
-        let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        Ok(stdout.metadata()?.file_type().is_char_device())
-    };
-    error.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device().unwrap_or(false)
+    error.raw_os_error() == Some(Errno::IO.raw_os_error())
+        && stdout_type().is_ok_and(|kind| kind.is_char_device())
+}
+
+fn stdout_type() -> io::Result<FileType> {
+    let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    Ok(stdout.metadata()?.file_type())
 }
 
 /// Writes to standard error, where nothing can be done about a failure.
