@@ -7,9 +7,11 @@
   const { core, primordials, internals } = globalThis.__bootstrap;
   const {
     MathFloor,
+    ObjectDefineProperty,
     SafeWeakMap,
     String,
     StringPrototypeEndsWith,
+    StringPrototypeReplaceAll,
     StringPrototypeSlice,
     StringPrototypeStartsWith,
     WeakMapPrototypeGet,
@@ -33,6 +35,18 @@
   // Limits of the run; `start` in 99_start.js sets them.
   shared.limits = { __proto__: null, depth: 4, messageChars: 65536 };
 
+  // Adds to the end of a list. `push` of an array would call a setter that a script has put on an
+  // index of `Array.prototype`.
+  shared.push = (list, value) => {
+    ObjectDefineProperty(list, list.length, {
+      __proto__: null,
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
+  };
+
   // A value as a string, whatever its getters and methods do.
   shared.textOf = (value, otherwise) => {
     try {
@@ -46,6 +60,10 @@
     text.length <= chars
       ? text
       : `${StringPrototypeSlice(text, 0, chars)}\u2026 ${text.length - chars} more characters`;
+
+  // No line of the text of a script may pass for a frame.
+  shared.oneLine = (text) =>
+    StringPrototypeReplaceAll(StringPrototypeReplaceAll(text, "\n", " "), "\r", " ");
 
   // The first line of a stack: name and message, as V8 writes it.
   shared.headline = (error) => {
@@ -73,7 +91,7 @@
       const site = sites[i];
       const file = site.getFileName();
       if (typeof file !== "string") {
-        text += `\n    at ${site.toString()}`;
+        text += `\n    at ${shared.oneLine(site.toString())}`;
         continue;
       }
       if (StringPrototypeStartsWith(file, "ext:")) continue;
@@ -83,7 +101,7 @@
       if (place === 0) continue;
       const author = [MathFloor(place / COLUMNS), place % COLUMNS];
       position ??= author;
-      text += `\n    at ${moved(site.toString(), line, column, author)}`;
+      text += `\n    at ${moved(shared.oneLine(site.toString()), line, column, author)}`;
     }
     return { text, position };
   };

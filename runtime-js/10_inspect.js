@@ -12,7 +12,6 @@
     ArrayPrototypeIncludes,
     ArrayPrototypeJoin,
     ArrayPrototypePop,
-    ArrayPrototypePush,
     BigIntPrototypeToString,
     BigIntPrototypeValueOf,
     BooleanPrototypeValueOf,
@@ -54,14 +53,15 @@
     StringPrototypeSlice,
     StringPrototypeStartsWith,
     StringPrototypeValueOf,
-    Symbol,
     SymbolPrototypeToString,
     SymbolPrototypeValueOf,
     SymbolToStringTag,
     TypedArrayPrototypeGetLength,
     TypedArrayPrototypeGetSymbolToStringTag,
   } = primordials;
+  const { op_callgate_promise_details, op_callgate_proxy_target } = core.ops;
   const shared = internals.callgate;
+  const { push } = shared;
 
   const LINE_CHARS = 80; // a value goes on one line if it fits in this
   const ENTRIES = 100; // of an array, a map or a set; the rest is counted
@@ -69,9 +69,9 @@
   const IDENTIFIER = new SafeRegExp("^[a-zA-Z_$][a-zA-Z_$0-9]*$");
   const CONTROL = new SafeRegExp("[\\x00-\\x1f\\x7f-\\x9f\\\\]", "g");
 
-  // Classes of ours say under this symbol how they are shown.
-  const show = Symbol("callgate.show");
-  shared.show = show;
+  // How classes of ours are shown: functions that give, for a value of their class, a text or a name
+  // and an object to show; undefined for others.
+  shared.shows = [];
 
   // `value` as text; `depth` levels of it, at most about `chars` characters.
   shared.inspect = (value, options) => {
@@ -110,8 +110,8 @@
       case "symbol":
         return spend(ctx, SymbolPrototypeToString(value));
     }
-    const proxy = core.getProxyDetails(value);
-    if (proxy !== null) {
+    const proxy = op_callgate_proxy_target(value);
+    if (proxy.length > 0) {
       if (proxy[0] === null) return spend(ctx, "<Revoked Proxy>");
       return formatValue(ctx, proxy[0], level);
     }
@@ -205,14 +205,10 @@
   }
 
   function formatObject(ctx, value, level) {
-    const custom = value[show];
-    if (typeof custom === "function" && ObjectGetPrototypeOf(value) !== null) {
-      // Only our own classes have this symbol; their method gives a name and an object to show.
-      const shown = custom(value);
-      if (shown !== undefined) {
-        if (typeof shown === "string") return spend(ctx, shown);
-        return formatEntries(ctx, value, level, `${shown.name} `, shown.fields);
-      }
+    for (let i = 0; i < shared.shows.length; i++) {
+      const shown = shared.shows[i](value);
+      if (typeof shown === "string") return spend(ctx, shown);
+      if (shown !== undefined) return formatEntries(ctx, value, level, `${shown.name} `, shown.fields);
     }
     if (ArrayIsArray(value)) {
       const name = constructorName(value);
@@ -333,14 +329,14 @@
     if (ctx.indent > 0) text = StringPrototypeReplaceAll(text, "\n", `\n${pad}`);
     const extra = [];
     const cause = ObjectGetOwnPropertyDescriptor(value, "cause");
-    if (cause !== undefined && "value" in cause) ArrayPrototypePush(extra, ["[cause]", cause.value]);
+    if (cause !== undefined && "value" in cause) push(extra, ["[cause]", cause.value]);
     const errors = ObjectGetOwnPropertyDescriptor(value, "errors");
-    if (ArrayIsArray(errors?.value)) ArrayPrototypePush(extra, ["[errors]", errors.value]);
+    if (ArrayIsArray(errors?.value)) push(extra, ["[errors]", errors.value]);
     const hidden = ["stack", "message", "cause", "errors", "name"];
     const keys = [];
     const all = ownKeys(value);
     for (let i = 0; i < all.length; i++) {
-      if (!ArrayPrototypeIncludes(hidden, all[i])) ArrayPrototypePush(keys, all[i]);
+      if (!ArrayPrototypeIncludes(hidden, all[i])) push(keys, all[i]);
     }
     spend(ctx, text);
     if (keys.length === 0 && extra.length === 0) return text;
@@ -348,7 +344,7 @@
     const entries = () => {
       const out = [];
       for (let i = 0; i < extra.length; i++) {
-        ArrayPrototypePush(out, `${extra[i][0]}: ${nested(ctx, extra[i][1], level)}`);
+        push(out, `${extra[i][0]}: ${nested(ctx, extra[i][1], level)}`);
       }
       return out;
     };
@@ -360,7 +356,7 @@
       const out = [];
       const keys = ObjectKeys(fields);
       for (let i = 0; i < keys.length; i++) {
-        ArrayPrototypePush(out, `${keys[i]}: ${nested(ctx, fields[keys[i]], level)}`);
+        push(out, `${keys[i]}: ${nested(ctx, fields[keys[i]], level)}`);
       }
       return out;
     };
@@ -374,7 +370,7 @@
       if (base !== "") return base;
       return spend(ctx, `[${name ?? `${list ? "Array" : "Object"}: null prototype`}]`);
     }
-    ArrayPrototypePush(ctx.parents, value);
+    push(ctx.parents, value);
     ctx.deepest = level;
     let output;
     try {
@@ -382,10 +378,10 @@
       const keys = givenKeys ?? ownKeys(value, list);
       for (let i = 0; i < keys.length; i++) {
         if (ctx.left <= 0) {
-          ArrayPrototypePush(output, `... ${keys.length - i} more properties`);
+          push(output, `... ${keys.length - i} more properties`);
           break;
         }
-        ArrayPrototypePush(output, formatProperty(ctx, value, keys[i], level));
+        push(output, formatProperty(ctx, value, keys[i], level));
       }
     } finally {
       ArrayPrototypePop(ctx.parents);
@@ -437,7 +433,7 @@
     for (let i = 0; i < count; i++) {
       const text = output[i];
       if (StringPrototypeIncludes(text, "\n")) return output;
-      ArrayPrototypePush(widths, text.length);
+      push(widths, text.length);
       total += text.length + 2;
       widest = MathMax(widest, text.length);
       const first = text[0];
@@ -458,7 +454,7 @@
     for (let column = 0; column < across; column++) {
       let max = 0;
       for (let i = column; i < count; i += across) max = MathMax(max, widths[i]);
-      ArrayPrototypePush(columnWidths, max + 2);
+      push(columnWidths, max + 2);
     }
     const pad = numbers ? StringPrototypePadStart : StringPrototypePadEnd;
     for (let i = 0; i < count; i += across) {
@@ -472,9 +468,9 @@
           row += comma === "" ? output[j] : pad(output[j] + comma, columnWidths[j - i]);
         }
       }
-      ArrayPrototypePush(result, row);
+      push(result, row);
     }
-    if (hasRest) ArrayPrototypePush(result, last);
+    if (hasRest) push(result, last);
     return result;
   }
 
@@ -492,12 +488,12 @@
     const keys = [];
     if (!(list && TypedArrayPrototypeGetSymbolToStringTag(value) !== undefined)) {
       const names = list ? nonIndexKeys(value) : ObjectKeys(value);
-      for (let i = 0; i < names.length; i++) ArrayPrototypePush(keys, names[i]);
+      for (let i = 0; i < names.length; i++) push(keys, names[i]);
     }
     const symbols = ObjectGetOwnPropertySymbols(value);
     for (let i = 0; i < symbols.length; i++) {
       if (ObjectPrototypePropertyIsEnumerable(value, symbols[i])) {
-        ArrayPrototypePush(keys, symbols[i]);
+        push(keys, symbols[i]);
       }
     }
     return keys;
@@ -511,7 +507,7 @@
     let i = 0;
     while (i < names.length && names[i] === `${+names[i]}`) i++;
     const rest = [];
-    for (; i < names.length; i++) ArrayPrototypePush(rest, names[i]);
+    for (; i < names.length; i++) push(rest, names[i]);
     return rest;
   }
 
@@ -534,7 +530,7 @@
   }
 
   function rest(output, left) {
-    if (left > 0) ArrayPrototypePush(output, `... ${left} more item${left > 1 ? "s" : ""}`);
+    if (left > 0) push(output, `... ${left} more item${left > 1 ? "s" : ""}`);
     return output;
   }
 
@@ -545,7 +541,7 @@
     while (i < length && output.length < ENTRIES && ctx.left > 0) {
       if (ObjectPrototypeHasOwnProperty(value, i)) {
         const descriptor = ObjectGetOwnPropertyDescriptor(value, i);
-        ArrayPrototypePush(
+        push(
           output,
           "value" in descriptor ? nested(ctx, descriptor.value, level) : "[Getter]",
         );
@@ -571,7 +567,7 @@
         holes += next - i;
         i = next;
       }
-      ArrayPrototypePush(output, spend(ctx, `<${holes} empty item${holes > 1 ? "s" : ""}>`));
+      push(output, spend(ctx, `<${holes} empty item${holes > 1 ? "s" : ""}>`));
     }
     return rest(output, length - i);
   }
@@ -580,7 +576,7 @@
     const output = [];
     const length = TypedArrayPrototypeGetLength(value);
     const shown = MathMin(length, ENTRIES);
-    for (let i = 0; i < shown; i++) ArrayPrototypePush(output, nested(ctx, value[i], level));
+    for (let i = 0; i < shown; i++) push(output, nested(ctx, value[i], level));
     return rest(output, length - shown);
   }
 
@@ -590,7 +586,7 @@
     while (output.length < ENTRIES && ctx.left > 0) {
       const step = SetIteratorPrototypeNext(values);
       if (step.done) break;
-      ArrayPrototypePush(output, nested(ctx, step.value, level));
+      push(output, nested(ctx, step.value, level));
     }
     return rest(output, SetPrototypeGetSize(value) - output.length);
   }
@@ -602,13 +598,13 @@
       const step = MapIteratorPrototypeNext(entries);
       if (step.done) break;
       const key = nested(ctx, step.value[0], level);
-      ArrayPrototypePush(output, `${key} => ${nested(ctx, step.value[1], level)}`);
+      push(output, `${key} => ${nested(ctx, step.value[1], level)}`);
     }
     return rest(output, MapPrototypeGetSize(value) - output.length);
   }
 
   function promiseEntries(ctx, value, level) {
-    const details = core.getPromiseDetails(value);
+    const details = op_callgate_promise_details(value);
     if (details[0] === 0) return [spend(ctx, "<pending>")];
     const inner = nested(ctx, details[1], level);
     return [details[0] === 2 ? `<rejected> ${inner}` : inner];

@@ -8,7 +8,6 @@
     ArrayIsArray,
     ArrayPrototypeIncludes,
     ArrayPrototypeJoin,
-    ArrayPrototypePush,
     ArrayPrototypeSlice,
     JSONStringify,
     MapPrototypeEntries,
@@ -37,6 +36,7 @@
   } = primordials;
   const { op_callgate_print, op_callgate_now } = core.ops;
   const shared = internals.callgate;
+  const { push } = shared;
   const { inspect } = shared;
 
   const DEBUG = 0, LOG = 1, INFO = 2, WARN = 3, ERROR = 4;
@@ -85,18 +85,18 @@
     let next = 0;
     if (typeof args[0] === "string" && args.length > 1) {
       const made = substitute(args);
-      ArrayPrototypePush(parts, made.text);
+      push(parts, made.text);
       left -= made.text.length;
       next = made.used;
     }
     for (let i = next; i < args.length; i++) {
       if (left <= 0) {
-        ArrayPrototypePush(parts, `\u2026 ${args.length - i} more arguments`);
+        push(parts, `\u2026 ${args.length - i} more arguments`);
         break;
       }
       const text = typeof args[i] === "string" ? args[i] : inspect(args[i], { chars: left });
       left -= text.length;
-      ArrayPrototypePush(parts, text);
+      push(parts, text);
     }
     return ArrayPrototypeJoin(parts, " ");
   }
@@ -186,7 +186,7 @@
       for (let i = 0; i < TABLE_ROWS; i++) {
         const step = MapIteratorPrototypeNext(entries);
         if (step.done) break;
-        ArrayPrototypePush(rows, [`${i}`, { Key: step.value[0], Values: step.value[1] }]);
+        push(rows, [`${i}`, { Key: step.value[0], Values: step.value[1] }]);
       }
       return { rows, index: "(iteration index)" };
     }
@@ -195,7 +195,7 @@
       for (let i = 0; i < TABLE_ROWS; i++) {
         const step = SetIteratorPrototypeNext(values);
         if (step.done) break;
-        ArrayPrototypePush(rows, [`${i}`, step.value]);
+        push(rows, [`${i}`, step.value]);
       }
       return { rows, index: "(iteration index)" };
     }
@@ -203,7 +203,7 @@
       ? ObjectKeys(ArrayPrototypeSlice(data, 0, TABLE_ROWS))
       : ObjectKeys(data);
     for (let i = 0; i < MathMin(keys.length, TABLE_ROWS); i++) {
-      ArrayPrototypePush(rows, [keys[i], descriptorValue(data, keys[i])]);
+      push(rows, [keys[i], descriptorValue(data, keys[i])]);
     }
     return { rows, index: "(index)" };
   }
@@ -223,13 +223,13 @@
       for (let k = 0; k < MathMin(keys.length, 100); k++) {
         if (seen.has(keys[k])) continue;
         seen.add(keys[k]);
-        ArrayPrototypePush(names, keys[k]);
+        push(names, keys[k]);
       }
     }
     const shown = ArrayIsArray(only) ? only : names;
     const heads = [index];
-    for (let i = 0; i < shown.length; i++) ArrayPrototypePush(heads, shared.textOf(shown[i], ""));
-    if (plain) ArrayPrototypePush(heads, "Values");
+    for (let i = 0; i < shown.length; i++) push(heads, shared.textOf(shown[i], ""));
+    if (plain) push(heads, "Values");
     const lines = [];
     for (let r = 0; r < rows.length; r++) {
       const value = rows[r][1];
@@ -237,13 +237,13 @@
       const line = [rows[r][0]];
       for (let i = 0; i < shown.length; i++) {
         const has = isObject && ArrayPrototypeIncludes(ObjectKeys(value), shown[i]);
-        ArrayPrototypePush(
+        push(
           line,
           has ? inspect(descriptorValue(value, shown[i]), { depth: 0, chars: 200 }) : "",
         );
       }
-      if (plain) ArrayPrototypePush(line, isObject ? "" : inspect(value, { chars: 200 }));
-      ArrayPrototypePush(lines, line);
+      if (plain) push(line, isObject ? "" : inspect(value, { chars: 200 }));
+      push(lines, line);
     }
     return drawTable(heads, lines);
   }
@@ -253,25 +253,25 @@
     for (let c = 0; c < heads.length; c++) {
       let width = heads[c].length;
       for (let r = 0; r < lines.length; r++) width = MathMax(width, lines[r][c].length);
-      ArrayPrototypePush(widths, width + 2);
+      push(widths, width + 2);
     }
     const rule = (left, middle, right) => {
       const parts = [];
       for (let c = 0; c < widths.length; c++) {
-        ArrayPrototypePush(parts, StringPrototypeRepeat("\u2500", widths[c]));
+        push(parts, StringPrototypeRepeat("\u2500", widths[c]));
       }
       return left + ArrayPrototypeJoin(parts, middle) + right;
     };
     const row = (cells) => {
       const parts = [];
       for (let c = 0; c < cells.length; c++) {
-        ArrayPrototypePush(parts, ` ${StringPrototypePadEnd(cells[c], widths[c] - 1)}`);
+        push(parts, ` ${StringPrototypePadEnd(cells[c], widths[c] - 1)}`);
       }
       return `\u2502${ArrayPrototypeJoin(parts, "\u2502")}\u2502`;
     };
     const out = [rule("\u250c", "\u252c", "\u2510"), row(heads), rule("\u251c", "\u253c", "\u2524")];
-    for (let r = 0; r < lines.length; r++) ArrayPrototypePush(out, row(lines[r]));
-    ArrayPrototypePush(out, rule("\u2514", "\u2534", "\u2518"));
+    for (let r = 0; r < lines.length; r++) push(out, row(lines[r]));
+    push(out, rule("\u2514", "\u2534", "\u2518"));
     return ArrayPrototypeJoin(out, "\n");
   }
 

@@ -10,7 +10,6 @@
     ArrayIsArray,
     ArrayPrototypeIncludes,
     ArrayPrototypeJoin,
-    ArrayPrototypePush,
     Error,
     ErrorCaptureStackTrace,
     JSONParse,
@@ -33,6 +32,7 @@
   } = primordials;
   const { op_callgate_call, op_callgate_cancel, op_callgate_emit } = core.ops;
   const shared = internals.callgate;
+  const { push } = shared;
 
   const NAME_CHARS = 512;
 
@@ -326,7 +326,7 @@
         const blocks = toEmit(content);
         const texts = [];
         // All are looked at before the first goes out.
-        for (let i = 0; i < blocks.length; i++) ArrayPrototypePush(texts, emittable(blocks[i]));
+        for (let i = 0; i < blocks.length; i++) push(texts, emittable(blocks[i]));
         for (let i = 0; i < texts.length; i++) op_callgate_emit(texts[i][0], texts[i][1]);
       } catch (error) {
         throw calledAt(error, site);

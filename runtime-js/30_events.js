@@ -5,7 +5,6 @@
 ((globalThis) => {
   const { core, primordials, internals } = globalThis.__bootstrap;
   const {
-    ArrayPrototypePush,
     ArrayPrototypeSlice,
     ArrayPrototypeSplice,
     Error,
@@ -24,6 +23,7 @@
   } = primordials;
   const { op_callgate_now } = core.ops;
   const shared = internals.callgate;
+  const { push } = shared;
 
   const CODES = {
     __proto__: null,
@@ -134,7 +134,7 @@
       let list = this.#listeners.get(type);
       if (list === undefined) this.#listeners.set(type, list = []);
       for (let i = 0; i < list.length; i++) if (list[i].callback === callback) return;
-      ArrayPrototypePush(list, { __proto__: null, callback, once });
+      push(list, { __proto__: null, callback, once });
       signal?.addEventListener("abort", () => this.removeEventListener(type, callback));
     }
     removeEventListener(type, callback) {
@@ -187,6 +187,8 @@
         follow: (signal, follower) => (signal.#followers ??= new SafeSet()).add(follower),
         unfollow: (signal, follower) => signal.#followers?.delete(follower),
       };
+      push(shared.shows, (value) =>
+        #aborted in value ? { name: "AbortSignal", fields: { aborted: value.#aborted } } : undefined);
     }
     constructor(given = undefined) {
       if (given !== key) throw new TypeError("Illegal constructor");
@@ -219,13 +221,9 @@
     }
     static timeout(ms) {
       const signal = new AbortSignal(key);
-      core.createTimer(
-        () => signal[abort](new DOMException("Signal timed out.", "TimeoutError")),
-        +ms,
-        undefined,
-        false,
-        false,
-      );
+      const fire = () => signal[abort](new DOMException("Signal timed out.", "TimeoutError"));
+      // A signal that nothing waits for does not keep the script alive.
+      shared.setTimer(fire, ms, [], false, false);
       return signal;
     }
     static any(signals) {
@@ -250,10 +248,6 @@
     }
     get [SymbolToStringTag]() { return "AbortSignal"; }
   }
-  AbortSignal.prototype[shared.show] = (signal) =>
-    signal === AbortSignal.prototype
-      ? undefined
-      : { name: "AbortSignal", fields: { aborted: signal.aborted } };
 
   class AbortController {
     #signal = new AbortSignal(key);

@@ -5,7 +5,6 @@
   const { core, primordials, internals } = globalThis.__bootstrap;
   const {
     ArrayIsArray,
-    ArrayPrototypePush,
     ArrayPrototypeSort,
     ObjectKeys,
     String,
@@ -17,9 +16,10 @@
   const { op_callgate_url_parse, op_callgate_url_set, op_callgate_form_parse, op_callgate_form_write } =
     core.ops;
   const shared = internals.callgate;
+  const { push } = shared;
 
-  const update = primordials.Symbol("update");
-  const bind = primordials.Symbol("bind");
+  // What a URL does with its parameters, out of the reach of scripts.
+  let bind, update;
 
   class URLSearchParams {
     #pairs = [];
@@ -33,12 +33,12 @@
             if (pair.length !== 2) {
               throw new TypeError("URLSearchParams: each item must be a pair of name and value");
             }
-            ArrayPrototypePush(this.#pairs, [String(pair[0]), String(pair[1])]);
+            push(this.#pairs, [String(pair[0]), String(pair[1])]);
           }
         } else {
           const keys = ObjectKeys(init);
           for (let i = 0; i < keys.length; i++) {
-            ArrayPrototypePush(this.#pairs, [keys[i], String(init[keys[i]])]);
+            push(this.#pairs, [keys[i], String(init[keys[i]])]);
           }
         }
         return;
@@ -47,10 +47,8 @@
       if (text[0] === "?") text = StringPrototypeSlice(text, 1);
       this.#pairs = parse(text);
     }
-    [bind](changed) { this.#changed = changed; }
-    [update](text) { this.#pairs = parse(text); }
     append(name, value) {
-      ArrayPrototypePush(this.#pairs, [String(name), String(value)]);
+      push(this.#pairs, [String(name), String(value)]);
       this.#changed();
     }
     delete(name, value = undefined) {
@@ -59,7 +57,7 @@
       for (let i = 0; i < this.#pairs.length; i++) {
         const pair = this.#pairs[i];
         const matches = pair[0] === name && (value === undefined || pair[1] === String(value));
-        if (!matches) ArrayPrototypePush(kept, pair);
+        if (!matches) push(kept, pair);
       }
       this.#pairs = kept;
       this.#changed();
@@ -75,7 +73,7 @@
       name = String(name);
       const out = [];
       for (let i = 0; i < this.#pairs.length; i++) {
-        if (this.#pairs[i][0] === name) ArrayPrototypePush(out, this.#pairs[i][1]);
+        if (this.#pairs[i][0] === name) push(out, this.#pairs[i][1]);
       }
       return out;
     }
@@ -94,13 +92,13 @@
       let found = false;
       for (let i = 0; i < this.#pairs.length; i++) {
         const pair = this.#pairs[i];
-        if (pair[0] !== name) ArrayPrototypePush(kept, pair);
+        if (pair[0] !== name) push(kept, pair);
         else if (!found) {
           found = true;
-          ArrayPrototypePush(kept, [name, value]);
+          push(kept, [name, value]);
         }
       }
-      if (!found) ArrayPrototypePush(kept, [name, value]);
+      if (!found) push(kept, [name, value]);
       this.#pairs = kept;
       this.#changed();
     }
@@ -127,30 +125,31 @@
     toString() {
       const flat = [];
       for (let i = 0; i < this.#pairs.length; i++) {
-        ArrayPrototypePush(flat, this.#pairs[i][0]);
-        ArrayPrototypePush(flat, this.#pairs[i][1]);
+        push(flat, this.#pairs[i][0]);
+        push(flat, this.#pairs[i][1]);
       }
       return op_callgate_form_write(flat);
     }
     get [SymbolToStringTag]() { return "URLSearchParams"; }
-    static pairsOf(params) { return params.#pairs; }
-  }
-  const { pairsOf } = URLSearchParams;
-  delete URLSearchParams.pairsOf;
-  URLSearchParams.prototype[shared.show] = (params) => {
-    if (params === URLSearchParams.prototype) return undefined;
-    const pairs = pairsOf(params);
-    let text = "";
-    for (let i = 0; i < pairs.length && text.length < 10000; i++) {
-      text += `${i > 0 ? ", " : ""}${shared.quote(pairs[i][0])} => ${shared.quote(pairs[i][1])}`;
+    static {
+      bind = (params, changed) => params.#changed = changed;
+      update = (params, text) => params.#pairs = parse(text);
+      push(shared.shows, (value) => {
+        if (!(#pairs in value)) return undefined;
+        const pairs = value.#pairs;
+        let text = "";
+        for (let i = 0; i < pairs.length && text.length < 10000; i++) {
+          text += `${i > 0 ? ", " : ""}${shared.quote(pairs[i][0])} => ${shared.quote(pairs[i][1])}`;
+        }
+        return pairs.length === 0 ? "URLSearchParams {}" : `URLSearchParams { ${text} }`;
+      });
     }
-    return pairs.length === 0 ? "URLSearchParams {}" : `URLSearchParams { ${text} }`;
-  };
+  }
 
   function parse(text) {
     const flat = op_callgate_form_parse(text);
     const pairs = [];
-    for (let i = 0; i + 1 < flat.length; i += 2) ArrayPrototypePush(pairs, [flat[i], flat[i + 1]]);
+    for (let i = 0; i + 1 < flat.length; i += 2) push(pairs, [flat[i], flat[i + 1]]);
     return pairs;
   }
 
@@ -178,7 +177,9 @@
         return;
       }
       this.#parts = parts;
-      if (part === HREF || part === SEARCH) this.#params?.[update](StringPrototypeSlice(parts[SEARCH], 1));
+      if (this.#params !== null && (part === HREF || part === SEARCH)) {
+        update(this.#params, StringPrototypeSlice(parts[SEARCH], 1));
+      }
     }
     get href() { return this.#parts[HREF]; }
     set href(value) { this.#set(HREF, value); }
@@ -201,10 +202,11 @@
     set search(value) { this.#set(SEARCH, value); }
     get hash() { return this.#parts[HASH]; }
     set hash(value) { this.#set(HASH, value); }
-    get searchParams() {
+    get searchParams() { return this.#searchParams(); }
+    #searchParams() {
       if (this.#params === null) {
         const params = new URLSearchParams(this.#parts[SEARCH]);
-        params[bind](() => {
+        bind(params, () => {
           const parts = op_callgate_url_set(this.#parts[HREF], SEARCH, params.toString());
           if (ArrayIsArray(parts)) this.#parts = parts;
         });
@@ -223,25 +225,29 @@
     static parse(url, base = undefined) {
       return URL.canParse(url, base) ? new URL(url, base) : null;
     }
+    static {
+      push(shared.shows, (value) => {
+        if (!(#parts in value)) return undefined;
+        const parts = value.#parts;
+        return {
+          name: "URL",
+          fields: {
+            href: parts[HREF],
+            origin: parts[ORIGIN],
+            protocol: parts[PROTOCOL],
+            username: parts[USERNAME],
+            password: parts[PASSWORD],
+            host: parts[HOST],
+            hostname: parts[HOSTNAME],
+            port: parts[PORT],
+            pathname: parts[PATHNAME],
+            search: parts[SEARCH],
+            searchParams: value.#searchParams(),
+            hash: parts[HASH],
+          },
+        };
+      });
+    }
   }
-  URL.prototype[shared.show] = (url) =>
-    url === URL.prototype ? undefined : {
-      name: "URL",
-      fields: {
-        href: url.href,
-        origin: url.origin,
-        protocol: url.protocol,
-        username: url.username,
-        password: url.password,
-        host: url.host,
-        hostname: url.hostname,
-        port: url.port,
-        pathname: url.pathname,
-        search: url.search,
-        searchParams: url.searchParams,
-        hash: url.hash,
-      },
-    };
-
   shared.urlGlobals = { URL, URLSearchParams };
 })(globalThis);

@@ -36,10 +36,13 @@
     Uint8Array,
   } = primordials;
   const {
+    op_callgate_clear_timer,
+    op_callgate_clone,
     op_callgate_decode,
     op_callgate_encode,
     op_callgate_now,
     op_callgate_random,
+    op_callgate_set_timer,
     op_callgate_time_origin,
   } = core.ops;
   const shared = internals.callgate;
@@ -47,38 +50,46 @@
 
   // --- timers ---------------------------------------------------------------------------------
 
+  // What each timer does, by number. The worker knows when each is due.
   const timers = new SafeMap();
+  let lastTimer = 0;
 
-  function makeTimer(callback, delay, args, repeat) {
+  shared.setTimer = (callback, delay, args, repeat, keepsAlive) => {
     if (typeof callback !== "function") {
       throw new TypeError("a timer needs a function to call");
     }
-    let id = 0;
-    const fire = () => {
-      if (!repeat) timers.delete(id);
-      ReflectApply(callback, undefined, args);
-    };
-    const timer = core.createTimer(fire, +delay, undefined, repeat, true);
-    id = timer._timerId;
+    const timer = { __proto__: null, callback, delay: +delay, args, repeat, keepsAlive };
+    const id = ++lastTimer;
     timers.set(id, timer);
+    op_callgate_set_timer(id, timer.delay, keepsAlive);
     return id;
-  }
+  };
+
+  // Called by the worker when a timer is due.
+  shared.fireTimer = (id) => {
+    const timer = timers.get(id);
+    if (timer === undefined) return;
+    if (!timer.repeat) timers.delete(id);
+    try {
+      ReflectApply(timer.callback, undefined, timer.args);
+    } catch (error) {
+      shared.fail(error);
+    }
+    if (timers.has(id)) op_callgate_set_timer(id, timer.delay, timer.keepsAlive);
+  };
 
   function setTimeout(callback, delay = 0, ...args) {
-    return makeTimer(callback, delay, args, false);
+    return shared.setTimer(callback, delay, args, false, true);
   }
   function setInterval(callback, delay = 0, ...args) {
-    return makeTimer(callback, delay, args, true);
+    return shared.setTimer(callback, delay, args, true, true);
   }
   function setImmediate(callback, ...args) {
-    return makeTimer(callback, 0, args, false);
+    return shared.setTimer(callback, 0, args, false, true);
   }
   function clearTimeout(id = 0) {
     id = +id;
-    const timer = timers.get(id);
-    if (timer === undefined) return;
-    core.cancelTimer(timer);
-    timers.delete(id);
+    if (timers.delete(id)) op_callgate_clear_timer(id);
   }
   function clearInterval(id = 0) {
     clearTimeout(id);
@@ -277,7 +288,7 @@
       throw new DOMException("transfer is not supported here; leave it out", "DataCloneError");
     }
     try {
-      return core.structuredClone(value);
+      return op_callgate_clone(value);
     } catch (error) {
       if (ObjectPrototypeIsPrototypeOf(TypeErrorPrototype, error)) {
         throw new DOMException(error.message, "DataCloneError");

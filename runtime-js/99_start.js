@@ -8,7 +8,6 @@
   const { core, primordials, internals } = globalThis.__bootstrap;
   const {
     ArrayIsArray,
-    ArrayPrototypePush,
     Error,
     FunctionPrototype,
     JSONStringify,
@@ -21,14 +20,11 @@
     ReflectDeleteProperty,
     ReflectOwnKeys,
     SafeSet,
-    StringPrototypeIndexOf,
-    StringPrototypeReplaceAll,
-    StringPrototypeSlice,
-    StringPrototypeStartsWith,
     SymbolToStringTag,
   } = primordials;
-  const { op_callgate_done, op_drain_pending_rejections } = core.ops;
+  const { op_callgate_done, op_callgate_proxy_target, op_callgate_rejection } = core.ops;
   const shared = internals.callgate;
+  const { oneLine, push } = shared;
 
   // What `done` tells; the same numbers are in src/ops.rs.
   const UNDEFINED = 0, JSON_TEXT = 1, SHOWN = 2, THREW = 3;
@@ -101,11 +97,6 @@
     lock(FunctionPrototype, "apply");
     // Enough for the script's frames after those that are left out of a stack.
     Error.stackTraceLimit = 30;
-    core.setUnhandledPromiseRejectionHandler((_promise, reason) => {
-      shared.fail(reason);
-      return true;
-    });
-    core.setReportExceptionCallback((error) => shared.fail(error));
   };
 
   function give(name, value) {
@@ -162,9 +153,9 @@
     if (ended) return;
     // A rejection that nobody has handled by now is the run's error, also when the event loop has
     // not come to it yet.
-    const left = op_drain_pending_rejections();
-    if (left !== undefined && left !== null && left.length > 1) {
-      shared.fail(left[1]);
+    const left = op_callgate_rejection();
+    if (left.length > 0) {
+      shared.fail(left[0]);
       return;
     }
     let kind = SHOWN;
@@ -233,24 +224,12 @@
     return told;
   }
 
-  // The class and message of an error in one line, and its frames. The message can be anybody's, and
-  // no line of it may pass for a frame.
+  // The class and message of an error in one line, and its frames. A stack that the script wrote
+  // itself has none.
   function linesOf(error) {
     // V8 puts the frames together when the stack is read.
-    const stack = shared.stackOf(error);
-    const headline = shared.headline(error);
-    const head = oneLine(shared.cut(headline, CAUSE_CHARS));
-    const known = shared.framesOf(error);
-    if (known !== undefined) return head + known;
-    // It is the script's own text, or the headline for want of any.
-    const frames = StringPrototypeStartsWith(stack, headline)
-      ? headline.length
-      : StringPrototypeIndexOf(stack, "\n    at ");
-    return frames < 0 ? head : head + StringPrototypeSlice(stack, frames);
-  }
-
-  function oneLine(text) {
-    return StringPrototypeReplaceAll(StringPrototypeReplaceAll(text, "\n", " "), "\r", " ");
+    shared.stackOf(error);
+    return oneLine(shared.cut(shared.headline(error), CAUSE_CHARS)) + (shared.framesOf(error) ?? "");
   }
 
   // Adds what led to an error: its cause, and the errors that an AggregateError is made of. One
@@ -258,7 +237,7 @@
   function addCauses(error, told, seen) {
     const add = (cause) => {
       if (seen.length > CAUSES || primordials.ArrayPrototypeIncludes(seen, cause)) return;
-      ArrayPrototypePush(seen, cause);
+      push(seen, cause);
       if (core.isNativeError(cause)) {
         told.stack += `\nCaused by: ${linesOf(cause)}`;
         told.position ??= shared.positionOf(cause);
@@ -270,7 +249,7 @@
     const cause = ObjectGetOwnPropertyDescriptor(error, "cause");
     if (cause !== undefined && "value" in cause && cause.value !== undefined) add(cause.value);
     const errors = ObjectGetOwnPropertyDescriptor(error, "errors");
-    if (!ArrayIsArray(errors?.value) || core.getProxyDetails(errors.value) !== null) return;
+    if (!ArrayIsArray(errors?.value) || op_callgate_proxy_target(errors.value).length > 0) return;
     for (let i = 0; i < CAUSES; i++) {
       const one = ObjectGetOwnPropertyDescriptor(errors.value, i);
       if (one !== undefined && "value" in one) add(one.value);

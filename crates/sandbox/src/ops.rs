@@ -10,6 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use callgate_wire::{Stretch, author_place};
 use deno_core::url::{Url, form_urlencoded, quirks};
+use deno_core::v8::{ValueDeserializerHelper as _, ValueSerializerHelper as _};
 use deno_core::{Extension, ExtensionFileSource, OpDecl, OpState, ToV8, op2, v8};
 use deno_error::JsErrorBox;
 
@@ -25,6 +26,13 @@ pub(crate) trait Link {
     /// Hands a block, as JSON text, to the caller; `data` is what of it must be base64. An error is
     /// for the script to catch.
     fn emit(&self, block: String, data: &str) -> Result<(), String>;
+    /// Calls `fireTimer` in `32_web.js` with this number in so many milliseconds. The script is not
+    /// at its end while a timer that `keeps_alive` is left.
+    fn set_timer(&self, timer: u64, after_ms: f64, keeps_alive: bool);
+    /// Drops a timer; one that is not there is ignored.
+    fn clear_timer(&self, timer: u64);
+    /// Takes the first promise that was rejected and has no handler, once.
+    fn take_rejected(&self) -> Option<v8::Global<v8::Promise>>;
     /// Takes the end of the script.
     fn done(&self, done: Told);
 }
@@ -83,21 +91,16 @@ pub(crate) fn extension(files: Vec<ExtensionFileSource>) -> Extension {
 }
 
 /// The ops of deno_core that work; all others throw when they are called.
+///
+/// None of them fills an array by index: a setter that a script puts on `Array.prototype` would get
+/// the values, and run in the middle of the op.
 const ALLOWED_BUILTINS: &[&str] = &[
     // Needed by deno_core's own start-up and event loop.
-    "op_drain_pending_rejections",
     "op_get_ext_import_meta_proto",
     "op_get_extras_binding_object",
     "op_run_microtasks",
     "op_set_captured_bootstrap",
-    // Timers.
-    "op_timer_now",
-    "op_timer_schedule",
-    "op_timer_track",
-    "op_timer_untrack",
     // Looking at values without running any of their code.
-    "op_get_promise_details",
-    "op_get_proxy_details",
     "op_is_any_array_buffer",
     "op_is_arguments_object",
     "op_is_array_buffer",
@@ -117,14 +120,15 @@ const ALLOWED_BUILTINS: &[&str] = &[
     "op_is_typed_array",
     "op_is_weak_map",
     "op_is_weak_set",
-    // Text and clones.
+    // Text.
     "op_str_byte_length",
-    "op_structured_clone",
 ];
 
 const OPS: &[OpDecl] = &[
     op_callgate_call(),
     op_callgate_cancel(),
+    op_callgate_clear_timer(),
+    op_callgate_clone(),
     op_callgate_decode(),
     op_callgate_done(),
     op_callgate_emit(),
@@ -134,7 +138,11 @@ const OPS: &[OpDecl] = &[
     op_callgate_now(),
     op_callgate_place(),
     op_callgate_print(),
+    op_callgate_promise_details(),
+    op_callgate_proxy_target(),
     op_callgate_random(),
+    op_callgate_rejection(),
+    op_callgate_set_timer(),
     op_callgate_time_origin(),
     op_callgate_url_parse(),
     op_callgate_url_set(),
@@ -251,6 +259,34 @@ fn op_callgate_print(state: &mut OpState, level: u8, #[string] message: String, 
 }
 
 #[op2(fast)]
+fn op_callgate_set_timer(state: &mut OpState, timer: f64, after_ms: f64, keeps_alive: bool) {
+    let link = state.borrow::<Rc<dyn Link>>();
+    link.set_timer(timer as u64, after_ms, keeps_alive);
+}
+
+#[op2(fast)]
+fn op_callgate_clear_timer(state: &mut OpState, timer: f64) {
+    state.borrow::<Rc<dyn Link>>().clear_timer(timer as u64);
+}
+
+/// The reason of the first rejection without a handler, in an array; an empty array if there is
+/// none.
+#[op2]
+fn op_callgate_rejection<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    state: &mut OpState,
+) -> v8::Local<'s, v8::Array> {
+    let reason = state
+        .borrow::<Rc<dyn Link>>()
+        .take_rejected()
+        .map(|promise| {
+            let promise = v8::Local::new(scope, promise);
+            promise.result(scope)
+        });
+    v8::Array::new_with_elements(scope, reason.as_slice())
+}
+
+#[op2(fast)]
 fn op_callgate_done(
     state: &mut OpState,
     kind: u32,
@@ -322,6 +358,91 @@ fn op_callgate_random(#[buffer] buffer: &mut [u8]) -> Result<(), JsErrorBox> {
         }
     }
     Ok(())
+}
+
+/// The target of a proxy, null if it is revoked, in an array; an empty array for other values.
+#[op2]
+fn op_callgate_proxy_target<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    value: v8::Local<'s, v8::Value>,
+) -> v8::Local<'s, v8::Array> {
+    let proxy = v8::Local::<v8::Proxy>::try_from(value);
+    let target = proxy.ok().map(|proxy| proxy.get_target(scope));
+    v8::Array::new_with_elements(scope, target.as_slice())
+}
+
+/// 0 for a pending promise; 1 or 2 and the value or the reason of a settled one; in an array.
+#[op2]
+fn op_callgate_promise_details<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    promise: v8::Local<'s, v8::Promise>,
+) -> v8::Local<'s, v8::Array> {
+    let (state, result) = match promise.state() {
+        v8::PromiseState::Pending => (0, None),
+        v8::PromiseState::Fulfilled => (1, Some(promise.result(scope))),
+        v8::PromiseState::Rejected => (2, Some(promise.result(scope))),
+    };
+    let state = v8::Integer::new(scope, state).into();
+    let details: Vec<_> = std::iter::once(state).chain(result).collect();
+    v8::Array::new_with_elements(scope, &details)
+}
+
+/// What `structuredClone` knows besides V8's own kinds of values: nothing. deno_core's op knows
+/// host objects, and panics when a script makes one up.
+struct OwnKinds;
+
+impl v8::ValueSerializerImpl for OwnKinds {
+    fn throw_data_clone_error<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        message: v8::Local<'s, v8::String>,
+    ) {
+        let error = v8::Exception::type_error(scope, message);
+        scope.throw_exception(error);
+    }
+
+    fn write_host_object<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        _object: v8::Local<'s, v8::Object>,
+        _serializer: &dyn v8::ValueSerializerHelper,
+    ) -> Option<bool> {
+        let message = v8::String::new(scope, "the object could not be cloned.")?;
+        self.throw_data_clone_error(scope, message);
+        None
+    }
+}
+
+impl v8::ValueDeserializerImpl for OwnKinds {}
+
+/// A deep copy of a value. Throws a `TypeError` for one that cannot be copied.
+#[op2(reentrant)]
+fn op_callgate_clone<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    value: v8::Local<'s, v8::Value>,
+) -> Result<v8::Local<'s, v8::Value>, JsErrorBox> {
+    let context = scope.get_current_context();
+    let failed = || JsErrorBox::range_error("the value could not be cloned");
+    let bytes = {
+        v8::tc_scope!(let scope, scope);
+        let serializer = v8::ValueSerializer::new(scope, Box::new(OwnKinds));
+        serializer.write_header();
+        let written = serializer.write_value(context, value);
+        if scope.has_caught() {
+            scope.rethrow();
+            // Dropped for what was thrown.
+            return Ok(v8::undefined(scope).into());
+        }
+        if written != Some(true) {
+            return Err(failed());
+        }
+        serializer.release()
+    };
+    let deserializer = v8::ValueDeserializer::new(scope, Box::new(OwnKinds), &bytes);
+    if deserializer.read_header(context) != Some(true) {
+        return Err(failed());
+    }
+    deserializer.read_value(context).ok_or_else(failed)
 }
 
 /// Writes the text as UTF-8; the buffer has its length. Lone surrogates become U+FFFD.

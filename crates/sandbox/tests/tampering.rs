@@ -197,3 +197,124 @@ async fn globals_can_go() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn index_setters_get_nothing_and_run_in_the_middle_of_nothing() {
+    check(
+        "let got = 0;
+         for (let i = 0; i < 8; i++) {
+           Object.defineProperty(Array.prototype, i, { get() { got++; }, set() { got++; Promise.reject(i); } });
+         }
+         for (let i = 1; i < 6; i++) setTimeout(() => {}, i);
+         await new Promise((resolve) => setTimeout(resolve, 10));
+         console.log([1], new Proxy({}, {}), Promise.resolve(2), new Map([[3, 4]]), new URL('a:b?c=d').searchParams);
+         console.table([{ a: 1 }]);
+         const target = new EventTarget();
+         target.addEventListener('x', () => {});
+         target.dispatchEvent(new Event('x'));
+         structuredClone([new Map([[1, [2]]])]);
+         await echo({});
+         mcp.emit([{ type: 'text', text: 'x' }]);
+         return got;",
+        expect![[r#"
+            [ 1 ] {} Promise { 2 } Map(1) { 3 => 4 } URLSearchParams { 'c' => 'd' }
+            ┌─────────┬───┐
+            │ (index) │ a │
+            ├─────────┼───┤
+            │ 0       │ 1 │
+            └─────────┴───┘
+            emitted {"type":"text","text":"x"}
+            => 0
+        "#]],
+    )
+    .await;
+    check(
+        "Object.defineProperty(Array.prototype, 0, { set() { Promise.reject('in the middle'); } });
+         Promise.reject('first'); Promise.reject('second');
+         return 1;",
+        expect![[r#"
+            threw "" "'first'" at 0:0
+
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn names_and_stacks_make_up_no_frames() {
+    check(
+        r"const f = () => { throw new Error('real'); };
+         Object.defineProperty(f, 'name', { value: 'a\n    at b (c.ts:1:1)\nCaused by: d\r    at e' });
+         f();",
+        expect![[r#"
+            threw "Error" "real" at 1:25
+            Error: real
+                at a     at b (c.ts:1:1) Caused by: d     at e (script.ts:1:25)
+                at script.ts:3:10
+        "#]],
+    )
+    .await;
+    check(
+        r"const error = new Error('real');
+         error.stack = 'Error: real\n    at b (c.ts:1:1)\nCaused by: d';
+         throw error;",
+        expect![[r#"
+            threw "Error" "real" at 0:0
+            Error: real
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_console_asks_no_method_of_a_script_how_to_show_a_value() {
+    check(
+        "const values = [new URL('a:b'), new URLSearchParams('c=d'), AbortSignal.abort()];
+         for (const { prototype } of [URL, URLSearchParams, AbortSignal]) {
+           for (const key of Reflect.ownKeys(prototype)) {
+             if (key !== 'constructor') Object.defineProperty(prototype, key, { value() { throw 1; } });
+           }
+         }
+         console.log(...values);
+         console.log(Object.create(URL.prototype), { __proto__: AbortSignal.prototype });",
+        expect![[r#"
+            URL {
+              href: 'a:b',
+              origin: 'null',
+              protocol: 'a:',
+              username: '',
+              password: '',
+              host: '',
+              hostname: '',
+              port: '',
+              pathname: 'b',
+              search: '',
+              searchParams: URLSearchParams {},
+              hash: ''
+            } URLSearchParams { 'c' => 'd' } AbortSignal { aborted: true }
+            URL {} AbortSignal {}
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn made_up_host_objects_are_cloned_as_what_they_are() {
+    check(
+        "const brand = Symbol.for('Deno.core.hostObject');
+         return structuredClone({ a: 1, [brand]: () => ({ type: 'x' }) });",
+        expect![[r#"
+            => {"a":1}
+        "#]],
+    )
+    .await;
+    check(
+        "return [globalThis, mcp, echo, new WeakMap()].map((value) => {
+           try { structuredClone(value); return 'cloned'; } catch (e) { return e.name; }
+         });",
+        expect![[r#"
+            => ["DataCloneError","DataCloneError","DataCloneError","DataCloneError"]
+        "#]],
+    )
+    .await;
+}

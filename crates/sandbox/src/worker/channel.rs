@@ -12,12 +12,13 @@ use callgate_wire::{
     WhichLimit, WorkerFrame, WorkerLimits,
 };
 use deno_core::futures::task::AtomicWaker;
-use deno_core::v8::IsolateHandle;
+use deno_core::v8::{self, IsolateHandle};
 
 use super::calls::Calls;
 use super::capture::Capture;
 use super::emits::Emits;
-use super::{exit, jail};
+use super::timers::Timers;
+use super::{exit, jail, rejections};
 use crate::ops::{Link, Made, Told};
 
 /// How often a terminated script is terminated again: deno_core lifts a termination while it looks
@@ -181,6 +182,7 @@ pub(super) struct IsolateLink {
     /// What the script returned, as long as calls that it left alone are under way.
     pub(super) returned: RefCell<Option<ReturnValue>>,
     pub(super) calls: Calls,
+    pub(super) timers: Timers,
 }
 
 impl IsolateLink {
@@ -191,6 +193,7 @@ impl IsolateLink {
             channel,
             done: RefCell::new(None),
             returned: RefCell::new(None),
+            timers: Timers::default(),
         }
     }
 }
@@ -230,6 +233,18 @@ impl Link for IsolateLink {
             block: block.into(),
         });
         Ok(())
+    }
+
+    fn set_timer(&self, timer: u64, after_ms: f64, keeps_alive: bool) {
+        self.timers.set(timer, after_ms, keeps_alive);
+    }
+
+    fn clear_timer(&self, timer: u64) {
+        self.timers.clear(timer);
+    }
+
+    fn take_rejected(&self) -> Option<v8::Global<v8::Promise>> {
+        rejections::take()
     }
 
     fn done(&self, told: Told) {

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use callgate_wire::{Done, Exception, HostFrame, Reply, Start, WorkerFrame, author_place};
 use deno_core::futures::future::poll_fn;
@@ -16,7 +17,7 @@ use super::buffers::Buffers;
 use super::channel::{Channel, IsolateLink};
 use super::jail::Jail;
 use super::waiting::Waiting;
-use super::{Jit, Settings, exit, reading, replies};
+use super::{Jit, Settings, exit, reading, rejections, replies};
 use crate::frames::FrameReader;
 use crate::ops::{self, Link};
 
@@ -94,6 +95,7 @@ struct Isolate {
     run: v8::Global<v8::Function>,
     fail: v8::Global<v8::Function>,
     deliver: v8::Global<v8::Function>,
+    fire_timer: v8::Global<v8::Function>,
 }
 
 impl Isolate {
@@ -157,11 +159,12 @@ impl Isolate {
         let isolate = runtime.v8_isolate();
         isolate.set_oom_error_handler(out_of_memory);
         isolate.set_prepare_stack_trace_callback(prepare_stack_trace);
+        isolate.set_promise_reject_callback(rejections::promise_rejected);
         isolate.set_host_import_module_dynamically_callback(refuse_import);
         isolate.set_host_import_module_with_phase_dynamically_callback(refuse_import_phase);
 
         let functions = functions(&mut runtime)?;
-        let [begin, prepare, run, fail, deliver, stack] = functions;
+        let [begin, prepare, run, fail, deliver, fire_timer, stack] = functions;
         PREPARE_STACK_TRACE.with(|slot| *slot.borrow_mut() = Some(stack));
         call(&mut runtime, &begin, |_| Some(Vec::new())).ok_or("the globals cannot be locked")?;
         {
@@ -179,6 +182,7 @@ impl Isolate {
             run,
             fail,
             deliver,
+            fire_timer,
         })
     }
 
@@ -239,9 +243,11 @@ impl Isolate {
                 return Poll::Ready(done);
             }
         }
+        self.fire_timers();
         let polled = self
             .runtime
             .poll_event_loop(context, PollEventLoopOptions::default());
+        self.report_rejection();
         if let Some(done) = self.ended() {
             return Poll::Ready(done);
         }
@@ -255,15 +261,47 @@ impl Isolate {
         {
             return Poll::Ready(Done::Returned(value));
         }
+        self.link.timers.wake_when_due(context);
         match polled {
             Poll::Pending => Poll::Pending,
-            // The event loop knows nothing of calls.
-            Poll::Ready(Ok(())) if calls > 0 => Poll::Pending,
+            // The event loop knows nothing of calls and timers.
+            Poll::Ready(Ok(())) if calls > 0 || self.link.timers.keep_alive() => Poll::Pending,
             Poll::Ready(Ok(())) => Poll::Ready(Done::NeverSettled),
             // Every error of a script goes to `fail` in 99_start.js, so this is one of the event
             // loop itself.
             Poll::Ready(Err(error)) => Poll::Ready(threw(&error.to_string())),
         }
+    }
+
+    /// Runs the timers that are due now, and after each what follows from it.
+    fn fire_timers(&mut self) {
+        let now = Instant::now();
+        while let Some(timer) = self.link.timers.take(now) {
+            // It throws nothing; what is stopped meanwhile shows as that.
+            let _stopped = call(&mut self.runtime, &self.fire_timer, |scope| {
+                Some(vec![v8::Number::new(scope, timer as f64).into()])
+            });
+            self.runtime.v8_isolate().perform_microtask_checkpoint();
+            self.report_rejection();
+            if self.has_ended() {
+                return;
+            }
+        }
+    }
+
+    /// Makes a rejection that has no handler the script's error.
+    fn report_rejection(&mut self) {
+        let Some(promise) = rejections::take() else {
+            return;
+        };
+        let _stopped = call(&mut self.runtime, &self.fail, |scope| {
+            let promise = v8::Local::new(scope, promise);
+            Some(vec![promise.result(scope)])
+        });
+    }
+
+    fn has_ended(&self) -> bool {
+        self.link.channel.is_terminated() || self.link.done.borrow().is_some()
     }
 
     /// Hands replies to the script, whose turn comes with the event loop's next.
@@ -361,8 +399,8 @@ fn threw(message: &str) -> Done {
     })
 }
 
-/// `begin`, `prepare`, `run`, `fail`, `deliver` and `prepareStackTrace` of `runtime-js`.
-fn functions(runtime: &mut JsRuntime) -> Result<[v8::Global<v8::Function>; 6], &'static str> {
+/// `begin`, `prepare`, `run`, `fail`, `deliver`, `fireTimer` and `prepareStackTrace` of `runtime-js`.
+fn functions(runtime: &mut JsRuntime) -> Result<[v8::Global<v8::Function>; 7], &'static str> {
     deno_core::scope!(scope, runtime);
     let mut object = scope.get_current_context().global(scope);
     for key in ["__bootstrap", "internals", "callgate"] {
@@ -379,6 +417,7 @@ fn functions(runtime: &mut JsRuntime) -> Result<[v8::Global<v8::Function>; 6], &
         function("run")?,
         function("fail")?,
         function("deliver")?,
+        function("fireTimer")?,
         function("prepareStackTrace")?,
     ])
 }

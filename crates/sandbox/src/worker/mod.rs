@@ -8,7 +8,9 @@ mod emits;
 mod isolate;
 mod jail;
 mod reading;
+mod rejections;
 mod replies;
+mod timers;
 mod waiting;
 
 use std::os::fd::BorrowedFd;

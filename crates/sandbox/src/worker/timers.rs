@@ -1,0 +1,128 @@
+//! The timers of the script: when each is due. What each does is kept in `32_web.js`.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::pin::Pin;
+use std::task::Context;
+use std::time::{Duration, Instant};
+
+use tokio::time::Sleep;
+
+/// The longest time of a timer, as in browsers and Node.js; a longer one is due at once.
+const LONGEST_MS: f64 = 2_147_483_647.0;
+
+/// Timers that are not due yet.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    due: RefCell<Due>,
+    /// Wakes the event loop for the first of them.
+    sleep: RefCell<Option<Pin<Box<Sleep>>>>,
+}
+
+#[derive(Debug, Default)]
+struct Due {
+    /// By the time they are due, in the order they were set where that is the same.
+    timers: BTreeMap<(Instant, u64), Timer>,
+    moments: HashMap<u64, (Instant, u64)>,
+    set: u64,
+    keep_alive: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Timer {
+    id: u64,
+    keeps_alive: bool,
+}
+
+impl Timers {
+    /// Sets a timer. Less than a millisecond counts as one.
+    pub(super) fn set(&self, id: u64, after_ms: f64, keeps_alive: bool) {
+        let after_ms = match after_ms {
+            1.0..=LONGEST_MS => after_ms.trunc(),
+            _ => 1.0,
+        };
+        let at = Instant::now() + Duration::from_secs_f64(after_ms / 1000.0);
+        self.clear(id);
+        let mut due = self.due.borrow_mut();
+        due.set += 1;
+        let key = (at, due.set);
+        due.timers.insert(key, Timer { id, keeps_alive });
+        due.moments.insert(id, key);
+        due.keep_alive += usize::from(keeps_alive);
+    }
+
+    /// Drops a timer, if it is there.
+    pub(super) fn clear(&self, id: u64) {
+        let mut due = self.due.borrow_mut();
+        if let Some(key) = due.moments.remove(&id)
+            && let Some(timer) = due.timers.remove(&key)
+        {
+            due.keep_alive -= usize::from(timer.keeps_alive);
+        }
+    }
+
+    /// Whether the script is not at its end because of a timer.
+    pub(super) fn keep_alive(&self) -> bool {
+        self.due.borrow().keep_alive > 0
+    }
+
+    /// Takes out the first timer that is due at this moment.
+    pub(super) fn take(&self, now: Instant) -> Option<u64> {
+        let (at, id) = self.first()?;
+        if at > now {
+            return None;
+        }
+        self.clear(id);
+        Some(id)
+    }
+
+    /// Has the task woken when the first timer is due.
+    pub(super) fn wake_when_due(&self, context: &mut Context<'_>) {
+        let Some((at, _id)) = self.first() else {
+            return;
+        };
+        let mut sleep = self.sleep.borrow_mut();
+        let sleep = sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at.into())));
+        if sleep.deadline().into_std() != at {
+            sleep.as_mut().reset(at.into());
+        }
+        if sleep.as_mut().poll(context).is_ready() {
+            context.waker().wake_by_ref();
+        }
+    }
+
+    fn first(&self) -> Option<(Instant, u64)> {
+        let due = self.due.borrow();
+        let ((at, _), timer) = due.timers.first_key_value()?;
+        Some((*at, timer.id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The timers that are due a minute from now, in the order they fire.
+    fn due(timers: &Timers) -> Vec<u64> {
+        let now = Instant::now() + Duration::from_secs(60);
+        std::iter::from_fn(|| timers.take(now)).collect()
+    }
+
+    #[test]
+    fn timers_fire_in_the_order_they_are_due() {
+        let timers = Timers::default();
+        timers.set(1, 40_000.0, true);
+        timers.set(2, 20_000.0, true);
+        timers.set(3, f64::NAN, false);
+        timers.set(4, 1e300, true);
+        timers.set(5, 90_000.0, false);
+        timers.set(6, 30_000.0, true);
+        timers.set(2, 45_000.0, true);
+        timers.clear(6);
+        timers.clear(6);
+        assert_eq!(timers.take(Instant::now() - Duration::from_secs(1)), None);
+        assert!(timers.keep_alive());
+        assert_eq!(due(&timers), [3, 4, 1, 2]);
+        assert!(!timers.keep_alive());
+    }
+}
