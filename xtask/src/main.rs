@@ -9,6 +9,7 @@ mod conformance;
 mod corpus;
 mod demo;
 mod embeddings;
+mod escape;
 mod keyring;
 mod nextest;
 mod npm;
@@ -60,6 +61,8 @@ enum Command {
     Demo(demo::Options),
     /// Set up, build, and run the official conformance suite against Callgate's client and server.
     Conformance(conformance::Options),
+    /// Set up, build, and try to get out of a worker's jail, system call by system call.
+    Escape(escape::Options),
     /// Set up and run the benchmarks in release mode.
     Bench(bench::Options),
     /// List the tools of pinned MCP servers of other people, to measure the search on.
@@ -81,6 +84,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test(options) => test::run(&project, &options),
         Command::Demo(options) => demo::run(&project, &options),
         Command::Conformance(options) => conformance::run(&project, &options),
+        Command::Escape(options) => escape::run(&project, &options),
         Command::Bench(options) => bench::run(&project, &options),
         Command::Corpus(options) => corpus::run(&project, &options),
         Command::SearchQuality(options) => corpus::quality(&project, &options),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use callgate_catalog::Catalog;
 use callgate_check::{CheckError, Checker, Confinement, Failure, Script, TypeScript};
+use callgate_sandbox::{JailOptions, Layer};
 use callgate_script::Checkable;
 use serde::Serialize;
 
@@ -156,16 +157,35 @@ pub(crate) struct Places {
 pub(crate) struct Check {
     pub(crate) mode: CheckMode,
     places: Places,
+    confinement: Confinement,
     /// Looked for when it is first wanted.
     checker: OnceLock<Result<Arc<dyn Checker>, String>>,
     said: AtomicBool,
 }
 
+/// The kernel layers of the TypeScript process: those of the workers.
+fn confinement(jail: &JailOptions) -> Confinement {
+    let layer = |layer| {
+        if jail.required.contains(&layer) {
+            callgate_check::Layer::Required
+        } else if jail.layers.contains(&layer) {
+            callgate_check::Layer::Optional
+        } else {
+            callgate_check::Layer::Off
+        }
+    };
+    Confinement {
+        landlock: layer(Layer::Landlock),
+        seccomp: layer(Layer::Seccomp),
+    }
+}
+
 impl Check {
-    pub(crate) fn new(mode: CheckMode, places: Places) -> Self {
+    pub(crate) fn new(mode: CheckMode, places: Places, jail: &JailOptions) -> Self {
         Self {
             mode,
             places,
+            confinement: confinement(jail),
             checker: OnceLock::new(),
             said: AtomicBool::new(false),
         }
@@ -284,7 +304,7 @@ impl Check {
             match found {
                 Ok(executable) => {
                     tracing::info!(path = %executable.path.display(), version = executable.version, "found TypeScript");
-                    Ok(Arc::new(TypeScript::new(&executable, Confinement::default())))
+                    Ok(Arc::new(TypeScript::new(&executable, self.confinement)))
                 }
                 Err(error) => Err(error.to_string()),
             }

@@ -23,4 +23,6 @@ pub use host::{
     Reserved, ScriptCall, Undelivered, WorkerProgram, forbid_inspection,
 };
 pub use job::{ERROR_BYTES, Job, Limits};
+#[doc(hidden)]
+pub use worker::native_worker_main_if_requested;
 pub use worker::worker_main_if_requested;

@@ -329,7 +329,7 @@ impl GateBuilder {
         if places.project.is_none() {
             places.project = std::env::current_dir().ok();
         }
-        let check = Check::new(self.check, places);
+        let check = Check::new(self.check, places, &self.jail);
         check.start();
         let (cache, uncached) = self.recall().await;
         let tool_settings = Arc::new(self.tool_settings);

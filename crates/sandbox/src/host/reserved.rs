@@ -137,6 +137,12 @@ impl Reserved {
         self.worker.settings() == self.launcher.settings(limits)
     }
 
+    /// The id of the worker's process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.worker.id()
+    }
+
     /// The kernel layers in force around the worker.
     #[must_use]
     pub fn jail(&self) -> &Jail {

@@ -9,7 +9,9 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use callgate_wire::{Done, Exception, HostFrame, Reply, Start, WorkerFrame, author_place};
+use callgate_wire::{
+    Done, Exception, HostFrame, Reply, ReturnValue, Start, WorkerFrame, author_place,
+};
 use deno_core::futures::future::poll_fn;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flags};
 
@@ -17,7 +19,7 @@ use super::buffers::Buffers;
 use super::channel::{Channel, IsolateLink};
 use super::jail::Jail;
 use super::waiting::Waiting;
-use super::{Jit, Settings, exit, reading, rejections, replies};
+use super::{Jit, NativeCode, Settings, exit, reading, rejections, replies};
 use crate::frames::FrameReader;
 use crate::ops::{self, Link};
 
@@ -42,7 +44,12 @@ thread_local! {
 }
 
 /// Makes the isolate, says that it is ready, runs the script that comes, tells how it ended.
-pub(super) fn run(socket: UnixStream, settings: Settings, jail: Jail) -> i32 {
+pub(super) fn run(
+    socket: UnixStream,
+    settings: Settings,
+    jail: Jail,
+    native: Option<NativeCode>,
+) -> i32 {
     let Ok(reading) = socket.try_clone() else {
         return 1;
     };
@@ -80,7 +87,10 @@ pub(super) fn run(socket: UnixStream, settings: Settings, jail: Jail) -> i32 {
         };
         channel.set_limits(&start.limits);
         isolate.buffers.set_limit(start.limits.buffer_bytes);
-        let done = isolate.execute(&start).await;
+        let done = match native {
+            None => isolate.execute(&start).await,
+            Some(code) => Done::Returned(ReturnValue::Json(code(&start.code).into())),
+        };
         channel.finish(done);
         0
     })

@@ -37,6 +37,22 @@ const SOCKET: i32 = 0;
 /// thread is started. It returns at once unless argument 0 and 1 are the ones a host gives, and
 /// standard input is a socket.
 pub fn worker_main_if_requested() {
+    become_worker_if_requested(None);
+}
+
+/// Native code in place of a script, for tests of the jail: it gets the code of the script, and its
+/// answer is the JSON that the run returns.
+#[doc(hidden)]
+pub type NativeCode = fn(&str) -> String;
+
+/// As [`worker_main_if_requested`], for a worker that runs native code in place of scripts, as one
+/// does that a script has taken over.
+#[doc(hidden)]
+pub fn native_worker_main_if_requested(code: NativeCode) {
+    become_worker_if_requested(Some(code));
+}
+
+fn become_worker_if_requested(code: Option<NativeCode>) {
     let mut arguments = std::env::args_os();
     if arguments.next().is_none_or(|name| name != WORKER_NAME)
         || arguments
@@ -54,7 +70,7 @@ pub fn worker_main_if_requested() {
     ) else {
         return;
     };
-    run(settings)
+    run(settings, code)
 }
 
 /// What must be known before the isolate is made.
@@ -123,12 +139,12 @@ impl Settings {
     }
 }
 
-fn run((settings, host): (Settings, u32)) -> ! {
+fn run((settings, host): (Settings, u32), code: Option<NativeCode>) -> ! {
     let jail = Jail::enter(settings, host).unwrap_or_else(|step| fail(&step));
     // SAFETY: the descriptor is open, as `is_socket` found, and stays so for the whole process.
     let socket = unsafe { BorrowedFd::borrow_raw(SOCKET) };
     let code = match socket.try_clone_to_owned() {
-        Ok(socket) => isolate::run(UnixStream::from(socket), settings, jail),
+        Ok(socket) => isolate::run(UnixStream::from(socket), settings, jail, code),
         Err(_) => 1,
     };
     exit(code)

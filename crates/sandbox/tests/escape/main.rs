@@ -1,0 +1,302 @@
+//! The jail, tried from inside: a worker that runs native code makes the system calls and attacks
+//! with which it would get out. `cargo xtask escape` runs this and prints the table.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+#![expect(clippy::print_stdout, reason = "the table is for a person")]
+
+mod probes;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use callgate_sandbox::{
+    CallHandler, End, Ended, JailOptions, Job, Launcher, LauncherOptions, Layer, Limits, Returned,
+    ScriptCall, Thrown, WorkerProgram,
+};
+use futures::future::BoxFuture;
+use futures::{StreamExt as _, stream};
+use probes::{Arg, Outcome, PROBES, Probe};
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+struct NoCalls;
+
+impl CallHandler for NoCalls {
+    fn call(&self, _: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+        unreachable!("native code makes no calls")
+    }
+}
+
+/// A launcher of workers that run native code, with these layers.
+fn launcher(layers: &[Layer]) -> Launcher {
+    let mut options = LauncherOptions::default();
+    options.spares = 0;
+    options.jail = JailOptions::process_only();
+    options.jail.layers = layers.to_vec();
+    let program = WorkerProgram::Path(env!("CARGO_BIN_EXE_native-worker").into());
+    Launcher::new(program, options)
+}
+
+async fn run(launcher: &Launcher, order: &str) -> Ended {
+    let job = Job {
+        source_name: "native".to_owned(),
+        code: order.to_owned(),
+        stretches: Vec::new(),
+        functions: Vec::new(),
+        limits: Limits::default(),
+    };
+    launcher
+        .run(job, Arc::new(NoCalls), CancellationToken::new())
+        .await
+}
+
+/// The answer to an order, or how the worker ended instead.
+async fn answer(launcher: &Launcher, order: &str) -> String {
+    match run(launcher, order).await.end {
+        End::Returned(Returned::Json(json)) => json.get().to_owned(),
+        End::SystemCall { name } => format!("killed: {}", name.as_deref().unwrap_or("?")),
+        other => format!("{other:?}"),
+    }
+}
+
+/// The layers that this kernel has. A test that needs one that is missing says so and passes.
+async fn layers_of_the_kernel() -> Vec<Layer> {
+    let jail = run(&launcher(&Layer::ALL), "call 39").await.jail.unwrap();
+    let mut layers = Vec::new();
+    for (layer, is_there) in [
+        (Layer::Landlock, jail.landlock.is_some()),
+        (Layer::Seccomp, jail.seccomp),
+        (Layer::Namespaces, !jail.namespaces.is_empty()),
+    ] {
+        if is_there {
+            layers.push(layer);
+        } else {
+            println!("skipped: the kernel has no {}", layer.name());
+        }
+    }
+    layers
+}
+
+/// A folder with a file and a folder in it, which any user may write to.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("callgate-{name}-{}", std::process::id()));
+        fs::create_dir_all(path.join("sub")).unwrap();
+        fs::write(path.join("file"), "content").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn order(probe: &Probe, folder: &Path) -> String {
+    let host = std::process::id();
+    let mut order = format!("call {}", probe.call);
+    for argument in probe.arguments {
+        let _ = match argument {
+            Arg::N(number) => write!(order, " n{number}"),
+            Arg::Text(text) => write!(order, " t{text}"),
+            Arg::Memory(offset) => write!(order, " m{offset}"),
+            Arg::Host => write!(order, " n{host}"),
+            Arg::OfHost(path) => write!(order, " t/proc/{host}/{path}"),
+            Arg::Own(path) => write!(order, " t{}/{path}", folder.display()),
+        };
+    }
+    order
+}
+
+async fn outcome(launcher: &Launcher, probe: &Probe, folder: &Path) -> Result<Outcome, String> {
+    let answer = answer(launcher, &order(probe, folder)).await;
+    if let Some(name) = answer.strip_prefix("killed: ") {
+        let expected = syscalls::Sysno::new(usize::try_from(probe.call).unwrap());
+        let expected =
+            expected.map_or_else(|| probe.call.to_string(), |call| call.name().to_owned());
+        return if name == expected {
+            Ok(Outcome::Killed)
+        } else {
+            Err(format!("killed for {name}"))
+        };
+    }
+    match answer.parse::<i32>() {
+        Ok(error) if error < 0 => Ok(Outcome::Error(-error)),
+        Ok(_) => Ok(Outcome::Works),
+        Err(_) => Err(answer),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn system_calls_of_native_code_are_refused() {
+    let there = layers_of_the_kernel().await;
+    let (landlock, seccomp) = (
+        there.contains(&Layer::Landlock),
+        there.contains(&Layer::Seccomp),
+    );
+    let folder = Folder::new("escape");
+    let all = launcher(&Layer::ALL);
+    let without_landlock = launcher(&[Layer::Seccomp]);
+    let without_seccomp = launcher(&[Layer::Landlock]);
+    let rows = stream::iter(PROBES).map(|probe| {
+        let (all, without_landlock, without_seccomp) = (&all, &without_landlock, &without_seccomp);
+        let folder = folder.0.as_path();
+        async move {
+            let mut wrong = Vec::new();
+            let mut seen = Vec::new();
+            for (jail, is_tried, name) in [
+                (all, seccomp, "all layers"),
+                (without_landlock, seccomp, "without Landlock"),
+                (
+                    without_seccomp,
+                    landlock && probe.landlock,
+                    "without seccomp",
+                ),
+            ] {
+                if !is_tried {
+                    seen.push("-".to_owned());
+                    continue;
+                }
+                let got = outcome(jail, probe, folder).await;
+                let is_right = match &got {
+                    Ok(got) if name == "without seccomp" => matches!(got, Outcome::Error(_)),
+                    Ok(got) => *got == probe.jailed,
+                    Err(_) => false,
+                };
+                if !is_right {
+                    wrong.push(format!(
+                        "{} {name}: {got:?}, not {:?}",
+                        probe.name, probe.jailed
+                    ));
+                }
+                seen.push(got.map_or_else(|error| error, |got| format!("{got:?}")));
+            }
+            let line = format!(
+                "{:32} {:12} {:16} {:12} {}",
+                probe.name, seen[0], seen[1], seen[2], probe.why
+            );
+            (line, wrong)
+        }
+    });
+    let rows: Vec<_> = rows.buffered(4).collect().await;
+    println!(
+        "{:32} {:12} {:16} {:12} what native code would gain",
+        "call", "jailed", "no Landlock", "no seccomp"
+    );
+    for (line, _) in &rows {
+        println!("{line}");
+    }
+    let landlock_too = PROBES.iter().filter(|probe| probe.landlock).count();
+    let harmless = PROBES
+        .iter()
+        .filter(|probe| probe.jailed == Outcome::Works)
+        .count();
+    println!(
+        "{} calls: {harmless} work and are harmless; seccomp alone stops the rest; Landlock alone \
+         stops {landlock_too}",
+        PROBES.len()
+    );
+    let wrong: Vec<_> = rows.into_iter().flat_map(|(_, wrong)| wrong).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(
+        fs::read_to_string(folder.0.join("file")).unwrap(),
+        "content"
+    );
+}
+
+#[tokio::test]
+async fn a_worker_that_is_taken_over_gets_nowhere() {
+    let there = layers_of_the_kernel().await;
+    if !there.contains(&Layer::Seccomp) || !there.contains(&Layer::Landlock) {
+        return;
+    }
+    let jail = launcher(&Layer::ALL);
+    let other_worker = jail.take(&Limits::default()).await.unwrap();
+    let mut victim = Command::new("sleep")
+        .arg("600")
+        .env("SERVER_SECRET", "hunter2")
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let secret = "hunter2 of the host".to_owned();
+    let host = std::process::id();
+    let server = victim.id();
+    for (attack, order, expected) in [
+        (
+            "reads the host's memory",
+            format!("read-memory {host} {}", secret.as_ptr().addr()),
+            "killed: process_vm_readv",
+        ),
+        (
+            "reads a server's environment",
+            format!("call 257 n-100 t/proc/{server}/environ n0"),
+            "-13",
+        ),
+        (
+            "ends another worker",
+            format!("call 62 n{} n9", other_worker.id()),
+            "killed: kill",
+        ),
+        (
+            "ends a server",
+            format!("call 62 n{server} n9"),
+            "killed: kill",
+        ),
+        (
+            "opens the terminal",
+            "call 257 n-100 t/dev/tty n2".to_owned(),
+            "-13",
+        ),
+        (
+            "handles the signal of refused calls",
+            "survive-sigsys".to_owned(),
+            "killed: socket",
+        ),
+        (
+            "blocks the signal of refused calls",
+            "block-sigsys".to_owned(),
+            "killed: ?",
+        ),
+        ("makes 32-bit calls", "call-of-i386".to_owned(), "killed: ?"),
+        (
+            "starts a thread, which is its right",
+            "thread".to_owned(),
+            "true",
+        ),
+    ] {
+        assert_eq!(answer(&jail, &order).await, expected, "{attack}");
+    }
+    let taken: u64 = answer(&jail, "take-memory").await.parse().unwrap();
+    let limits = Limits::default();
+    let bound = 2 * limits.heap_bytes + limits.buffer_bytes + limits.reply_bytes + (512 << 20);
+    assert!(taken << 20 <= bound, "{taken} MiB of memory");
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+}
+
+/// Two workers of one host: neither can look at or end the other, because they can look at nothing.
+#[tokio::test]
+async fn a_worker_is_in_a_session_of_its_own_without_a_terminal() {
+    let mut options = LauncherOptions::default();
+    options.spares = 1;
+    let program = WorkerProgram::Path(env!("CARGO_BIN_EXE_native-worker").into());
+    let launcher = Launcher::new(program, options);
+    let Ok(worker) = launcher.take(&Limits::default()).await else {
+        println!("skipped: the kernel lacks a required layer");
+        return;
+    };
+    let stat = fs::read_to_string(format!("/proc/{}/stat", worker.id())).unwrap();
+    // State, parent, group, session and terminal follow the name (proc_pid_stat(5)).
+    let fields: Vec<_> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+    assert_eq!(fields[3], worker.id().to_string(), "session");
+    assert_eq!(fields[4], "0", "terminal");
+}
