@@ -132,6 +132,8 @@ pub enum WhichLimit {
     Memory,
     /// [`Limits::calls`](crate::Limits::calls).
     Calls,
+    /// Entries that V8 can hold in one array or table. No setting changes it.
+    Entries,
 }
 
 impl fmt::Display for WhichLimit {
@@ -141,6 +143,7 @@ impl fmt::Display for WhichLimit {
             Self::RunTime => "run time",
             Self::Memory => "memory",
             Self::Calls => "calls",
+            Self::Entries => "entries",
         })
     }
 }

@@ -294,6 +294,14 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64) -> RunError {
             format!("the script made {observed} calls, over its limit of {limit}"),
             "ask for more in each call, or split the job into several scripts",
         ),
+        WhichLimit::Entries => (
+            "entries",
+            "entries",
+            format!(
+                "the script made an array or a table of {observed} entries, over the {limit} that one can hold"
+            ),
+            "work on the value in pieces",
+        ),
         other => (
             "other",
             "",

@@ -14,6 +14,10 @@ const EXCEPTION_NAME_BYTES: usize = 1 << 10;
 /// Bytes of its message, and of its stack; likewise.
 const EXCEPTION_TEXT_BYTES: usize = 64 << 10;
 
+/// Entries that V8 can hold in one array, and about as many in a table. A script that makes a larger
+/// one at once, such as with `split`, ends its process.
+const ENTRIES: u64 = 1 << 27;
+
 /// Bytes of memory that a worker may take beside those that have a limit of their own.
 const MEMORY_BESIDE: u64 = 256 << 20;
 
@@ -150,6 +154,19 @@ pub(super) fn out_of_memory(death: &Death) -> bool {
     death.signal() == Some(libc::SIGABRT) && death.stderr.starts_with("memory allocation of ")
 }
 
+/// How many entries the worker should have made room for, if it ended because V8 cannot hold as many.
+/// V8 says so on standard error and in no other way.
+fn too_many_entries(death: &Death) -> Option<u64> {
+    death.signal()?;
+    let mut lines = death.stderr.lines();
+    let said = lines.find_map(|line| {
+        line.trim_start_matches(['#', ' '])
+            .strip_prefix("Fatal JavaScript invalid ")
+    })?;
+    let mut numbers = said.split(' ').filter_map(|word| word.parse().ok());
+    Some(numbers.next().unwrap_or(ENTRIES).max(ENTRIES))
+}
+
 /// The end of a run whose worker went away without a word.
 fn crashed(death: &Death, limits: &Limits) -> End {
     if out_of_memory(death) {
@@ -157,6 +174,13 @@ fn crashed(death: &Death, limits: &Limits) -> End {
             which: WhichLimit::Memory,
             limit: limits.heap_bytes,
             observed: data_bytes(limits),
+        };
+    }
+    if let Some(entries) = too_many_entries(death) {
+        return End::Limit {
+            which: WhichLimit::Entries,
+            limit: ENTRIES,
+            observed: entries,
         };
     }
     if death.signal() == Some(libc::SIGSYS) {
@@ -190,16 +214,16 @@ fn refused_call(stderr: &str) -> Option<String> {
     Some(name.map_or_else(|| number.to_string(), |name| name.name().to_owned()))
 }
 
-/// The reason, with the line of standard error that tells most.
+/// The reason, with the first line of standard error that says anything. Lines with a path are left
+/// out: it is one of the machine that V8 or the worker was built on.
 fn with_stderr(mut reason: String, death: &Death) -> String {
-    let said = death
-        .stderr
-        .lines()
-        .find(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    let fatal = death.stderr.lines().find(|line| line.contains("atal"));
-    if let Some(line) = fatal.or(said) {
+    let lines = death.stderr.lines();
+    let mut said = lines
+        .map(|line| line.trim_matches(['#', ' ']))
+        .filter(|line| !line.is_empty() && !line.ends_with(':') && !line.contains('/'));
+    if let Some(line) = said.next() {
         reason.push_str(": ");
-        reason.extend(line.trim_matches(['#', ' ']).chars().take(200));
+        reason.extend(line.chars().take(200));
     }
     reason
 }
@@ -231,8 +255,20 @@ mod tests {
         );
         check(
             libc::SIGABRT,
-            "#\n# Fatal error in x.cc\n",
-            r#"Crashed { reason: "the worker died of signal 6: Fatal error in x.cc" }"#,
+            "\n#\n# Fatal error in ../../v8/x.cc, line 7\n# Check failed: x.\n#\n",
+            r#"Crashed { reason: "the worker died of signal 6: Check failed: x." }"#,
+        );
+        let entries =
+            "#\n# Fatal error with no security impact:\n# Fatal JavaScript invalid size error";
+        check(
+            libc::SIGTRAP,
+            &format!("{entries} 536870882 (see x)\n#\n"),
+            "Limit { which: Entries, limit: 134217728, observed: 536870882 }",
+        );
+        check(
+            libc::SIGTRAP,
+            &format!("{entries} when adding element"),
+            "Limit { which: Entries, limit: 134217728, observed: 134217728 }",
         );
         check(
             libc::SIGKILL,

@@ -286,7 +286,7 @@ fn cut(text: String, limit: usize, whole: impl FnOnce(Text) -> ReturnValue) -> R
     }
 }
 
-fn to_usize(number: u64) -> usize {
+pub(super) fn to_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 

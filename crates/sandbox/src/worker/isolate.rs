@@ -1,11 +1,10 @@
 //! The isolate: made from the snapshot, locked, and then given its one script.
 
 use std::cell::RefCell;
-use std::ffi::c_char;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
@@ -16,10 +15,11 @@ use deno_core::futures::future::poll_fn;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flags};
 
 use super::buffers::Buffers;
+use super::channel::to_usize;
 use super::channel::{Channel, IsolateLink};
 use super::jail::Jail;
 use super::waiting::Waiting;
-use super::{Jit, NativeCode, Settings, exit, reading, rejections, replies};
+use super::{Jit, NativeCode, Settings, exit, failures, reading, rejections, replies};
 use crate::frames::FrameReader;
 use crate::ops::{self, Link};
 
@@ -35,9 +35,6 @@ const HEADROOM_BYTES: usize = 16 << 20;
 /// How often it is added.
 const HEADROOM_TIMES: u32 = 4;
 
-/// For V8's call when memory is out, which comes with no data of its own.
-static CHANNEL: OnceLock<(Arc<Channel>, usize)> = OnceLock::new();
-
 thread_local! {
     /// The function that writes stacks; V8's callback has no data of its own either.
     static PREPARE_STACK_TRACE: RefCell<Option<v8::Global<v8::Function>>> = const { RefCell::new(None) };
@@ -50,6 +47,7 @@ pub(super) fn run(
     jail: Jail,
     native: Option<NativeCode>,
 ) -> i32 {
+    failures::report_panics();
     let Ok(reading) = socket.try_clone() else {
         return 1;
     };
@@ -87,6 +85,8 @@ pub(super) fn run(
         };
         channel.set_limits(&start.limits);
         isolate.buffers.set_limit(start.limits.buffer_bytes);
+        let heap = to_usize(settings.heap_bytes);
+        failures::report_memory(isolate.runtime.v8_isolate(), channel.clone(), heap);
         let done = match native {
             None => isolate.execute(&start).await,
             Some(code) => Done::Returned(ReturnValue::Json(code(&start.code).into())),
@@ -128,7 +128,7 @@ impl Isolate {
         let _unknown = v8_set_flags(flags);
         JsRuntime::init_platform(None);
 
-        let heap = usize::try_from(settings.heap_bytes).unwrap_or(usize::MAX);
+        let heap = to_usize(settings.heap_bytes);
         let buffers = Buffers::new();
         let link = Rc::new(IsolateLink::new(Arc::clone(&channel)));
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
@@ -147,7 +147,6 @@ impl Isolate {
             .borrow_mut()
             .put::<Rc<dyn Link>>(Rc::<IsolateLink>::clone(&link));
 
-        let _first = CHANNEL.set((Arc::clone(&channel), heap));
         let handle = runtime.v8_isolate().thread_safe_handle();
         let mut times = 0;
         let refusing = Arc::clone(&buffers);
@@ -167,7 +166,6 @@ impl Isolate {
             }
         });
         let isolate = runtime.v8_isolate();
-        isolate.set_oom_error_handler(out_of_memory);
         isolate.set_prepare_stack_trace_callback(prepare_stack_trace);
         isolate.set_promise_reject_callback(rejections::promise_rejected);
         isolate.set_host_import_module_dynamically_callback(refuse_import);
@@ -508,12 +506,4 @@ fn refused_import<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, 
     let error = v8::Exception::type_error(scope, message);
     resolver.reject(scope, error)?;
     Some(resolver.get_promise(scope))
-}
-
-/// Called by V8 just before it aborts the process.
-unsafe extern "C" fn out_of_memory(_location: *const c_char, _details: &v8::OomDetails) {
-    if let Some((channel, heap)) = CHANNEL.get() {
-        channel.send_memory_limit(*heap, *heap);
-        channel.flush();
-    }
 }

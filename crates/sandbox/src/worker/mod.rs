@@ -5,6 +5,7 @@ mod calls;
 mod capture;
 mod channel;
 mod emits;
+mod failures;
 mod isolate;
 mod jail;
 mod reading;

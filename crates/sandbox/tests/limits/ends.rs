@@ -130,6 +130,16 @@ async fn work_while_a_call_is_under_way_is_script_time() {
 }
 
 #[tokio::test]
+async fn entries() {
+    check(
+        "return 'x'.repeat(2 ** 28).split('').length;",
+        WhichLimit::Entries,
+        |limits| limits.script_time = Duration::from_secs(8),
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn memory() {
     for script in [
         "const a = []; while (true) a.push({ x: new Array(100).fill(1.5) });",
@@ -139,6 +149,10 @@ async fn memory() {
         "const a = []; while (true) a.push(new TextEncoder().encode('x'.repeat(1e6)));",
         "const m = new Map(); for (let i = 0;; i++) m.set(i, { i });",
         "let s = 'x'; while (true) { s = s + s; JSON.parse('[\"' + s + '\"]'); }",
+        // Memory that V8 takes outside of its heap.
+        "return JSON.stringify('a'.repeat(5e8)).length;",
+        "return JSON.parse('['.repeat(2e7)).length;",
+        "const a = []; while (true) a.push(new Intl.DateTimeFormat('de'));",
     ] {
         check(script, WhichLimit::Memory, |limits| {
             limits.heap_bytes = 64 << 20;

@@ -1,0 +1,98 @@
+//! What a worker says when it cannot go on: that memory is out, or what went wrong.
+//!
+//! V8 ends the process when it cannot have the memory it needs. The host is told before that, so that
+//! the run ends on its limit and not as crashed.
+
+use std::ffi::{c_char, c_int};
+use std::io::Write as _;
+use std::sync::{Arc, OnceLock};
+
+use deno_core::v8;
+
+use super::channel::Channel;
+use super::exit;
+
+/// A block of memory that can be had as long as memory is not out.
+const LAST_BLOCK_BYTES: usize = 16 << 20;
+
+/// The channel, and the limit of the heap. None of the functions that V8 calls has data of its own.
+static CHANNEL: OnceLock<(Arc<Channel>, usize)> = OnceLock::new();
+
+/// Has a panic say what happened on standard error, without the place: it is a path of the machine
+/// that the worker was built on.
+pub(super) fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let what = panic.payload_as_str().unwrap_or("unknown");
+        let _ = writeln!(std::io::stderr(), "panic: {what}");
+    }));
+}
+
+/// Has the host told when memory is out, from when the script is there.
+pub(super) fn report_memory(isolate: &mut v8::Isolate, channel: Arc<Channel>, heap: usize) {
+    let _first = CHANNEL.set((channel, heap));
+    isolate.set_oom_error_handler(heap_is_out);
+    // SAFETY: neither handler unwinds, and both live as long as the process. The handler of the
+    // signal ends the process in any case, so that what it interrupts does not go on.
+    unsafe {
+        set_new_handler(allocation_failed);
+        libc::signal(
+            libc::SIGSEGV,
+            access_failed as *const () as libc::sighandler_t,
+        );
+    }
+    v8::V8::set_fatal_error_handler(|_file: &str, _line: i32, _message: &str| {
+        send_if_memory_is_out();
+    });
+}
+
+unsafe extern "C" {
+    /// `std::set_new_handler` of the C++ library that is linked with V8.
+    #[link_name = "_ZSt15set_new_handlerPFvvE"]
+    fn set_new_handler(handler: extern "C" fn()) -> Option<extern "C" fn()>;
+}
+
+/// Called by V8 when its heap is out, just before it aborts the process.
+unsafe extern "C" fn heap_is_out(_location: *const c_char, _details: &v8::OomDetails) {
+    send_memory_limit();
+}
+
+/// Called when C++ code outside of the heap gets no memory, which would abort the process.
+extern "C" fn allocation_failed() {
+    send_memory_limit();
+    exit(1);
+}
+
+/// C code, ICU's above all, may go on with a null pointer when it gets no memory.
+extern "C" fn access_failed(signal: c_int) {
+    send_if_memory_is_out();
+    // SAFETY: system calls with numbers. The signal comes again, and ends the process.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+    }
+}
+
+/// A check of V8 or an access to memory failed. That memory is out may be the cause.
+fn send_if_memory_is_out() {
+    // SAFETY: a new mapping, which touches no other memory, and its end.
+    let has_memory = unsafe {
+        let block = libc::mmap(
+            std::ptr::null_mut(),
+            LAST_BLOCK_BYTES,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        );
+        block != libc::MAP_FAILED && libc::munmap(block, LAST_BLOCK_BYTES) == 0
+    };
+    if !has_memory {
+        send_memory_limit();
+    }
+}
+
+fn send_memory_limit() {
+    if let Some((channel, heap)) = CHANNEL.get() {
+        channel.send_memory_limit(*heap, *heap);
+        channel.flush();
+    }
+}
