@@ -1,10 +1,11 @@
-// Timers, text encoding, base64, `structuredClone`, `crypto` and `performance`.
+// Timers, text encoding, base64, `ArrayBuffer`, `structuredClone`, `crypto` and `performance`.
 "use strict";
 
 ((globalThis) => {
   const { core, primordials, internals } = globalThis.__bootstrap;
   const {
     ArrayBufferIsView,
+    ArrayBufferPrototype,
     ArrayPrototypeIncludes,
     DataViewPrototypeGetBuffer,
     DataViewPrototypeGetByteLength,
@@ -12,9 +13,12 @@
     MathMin,
     NumberPrototypeToString,
     ObjectDefineProperty,
+    ObjectGetOwnPropertyDescriptor,
     ObjectPrototypeIsPrototypeOf,
     RangeError,
     ReflectApply,
+    ReflectConstruct,
+    ReflectOwnKeys,
     SafeMap,
     String,
     StringFromCharCode,
@@ -280,6 +284,26 @@
     return out;
   }
 
+  // --- array buffers --------------------------------------------------------------------------
+
+  const PlainArrayBuffer = primordials.ArrayBuffer;
+
+  // V8 takes the memory of resizable buffers past the worker's count of buffers, so there are none:
+  // nothing but this constructor makes the first one.
+  const ArrayBuffer = function ArrayBuffer(length, options = undefined) {
+    if (new.target === undefined) throw new TypeError("Constructor ArrayBuffer requires 'new'");
+    if (typeof options === "object" && options !== null && options.maxByteLength !== undefined) {
+      throw new TypeError("an ArrayBuffer cannot be resizable here; leave `maxByteLength` out");
+    }
+    return ReflectConstruct(PlainArrayBuffer, [length], new.target);
+  };
+  const statics = ReflectOwnKeys(PlainArrayBuffer);
+  for (let i = 0; i < statics.length; i++) {
+    const descriptor = ObjectGetOwnPropertyDescriptor(PlainArrayBuffer, statics[i]);
+    ObjectDefineProperty(ArrayBuffer, statics[i], { __proto__: null, ...descriptor });
+  }
+  ObjectDefineProperty(ArrayBufferPrototype, "constructor", { __proto__: null, value: ArrayBuffer });
+
   // --- structuredClone ------------------------------------------------------------------------
 
   function structuredClone(value, options = undefined) {
@@ -366,6 +390,7 @@
     btoa,
     atob,
     structuredClone,
+    ArrayBuffer,
     crypto,
     performance,
   };

@@ -41,7 +41,7 @@
   // Atomics (a clock of high resolution and a way to block), WebAssembly (more compiler than a
   // script needs), eval (there is none; the property would only say so).
   const LANGUAGE = [
-    "AggregateError", "Array", "ArrayBuffer", "AsyncDisposableStack", "BigInt", "BigInt64Array",
+    "AggregateError", "Array", "AsyncDisposableStack", "BigInt", "BigInt64Array",
     "BigUint64Array", "Boolean", "DataView", "Date", "DisposableStack", "Error", "EvalError",
     "FinalizationRegistry", "Float16Array", "Float32Array", "Float64Array", "Function", "Infinity",
     "Int16Array", "Int32Array", "Int8Array", "Intl", "Iterator", "JSON", "Map", "Math", "NaN",

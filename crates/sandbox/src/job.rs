@@ -45,7 +45,7 @@ pub struct Limits {
     /// Does not cover array buffers, and some of V8's own memory.
     pub heap_bytes: u64,
     /// Bytes of all array buffers together. Default 128 MiB. Passing it ends the run like
-    /// `heap_bytes`; a single buffer that grows in place fails with a `RangeError` somewhat later.
+    /// `heap_bytes`. There are no resizable buffers: V8 would not ask for their memory.
     pub buffer_bytes: u64,
     /// Bytes of console output that are kept: half as the head, half as the tail. Default 16 KiB.
     /// Nothing ends; what was cut is counted.
