@@ -44,7 +44,7 @@ fn heir() {
     ];
     for command in commands {
         for _ in 0..RUNS {
-            bench.callgate(command);
+            let _ = bench.callgate(command);
             // SAFETY: waitpid is given no place to write to.
             let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
             let error = std::io::Error::last_os_error().raw_os_error();
