@@ -19,6 +19,7 @@ mod foreseen;
 mod globals;
 mod grants;
 mod guarded;
+mod hostile;
 mod hosts;
 mod http;
 mod inspector;

@@ -1,0 +1,2 @@
+// expect: threw RangeError
+return (1n << (1n << 62n)).toString().length;

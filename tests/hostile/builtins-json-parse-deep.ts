@@ -1,0 +1,2 @@
+// expect: limit memory or threw RangeError
+return JSON.parse('[{"a":'.repeat(6e6));

@@ -1,0 +1,2 @@
+// expect: limit memory or threw RangeError
+return JSON.stringify('"\u0007'.repeat(2e8)).length;

@@ -1,0 +1,2 @@
+// expect: limit timeout
+return /^(?:x+x+)+y$/.test('x'.repeat(60));

@@ -1,0 +1,2 @@
+// expect: threw RangeError
+return 'x'.repeat(2 ** 30).length;

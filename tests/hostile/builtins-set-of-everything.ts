@@ -1,0 +1,2 @@
+// expect: limit memory or threw RangeError
+return new Set((function* () { for (let i = 0; ; i++) yield { i }; })()).size;

@@ -1,0 +1,4 @@
+// expect: limit timeout
+const call = never_hang({});
+for (;;);
+await call;

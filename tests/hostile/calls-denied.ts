@@ -1,0 +1,2 @@
+// expect: denied
+return await shut_echo({ n: 1 });

@@ -1,0 +1,3 @@
+// expect: threw McpToolError
+odd_fails({});
+return 'early';

@@ -1,0 +1,2 @@
+// expect: limit calls
+for (let i = 0; ; i++) await odd_text({ text: '' + i });

@@ -1,0 +1,2 @@
+// expect: threw ReferenceError; checked: types or unchecked or limit timeout
+return async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(async<T>(1))))))))))))))))))))))))))))))))))));

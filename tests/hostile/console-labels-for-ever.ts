@@ -1,0 +1,2 @@
+// expect: limit memory
+for (let i = 0; ; i++) { console.count('label ' + i); console.time('label ' + i); }

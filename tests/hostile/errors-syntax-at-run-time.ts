@@ -1,0 +1,2 @@
+// expect: threw SyntaxError; checked: types
+return 'x'.match(/(?<a>.)(?<a>.)/);

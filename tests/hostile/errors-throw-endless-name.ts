@@ -1,0 +1,4 @@
+// expect: limit timeout
+class Slow extends Error { get message(): string { for (;;); } }
+Object.defineProperty(Slow.prototype, 'name', { get() { for (;;); } });
+throw new Slow();

@@ -1,0 +1,2 @@
+// expect: threw a value
+throw undefined;

@@ -1,0 +1,2 @@
+// expect: limit memory or threw RangeError
+return new ArrayBuffer(2 ** 44).byteLength;

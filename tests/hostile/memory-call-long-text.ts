@@ -1,0 +1,2 @@
+// expect: limit memory or threw RangeError
+await odd_echo({ text: '\u0001'.repeat(2 ** 28) });

@@ -1,0 +1,5 @@
+// expect: limit memory
+const more = () => { queueMicrotask(more); queueMicrotask(more); };
+more();
+await null;
+await new Promise(() => {});

@@ -1,0 +1,5 @@
+// expect: limit memory or threw RangeError or returned 2000
+// Reserved, and never used.
+const kept: ArrayBuffer[] = [];
+for (let i = 0; i < 2000; i++) kept.push(new ArrayBuffer(0, { maxByteLength: 2 ** 32 }));
+return kept.length;

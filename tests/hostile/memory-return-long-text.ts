@@ -1,0 +1,2 @@
+// expect: limit memory or threw RangeError
+return 'ab'.repeat(2 ** 28 - 50);

@@ -1,0 +1,3 @@
+// expect: syntax
+@((target: any) => target) class Marked {}
+return Marked;

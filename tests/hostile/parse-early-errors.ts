@@ -1,0 +1,2 @@
+// expect: syntax
+let twice = 1; let twice = 2;

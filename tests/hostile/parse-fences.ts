@@ -1,0 +1,8 @@
+// expect: syntax
+```ts
+return 1
+```
+and then
+```sh
+cat /etc/passwd
+```

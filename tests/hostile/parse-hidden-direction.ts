@@ -1,0 +1,4 @@
+// expect: returned "user"
+const level = 'user';
+if (level === 'user') /*‮ } ⁦if (isAdmin)⁩ ⁦ begin admins only */ return level;
+return 'admin';

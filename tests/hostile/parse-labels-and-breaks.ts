@@ -1,0 +1,2 @@
+// expect: syntax or threw SyntaxError; checked: syntax or types
+outer: for (;;) { (() => { break outer; })(); }

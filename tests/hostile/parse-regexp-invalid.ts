@@ -1,0 +1,2 @@
+// expect: threw SyntaxError; checked: types
+return /(?<n>a)|(?<n>b)(?<n>c)/.test('a');

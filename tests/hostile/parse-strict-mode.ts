@@ -1,0 +1,2 @@
+// expect: syntax
+with ({ a: 1 }) { return a; }

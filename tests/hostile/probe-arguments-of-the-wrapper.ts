@@ -1,0 +1,2 @@
+// expect: syntax
+return arguments.length + ' ' + arguments.callee;

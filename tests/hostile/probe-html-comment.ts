@@ -1,0 +1,3 @@
+// expect: syntax
+<!-- return 1
+--> return 2

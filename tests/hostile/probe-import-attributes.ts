@@ -1,0 +1,2 @@
+// expect: syntax
+export * from 'data:application/json,{}' with { type: 'json' };

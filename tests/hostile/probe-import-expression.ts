@@ -1,0 +1,3 @@
+// expect: syntax
+const { readFile } = await import('node:fs/promises');
+return String(await readFile('/etc/passwd'));

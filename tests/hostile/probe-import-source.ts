@@ -1,0 +1,3 @@
+// expect: syntax
+import source module from 'data:application/wasm,';
+return typeof module;

@@ -1,0 +1,3 @@
+// expect: syntax
+import fs from 'fs';
+return fs.readFileSync('/etc/passwd', 'utf8');

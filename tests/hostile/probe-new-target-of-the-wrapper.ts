@@ -1,0 +1,2 @@
+// expect: syntax or returned nothing
+return new.target;

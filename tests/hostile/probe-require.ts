@@ -1,0 +1,2 @@
+// expect: syntax
+return require('child_process').execSync('id').toString();

@@ -1,0 +1,2 @@
+// expect: syntax
+}); globalThis.left = 1; (async () => {

@@ -1,0 +1,3 @@
+// expect: threw RangeError
+const shown: any = { toString() { return `${shown}`; } };
+return shown + '';

@@ -1,0 +1,3 @@
+// expect: limit timeout
+const down = (): void => { try { down(); } finally { down(); } };
+down();

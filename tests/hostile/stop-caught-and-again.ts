@@ -1,0 +1,2 @@
+// expect: limit timeout
+for (;;) try { for (;;); } catch { continue; } finally { for (;;); }

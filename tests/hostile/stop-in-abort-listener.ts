@@ -1,0 +1,4 @@
+// expect: limit timeout
+const controller = new AbortController();
+controller.signal.onabort = () => { for (;;); };
+controller.abort();

@@ -1,0 +1,2 @@
+// expect: limit timeout
+await odd_echo({ toJSON() { for (;;); } });

@@ -1,0 +1,3 @@
+// expect: limit timeout
+const work = async () => { try { await new Promise((done) => setTimeout(done, 1e6)); } finally { for (;;); } };
+await Promise.race([work(), work().finally(() => { for (;;); })]);

@@ -1,0 +1,3 @@
+// expect: limit timeout
+using held: Disposable = { [Symbol.dispose]() { for (;;); } };
+return 1;

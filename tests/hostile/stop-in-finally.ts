@@ -1,0 +1,2 @@
+// expect: limit timeout
+try { throw new Error('first'); } finally { for (;;); }

@@ -1,0 +1,3 @@
+// expect: limit timeout
+function* held() { try { yield 1; } finally { for (;;); } }
+for (const one of held()) return one;

@@ -1,0 +1,2 @@
+// expect: limit timeout
+structuredClone({ get endless() { for (;;) if (Date.now() < 0) return 1; } });

@@ -1,0 +1,2 @@
+// expect: limit timeout
+'abc'.replace(/./g, () => { for (;;); });

@@ -1,0 +1,2 @@
+// expect: limit timeout
+return { then(resolve: any) { resolve({ then() { for (;;); } }); } } as any;

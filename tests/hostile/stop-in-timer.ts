@@ -1,0 +1,3 @@
+// expect: limit timeout
+setTimeout(() => { for (;;); }, 1);
+await new Promise(() => {});

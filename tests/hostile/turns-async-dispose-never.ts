@@ -1,0 +1,2 @@
+// expect: neverSettled
+await using held: AsyncDisposable = { [Symbol.asyncDispose]: () => new Promise<void>(() => {}) };

@@ -1,0 +1,2 @@
+// expect: limit timeout
+for (;;) await null;

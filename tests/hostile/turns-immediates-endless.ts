@@ -1,0 +1,4 @@
+// expect: limit timeout
+const next = () => { setImmediate(next); };
+next();
+await new Promise(() => {});

@@ -1,0 +1,4 @@
+// expect: limit timeout
+const next = (): void => queueMicrotask(next);
+next();
+await new Promise(() => {});

@@ -1,0 +1,2 @@
+// expect: neverSettled
+await new Promise(() => {});

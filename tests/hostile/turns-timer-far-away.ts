@@ -1,0 +1,2 @@
+// expect: limit timeout
+await new Promise((done) => setTimeout(done, 2 ** 31 - 1));

@@ -1,0 +1,2 @@
+// expect: returned ["�","�a",{"�":"�"}]
+return ['\ud800', '\udc00a', { '\udfff': '\ud83d' }];

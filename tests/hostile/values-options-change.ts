@@ -1,0 +1,6 @@
+// expect: returned "closed"
+// What is read once stays what it was.
+let reads = 0;
+const options: any = { get timeoutMs() { return reads++ ? 'soon' : 1000; } };
+const result: any = await mcp.callTool('odd_echo', { n: 1 }, options);
+return reads <= 1 && result.n === 1 ? 'closed' : reads;

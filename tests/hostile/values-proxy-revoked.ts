@@ -1,0 +1,4 @@
+// expect: threw TypeError
+const { proxy, revoke } = Proxy.revocable({}, {});
+revoke();
+return proxy;

@@ -1,0 +1,2 @@
+// expect: neverSettled
+return { then() {} } as any;

@@ -1,0 +1,2 @@
+// expect: limit timeout
+return { toJSON(): never { for (;;); } };
