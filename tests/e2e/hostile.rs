@@ -93,7 +93,10 @@ impl Suite {
         }
     }
 
-    #[expect(clippy::print_stderr, reason = "the figure is for a reader of the test")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "the figure is for a reader of the test"
+    )]
     async fn run(mut self) {
         let scripts = scripts();
         let mut latest = (Duration::ZERO, String::new());

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use callgate_broker::{Http, Stdio, Transport};
+use callgate_sandbox::Layer;
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -362,4 +363,29 @@ fn the_type_check() {
         callgate.json:1:12: "check" in the file must be an object, and this is a string
     "#]],
     );
+}
+
+#[test]
+fn the_sandbox_is_weakened_by_name_alone() {
+    let layers = |text: &str| {
+        let config = read("callgate.json", text).map(|config| config.jail);
+        config.map_err(|error| error.to_string())
+    };
+    let default = JailOptions::default();
+    assert_eq!(layers("{}"), Ok(default.clone()));
+    let kernel = r#"{ "sandbox": { "level": "kernel", "require": ["namespaces"] } }"#;
+    let mut expected = default;
+    expected.required = vec![Layer::Namespaces];
+    assert_eq!(layers(kernel), Ok(expected));
+    let process = r#"{ "sandbox": { "level": "process", "require": [] } }"#;
+    assert_eq!(layers(process), Ok(JailOptions::process_only()));
+    for wrong in [
+        r#"{ "sandbox": { "level": "none" } }"#,
+        r#"{ "sandbox": { "require": ["selinux"] } }"#,
+        r#"{ "sandbox": { "require": ["seccomp"], "level": "process" } }"#,
+        r#"{ "sandbox": { "levels": "process" } }"#,
+    ] {
+        let error = layers(wrong).expect_err(wrong);
+        assert!(error.contains("sandbox"), "{error}");
+    }
 }
