@@ -1,5 +1,6 @@
 //! Makes the start-up snapshot: the isolate after `runtime-js` has run in it.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use deno_core::snapshot::{CreateSnapshotOptions, create_snapshot};
@@ -13,8 +14,15 @@ fn main() {
     let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let runtime_js = manifest.join("../../runtime-js");
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/ops.rs");
-    println!("cargo::rerun-if-changed={}", runtime_js.display());
+    let mut sources = DefaultHasher::new();
+    for folder in ["src", "../wire/src", "../script/src", "../../runtime-js"] {
+        println!("cargo::rerun-if-changed={folder}");
+        hash_files(&manifest.join(folder), &mut sources);
+    }
+    println!(
+        "cargo::rustc-env=CALLGATE_SOURCES={:016x}",
+        sources.finish()
+    );
 
     let files = numbered_files(&runtime_js)
         .into_iter()
@@ -53,6 +61,23 @@ fn main() {
 
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo"));
     std::fs::write(out.join("isolate.snapshot"), &snapshot.output).expect("OUT_DIR is writable");
+}
+
+/// Hashes the files of a folder and of those in it.
+fn hash_files(folder: &Path, hasher: &mut DefaultHasher) {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("a folder of sources")
+        .map(|entry| entry.expect("a readable folder").path())
+        .collect();
+    paths.sort();
+    for path in paths {
+        path.file_name().hash(hasher);
+        if path.is_dir() {
+            hash_files(&path, hasher);
+        } else {
+            std::fs::read(&path).expect("a readable file").hash(hasher);
+        }
+    }
 }
 
 /// The files that start with a digit, in their order.

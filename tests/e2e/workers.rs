@@ -2,10 +2,11 @@
 
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
+use std::process::Command;
 
 use callgate::config::{ModelsConfig, SmallModelConfig};
 use callgate::{Api, CheckMode, Event, Gate, GateBuilder, RunRequest, Status};
-use callgate_tests::binary;
+use callgate_tests::{Ran, Workbench, binary};
 use expect_test::expect;
 use tempfile::TempDir;
 
@@ -79,6 +80,42 @@ async fn a_worker_that_ends_before_the_run_takes_no_run_with_it() {
     drop(worker.readable().await.expect("its end"));
     let report = gate.run(request).await;
     assert_eq!(report.status, Status::Completed, "{report}");
+}
+
+/// No other programs are looked for, and none by the `PATH`.
+#[test]
+fn the_worker_of_the_command_line_lies_beside_it() {
+    let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let program = folder.path().join("callgate");
+    std::fs::hard_link(binary("callgate"), &program).expect("a link");
+    let bench = Workbench::empty();
+    let script = bench.write("script.ts", "console.log('ran')");
+    let run = || {
+        let mut command = Command::new(&program);
+        command.arg("run").arg(&script).current_dir(bench.path());
+        Ran::from(command.output().expect("it starts"))
+    };
+    // Without one, the program is its own worker.
+    let ran = run();
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    std::os::unix::fs::symlink("/bin/false", folder.path().join("callgate-worker"))
+        .expect("a link");
+    let ran = run();
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert!(ran.stderr.contains("the worker"), "{ran:#?}");
+}
+
+/// What is not in a worker's memory is of no use to a script that breaks out of V8.
+#[test]
+fn the_worker_program_has_no_code_for_http_tls_and_mcp() {
+    let has = |program: &str, crate_name: &str| {
+        let code = std::fs::read(binary(program)).expect("a program");
+        memchr::memmem::find(&code, crate_name.as_bytes()).is_some()
+    };
+    for crate_name in ["/rmcp-", "/reqwest-", "/hyper-", "/rustls-", "/aws-lc-"] {
+        assert!(has("callgate", crate_name), "{crate_name}");
+        assert!(!has("callgate-worker", crate_name), "{crate_name}");
+    }
 }
 
 /// What is wrong with the host's processes is not for a script, and no fault of its type.

@@ -109,7 +109,8 @@ pub use callgate_policy::{
 };
 pub use callgate_rust_types::RustTypes;
 pub use callgate_sandbox::{
-    Jail, JailOptions, Layer, Limits, MachineCode, forbid_inspection, worker_main_if_requested,
+    Jail, JailOptions, Layer, Limits, MachineCode, WorkerProgram, forbid_inspection,
+    worker_main_if_requested,
 };
 pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
 pub use callgate_typegen::{Detail, ambient as ambient_declarations};

@@ -15,13 +15,18 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// So many workers that wait, for runs with these limits, in this jail. They
-    /// are this executable started again, which needs
-    /// [`worker_main_if_requested`](crate::worker_main_if_requested) first thing
-    /// in its `main`.
+    /// So many workers that wait, for runs with these limits, in this jail.
     #[must_use]
-    pub fn new(spares: usize, limits: &Limits, jail: &JailOptions) -> Self {
-        Self::of(WorkerProgram::CurrentExe, spares, limits, jail)
+    pub fn new(program: WorkerProgram, spares: usize, limits: &Limits, jail: &JailOptions) -> Self {
+        let mut options = LauncherOptions::default();
+        options.spares = spares;
+        options.heap_bytes = limits.heap_bytes;
+        options.jit = limits.jit;
+        options.jail = jail.clone();
+        Self {
+            launcher: Launcher::new(program, options),
+            limits: limits.clone(),
+        }
     }
 
     /// The kernel layers that scripts run in. Takes a worker to find out.
@@ -32,22 +37,5 @@ impl Workers {
     pub async fn jail(&self) -> Result<Jail, String> {
         let worker = self.launcher.take(&self.limits).await?;
         Ok(worker.jail().clone())
-    }
-
-    pub(crate) fn of(
-        program: WorkerProgram,
-        spares: usize,
-        limits: &Limits,
-        jail: &JailOptions,
-    ) -> Self {
-        let mut options = LauncherOptions::default();
-        options.spares = spares;
-        options.heap_bytes = limits.heap_bytes;
-        options.jit = limits.jit;
-        options.jail = jail.clone();
-        Self {
-            launcher: Launcher::new(program, options),
-            limits: limits.clone(),
-        }
     }
 }

@@ -9,7 +9,8 @@ use anyhow::{Context as _, bail};
 use callgate::config::{Config, LedgerConfig, ToolMode};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions,
-    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, Workers, ask_with, indented,
+    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, WorkerProgram, Workers,
+    ask_with, indented,
 };
 use callgate_server::ServeOptions;
 use serde_json::value::RawValue;
@@ -140,7 +141,7 @@ impl Default for Setting<'_> {
 
 /// A gate with the configuration and the flags, still to be built.
 pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result<GateBuilder> {
-    let mut builder = Gate::builder();
+    let mut builder = Gate::builder().worker_binary(WorkerProgram::beside_current_exe());
     let limits = limits(config, setting.limits);
     let mut rules = Rules::default();
     if let Some(config) = config {
@@ -175,7 +176,8 @@ pub async fn tell_jail(workers: &Workers) {
 /// Workers for scripts, so many of them started ahead of time.
 pub fn workers(spares: usize, config: Option<&Config>, flags: Option<&LimitArgs>) -> Workers {
     let jail = config.map(|config| config.jail.clone()).unwrap_or_default();
-    Workers::new(spares, &limits(config, flags), &jail)
+    let limits = limits(config, flags);
+    Workers::new(WorkerProgram::beside_current_exe(), spares, &limits, &jail)
 }
 
 /// The limits of a run: the flags win over the configuration.

@@ -4,7 +4,9 @@
 
 mod support;
 
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -241,13 +243,25 @@ async fn programs_that_are_no_workers() {
 }
 
 #[test]
+fn a_worker_of_another_build_says_so() {
+    let output = Command::new(env!("CARGO_BIN_EXE_test-worker"))
+        .arg0("callgate-worker")
+        .args(["--callgate-sandbox-worker", "0.0.0-0", "134217728", "1"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        said,
+        "the worker program and its host are not from the same build; install them together, \
+         and restart a host that was replaced while it ran\n"
+    );
+}
+
+#[test]
 fn a_normal_start_is_no_worker() {
-    use std::process::{Command, Stdio};
-    for arguments in [
-        vec![],
-        vec!["--callgate-sandbox-worker", "134217728", "1", "7", "1"],
-    ] {
-        let status = Command::new(env!("CARGO_BIN_EXE_callgate-worker"))
+    for arguments in [vec![], vec!["--callgate-sandbox-worker", "0.0.0-0"]] {
+        let status = Command::new(env!("CARGO_BIN_EXE_test-worker"))
             .args(&arguments)
             .stdin(Stdio::null())
             .status()

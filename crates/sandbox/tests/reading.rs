@@ -76,7 +76,7 @@ async fn a_text_that_takes_too_long_is_refused() {
     let mut options = LauncherOptions::default();
     options.spares = 0;
     options.reading_time = Duration::from_millis(500);
-    let program = WorkerProgram::Path(env!("CARGO_BIN_EXE_callgate-worker").into());
+    let program = WorkerProgram::Path(env!("CARGO_BIN_EXE_test-worker").into());
     let launcher = Launcher::new(program, options);
     let nested = |open: &str, close: &str| format!("{}1{}", open.repeat(40), close.repeat(40));
     for script in [

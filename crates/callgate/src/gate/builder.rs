@@ -241,11 +241,11 @@ impl GateBuilder {
         self
     }
 
-    /// The worker binary. Default: this executable started again, which needs
-    /// [`worker_main_if_requested`](crate::worker_main_if_requested) first
-    /// thing in its `main`.
-    pub fn worker_binary(mut self, path: impl Into<PathBuf>) -> Self {
-        self.worker = WorkerProgram::Path(path.into());
+    /// The worker program, or its path. Default: this executable started again,
+    /// which needs [`worker_main_if_requested`](crate::worker_main_if_requested)
+    /// first thing in its `main`.
+    pub fn worker_binary(mut self, program: impl Into<WorkerProgram>) -> Self {
+        self.worker = program.into();
         self
     }
 
@@ -322,7 +322,7 @@ impl GateBuilder {
         // Before the servers, so that workers start while servers do.
         let launcher = match self.workers.take() {
             Some(workers) => workers,
-            None => Workers::of(self.worker.clone(), self.spares, &self.limits, &self.jail),
+            None => Workers::new(self.worker.clone(), self.spares, &self.limits, &self.jail),
         };
         let launcher = launcher.launcher;
         let mut places = self.typescript.clone();

@@ -13,8 +13,10 @@ mod reserved;
 mod run;
 mod spares;
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io::ErrorKind;
+use std::os::fd::IntoRawFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
@@ -40,6 +42,37 @@ pub enum WorkerProgram {
     CurrentExe,
     /// An executable that does so, `callgate-worker` for one.
     Path(PathBuf),
+}
+
+impl WorkerProgram {
+    /// `callgate-worker` in the folder of the executable of this process, or
+    /// [`CurrentExe`](Self::CurrentExe) where there is none.
+    ///
+    /// The file is opened once and stays open until the process ends: the one that replaces it in
+    /// an update is of another build.
+    #[must_use]
+    pub fn beside_current_exe() -> Self {
+        static PROGRAM: OnceLock<WorkerProgram> = OnceLock::new();
+        let find = || {
+            let Ok(exe) = std::env::current_exe() else {
+                return Self::CurrentExe;
+            };
+            let path = exe.with_file_name("callgate-worker");
+            match std::fs::File::open(&path) {
+                Ok(file) => Self::Path(format!("/proc/self/fd/{}", file.into_raw_fd()).into()),
+                Err(error) if error.kind() == ErrorKind::NotFound => Self::CurrentExe,
+                // The first run says what is wrong with it.
+                Err(_) => Self::Path(path),
+            }
+        };
+        PROGRAM.get_or_init(find).clone()
+    }
+}
+
+impl<P: AsRef<Path>> From<P> for WorkerProgram {
+    fn from(path: P) -> Self {
+        Self::Path(path.as_ref().to_owned())
+    }
 }
 
 /// Settings of a [`Launcher`].

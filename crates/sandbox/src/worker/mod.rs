@@ -25,6 +25,10 @@ pub(crate) use reading::outcome_bytes;
 /// The first argument of a worker process.
 pub(crate) const WORKER_ARGUMENT: &str = "--callgate-sandbox-worker";
 
+/// The version and a hash of the sources that a worker and its host are built from. They must be
+/// the same at both ends: what the frames mean is not negotiated.
+const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "-", env!("CALLGATE_SOURCES"));
+
 /// The name a worker process gets as its argument 0.
 pub(crate) const WORKER_NAME: &str = "callgate-worker";
 
@@ -61,6 +65,12 @@ fn become_worker_if_requested(code: Option<NativeCode>) {
             .is_none_or(|argument| argument != WORKER_ARGUMENT)
     {
         return;
+    }
+    if arguments.next().is_none_or(|build| build != BUILD) {
+        fail(
+            "the worker program and its host are not from the same build; install them together, \
+             and restart a host that was replaced while it ran",
+        );
     }
     let settings: Option<Vec<u64>> = arguments
         .map(|a| a.to_str().and_then(|a| a.parse().ok()))
@@ -116,9 +126,10 @@ impl Jit {
 
 impl Settings {
     /// The arguments that tell a worker its settings, and the id of this process, its host.
-    pub(crate) fn to_arguments(self) -> [String; 5] {
+    pub(crate) fn to_arguments(self) -> [String; 6] {
         [
             WORKER_ARGUMENT.to_owned(),
+            BUILD.to_owned(),
             self.heap_bytes.to_string(),
             (self.jit as u8).to_string(),
             self.layers.bits().to_string(),
@@ -126,7 +137,7 @@ impl Settings {
         ]
     }
 
-    /// Settings and host, of the arguments after the first; `None` if they are not a worker's.
+    /// Settings and host, of the arguments after the build; `None` if they are not a worker's.
     fn of_arguments(numbers: &[u64]) -> Option<(Self, u32)> {
         let &[heap_bytes, jit, layers, host] = numbers else {
             return None;
@@ -141,7 +152,9 @@ impl Settings {
 }
 
 fn run((settings, host): (Settings, u32), code: Option<NativeCode>) -> ! {
-    let jail = Jail::enter(settings, host).unwrap_or_else(|step| fail(&step));
+    let jail = Jail::enter(settings, host).unwrap_or_else(|step| {
+        fail(&format!("the worker cannot shut itself in: {step}"));
+    });
     // SAFETY: the descriptor is open, as `is_socket` found, and stays so for the whole process.
     let socket = unsafe { BorrowedFd::borrow_raw(SOCKET) };
     let code = match socket.try_clone_to_owned() {
@@ -151,9 +164,9 @@ fn run((settings, host): (Settings, u32), code: Option<NativeCode>) -> ! {
     exit(code)
 }
 
-/// Ends a worker that could not shut itself in. The host reads the message from standard error.
-fn fail(step: &str) -> ! {
-    let message = format!("the worker cannot shut itself in: {step}\n");
+/// Ends a worker that cannot begin. The host reads the message from standard error.
+fn fail(message: &str) -> ! {
+    let message = format!("{message}\n");
     // SAFETY: writes the message, which lives through the call.
     unsafe { libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len()) };
     exit(1)

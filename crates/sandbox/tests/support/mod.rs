@@ -20,7 +20,7 @@ pub fn launcher(spares: usize) -> Launcher {
     let mut options = LauncherOptions::default();
     options.spares = spares;
     Launcher::new(
-        WorkerProgram::Path(env!("CARGO_BIN_EXE_callgate-worker").into()),
+        WorkerProgram::Path(env!("CARGO_BIN_EXE_test-worker").into()),
         options,
     )
 }

@@ -1,0 +1,8 @@
+//! The worker of the tests of this crate.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    callgate_sandbox::worker_main_if_requested();
+    ExitCode::from(2)
+}
