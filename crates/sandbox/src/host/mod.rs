@@ -14,6 +14,7 @@ mod run;
 mod spares;
 
 use std::io::ErrorKind;
+use std::num::NonZero;
 use std::os::fd::IntoRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,6 +22,9 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::worker::{Jit, Settings};
@@ -175,6 +179,9 @@ pub struct Launcher {
 struct Inner {
     spawner: Spawner,
     spares: Mutex<Spares<Worker>>,
+    /// Places for workers that start, one for each processor. More at the same time would only
+    /// slow each other down.
+    places: Arc<Semaphore>,
     reading_time: Duration,
     jail: JailOptions,
     /// The fastest way to make machine code with which workers start on this machine.
@@ -184,6 +191,10 @@ struct Inner {
 impl Launcher {
     /// A launcher whose spares are on their way when this returns. Whether the program can be started
     /// at all shows in the first run.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime, if there are to be spares.
     #[must_use]
     pub fn new(program: WorkerProgram, options: LauncherOptions) -> Self {
         let jit = if options.jit { Jit::Keys } else { Jit::Off };
@@ -192,21 +203,24 @@ impl Launcher {
             jit,
             layers: options.jail.layers(),
         };
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let launcher = Self {
             inner: Arc::new(Inner {
                 jail: options.jail,
                 jit: Mutex::new(Jit::Keys),
                 spawner: Spawner::new(program),
                 spares: Mutex::new(Spares::new(options.spares, options.most_spares, settings)),
+                places: Arc::new(Semaphore::new(processors)),
                 reading_time: options.reading_time,
             }),
         };
-        launcher.refill(settings);
+        launcher.inner.refill();
         launcher
     }
 
     /// A worker for a run with these limits, which has them for good. The worker is up, and its jail
-    /// is as required.
+    /// is as required. Where none waits, one is started: in the order of the calls, and at most one
+    /// for each processor at the same time.
     ///
     /// # Errors
     ///
@@ -217,9 +231,13 @@ impl Launcher {
             let waiting = self.inner.spares().take(settings, Instant::now());
             let worker = match waiting {
                 Some(worker) => Ok(worker),
-                None => self.inner.spawner.spawn(settings).await,
+                None => {
+                    let place = Arc::clone(&self.inner.places).acquire_owned().await;
+                    let place = place.map_err(|error| error.to_string())?;
+                    self.inner.start(settings, place).await
+                }
             };
-            self.refill(settings);
+            self.inner.refill();
             match Reserved::come_up(worker?, Arc::clone(&self.inner)).await {
                 Ok(reserved) => return Ok(reserved),
                 Err(NotUp::Trapped(reason)) => {
@@ -247,22 +265,6 @@ impl Launcher {
         match taken {
             Ok(worker) => worker.run(job, calls, cancel).await,
             Err(reason) => Ended::without_script(End::NotStarted { reason }),
-        }
-    }
-
-    /// Has the spares started that are missing.
-    fn refill(&self, settings: Settings) {
-        let inner = &self.inner;
-        let missing = inner.spares().missing();
-        for _ in 0..missing {
-            // The launcher may be gone by then, and its spares with it.
-            let launcher = Arc::downgrade(inner);
-            inner.spawner.spawn_for(settings, move |worker| {
-                if let Some(inner) = launcher.upgrade() {
-                    let unwanted = inner.spares().started(settings, worker.ok());
-                    drop(unwanted);
-                }
-            });
         }
     }
 }
@@ -293,6 +295,44 @@ impl Inner {
 
     fn jit(&self) -> MutexGuard<'_, Jit> {
         self.jit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a worker, which keeps its place until it says that it is ready, or ends.
+    async fn start(
+        self: &Arc<Self>,
+        settings: Settings,
+        place: OwnedSemaphorePermit,
+    ) -> Result<Worker, String> {
+        let worker = self.spawner.spawn(settings).await?;
+        let launcher = Arc::downgrade(self);
+        if let Some(socket) = worker.clone_socket()
+            && let Ok(socket) = AsyncFd::with_interest(socket, Interest::READABLE)
+        {
+            tokio::spawn(async move {
+                let _ = socket.readable().await;
+                drop(place);
+                if let Some(launcher) = launcher.upgrade() {
+                    launcher.refill();
+                }
+            });
+        }
+        Ok(worker)
+    }
+
+    /// Starts the spares that are missing, as far as there are places. Runs that wait for a place
+    /// are before them.
+    fn refill(self: &Arc<Self>) {
+        while let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            let Some(settings) = self.spares().begin_start() else {
+                return;
+            };
+            let launcher = Arc::clone(self);
+            tokio::spawn(async move {
+                let worker = launcher.start(settings, place).await;
+                let unwanted = launcher.spares().started(settings, worker.ok());
+                drop(unwanted);
+            });
+        }
     }
 
     fn spares(&self) -> MutexGuard<'_, Spares<Worker>> {

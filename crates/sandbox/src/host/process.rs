@@ -29,7 +29,7 @@ pub(super) struct Spawner {
 }
 
 enum Order {
-    Start(Settings, Box<dyn FnOnce(Result<Worker, String>) + Send>),
+    Start(Settings, oneshot::Sender<Result<Worker, String>>),
     Stop,
 }
 
@@ -45,8 +45,9 @@ impl Spawner {
         let _spawner = std::thread::Builder::new()
             .name("callgate-spawner".to_owned())
             .spawn(move || {
-                while let Ok(Order::Start(settings, then)) = inbox.recv() {
-                    then(start(&program, settings, &dead));
+                while let Ok(Order::Start(settings, sender)) = inbox.recv() {
+                    // A run that was dropped meanwhile drops the worker too.
+                    let _ = sender.send(start(&program, settings, &dead));
                 }
             });
         Self { orders }
@@ -55,22 +56,10 @@ impl Spawner {
     /// Starts a worker.
     pub(super) async fn spawn(&self, settings: Settings) -> Result<Worker, String> {
         let (sender, receiver) = oneshot::channel();
-        self.spawn_for(settings, |worker| {
-            // A run that was dropped meanwhile drops the worker too.
-            let _gone = sender.send(worker);
-        });
+        let _ = self.orders.send(Order::Start(settings, sender));
         receiver
             .await
             .unwrap_or_else(|_| Err("the thread that starts workers is gone".to_owned()))
-    }
-
-    /// Starts a worker and gives it to `then`, on the spawner's thread.
-    pub(super) fn spawn_for(
-        &self,
-        settings: Settings,
-        then: impl FnOnce(Result<Worker, String>) + Send + 'static,
-    ) {
-        let _gone = self.orders.send(Order::Start(settings, Box::new(then)));
     }
 }
 
@@ -95,6 +84,11 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// A second descriptor for the host's end of the socket.
+    pub(super) fn clone_socket(&self) -> Option<UnixStream> {
+        self.socket.as_ref()?.try_clone().ok()
+    }
+
     /// The host's end of the socket; the first call has it.
     pub(super) fn take_socket(&mut self) -> Option<UnixStream> {
         self.socket.take()

@@ -67,13 +67,12 @@ impl<W: Spare> Spares<W> {
         (!self.waiting.is_empty()).then(|| self.waiting.remove(ready.unwrap_or(0)))
     }
 
-    /// How many must be started, which is taken as said to be done: each is to come back by
-    /// [`Self::started`].
-    pub(super) fn missing(&mut self) -> usize {
-        let there = self.waiting.len().saturating_add(self.starting);
-        let missing = self.wanted.saturating_sub(there);
-        self.starting = self.starting.saturating_add(missing);
-        missing
+    /// The settings of a worker that must be started now and comes back by [`Self::started`];
+    /// `None` if there are as many as are wanted.
+    pub(super) fn begin_start(&mut self) -> Option<Settings> {
+        let is_missing = self.waiting.len() + self.starting < self.wanted;
+        self.starting += usize::from(is_missing);
+        is_missing.then_some(self.settings)
     }
 
     /// One that was started with these settings, or could not be. Gives back one that nobody wants
@@ -153,9 +152,14 @@ mod tests {
         Spares::new(least, most, SETTINGS)
     }
 
+    /// How many are started.
+    fn missing(spares: &mut Spares<Fake>) -> usize {
+        std::iter::from_fn(|| spares.begin_start()).count()
+    }
+
     /// Starts all that are missing; says how many.
     fn refill(spares: &mut Spares<Fake>, is_ready: bool) -> usize {
-        let missing = spares.missing();
+        let missing = missing(spares);
         for number in 0..missing {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
             assert_eq!(spares.started(SETTINGS, Some(fake(number, is_ready))), None);
@@ -166,17 +170,17 @@ mod tests {
     #[test]
     fn one_on_its_way_is_not_started_again() {
         let mut spares = spares(1, 4);
-        assert_eq!(spares.missing(), 1);
-        assert_eq!(spares.missing(), 0);
+        assert_eq!(missing(&mut spares), 1);
+        assert_eq!(missing(&mut spares), 0);
         assert_eq!(spares.started(SETTINGS, None), None);
-        assert_eq!(spares.missing(), 1);
+        assert_eq!(missing(&mut spares), 1);
     }
 
     #[test]
     fn the_ready_one_goes_first_and_the_dead_one_never() {
         let now = Instant::now();
         let mut spares = spares(3, 3);
-        assert_eq!(spares.missing(), 3);
+        assert_eq!(missing(&mut spares), 3);
         let dead = Fake {
             is_alive: false,
             ..fake(0, true)
@@ -192,11 +196,11 @@ mod tests {
     fn settings_of_the_last_run_hold() {
         let now = Instant::now();
         let mut spares = spares(1, 4);
-        assert_eq!(spares.missing(), 1);
+        assert_eq!(missing(&mut spares), 1);
         assert_eq!(spares.take(OTHERS, now), None);
         let late = fake(0, true);
         assert_eq!(spares.started(SETTINGS, Some(late)), Some(late));
-        assert_eq!(spares.missing(), 1);
+        assert_eq!(missing(&mut spares), 1);
         let fitting = Fake {
             settings: OTHERS,
             ..late
@@ -235,7 +239,7 @@ mod tests {
         let mut now = Instant::now();
         let mut spares = spares(0, 4);
         for _ in 0..3 {
-            assert_eq!(spares.missing(), 0);
+            assert_eq!(missing(&mut spares), 0);
             assert_eq!(spares.take(SETTINGS, now), None);
             now += FAST / 100;
         }
