@@ -4,13 +4,22 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 
 use crate::project::Project;
 use crate::{process, say, setup};
 
+const BENCHMARKS: [&str; 8] = [
+    "gate", "calls", "policy", "flow", "start", "workers", "check", "search",
+];
+
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What is passed on to the benchmarks, for instance a benchmark's name.
+    /// The benchmarks to run, all by default.
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(BENCHMARKS))]
+    names: Vec<String>,
+
+    /// What is passed on to the benchmarks.
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
 }
@@ -20,10 +29,10 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     say::step("benchmarks");
     let mut bench = project.cargo();
     bench.args(["bench", "--locked", "--workspace"]);
-    for name in [
-        "gate", "calls", "policy", "flow", "start", "check", "search",
-    ] {
-        bench.args(["--bench", name]);
+    for name in BENCHMARKS {
+        if options.names.is_empty() || options.names.iter().any(|named| named == name) {
+            bench.args(["--bench", name]);
+        }
     }
     bench.arg("--");
     process::run(bench.args(&options.arguments))?;

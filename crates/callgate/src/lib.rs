@@ -25,7 +25,8 @@
 //!
 //! Each script runs in a process of its own: the host's executable started
 //! again, so a host calls [`worker_main_if_requested`] first thing in `main`,
-//! or names a worker binary with [`GateBuilder::worker_binary`].
+//! or names a worker program with [`GateBuilder::worker_binary`]. `callgate-worker`
+//! is one; it starts faster, and has no code of the host in its memory.
 //!
 //! This is the one public crate; the `callgate-*` crates under it are
 //! internal and change without notice.
