@@ -96,9 +96,10 @@ impl Gate {
     /// Runs a script and reports, however it ends.
     pub async fn run(&self, request: impl Into<RunRequest>) -> RunReport {
         let request = request.into();
+        let read_ahead = request.read_ahead.took();
         let started = Instant::now();
         let mut report = self.run_inner(&request).await;
-        report.total_ms = started.elapsed().as_millis() as u64;
+        report.total_ms = report::millis(read_ahead + started.elapsed());
         report
     }
 
@@ -275,7 +276,9 @@ impl Gate {
 
     async fn run_inner(&self, request: &RunRequest) -> RunReport {
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
-        let Read { prepared, worker } = match reading::read(&self.launcher, limits, request).await {
+        let Read {
+            prepared, worker, ..
+        } = match reading::read(&self.launcher, limits, request).await {
             Ok(read) => read,
             Err(report) => return *report,
         };

@@ -9,7 +9,9 @@ mod denials;
 mod emitted;
 mod text;
 
-pub(crate) use build::{cancelled, ended, missing_server, position, rejected, unfit, unread};
+pub(crate) use build::{
+    cancelled, ended, millis, missing_server, position, rejected, unfit, unread,
+};
 pub use denials::Denial;
 pub use emitted::{Emitted, EmittedResource};
 pub use text::{Printed, Problems};

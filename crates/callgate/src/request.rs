@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use callgate_broker::{Asker, Caller, DryRun};
 use callgate_policy::{Grant, Rules, SessionGrants};
@@ -109,12 +110,16 @@ impl RunRequest {
     /// of that run are theirs; a [`preview`](crate::Gate::preview) hands it on. Until then the
     /// process waits, as long as the request or a clone of it lives.
     pub async fn rejected(&self, workers: &Workers) -> Option<RunReport> {
+        let started = Instant::now();
         match reading::read(&workers.launcher, &workers.limits, self).await {
             Ok(read) => {
                 self.read_ahead.keep(read);
                 None
             }
-            Err(report) => Some(*report),
+            Err(mut report) => {
+                report.total_ms = report::millis(started.elapsed());
+                Some(*report)
+            }
         }
     }
 

@@ -34,7 +34,7 @@ async fn a_script_is_read_in_the_worker_that_runs_it() {
     let launcher = launcher(0);
     let worker = take(&launcher).await;
     let (worker, prepared) = worker
-        .read_script("const n: number = 6;\nreturn n * 7;")
+        .read_script("const n: number = 6;\nreturn n * 7;", &Limits::default())
         .await
         .unwrap();
     let job = callgate_sandbox::Job {
@@ -49,7 +49,10 @@ async fn a_script_is_read_in_the_worker_that_runs_it() {
 #[tokio::test]
 async fn what_is_no_script_and_no_type_is_refused() {
     let launcher = launcher(0);
-    let read = take(&launcher).await.read_script("let = = 1").await;
+    let read = take(&launcher)
+        .await
+        .read_script("let = = 1", &Limits::default())
+        .await;
     assert_eq!(
         told(read),
         callgate_script::prepare("let = = 1")
@@ -87,7 +90,10 @@ async fn a_text_that_takes_too_long_is_refused() {
             nested("(infer U extends ", " ? b : c)")
         ),
     ] {
-        let read = take(&launcher).await.read_script(&script).await;
+        let read = take(&launcher)
+            .await
+            .read_script(&script, &Limits::default())
+            .await;
         assert_eq!(
             told(read),
             "script.ts: the script takes longer than 0.5 s to parse; write it in simpler pieces"
@@ -120,7 +126,9 @@ async fn check(name: &str, frames: Vec<WorkerFrame>, then: &str, expected: Expec
     options.reading_time = Duration::from_millis(500);
     options.jail = JailOptions::process_only();
     let launcher = Launcher::new(WorkerProgram::Path(program), options);
-    let read = take(&launcher).await.read_script("return 1").await;
+    let mut limits = Limits::default();
+    limits.script_time = Duration::from_secs(4);
+    let read = take(&launcher).await.read_script("return 1", &limits).await;
     std::fs::remove_dir_all(&folder).unwrap();
     expected.assert_eq(&told(read));
 }
@@ -157,7 +165,13 @@ async fn workers_that_do_not_read() {
         ],
     )
     .await;
-    check("silent", vec![ready()], waits, expect![[r#"Crashed { reason: "it read nothing within 2 s; the machine may be too busy for it" }"#]]).await;
+    check(
+        "silent",
+        vec![ready()],
+        waits,
+        expect!["Limit { which: ScriptTime, limit: 4000, observed: 4000 }"],
+    )
+    .await;
     let killed = "head -c 1 >/dev/null; kill -KILL $$";
     check(
         "killed",

@@ -1,5 +1,7 @@
 //! From the end of a run, in each crate's own words, to the report.
 
+use std::time::Duration;
+
 use std::sync::Arc;
 
 use callgate_broker::{LedgerLine, Outcome, Withheld};
@@ -107,7 +109,7 @@ pub(crate) fn ended(
     report.output = output(ended.output);
     report.emitted = emitted(&ended.emitted);
     report.sandbox = ended.jail;
-    report.script_ms = millis(ended.script_time.as_millis());
+    report.script_ms = millis(ended.script_time);
     report.denials = denials::gather(&calls);
     report.calls = calls;
     report.dry_run = withheld;
@@ -143,7 +145,14 @@ pub(crate) fn ended(
 
 /// The report of a script whose worker did not come to read it.
 pub(crate) fn unread(request: &RunRequest, end: End) -> RunReport {
-    failed(request, Status::Failed, without_result(end))
+    match end {
+        End::Limit {
+            which,
+            limit,
+            observed,
+        } => failed(request, Status::Limit, limit_error(which, limit, observed)),
+        end => failed(request, Status::Failed, without_result(end)),
+    }
 }
 
 /// The error of an end that is the worker's.
@@ -472,6 +481,7 @@ pub(crate) fn position(source: &str, line: u32, column: u32) -> Option<Position>
     })
 }
 
-fn millis(millis: u128) -> u64 {
-    u64::try_from(millis).unwrap_or(u64::MAX)
+/// Whole milliseconds.
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

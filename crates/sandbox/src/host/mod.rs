@@ -98,8 +98,8 @@ pub struct LauncherOptions {
     pub heap_bytes: u64,
     /// `jit` of the first spares. Default as in [`Limits`](crate::Limits).
     pub jit: bool,
-    /// Time of the processor that a worker has to read a text, with that of its start where it has
-    /// to be started; by the clock, four times as much. Default 5 s.
+    /// Time of the processor that a worker has to read a text. Default 5 s. By the clock, a script has
+    /// its [`script_time`](crate::Limits::script_time), and a type four times as much.
     ///
     /// Reading takes milliseconds; on some texts, the time that the parser takes doubles with each
     /// level of what stands inside each other. A text that takes longer is refused.

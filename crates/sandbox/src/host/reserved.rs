@@ -18,13 +18,25 @@ use super::spares::Spare as _;
 use super::{CallHandler, Inner, run};
 use crate::frames::FrameReader;
 use crate::worker::outcome_bytes;
-use crate::{End, Ended, Job, Limits};
+use crate::{End, Ended, Job, Limits, WhichLimit};
 
 /// Time a worker has to come up.
 const READY_TIME: Duration = Duration::from_secs(20);
 
-/// How many times the time for reading may pass on a machine that is busy with other things.
+/// How many times the time for reading a type may pass on a machine that is busy with other things.
 const BUSY: u32 = 4;
+
+/// Time that a worker has to read a text.
+#[derive(Debug, Clone, Copy)]
+struct ReadingTime {
+    /// Of the processor. A text that takes more is refused.
+    processor: Duration,
+    /// By the clock. More ends the run on its limit: the machine may be busy with other things.
+    wall: Duration,
+}
+
+/// Time for reading a script, however little its own time is.
+const LEAST_READING: Duration = Duration::from_millis(250);
 
 /// Between two looks at the processor time of a worker.
 const LEAST_WAIT: Duration = Duration::from_millis(5);
@@ -155,14 +167,22 @@ impl Reserved {
         self.worker.is_alive()
     }
 
-    /// Has the worker read a script.
+    /// Has the worker read a script, within the script's own time by the clock and within
+    /// [`reading_time`](super::LauncherOptions::reading_time) of the processor.
     ///
     /// # Errors
     ///
-    /// [`NotRead`], with the worker's end: of a text that is no script, that takes longer than
-    /// [`reading_time`](super::LauncherOptions::reading_time), or that the parser does not survive.
-    pub async fn read_script(self, source: &str) -> Result<(Self, Prepared), NotRead<ScriptError>> {
-        self.read(Readable::Script, source, |kind, what| {
+    /// [`NotRead`], with the worker's end: of a text that is no script, that takes too long, or that
+    /// the parser does not survive.
+    pub async fn read_script(
+        self,
+        source: &str,
+        limits: &Limits,
+    ) -> Result<(Self, Prepared), NotRead<ScriptError>> {
+        let wall = limits.script_time.clamp(LEAST_READING, run::LONGEST);
+        let processor = self.launcher.reading_time.min(wall);
+        let time = ReadingTime { processor, wall };
+        self.read(Readable::Script, source, time, |kind, what| {
             ScriptError::without_place(kind, format!("the script {what}"))
         })
         .await
@@ -174,7 +194,10 @@ impl Reserved {
     ///
     /// As [`Self::read_script`], for a text that is no type there is a schema for.
     pub async fn read_type(self, text: &str) -> Result<Value, NotRead<TypeTextError>> {
-        let read = self.read(Readable::Type, text, |_, what| {
+        let processor = self.launcher.reading_time;
+        let wall = processor.saturating_mul(BUSY).min(run::LONGEST);
+        let time = ReadingTime { processor, wall };
+        let read = self.read(Readable::Type, text, time, |_, what| {
             TypeTextError::new(format!("the type {what}"))
         });
         read.await.map(|(_ends, schema)| schema)
@@ -209,14 +232,16 @@ impl Reserved {
         ended
     }
 
-    /// `fault` says what is the matter with a text that the parser does not come to an end with.
+    /// Has the worker read a text in this time. `fault` makes the error of a text that the parser does
+    /// not come to an end with.
     async fn read<T: DeserializeOwned, E: DeserializeOwned>(
         mut self,
         what: Readable,
         text: &str,
+        time: ReadingTime,
         fault: impl FnOnce(ScriptErrorKind, &str) -> E,
     ) -> Result<(Self, T), NotRead<E>> {
-        let lost = match self.ask(what, text).await {
+        let lost = match self.ask(what, text, time).await {
             Ok(outcome) => match serde_json::from_str::<Result<T, E>>(&outcome) {
                 Ok(read) => {
                     return read.map(|read| (self, read)).map_err(NotRead::Refused);
@@ -225,11 +250,10 @@ impl Reserved {
             },
             Err(lost) => lost,
         };
-        let time = self.launcher.reading_time;
         let death = self.worker.end().await;
         let (kind, what) = match lost {
             Lost::Spent => {
-                let seconds = time.as_secs_f64();
+                let seconds = time.processor.as_secs_f64();
                 let what = format!("takes longer than {seconds} s to parse");
                 (ScriptErrorKind::TooComplex, what)
             }
@@ -244,11 +268,12 @@ impl Reserved {
                 "makes the parser fail".to_owned(),
             ),
             Lost::Late => {
-                let seconds = (time * BUSY).as_secs_f64();
-                let reason = format!(
-                    "it read nothing within {seconds} s; the machine may be too busy for it"
-                );
-                return Err(NotRead::Ended(End::Crashed { reason }));
+                let wall = run::milliseconds(time.wall);
+                return Err(NotRead::Ended(End::Limit {
+                    which: WhichLimit::ScriptTime,
+                    limit: wall,
+                    observed: wall,
+                }));
             }
             lost => return Err(NotRead::Ended(lost.end(&death, &Limits::default()))),
         };
@@ -257,7 +282,7 @@ impl Reserved {
     }
 
     /// The outcome of a text, as the worker says it.
-    async fn ask(&mut self, what: Readable, text: &str) -> Result<Text, Lost> {
+    async fn ask(&mut self, what: Readable, text: &str, time: ReadingTime) -> Result<Text, Lost> {
         self.reader.set_max_frame(outcome_bytes(what) + BESIDES);
         let memory = READING_BYTES + callgate_script::stack_bytes(text.len()) as u64;
         let limited = self.worker.limit_data(memory);
@@ -267,11 +292,10 @@ impl Reserved {
         outbox
             .push(HostFrame::Read(Read { what, text }))
             .map_err(|error| Lost::Violation(error.to_string()))?;
-        let time = self.launcher.reading_time;
         let used = self.worker.cpu_time().unwrap_or_default();
         let patience = Patience {
-            until: Instant::now() + time * BUSY,
-            processor: used.saturating_add(time),
+            until: Instant::now() + time.wall,
+            processor: used.saturating_add(time.processor),
         };
         match next(&mut self.worker, &mut self.reader, &mut outbox, &patience).await? {
             WorkerFrame::Read { outcome } => Ok(outcome),

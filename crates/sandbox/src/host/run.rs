@@ -29,7 +29,7 @@ const NAME_BYTES: usize = 4096;
 
 /// Longer limits than this, a hundred years, cannot be told from none, and moments in time cannot be
 /// reckoned with them.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+pub(super) const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// Runs the job in the worker, which is ready, and has been killed when this returns.
 pub(super) async fn run(
@@ -370,7 +370,7 @@ fn violation(what: &str) -> Stop {
     Stop::Lost(Lost::Violation(what.to_owned()))
 }
 
-fn milliseconds(time: Duration) -> u64 {
+pub(super) fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
