@@ -35,12 +35,14 @@ fn heir() {
     );
     bench.write("endless.ts", "for (;;);");
     bench.write("wrong.ts", "const a: number = 'x';");
-    let commands: [&[&str]; 5] = [
+    let commands: [&[&str]; 6] = [
         &["run", "good.ts"],
         &["run", "endless.ts", "--timeout=200ms"],
         &["run", "wrong.ts"],
         &["check", "good.ts"],
         &["call", "ticketing_listIssues", "{}"],
+        // Its input is at its end.
+        &["serve"],
     ];
     for command in commands {
         for _ in 0..RUNS {

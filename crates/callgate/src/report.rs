@@ -193,7 +193,8 @@ pub enum ErrorKind {
     Syntax,
     /// The script has type errors; nothing ran.
     Types,
-    /// The script was not type-checked, and that is required; nothing ran.
+    /// There was no type check of the script, and the mode does not let it run
+    /// without one; nothing ran.
     Unchecked,
     /// The script threw and did not catch it.
     Exception,
