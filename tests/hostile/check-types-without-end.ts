@@ -1,4 +1,4 @@
-// expect: returned 1; checked: types
+// expect: returned 1; checked: types or unchecked
 type Grow<T extends unknown[]> = T['length'] extends 5000 ? T : Grow<[...T, T]>;
 type Count<N, T extends unknown[] = []> = T['length'] extends N ? T : Count<N, [0, ...T]>;
 const grown: Grow<[]> = 1 as any;

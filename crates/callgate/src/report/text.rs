@@ -138,7 +138,7 @@ fn write_type_errors(
 fn write_error(f: &mut fmt::Formatter<'_>, script: &str, error: &RunError) -> fmt::Result {
     let message = indented(&error.message);
     match &error.name {
-        Some(name) => writeln!(f, "error: {name}: {message}")?,
+        Some(name) => writeln!(f, "error: {}: {message}", indented(name))?,
         None => writeln!(f, "error: {message}")?,
     }
     if let Some(position) = &error.position
