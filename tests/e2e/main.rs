@@ -8,6 +8,7 @@ mod canaries;
 mod check;
 mod cli;
 mod conformance;
+mod contained;
 mod data_flow;
 mod demo;
 mod dry_run;

@@ -1,0 +1,164 @@
+//! Runs where the host itself has few rights, as in a container: another user, no new privileges,
+//! no namespaces to be had, little of `/proc`.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use callgate_tests::{Ran, Workbench, odd};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, apply_filter,
+};
+use serde_json::{Value, json};
+
+/// A user without rights, where the test has those of root.
+const NOBODY: u32 = 65534;
+
+#[test]
+fn a_run_needs_no_privilege_and_no_namespace() {
+    let contained = run(|command| {
+        let filters = container_filters();
+        // SAFETY: system calls with numbers, and filters that were made before.
+        unsafe { command.pre_exec(move || drop_rights(&filters)) };
+    });
+    expect_jail(contained);
+}
+
+/// With `hidepid=2`, a process sees nothing of those that it may not trace. A worker is one.
+#[test]
+fn a_run_needs_no_sight_of_its_workers_in_proc() {
+    let contained = run(|command| {
+        let filters = container_filters();
+        // SAFETY: as above.
+        unsafe {
+            command.pre_exec(move || {
+                mount_proc_with_hidden_processes().and_then(|()| drop_rights(&filters))
+            })
+        };
+    });
+    expect_jail(contained);
+}
+
+/// The report of a checked script that calls a tool, with the process as `prepare` has it. None
+/// where the machine does not let it be so, or keeps the program from users without rights.
+fn run(prepare: impl FnOnce(&mut Command)) -> Option<Value> {
+    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
+    for (folder, mode) in [(bench.path(), 0o755), (bench.cache(), 0o777)] {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(folder, mode).expect("a folder of this user");
+    }
+    bench.write("script.ts", "return await odd_echo({ n: 1 });");
+    let mut command = bench.command(&["run", "script.ts", "--json"]);
+    prepare(&mut command);
+    match command.output() {
+        Ok(output) => Some(Ran::from(output).json()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            println!("skipped: callgate cannot be started so here: {error}");
+            None
+        }
+        Err(error) => panic!("callgate cannot be started: {error}"),
+    }
+}
+
+/// Expects the run to be as one outside of a container, but for namespaces.
+fn expect_jail(contained: Option<Value>) {
+    let Some(contained) = contained else {
+        return;
+    };
+    let free = run(|_| {}).expect("a run");
+    for report in [&contained, &free] {
+        assert_eq!(report["value"]["json"], json!({ "n": 1 }), "{report:#}");
+        assert_eq!(report["check"]["status"], "passed", "{report:#}");
+    }
+    let mut expected = free["sandbox"].clone();
+    expected["namespaces"] = json!([]);
+    assert_eq!(contained["sandbox"], expected);
+}
+
+/// What the filters of container engines refuse: with EPERM, and `clone3`, whose flags a filter
+/// cannot see, as if the kernel had none.
+fn container_filters() -> [BpfProgram; 2] {
+    let new = [
+        libc::CLONE_NEWNS,
+        libc::CLONE_NEWCGROUP,
+        libc::CLONE_NEWUTS,
+        libc::CLONE_NEWIPC,
+        libc::CLONE_NEWUSER,
+        libc::CLONE_NEWPID,
+        libc::CLONE_NEWNET,
+    ];
+    let with = |flag: i32| {
+        let flag = u64::from(flag.cast_unsigned());
+        let is_set = SeccompCmpOp::MaskedEq(flag);
+        let condition = SeccompCondition::new(0, SeccompCmpArgLen::Qword, is_set, flag);
+        SeccompRule::new(vec![condition.expect("an argument")]).expect("a condition")
+    };
+    let refused = [
+        (libc::SYS_unshare, Vec::new()),
+        (libc::SYS_setns, Vec::new()),
+        (libc::SYS_mount, Vec::new()),
+        (libc::SYS_clone, new.map(with).to_vec()),
+    ];
+    let absent = [(libc::SYS_clone3, Vec::new())];
+    [filter(refused, libc::EPERM), filter(absent, libc::ENOSYS)]
+}
+
+fn filter(calls: impl Into<BTreeMap<i64, Vec<SeccompRule>>>, errno: i32) -> BpfProgram {
+    let refuse = SeccompAction::Errno(errno.cast_unsigned());
+    let here = std::env::consts::ARCH
+        .try_into()
+        .expect("a known processor");
+    let filter = SeccompFilter::new(calls.into(), SeccompAction::Allow, refuse, here);
+    let filter = filter.expect("two different actions");
+    filter.try_into().expect("a short program")
+}
+
+/// Becomes a user without rights, if this is root, who gets no new ones and is filtered.
+fn drop_rights(filters: &[BpfProgram]) -> io::Result<()> {
+    // SAFETY: system calls with numbers.
+    unsafe {
+        if libc::geteuid() == 0 {
+            done(libc::setgroups(0, std::ptr::null()))?;
+            done(libc::setresgid(NOBODY, NOBODY, NOBODY))?;
+            done(libc::setresuid(NOBODY, NOBODY, NOBODY))?;
+        }
+    }
+    // Applying a filter comes with no new privileges.
+    let mut filters = filters.iter().map(|filter| apply_filter(filter));
+    filters.try_for_each(|applied| applied.map_err(|_| io::Error::last_os_error()))
+}
+
+fn mount_proc_with_hidden_processes() -> io::Result<()> {
+    let [none, root, proc] = [c"none", c"/", c"/proc"].map(std::ffi::CStr::as_ptr);
+    // SAFETY: system calls with numbers and texts that are constant.
+    unsafe {
+        done(libc::unshare(libc::CLONE_NEWNS))?;
+        let private = libc::MS_REC | libc::MS_PRIVATE;
+        done(libc::mount(
+            none,
+            root,
+            std::ptr::null(),
+            private,
+            std::ptr::null(),
+        ))?;
+        let kind = c"proc".as_ptr();
+        done(libc::mount(
+            kind,
+            proc,
+            kind,
+            0,
+            c"hidepid=2".as_ptr().cast(),
+        ))
+    }
+}
+
+fn done(result: libc::c_int) -> io::Result<()> {
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
