@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_sandbox::{
-    CallHandler, End, Launcher, LauncherOptions, ScriptCall, Thrown, WorkerProgram,
+    CallHandler, End, Launcher, LauncherOptions, MachineCode, ScriptCall, Thrown, WorkerProgram,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -268,4 +269,31 @@ fn a_normal_start_is_no_worker() {
             .unwrap();
         assert_eq!(status.code(), Some(2), "{arguments:?}");
     }
+}
+
+/// V8 aborts in its set-up on some machines: a worker that dies so is started again, first without
+/// protection keys, then without machine code, and this is remembered.
+#[tokio::test]
+async fn a_worker_that_v8_cannot_start_in_is_started_in_a_simpler_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, starts) = (folder.path().join("worker"), folder.path().join("starts"));
+    let worker = env!("CARGO_BIN_EXE_test-worker");
+    let script = format!(
+        "#!/bin/bash\necho \"$4\" >> '{}'\n[ \"$4\" = 2 ] || kill -TRAP $$\nexec -a callgate-worker '{worker}' \"$@\"\n",
+        starts.display()
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o700)).unwrap();
+    let mut options = LauncherOptions::default();
+    options.spares = 0;
+    let launcher = Launcher::new(WorkerProgram::Path(program), options);
+    for _ in 0..2 {
+        let handler = Arc::new(Handler::default());
+        let ended = launcher
+            .run(job("return 1;"), handler, CancellationToken::new())
+            .await;
+        assert_eq!(shown(&ended), "=> 1\n");
+        assert_eq!(ended.jail.unwrap().machine_code, MachineCode::None);
+    }
+    assert_eq!(std::fs::read_to_string(starts).unwrap(), "0\n1\n2\n2\n");
 }

@@ -184,8 +184,6 @@ struct Inner {
     places: Arc<Semaphore>,
     reading_time: Duration,
     jail: JailOptions,
-    /// The fastest way to make machine code with which workers start on this machine.
-    jit: Mutex<Jit>,
 }
 
 impl Launcher {
@@ -197,17 +195,11 @@ impl Launcher {
     /// Outside of a tokio runtime, if there are to be spares.
     #[must_use]
     pub fn new(program: WorkerProgram, options: LauncherOptions) -> Self {
-        let jit = if options.jit { Jit::Keys } else { Jit::Off };
-        let settings = Settings {
-            heap_bytes: options.heap_bytes.max(LEAST_HEAP_BYTES),
-            jit,
-            layers: options.jail.layers(),
-        };
+        let settings = settings(options.heap_bytes, options.jit, &options.jail);
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let launcher = Self {
             inner: Arc::new(Inner {
                 jail: options.jail,
-                jit: Mutex::new(Jit::Keys),
                 spawner: Spawner::new(program),
                 spares: Mutex::new(Spares::new(options.spares, options.most_spares, settings)),
                 places: Arc::new(Semaphore::new(processors)),
@@ -241,7 +233,7 @@ impl Launcher {
             match Reserved::come_up(worker?, Arc::clone(&self.inner)).await {
                 Ok(reserved) => return Ok(reserved),
                 Err(NotUp::Trapped(reason)) => {
-                    if !self.inner.use_less_than(settings.jit) {
+                    if !use_simpler_than(settings.jit) {
                         return Err(reason);
                     }
                 }
@@ -271,30 +263,7 @@ impl Launcher {
 
 impl Inner {
     fn settings(&self, limits: &Limits) -> Settings {
-        let jit = if limits.jit { *self.jit() } else { Jit::Off };
-        Settings {
-            heap_bytes: limits.heap_bytes.max(LEAST_HEAP_BYTES),
-            jit,
-            layers: self.jail.layers(),
-        }
-    }
-
-    /// Has workers from now on make machine code in the next simpler way than `jit`, with which V8
-    /// did not start; false if there is none.
-    ///
-    /// V8 150 is known to abort while it sets up machine code on some kernels of WSL2 and on some
-    /// Macs.
-    fn use_less_than(&self, jit: Jit) -> bool {
-        let Some(next) = jit.next() else {
-            return false;
-        };
-        let mut kept = self.jit();
-        *kept = next.max(*kept);
-        true
-    }
-
-    fn jit(&self) -> MutexGuard<'_, Jit> {
-        self.jit.lock().unwrap_or_else(PoisonError::into_inner)
+        settings(limits.heap_bytes, limits.jit, &self.jail)
     }
 
     /// Starts a worker, which keeps its place until it says that it is ready, or ends.
@@ -306,7 +275,8 @@ impl Inner {
         let worker = self.spawner.spawn(settings).await?;
         let launcher = Arc::downgrade(self);
         if let Some(socket) = worker.clone_socket()
-            && let Ok(socket) = AsyncFd::with_interest(socket, Interest::READABLE)
+            // SAFETY: the descriptor is owned, so it is open, and the same one, until it is dropped.
+            && let Ok(socket) = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }
         {
             tokio::spawn(async move {
                 let _ = socket.readable().await;
@@ -337,5 +307,34 @@ impl Inner {
 
     fn spares(&self) -> MutexGuard<'_, Spares<Worker>> {
         self.spares.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The fastest way to make machine code with which workers start on this machine, as far as this
+/// process knows.
+static FASTEST_JIT: Mutex<Jit> = Mutex::new(Jit::Keys);
+
+fn fastest_jit() -> MutexGuard<'static, Jit> {
+    FASTEST_JIT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has workers from now on make machine code in the next simpler way than `jit`, with which V8 did
+/// not start; false if there is none.
+///
+/// V8 150 is known to abort while it sets up machine code on some kernels of WSL2 and on some Macs.
+fn use_simpler_than(jit: Jit) -> bool {
+    let Some(next) = jit.next() else {
+        return false;
+    };
+    let mut fastest = fastest_jit();
+    *fastest = next.max(*fastest);
+    true
+}
+
+fn settings(heap_bytes: u64, jit: bool, jail: &JailOptions) -> Settings {
+    Settings {
+        heap_bytes: heap_bytes.max(LEAST_HEAP_BYTES),
+        jit: if jit { *fastest_jit() } else { Jit::Off },
+        layers: jail.layers(),
     }
 }
