@@ -22,8 +22,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -275,8 +274,7 @@ impl Inner {
         let worker = self.spawner.spawn(settings).await?;
         let launcher = Arc::downgrade(self);
         if let Some(socket) = worker.clone_socket()
-            // SAFETY: the descriptor is owned, so it is open, and the same one, until it is dropped.
-            && let Ok(socket) = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }
+            && let Ok(socket) = UnixStream::from_std(socket)
         {
             tokio::spawn(async move {
                 let _ = socket.readable().await;
