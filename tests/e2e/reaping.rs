@@ -24,10 +24,8 @@ fn a_command_that_has_ended_leaves_no_process() {
 #[ignore = "run by another test"]
 fn heir() {
     // SAFETY: this prctl takes numbers only.
-    assert_eq!(
-        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) },
-        0
-    );
+    let set = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+    assert_eq!(set, 0);
     let bench = Workbench::new(json!({ "ticketing": fixture("callgate-demo-ticketing", &[]) }));
     bench.write(
         "good.ts",

@@ -126,8 +126,10 @@ async fn check(name: &str, frames: Vec<WorkerFrame>, then: &str, expected: Expec
     options.reading_time = Duration::from_millis(500);
     options.jail = JailOptions::process_only();
     let launcher = Launcher::new(WorkerProgram::Path(program), options);
-    let mut limits = Limits::default();
-    limits.script_time = Duration::from_secs(4);
+    let limits = Limits {
+        script_time: Duration::from_secs(4),
+        ..Limits::default()
+    };
     let read = take(&launcher).await.read_script("return 1", &limits).await;
     std::fs::remove_dir_all(&folder).unwrap();
     expected.assert_eq(&told(read));
