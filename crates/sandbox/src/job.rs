@@ -34,8 +34,11 @@ pub const ERROR_BYTES: usize = 16 << 10;
 pub struct Limits {
     /// Time of the script itself. Default 10 s.
     ///
-    /// While no call is under way this is wall time, so a sleeping timer counts; while calls are
-    /// under way it is the worker's processor time, so waiting for a tool or a person does not.
+    /// While no call is under way this is wall time, so a sleeping timer counts. While calls are under
+    /// way it is the time that the worker works, so waiting for a tool or a person does not: the
+    /// processor time of all its threads, or the time that its main thread runs or waits for a
+    /// processor, if that is more. A script that never waits has its limit by the clock, however busy
+    /// the machine is.
     /// The script is stopped within 250 ms more. Does not cover the start of the worker.
     pub script_time: Duration,
     /// Wall time of the whole run, with all waiting. Default 1 h.

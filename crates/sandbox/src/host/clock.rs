@@ -1,11 +1,11 @@
-//! The clock of script time, and the processor time that it goes by.
+//! The clock of script time, and the work of the worker that it goes by.
 
 use std::time::{Duration, Instant};
 
 use super::process::Worker;
 
-/// Counts the time that is the script's own: wall time while no call is under way, the worker's
-/// processor time while one is. All readings are the host's.
+/// Counts the time that is the script's own: wall time while no call is under way, the time that the
+/// worker works while one is. All readings are the host's.
 #[derive(Debug)]
 pub(super) struct Clock {
     spent: Duration,
@@ -16,8 +16,28 @@ pub(super) struct Clock {
 enum Phase {
     /// No call is under way, since this moment.
     Running(Instant),
-    /// Calls are under way, since the worker had used this much.
-    Waiting(Duration),
+    /// Calls are under way, since the worker had done this much.
+    Waiting(Work),
+}
+
+/// What a worker has done so far, as the kernel says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Work {
+    /// Processor time of all its threads.
+    processor: Duration,
+    /// Time that its main thread, which runs the script, had work: it ran, or it waited for a
+    /// processor. Zero where the kernel does not tell.
+    main_thread: Duration,
+}
+
+impl Work {
+    /// Time that it has worked since it had done no more than `before`. On a machine that is busy with
+    /// other things, a script that never waits is charged what the clock says.
+    fn since(self, before: Self) -> Duration {
+        let processor = self.processor.saturating_sub(before.processor);
+        let main_thread = self.main_thread.saturating_sub(before.main_thread);
+        processor.max(main_thread)
+    }
 }
 
 impl Clock {
@@ -30,31 +50,31 @@ impl Clock {
     }
 
     /// Script time so far.
-    pub(super) fn spent(&self, now: Instant, cpu: Duration) -> Duration {
+    pub(super) fn spent(&self, now: Instant, work: Work) -> Duration {
         self.spent
             + match self.phase {
                 Phase::Running(since) => now.saturating_duration_since(since),
-                Phase::Waiting(since) => cpu.saturating_sub(since),
+                Phase::Waiting(since) => work.since(since),
             }
     }
 
     /// Takes note of whether calls are under way now.
-    pub(super) fn set_waiting(&mut self, waiting: bool, now: Instant, cpu: Duration) {
+    pub(super) fn set_waiting(&mut self, waiting: bool, now: Instant, work: Work) {
         if waiting == matches!(self.phase, Phase::Waiting(_)) {
             return;
         }
-        self.spent = self.spent(now, cpu);
+        self.spent = self.spent(now, work);
         self.phase = if waiting {
-            Phase::Waiting(cpu)
+            Phase::Waiting(work)
         } else {
             Phase::Running(now)
         };
     }
 
-    /// When to look again whether `limit` has been reached: the moment it will be, or, while the
-    /// processor is what counts, a moment before it can be.
-    pub(super) fn look_again(&self, limit: Duration, now: Instant, cpu: Duration) -> Instant {
-        let left = limit.saturating_sub(self.spent(now, cpu));
+    /// When to look again whether `limit` has been reached: the moment it will be, or, while work is
+    /// what counts, a moment before it can be.
+    pub(super) fn look_again(&self, limit: Duration, now: Instant, work: Work) -> Instant {
+        let left = limit.saturating_sub(self.spent(now, work));
         match self.phase {
             Phase::Running(_) => now + left,
             // Several threads of the worker can be busy at once.
@@ -65,17 +85,20 @@ impl Clock {
     }
 }
 
-/// The worker's processor time, read at most once each time the run wakes up.
+/// The worker's work, read at most once each time the run wakes up.
 #[derive(Debug, Default)]
-pub(super) struct CpuTime {
-    last: Duration,
+pub(super) struct WorkRead {
+    last: Work,
     is_new: bool,
 }
 
-impl CpuTime {
-    pub(super) fn time(&mut self, worker: &Worker) -> Duration {
+impl WorkRead {
+    pub(super) fn get(&mut self, worker: &Worker) -> Work {
         if !self.is_new {
-            self.last = worker.cpu_time().unwrap_or(self.last);
+            self.last = Work {
+                processor: worker.cpu_time().unwrap_or(self.last.processor),
+                main_thread: worker.main_thread_time().unwrap_or(self.last.main_thread),
+            };
             self.is_new = true;
         }
         self.last
@@ -95,28 +118,39 @@ mod tests {
         Duration::from_millis(ms)
     }
 
+    const fn work(processor: u64, main_thread: u64) -> Work {
+        Work {
+            processor: ms(processor),
+            main_thread: ms(main_thread),
+        }
+    }
+
     #[test]
-    fn waiting_costs_processor_time_only() {
+    fn waiting_costs_what_the_worker_works() {
         let start = Instant::now();
         let mut clock = Clock::new(start);
-        assert_eq!(clock.spent(start + ms(10), ms(3)), ms(10));
-        clock.set_waiting(true, start + ms(10), ms(3));
-        assert_eq!(clock.spent(start + ms(5000), ms(5)), ms(12));
-        clock.set_waiting(true, start + ms(5000), ms(5));
-        clock.set_waiting(false, start + ms(5000), ms(6));
-        assert_eq!(clock.spent(start + ms(5020), ms(6)), ms(33));
+        assert_eq!(clock.spent(start + ms(10), work(3, 4)), ms(10));
+        clock.set_waiting(true, start + ms(10), work(3, 4));
+        assert_eq!(clock.spent(start + ms(5000), work(5, 4)), ms(12));
+        // Other processes had the processor.
+        assert_eq!(clock.spent(start + ms(5000), work(5, 9)), ms(15));
+        clock.set_waiting(true, start + ms(5000), work(5, 4));
+        clock.set_waiting(false, start + ms(5000), work(6, 5));
+        assert_eq!(clock.spent(start + ms(5020), work(6, 5)), ms(33));
     }
 
     #[test]
     fn looks_again_in_time() {
         let start = Instant::now();
         let mut clock = Clock::new(start);
+        let none = Work::default();
         assert_eq!(
-            clock.look_again(ms(100), start + ms(40), ms(0)),
+            clock.look_again(ms(100), start + ms(40), none),
             start + ms(100)
         );
-        clock.set_waiting(true, start, ms(0));
-        assert_eq!(clock.look_again(ms(100), start, ms(20)), start + ms(20));
-        assert_eq!(clock.look_again(ms(100), start, ms(100)), start + ms(5));
+        clock.set_waiting(true, start, none);
+        let again = |done| clock.look_again(ms(100), start, done);
+        assert_eq!(again(work(20, 0)), start + ms(20));
+        assert_eq!(again(work(0, 100)), start + ms(5));
     }
 }

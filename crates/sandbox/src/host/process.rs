@@ -1,7 +1,9 @@
 //! Worker processes: how they are started, watched and ended.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
@@ -80,6 +82,8 @@ pub(super) struct Worker {
     /// Bytes of private memory that it had when it was ready.
     data_bytes: u64,
     cpu_clock: Option<libc::clockid_t>,
+    /// `/proc/PID/schedstat`, where the kernel has it.
+    schedule: Option<File>,
     dead: mpsc::Sender<Dead>,
 }
 
@@ -143,6 +147,17 @@ impl Worker {
         let seconds = u64::try_from(time.tv_sec).ok()?;
         let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
         Some(Duration::new(seconds, nanoseconds))
+    }
+
+    /// Time that the main thread has run or has waited for a processor so far; `None` where the kernel
+    /// does not tell.
+    pub(super) fn main_thread_time(&self) -> Option<Duration> {
+        let mut line = [0; 64];
+        let read = self.schedule.as_ref()?.read_at(&mut line, 0).ok()?;
+        let line = str::from_utf8(line.get(..read)?).ok()?;
+        let mut numbers = line.split(' ').map(str::parse::<u64>);
+        let (ran, waited) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        Some(Duration::from_nanos(ran.saturating_add(waited)))
     }
 
     /// Asks the worker to stop its script, to tell what it has printed, and to end.
@@ -300,6 +315,7 @@ fn start(
         settings,
         socket: Some(ours),
         cpu_clock: cpu_clock(&child),
+        schedule: File::open(format!("/proc/{}/schedstat", child.id())).ok(),
         child: Some(child),
         data_bytes: 0,
         dead: dead.clone(),
@@ -337,6 +353,7 @@ mod tests {
             settings,
             socket: None,
             cpu_clock: cpu_clock(&child),
+            schedule: None,
             child: Some(child),
             data_bytes: 0,
             dead,

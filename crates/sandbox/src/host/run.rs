@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::calls::{Answered, Calls, Outcome, Refusal, error_bytes};
 use super::captured::Collector;
-use super::clock::{Clock, CpuTime};
+use super::clock::{Clock, Work, WorkRead};
 use super::emitted::Emitted;
 use super::endings::{Lost, told};
 use super::outbox::{LONGEST_ANSWER, Outbox};
@@ -45,7 +45,7 @@ pub(super) async fn run(
     limits.run_time = limits.run_time.min(LONGEST);
     reader.set_max_frame(max_worker_frame(&limits));
     let mut run = Run {
-        cpu: CpuTime::default(),
+        work: WorkRead::default(),
         worker,
         outbox: Outbox::default(),
         clock: Clock::new(began),
@@ -66,7 +66,7 @@ struct Run {
     outbox: Outbox,
     limits: Limits,
     clock: Clock,
-    cpu: CpuTime,
+    work: WorkRead,
     collector: Collector,
     calls: Calls,
     emitted: Emitted,
@@ -125,13 +125,13 @@ impl Run {
                 Some(stopping) if now >= stopping.kill_at => return Stop::Lost(Lost::Late),
                 Some(stopping) => stopping.kill_at,
                 None => {
-                    let cpu = self.cpu.time(&self.worker);
-                    if let Some(end) = self.passed(now, began, cpu) {
+                    let work = self.work.get(&self.worker);
+                    if let Some(end) = self.passed(now, began, work) {
                         self.stop(end);
                         continue;
                     }
                     self.clock
-                        .look_again(self.limits.script_time, now, cpu)
+                        .look_again(self.limits.script_time, now, work)
                         .min(began + self.limits.run_time)
                 }
             };
@@ -160,7 +160,7 @@ impl Run {
                 }
                 () = timer.as_mut() => {}
             }
-            self.cpu.is_old();
+            self.work.is_old();
         }
     }
 
@@ -288,8 +288,8 @@ impl Run {
 
     fn note_waiting(&mut self) {
         let waiting = !self.calls.is_empty();
-        let cpu = self.cpu.time(&self.worker);
-        self.clock.set_waiting(waiting, Instant::now(), cpu);
+        let work = self.work.get(&self.worker);
+        self.clock.set_waiting(waiting, Instant::now(), work);
     }
 
     /// Asks the worker to stop, and sets the time for it.
@@ -306,8 +306,8 @@ impl Run {
     }
 
     /// The limit of time that has been reached, if one has.
-    fn passed(&self, now: Instant, began: Instant, cpu: Duration) -> Option<End> {
-        let spent = self.clock.spent(now, cpu);
+    fn passed(&self, now: Instant, began: Instant, work: Work) -> Option<End> {
+        let spent = self.clock.spent(now, work);
         let whole = now.saturating_duration_since(began);
         let (which, limit, observed) = if spent >= self.limits.script_time {
             (WhichLimit::ScriptTime, self.limits.script_time, spent)
@@ -325,8 +325,8 @@ impl Run {
 
     async fn finish(mut self, stop: Stop) -> Ended {
         let now = Instant::now();
-        self.cpu.is_old();
-        let script_time = self.clock.spent(now, self.cpu.time(&self.worker));
+        self.work.is_old();
+        let script_time = self.clock.spent(now, self.work.get(&self.worker));
         let death = match &stop {
             // Killed, and not waited for: taking down a V8 takes longer than many a script.
             Stop::Told(_) => {
