@@ -25,10 +25,6 @@ use crate::rules::RuleArgs;
 /// count it; a run that was cancelled has the same.
 pub const INTERRUPTED: u8 = 130;
 
-/// Scripts above this size are refused while they are read; the library has
-/// the same bound for its own callers.
-const MAX_SCRIPT_BYTES: u64 = callgate::MAX_SCRIPT_BYTES as u64;
-
 /// What a person at the command line can do about a server that is not in use.
 pub const TO_USE_A_SERVER: &str =
     "name it in a skill (--skill), or give it \"connect\": \"lazy\" in the configuration";
@@ -381,11 +377,14 @@ pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
     Ok((text, name))
 }
 
+/// The whole text, or more of it than a script may have: the run refuses that with a report.
 fn read_bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
+    let most = callgate::MAX_SCRIPT_BYTES;
     let mut bytes = Vec::new();
-    reader.take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_SCRIPT_BYTES {
-        bail!("it is over {MAX_SCRIPT_BYTES} bytes, the most a script may have");
+    reader.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > most {
+        // The end may be a part of a character.
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
     String::from_utf8(bytes).context("it is not UTF-8 text")
 }

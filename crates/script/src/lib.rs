@@ -84,9 +84,8 @@ pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
         return Err(ScriptError::new(
             ScriptErrorKind::TooLong,
             format!(
-                "the script has {} bytes, and {MAX_SCRIPT_BYTES} is the limit; let it fetch its data \
-                 with tools",
-                source.len()
+                "the script is over {MAX_SCRIPT_BYTES} bytes, the most it may have; let it fetch its \
+                 data with tools"
             ),
             None,
         ));

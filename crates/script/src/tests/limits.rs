@@ -14,7 +14,7 @@ fn limits() {
     check(
         "f();".repeat(70_000),
         expect![
-            "TooLong None the script has 280000 bytes, and 262144 is the limit; let it fetch its data with tools"
+            "TooLong None the script is over 262144 bytes, the most it may have; let it fetch its data with tools"
         ],
     );
     check(
