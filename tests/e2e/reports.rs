@@ -280,6 +280,19 @@ fn a_syntax_error() {
 }
 
 #[test]
+fn a_script_that_is_too_long() {
+    check(
+        &"\u{fc}".repeat(200_000),
+        &[],
+        expect![[r#"
+            --- stderr
+            error: the script is over 262144 bytes, the most it may have; let it fetch its data with tools
+            calls: none
+        "#]],
+    );
+}
+
+#[test]
 fn an_import() {
     check(
         "import fs from 'node:fs';\nfs.readFileSync('/etc/passwd')",
