@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use callgate_catalog::Catalog;
-use callgate_check::{CheckError, Checker, Confinement, Failure, Script, TypeScript};
+use callgate_check::{CheckError, Checker, Confinement, Failure, Script, TypeScript, Unavailable};
 use callgate_sandbox::{JailOptions, Layer};
 use callgate_script::Checkable;
 use serde::Serialize;
@@ -232,7 +232,11 @@ impl Check {
             Ok(checked) => checked,
             Err(error) => {
                 let advice = match error {
-                    CheckError::GaveUp(Failure::Busy(_)) => Some("run the script again later"),
+                    // Scripts can keep the machine busy, too.
+                    CheckError::GaveUp(Failure::Busy(_))
+                    | CheckError::Unavailable(Unavailable::Broken(Failure::TimedOut(_))) => {
+                        Some("run the script again later")
+                    }
                     CheckError::GaveUp(_) => Some(SIMPLIFY),
                     _ => None,
                 };
