@@ -1,10 +1,16 @@
 //! What a command leaves behind when it has ended: no process, not even one that
-//! has ended and was not waited for.
+//! has ended and was not waited for; and what runs leave in a command that goes on.
 
+use std::fs;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use callgate_tests::{Workbench, fixture};
+use futures::future::join_all;
+use rmcp::model::ProtocolVersion;
 use serde_json::json;
+
+use crate::serve_client::{Session, User, connect};
 
 /// Runs of each kind.
 const RUNS: usize = 8;
@@ -50,5 +56,82 @@ fn heir() {
             let error = std::io::Error::last_os_error().raw_os_error();
             assert_eq!((left, error), (-1, Some(libc::ECHILD)), "{command:?}");
         }
+    }
+}
+
+/// Rounds of [`SCRIPTS`] until caches and spare workers are there, and after that.
+const ROUNDS: [usize; 2] = [20, 60];
+/// Scripts that return, call a tool, throw, are refused and reach a limit.
+const SCRIPTS: [&str; 5] = [
+    "return 'x'.repeat(1000)",
+    "return await ticketing_listIssues()",
+    "throw new Error('x')",
+    "import 'x'",
+    "for (;;);",
+];
+
+#[tokio::test]
+async fn hundreds_of_runs_in_serve_leave_nothing_in_the_host() {
+    let bench = Workbench::new(json!({ "ticketing": fixture("callgate-demo-ticketing", &[]) }));
+    let user = User::new(&ProtocolVersion::V_2025_11_25, &[]);
+    let session = connect(&bench, user, &["--check=off"]).await;
+    let mut held = Vec::new();
+    for rounds in ROUNDS {
+        for _ in 0..rounds {
+            let limits = json!({ "timeoutMs": 100 });
+            let run =
+                |code| session.result("run_script", json!({ "code": code, "limits": limits }));
+            let ran = join_all(SCRIPTS.map(run)).await;
+            let failed: Vec<bool> = ran.into_iter().map(|(failed, _)| failed).collect();
+            assert_eq!(failed, [false, false, true, true, true]);
+        }
+        held.push(held_by(&session).await);
+    }
+    let [before, after] = [&held[0], &held[1]];
+    // Spare workers come and go, and the allocator keeps what it has.
+    let slack = [16, 8, 4, 32 << 10];
+    let grown = (0..slack.len()).any(|kind| after[kind] > before[kind] + slack[kind]);
+    assert!(
+        !grown,
+        "{before:?} descriptors, threads, processes and KiB became {after:?}"
+    );
+    session.client.cancel().await.expect("a clean end");
+}
+
+/// Descriptors, threads, processes and KiB of memory of the host, once it has waited for the
+/// processes that have ended.
+async fn held_by(session: &Session) -> [usize; 4] {
+    let proc = format!("/proc/{}", session.pid);
+    let began = Instant::now();
+    loop {
+        let tasks: Vec<_> = fs::read_dir(format!("{proc}/task"))
+            .expect("it runs")
+            .flatten()
+            .collect();
+        let children = tasks
+            .iter()
+            .map(|task| fs::read_to_string(task.path().join("children")));
+        let children = children.map(Result::unwrap_or_default).collect::<String>();
+        let stat = |pid| fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let ended = children
+            .split_whitespace()
+            .any(|pid| stat(pid).contains(") Z "));
+        if ended && began.elapsed() < Duration::from_secs(20) {
+            tokio::task::yield_now().await;
+            continue;
+        }
+        assert!(!ended, "a process that has ended is not waited for");
+        // Another user than root may not look into a process that may not be traced.
+        let descriptors = fs::read_dir(format!("{proc}/fd")).map_or(0, |files| files.count());
+        let status = fs::read_to_string(format!("{proc}/status")).expect("it runs");
+        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let memory = memory.and_then(|memory| memory.trim_end_matches("kB").trim().parse().ok());
+        let processes = children.split_whitespace().count();
+        return [
+            descriptors,
+            tasks.len(),
+            processes,
+            memory.expect("a number"),
+        ];
     }
 }
