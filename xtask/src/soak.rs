@@ -14,6 +14,9 @@ pub(crate) struct Options {
     /// How long, in minutes.
     #[arg(long, default_value_t = 10.0)]
     minutes: f64,
+    /// End when so many runs have been made, and fail if there was no time for them.
+    #[arg(long)]
+    runs: Option<u64>,
     /// How many clients at once.
     #[arg(long, default_value_t = 50)]
     clients: u32,
@@ -27,6 +30,9 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     say::step("soak");
     let mut soak = Command::new(project.built_as("release", "examples/soak"));
     soak.args(["--minutes", &options.minutes.to_string()]);
+    if let Some(runs) = options.runs {
+        soak.args(["--runs", &runs.to_string()]);
+    }
     soak.args(["--clients", &options.clients.to_string()]);
     soak.args(["--period-ms", &options.period_ms.to_string()]);
     process::run(&mut soak)?;

@@ -2,7 +2,8 @@
 //! come and go: is anything lost, does anything grow, how long does an empty
 //! script take?
 //!
-//! `soak [--minutes 10] [--clients 50] [--period-ms 1000]`. Half of the clients
+//! `soak [--minutes 10] [--runs N] [--clients 50] [--period-ms 1000]`. It ends after that time,
+//! or with that many runs, without which it fails. Half of the clients
 //! speak a revision with sessions, half the newest, which has none. Each sends a
 //! request a period, if the last one is answered, and checks the answer. It exits
 //! with code 1 if anything is wrong.
@@ -40,6 +41,8 @@ const BOUND: Duration = Duration::from_millis(50);
 
 struct Options {
     time: Duration,
+    /// How many runs are enough, and a must.
+    runs: Option<usize>,
     clients: usize,
     period: Duration,
 }
@@ -84,7 +87,7 @@ async fn main() -> Fallible<ExitCode> {
         Arc::clone(&tally),
         stopped,
     ));
-    let samples = watch_for(&host, options.time).await;
+    let samples = watch_for(&host, &options, &tally).await;
     stop.send(true)?;
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended? {
@@ -119,11 +122,12 @@ fn config() -> Value {
     })
 }
 
-async fn watch_for(host: &Host, time: Duration) -> Vec<Sample> {
+async fn watch_for(host: &Host, options: &Options, tally: &Tally) -> Vec<Sample> {
+    let enough = || options.runs.is_some_and(|runs| tally.runs() >= runs);
     let began = Instant::now();
     let mut samples = Vec::new();
     let mut every = tokio::time::interval(SAMPLE);
-    while began.elapsed() < time {
+    while began.elapsed() < options.time && !enough() {
         every.tick().await;
         samples.push(host.sample());
         if samples.len() % 30 == 0
@@ -142,7 +146,10 @@ fn judge(
     lost: Fallible<()>,
     said: &str,
 ) -> ExitCode {
-    let mut wrong = tally.print(options.time);
+    let mut wrong = tally.print(SAMPLE * samples.len() as u32);
+    if options.runs.is_some_and(|runs| tally.runs() < runs) {
+        wrong.push(format!("only {} runs; give it more time", tally.runs()));
+    }
     if let Err(error) = lost {
         wrong.push(error.to_string());
     }
@@ -159,7 +166,7 @@ fn judge(
             println!("host, at its largest:  {most}");
         }
         // What is kept of the last runs, and what the allocator has, is full by then.
-        if options.time >= Duration::from_secs(120) {
+        if samples.len() >= 60 {
             wrong.extend(host::growth(samples));
         }
     }
@@ -185,6 +192,7 @@ fn judge(
 fn options() -> Fallible<Options> {
     let mut options = Options {
         time: Duration::from_secs(600),
+        runs: None,
         clients: 50,
         period: Duration::from_secs(1),
     };
@@ -196,10 +204,11 @@ fn options() -> Fallible<Options> {
             "--minutes" => {
                 options.time = Duration::try_from_secs_f64(60.0 * value.parse::<f64>()?)?
             }
+            "--runs" => options.runs = Some(value.parse()?),
             "--clients" => options.clients = value.parse()?,
             "--period-ms" => options.period = Duration::from_millis(value.parse::<u64>()?.max(1)),
             _ => return Err(format!(
-                "{name} is not known; usage: soak [--minutes 10] [--clients 50] [--period-ms 1000]"
+                "{name} is not known; usage: soak [--minutes 10] [--runs N] [--clients 50] [--period-ms 1000]"
             )
             .into()),
         }

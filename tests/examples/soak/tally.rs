@@ -55,6 +55,13 @@ impl Tally {
         self.lock().sent
     }
 
+    /// How many runs of scripts were answered.
+    pub fn runs(&self) -> usize {
+        let inner = self.lock();
+        let runs = inner.took.iter().filter(|(kind, _)| kind.contains("run"));
+        runs.map(|(_, times)| times.len()).sum()
+    }
+
     /// What 99 of 100 requests of a kind took at most.
     pub fn p99(&self, kind: &str) -> Duration {
         let mut times = self.lock().took.get(kind).cloned().unwrap_or_default();
