@@ -134,6 +134,21 @@ impl fmt::Display for Sample {
 /// What could grow, how it is read, and by how much it may go up and down.
 type Kind = (&'static str, fn(&Sample) -> u64, u64);
 
+/// What there is more of than at first, when nothing is asked for any more. While something is,
+/// there are as many connections and workers as the machine is slow.
+pub fn left(first: &Sample, rest: &Sample) -> Vec<String> {
+    let kinds: [Kind; 2] = [
+        ("descriptors", |sample| sample.files, 64),
+        // The servers, TypeScript and spare workers.
+        ("processes", |sample| sample.processes, 16),
+    ];
+    let more = |(name, of, slack): Kind| {
+        let (before, after) = (of(first), of(rest));
+        (after > before + slack).then(|| format!("{after} {name} are left, of {before} at first"))
+    };
+    kinds.into_iter().filter_map(more).collect()
+}
+
 /// What has grown between the second and the last tenth of the time.
 pub fn growth(samples: &[Sample]) -> Vec<String> {
     let tenth = samples.len() / 10;
@@ -146,11 +161,9 @@ pub fn growth(samples: &[Sample]) -> Vec<String> {
         values.sort_unstable();
         values.get(values.len() / 2).copied().unwrap_or_default()
     };
-    let kinds: [Kind; 4] = [
+    let kinds: [Kind; 2] = [
         ("memory (KiB)", |sample| sample.memory, 8 * 1024),
         ("threads", |sample| sample.threads, 8),
-        ("descriptors", |sample| sample.files, 32),
-        ("processes", |sample| sample.processes, 4),
     ];
     let mut grown = Vec::new();
     for (name, of, slack) in kinds {

@@ -36,6 +36,8 @@ const PASSING: [&str; 3] = ["passing0", "passing1", "passing2"];
 const MARK: &str = "SOAK_SERVER";
 /// How often memory and the like are looked at.
 const SAMPLE: Duration = Duration::from_secs(2);
+/// The time in which workers and connections end when all clients have.
+const REST: Duration = Duration::from_secs(10);
 /// The longest that 99 of 100 empty scripts may take, in a release build.
 const BOUND: Duration = Duration::from_millis(50);
 
@@ -100,8 +102,10 @@ async fn main() -> Fallible<ExitCode> {
     let last = Client::connect(&host.url, Era::Newest, "code").await?;
     let lost = last.compare_filed(&tally).await;
     last.end().await?;
+    tokio::time::sleep(REST).await;
+    let rest = host.sample();
     let said = host.end()?;
-    Ok(judge(&options, &tally, &samples, lost, &said))
+    Ok(judge(&options, &tally, &samples, &rest, lost, &said))
 }
 
 fn config() -> Value {
@@ -143,6 +147,7 @@ fn judge(
     options: &Options,
     tally: &Tally,
     samples: &[Sample],
+    rest: &Sample,
     lost: Fallible<()>,
     said: &str,
 ) -> ExitCode {
@@ -165,6 +170,8 @@ fn judge(
         if let Some(most) = samples.iter().max_by_key(|sample| sample.memory) {
             println!("host, at its largest:  {most}");
         }
+        println!("host, at rest again:   {rest}");
+        wrong.extend(host::left(first, rest));
         // What is kept of the last runs, and what the allocator has, is full by then.
         if samples.len() >= 60 {
             wrong.extend(host::growth(samples));
