@@ -2,10 +2,10 @@
 //! no namespaces to be had, little of `/proc`.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::{self, BufRead as _, BufReader};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use callgate_tests::{Ran, Workbench, odd};
 use seccompiler::{
@@ -40,6 +40,43 @@ fn a_run_needs_no_sight_of_its_workers_in_proc() {
         };
     });
     expect_jail(contained);
+}
+
+/// The kernel gives `/proc/PID` to root where a process is not dumpable: a worker of the same user
+/// that was taken over could not open the host's memory even without a jail.
+#[test]
+#[expect(clippy::print_stdout, reason = "the test says why it is skipped")]
+fn the_host_is_closed_to_processes_of_its_user() {
+    // SAFETY: it takes nothing.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skipped: only root can start a host as another user");
+        return;
+    }
+    let bench = Workbench::new(json!({}));
+    let permissions = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(bench.path(), permissions).expect("a folder of this user");
+    let mut command = bench.command(&["serve"]);
+    let filters = container_filters();
+    // SAFETY: as above.
+    unsafe { command.pre_exec(move || drop_rights(&filters)) };
+    command.stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut host = match command.spawn() {
+        Ok(host) => host,
+        Err(error) => {
+            println!("skipped: callgate cannot be started so here: {error}");
+            return;
+        }
+    };
+    let stderr = BufReader::new(host.stderr.take().expect("a pipe"));
+    let jail = stderr.lines().find_map(|line| {
+        let line = line.expect("text");
+        line.strip_prefix("sandbox: ").map(str::to_owned)
+    });
+    let process = std::fs::metadata(format!("/proc/{}/environ", host.id()));
+    host.kill().expect("it runs");
+    host.wait().expect("it ends");
+    assert!(jail.expect("a start-up line").contains("seccomp"));
+    assert_eq!(process.expect("it is there").uid(), 0);
 }
 
 /// The report of a checked script that calls a tool, with the process as `prepare` has it. None
