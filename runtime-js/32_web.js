@@ -293,7 +293,7 @@
   const ArrayBuffer = function ArrayBuffer(length, options = undefined) {
     if (new.target === undefined) throw new TypeError("Constructor ArrayBuffer requires 'new'");
     if (typeof options === "object" && options !== null && options.maxByteLength !== undefined) {
-      throw new TypeError("an ArrayBuffer cannot be resizable here; leave `maxByteLength` out");
+      throw new RangeError("an ArrayBuffer cannot be resizable here; leave `maxByteLength` out");
     }
     return ReflectConstruct(PlainArrayBuffer, [length], new.target);
   };
