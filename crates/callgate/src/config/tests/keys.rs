@@ -9,7 +9,7 @@ fn keys_that_mean_nothing() {
         expect![[r#"
             callgate.json:1:3: unknown key "mcpservers" in the file; did you mean "mcpServers"?
             callgate.json:1:21: unknown key "limit" in the file; did you mean "limits"?
-            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, check, ledger, cache, models, search, extract, roots, serve, flows, toolLabels, tools
+            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, sandbox, check, ledger, cache, models, search, extract, roots, serve, flows, toolLabels, tools
         "#]],
     );
     check(
