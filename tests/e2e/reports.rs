@@ -282,7 +282,7 @@ fn a_syntax_error() {
 #[test]
 fn a_script_that_is_too_long() {
     check(
-        &"\u{fc}".repeat(200_000),
+        &"\u{fc}".repeat((256 << 10) / 2 + 1),
         &[],
         expect![[r#"
             --- stderr
