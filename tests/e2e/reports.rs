@@ -372,6 +372,10 @@ fn the_json_form() {
         "{report:#}"
     );
     report["calls"][0]["at"] = Value::Null;
+    // What of it holds depends on the kernel and the processor.
+    for layer in ["landlock", "seccomp", "namespaces", "machineCode"] {
+        assert!(report["sandbox"][layer].take() != Value::Null, "{layer}");
+    }
     expect![[r#"
         {
           "version": 1,
@@ -420,6 +424,12 @@ fn the_json_form() {
             "reason": null
           },
           "unavailable": [],
+          "sandbox": {
+            "landlock": null,
+            "seccomp": null,
+            "namespaces": null,
+            "machineCode": null
+          },
           "scriptMs": null,
           "totalMs": null
         }"#]]
