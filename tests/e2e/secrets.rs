@@ -80,15 +80,16 @@ fn a_worker_has_no_environment() {
     assert_eq!(files, Vec::<&String>::new(), "files open in the worker");
 }
 
-/// The child of `parent` that runs the same executable, once it has cleared
-/// its environment: exec is what does it, so it is never seen with another.
+/// A worker of `parent`, once it has cleared its environment: exec is what does it, so the worker's
+/// program is never seen with another.
 fn worker_of(parent: u32) -> Option<u32> {
     workers_of(parent)?.into_iter().next()
 }
 
-/// All of them.
+/// All workers of `parent`.
 pub fn workers_of(parent: u32) -> Option<Vec<u32>> {
-    let executable = std::fs::read_link(format!("/proc/{parent}/exe")).ok()?;
+    let host = std::fs::read_link(format!("/proc/{parent}/exe")).ok()?;
+    let program = host.with_file_name("callgate-worker");
     let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
     let threads = std::fs::read_dir(format!("/proc/{parent}/task")).ok()?;
     let mut all = children.unwrap_or_default();
@@ -100,12 +101,7 @@ pub fn workers_of(parent: u32) -> Option<Vec<u32>> {
         .split_whitespace()
         .filter_map(|pid| pid.parse::<u32>().ok())
         .filter(|pid| {
-            let same =
-                std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == executable);
-            // Between fork and exec it is still the parent's image and
-            // environment; the command line tells.
-            let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            same && !String::from_utf8_lossy(&command).contains("script.ts")
+            std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program)
         });
     Some(all.collect())
 }
