@@ -41,9 +41,23 @@ fn main() -> Result<()> {
         println!("{:<60} {megabytes:>8.1} MB", file.display());
     }
 
-    let mut host = Host::start(&program)?;
-    let arguments = host.arguments_of_worker()?;
-    starts(worker, &arguments, rounds)?;
+    let mut host = Host::start(&program, json!({}))?;
+    let mut starts = vec![(", in its jail,", Starts::default())];
+    starts[0].1.arguments = host.arguments_of_worker()?;
+    // An older build may have no jail.
+    if let Ok(free) = Host::start(&program, json!({ "level": "process" })) {
+        starts.push((", without it,", Starts::default()));
+        starts[1].1.arguments = free.arguments_of_worker()?;
+        free.end()?;
+    }
+    for _ in 0..rounds {
+        for (_, starts) in &mut starts {
+            starts.one(worker)?;
+        }
+    }
+    for (which, starts) in starts {
+        starts.show(which);
+    }
     let mut times = Vec::new();
     for _ in 0..rounds {
         std::thread::sleep(PAUSE);
@@ -52,7 +66,7 @@ fn main() -> Result<()> {
     show("run of a script with a line, worker ready", times);
     host.end()?;
 
-    let mut host = Host::start(&program)?;
+    let mut host = Host::start(&program, json!({}))?;
     let before = processor_time(host.child.id())?;
     let runs = 10 * rounds;
     let began = Instant::now();
@@ -69,16 +83,25 @@ fn main() -> Result<()> {
     host.end()
 }
 
-/// Starts workers, one after the other, and has each print a line.
-fn starts(program: &Path, arguments: &[String], rounds: usize) -> Result<()> {
-    let (mut ready, mut line) = (Vec::new(), Vec::new());
-    let before = usage_of_children();
-    for _ in 0..rounds {
+/// What starts of workers with the same arguments cost.
+#[derive(Default)]
+struct Starts {
+    arguments: Vec<String>,
+    ready: Vec<Duration>,
+    line: Vec<Duration>,
+    processor: Duration,
+    faults: i64,
+}
+
+impl Starts {
+    /// Starts a worker and has it print a line.
+    fn one(&mut self, program: &Path) -> Result<()> {
+        let before = usage_of_children();
         let (ours, theirs) = UnixStream::pair()?;
         let began = Instant::now();
         let mut child = Command::new(program)
             .arg0("callgate-worker")
-            .args(arguments)
+            .args(&self.arguments)
             .env_clear()
             .env("TZ", "UTC")
             .current_dir("/")
@@ -89,25 +112,37 @@ fn starts(program: &Path, arguments: &[String], rounds: usize) -> Result<()> {
         if (&ours).read(&mut [0; 4096])? == 0 {
             return Err("a worker does not start".into());
         }
-        ready.push(began.elapsed());
+        self.ready.push(began.elapsed());
         let began = Instant::now();
         // A worker of another build may not understand the script.
         if let Ok(()) = first_line(&ours) {
-            line.push(began.elapsed());
+            self.line.push(began.elapsed());
         }
         child.kill()?;
         child.wait()?;
+        let (processor, faults) = usage_of_children();
+        self.processor += processor.saturating_sub(before.0);
+        self.faults += faults - before.1;
+        Ok(())
     }
-    let (time, faults) = usage_of_children();
-    show("start of a worker until it is ready", ready);
-    show("from then, start of a script until its first line", line);
-    let each = (time - before.0).as_secs_f64() * 1e3 / rounds as f64;
-    let faults = (faults - before.1) / rounds as i64;
-    println!(
-        "{:<60} {each:>8.2} ms, {faults} page faults",
-        "processor time of such a worker"
-    );
-    Ok(())
+
+    fn show(self, which: &str) {
+        let count = self.ready.len().max(1);
+        let each = self.processor.as_secs_f64() * 1e3 / count as f64;
+        let faults = self.faults / count as i64;
+        show(
+            &format!("start of a worker{which} until it is ready"),
+            self.ready,
+        );
+        println!(
+            "{:<60} {each:>8.2} ms, {faults} page faults",
+            "processor time of it"
+        );
+        show(
+            "from then, start of a script until its first line",
+            self.line,
+        );
+    }
 }
 
 /// Has a worker run a script, and waits for what it prints.
@@ -163,8 +198,12 @@ struct Host {
 }
 
 impl Host {
-    fn start(program: &Path) -> Result<Self> {
-        let bench = Workbench::with_config(json!({ "mcpServers": {}, "check": { "mode": "off" } }));
+    fn start(program: &Path, sandbox: Value) -> Result<Self> {
+        let mut config = json!({ "mcpServers": {}, "check": { "mode": "off" } });
+        if sandbox != json!({}) {
+            config["sandbox"] = sandbox;
+        }
+        let bench = Workbench::with_config(config);
         let mut child = Command::new(program)
             .arg("serve")
             .current_dir(bench.path())
@@ -290,6 +329,10 @@ fn show(what: &str, mut times: Vec<Duration>) {
         let time = times.get(times.len() * percent / 100).copied();
         time.unwrap_or_default().as_secs_f64() * 1e3
     };
+    if times.is_empty() {
+        println!("{what:<60} not measured");
+        return;
+    }
     let (p50, p99) = (at(50), at(99));
     println!(
         "{what:<60} {p50:>8.2} ms, p99 {p99:.2} ms ({:.1}×)",
