@@ -55,7 +55,9 @@ impl Served {
             if let Some(url) = line.strip_prefix("serving MCP at ") {
                 break url.to_owned();
             }
-            before += &line;
+            if !line.starts_with("sandbox: ") {
+                before += &line;
+            }
         };
         let told = Arc::new(Mutex::new(before));
         let reader = {

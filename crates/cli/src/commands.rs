@@ -391,7 +391,8 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     let client = callgate_server::OneClient::default();
     let builder = builder.caller(Arc::new(client.clone()));
     let gate = async move {
-        let (built, ()) = tokio::join!(builder.build(), session::tell_jail(&workers));
+        let (built, jail) = tokio::join!(builder.build(), session::jail_line(&workers));
+        print::err(&jail);
         match built {
             Ok(gate) => {
                 session::tell_problems(&gate);

@@ -51,7 +51,7 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
     // What is wrong with the flags is wrong for all users.
     drop(builder(&config, &args)?);
     let workers = session::workers(SPARES, Some(&config), Some(&args.limits));
-    session::tell_jail(&workers).await;
+    let jail = session::jail_line(&workers).await;
     let make = make_gates(config, args, workers);
     let listening = |bound: SocketAddr| {
         if !bound.ip().is_loopback() {
@@ -59,6 +59,7 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
                 "warning: tokens and results travel unencrypted; put a proxy with TLS before it\n",
             );
         }
+        print::err(&jail);
         print::err(&format!("serving MCP at http://{bound}/mcp\n"));
     };
     let served =

@@ -161,11 +161,11 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
         .caller(Arc::clone(&setting.caller)))
 }
 
-/// Says at the start of `serve` in which jail scripts run.
-pub async fn tell_jail(workers: &Workers) {
+/// The line that says at the start of `serve` in which jail scripts run.
+pub async fn jail_line(workers: &Workers) -> String {
     match workers.jail().await {
-        Ok(jail) => print::err(&format!("sandbox: {jail}\n")),
-        Err(reason) => print::err(&format!("warning: no script can run: {reason}\n")),
+        Ok(jail) => format!("sandbox: {jail}\n"),
+        Err(reason) => format!("warning: no script can run: {reason}\n"),
     }
 }
 

@@ -5,8 +5,8 @@
 //! under another name; the filters check the architecture, and calls of the x32 ABI have numbers that
 //! are not here.
 
-/// What a filter answers.
-#[derive(Debug, Clone, Copy)]
+/// The answer of a filter.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Verdict {
     /// The call is made.
     Allow,
@@ -19,7 +19,7 @@ pub(super) enum Verdict {
 }
 
 /// A test of one argument, which is counted from 0.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Test {
     /// The argument has this bit.
     HasBit(u8, u64),

@@ -24,13 +24,21 @@ pub(super) fn apply_start_up() -> Result<(), seccompiler::Error> {
     apply(|call| call.start_up)
 }
 
-/// Applies the filter for the time in which a script runs.
+/// Applies the filter for the time in which a script runs. The one for the start-up still holds, so
+/// calls with the same verdict in both need no second look.
 pub(super) fn apply_run_time(rewrites_code: bool) -> Result<(), seccompiler::Error> {
-    if rewrites_code {
-        apply(|call| call.run_time_without_keys())
-    } else {
-        apply(|call| call.run_time)
-    }
+    apply(|call| {
+        let verdict = if rewrites_code {
+            call.run_time_without_keys()
+        } else {
+            call.run_time
+        };
+        if verdict == call.start_up {
+            Verdict::Allow
+        } else {
+            verdict
+        }
+    })
 }
 
 /// Filters add up and the strictest answer counts. So each error number has a filter that returns it
