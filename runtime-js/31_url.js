@@ -18,7 +18,7 @@
   const shared = internals.callgate;
   const { push } = shared;
 
-  // What a URL does with its parameters, out of the reach of scripts.
+  // Operations of a URL on its parameters, out of the reach of scripts.
   let bind, update;
 
   class URLSearchParams {

@@ -54,7 +54,7 @@
 
   // --- timers ---------------------------------------------------------------------------------
 
-  // What each timer does, by number. The worker knows when each is due.
+  // The callback of each timer, by number. The worker knows when each is due.
   const timers = new SafeMap();
   let lastTimer = 0;
 

@@ -1,4 +1,4 @@
-//! What the start of a worker costs, and what runs of many clients cost with it.
+//! Cost of starting a worker, and of runs of many clients.
 //!
 //! `cargo xtask bench workers` builds what this needs and runs it. `CALLGATE_BENCH_ROUNDS` sets
 //! how many workers are started (default 200; ten times as many runs).
@@ -83,7 +83,7 @@ fn main() -> Result<()> {
     host.end()
 }
 
-/// What starts of workers with the same arguments cost.
+/// Costs of starts with the same arguments.
 #[derive(Default)]
 struct Starts {
     arguments: Vec<String>,

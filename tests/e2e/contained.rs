@@ -116,7 +116,7 @@ fn expect_jail(contained: Option<Value>) {
     assert_eq!(contained["sandbox"], expected);
 }
 
-/// What the filters of container engines refuse: with EPERM, and `clone3`, whose flags a filter
+/// Filters like those of container engines: with EPERM, and `clone3`, whose flags a filter
 /// cannot see, as if the kernel had none.
 fn container_filters() -> [BpfProgram; 2] {
     let user = u64::from(libc::CLONE_NEWUSER.cast_unsigned());

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const SHORT: Duration = Duration::from_millis(300);
 /// The time limit of all others, far above what they take on a busy machine.
 const LONG: Duration = Duration::from_secs(20);
-/// What a run may take beyond its limit on a machine that has other work. Without, it is half
+/// Time that a run may take beyond its limit on a machine that has other work. Without, it is half
 /// a second; the latest run is printed.
 const LATE: Duration = Duration::from_secs(10);
 /// The heap, and the array buffers, of a script.

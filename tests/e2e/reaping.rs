@@ -1,4 +1,4 @@
-//! What a command leaves behind when it has ended: no process, not even one that
+//! Processes that a command leaves behind when it has ended: none, not even one that
 //! has ended and was not waited for; and what runs leave in a command that goes on.
 
 use std::fs;

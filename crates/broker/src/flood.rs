@@ -1,4 +1,4 @@
-//! How much of what a server writes is logged.
+//! Bounds the lines that a server can add to the log.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

@@ -23,7 +23,7 @@ const MAX_TIME: Duration = Duration::from_secs(10);
 /// How long a check may take at least, however short the script may run.
 const MIN_TIME: Duration = Duration::from_millis(500);
 
-/// What helps against most checks that take too long.
+/// Advice for a check that takes too long.
 const SIMPLIFY: &str = "simplify the script's types: fewer generics and recursive types, smaller \
                         unions, less nesting";
 
@@ -87,7 +87,7 @@ pub struct TypeCheck {
     /// a report need not do so again.
     #[serde(skip)]
     pub(crate) said_before: bool,
-    /// What the author can do, if TypeScript was there and gave up this script.
+    /// Advice for the author, if TypeScript was there and gave up this script.
     #[serde(skip)]
     pub(crate) advice: Option<&'static str>,
 }

@@ -1,4 +1,4 @@
-//! What the kernel lets TypeScript do: use its memory and its three pipes.
+//! The kernel layers around TypeScript, which leave it its memory and three pipes.
 //!
 //! The process reads hostile text, so it runs as if that text had taken it
 //! over. Landlock gives it no file but its own program, and only to execute it;
@@ -150,7 +150,7 @@ fn landlock(layer: Layer, program: PathFd) -> Result<RulesetCreated, RulesetErro
     Ruleset::default()
         .set_compatibility(floor)
         .handle_access(AccessFs::from_all(ABI::V1))?
-        // What later kernels can refuse besides.
+        // Rights that newer kernels handle.
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(ABI::V6))?
         .handle_access(AccessNet::from_all(ABI::V6))?

@@ -134,7 +134,7 @@ impl fmt::Display for Sample {
 /// What could grow, how it is read, and by how much it may go up and down.
 type Kind = (&'static str, fn(&Sample) -> u64, u64);
 
-/// What there is more of than at first, when nothing is asked for any more. While something is,
+/// Resources that have grown when nothing is asked for any more. While something is,
 /// there are as many connections and workers as the machine is slow.
 pub fn left(first: &Sample, rest: &Sample) -> Vec<String> {
     let kinds: [Kind; 2] = [

@@ -20,7 +20,7 @@ enum Phase {
     Waiting(Work),
 }
 
-/// What a worker has done so far, as the kernel says.
+/// Work of a worker so far, measured by the kernel.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {
     /// Processor time of all its threads.

@@ -154,7 +154,7 @@ pub(super) fn out_of_memory(death: &Death) -> bool {
     death.signal() == Some(libc::SIGABRT) && death.stderr.starts_with("memory allocation of ")
 }
 
-/// How many entries the worker should have made room for, if it ended because V8 cannot hold as many.
+/// Entries that the worker was to make room for, if it ended because V8 cannot hold as many.
 /// V8 says so on standard error and in no other way.
 fn too_many_entries(death: &Death) -> Option<u64> {
     death.signal()?;

@@ -151,7 +151,7 @@ impl Jail {
 ///
 /// # Errors
 ///
-/// What the system says.
+/// The error of the system call.
 pub fn forbid_inspection() -> io::Result<()> {
     // SAFETY: a system call with numbers.
     if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } == 0 {

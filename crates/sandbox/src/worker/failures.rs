@@ -1,4 +1,4 @@
-//! What a worker says when it cannot go on: that memory is out, or what went wrong.
+//! Last messages of a worker that cannot go on: memory is out, or it panicked.
 //!
 //! V8 ends the process when it cannot have the memory it needs. The host is told before that, so that
 //! the run ends on its limit and not as crashed.

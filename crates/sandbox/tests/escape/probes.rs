@@ -19,7 +19,7 @@ pub enum Arg {
     Own(&'static str),
 }
 
-/// What becomes of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The kernel kills the worker.
@@ -40,7 +40,7 @@ pub struct Probe {
     pub jailed: Outcome,
     /// Whether Landlock, without seccomp, refuses it as well.
     pub landlock: bool,
-    /// What native code would gain.
+    /// The gain for native code.
     pub why: &'static str,
 }
 
