@@ -136,6 +136,8 @@ const ADVICE: &[u64] = &[
     libc::MADV_DONTDUMP as u64,
     libc::MADV_HUGEPAGE as u64,
     libc::MADV_NOHUGEPAGE as u64,
+    102, // MADV_GUARD_INSTALL and MADV_GUARD_REMOVE: glibc 2.42 guards stacks of threads by them
+    103,
 ];
 
 /// Names of threads and of memory areas; and `no_new_privs`, which stays on once it is on and is set
