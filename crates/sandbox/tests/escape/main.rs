@@ -283,9 +283,8 @@ async fn a_worker_that_is_taken_over_gets_nowhere() {
     victim.wait().unwrap();
 }
 
-/// Two workers of one host: neither can look at or end the other, because they can look at nothing.
 #[tokio::test]
-async fn a_worker_is_in_a_session_of_its_own_without_a_terminal() {
+async fn all_threads_are_filtered_in_a_session_without_a_terminal() {
     let mut options = LauncherOptions::default();
     options.spares = 1;
     let program = WorkerProgram::Path(env!("CARGO_BIN_EXE_native-worker").into());
@@ -294,6 +293,14 @@ async fn a_worker_is_in_a_session_of_its_own_without_a_terminal() {
         println!("skipped: the kernel lacks a required layer");
         return;
     };
+    let threads = fs::read_dir(format!("/proc/{}/task", worker.id())).unwrap();
+    let threads: Vec<_> = threads.map(|thread| thread.unwrap().path()).collect();
+    assert!(threads.len() > 1, "{threads:?}");
+    for thread in threads {
+        let status = fs::read_to_string(thread.join("status")).unwrap();
+        assert!(status.contains("\nSeccomp:\t2\n"), "{status}");
+        assert!(status.contains("\nNoNewPrivs:\t1\n"), "{status}");
+    }
     let stat = fs::read_to_string(format!("/proc/{}/stat", worker.id())).unwrap();
     // State, parent, group, session and terminal follow the name (proc_pid_stat(5)).
     let fields: Vec<_> = stat.rsplit(") ").next().unwrap().split(' ').collect();
