@@ -107,8 +107,8 @@ pub enum MachineCode {
     /// By a compiler; its code is written under a memory protection key. No memory can become
     /// executable while a script runs.
     Keys,
-    /// By a compiler; the processor has no protection keys, so the filter lets V8 change the rights
-    /// of code pages.
+    /// By a compiler; the processor has no protection keys, so code pages stay writable, and the
+    /// filter lets V8 change the rights of pages.
     Mprotect,
     /// Not at all.
     None,

@@ -100,7 +100,7 @@ pub(crate) struct Settings {
 pub(crate) enum Jit {
     /// It does, protected by memory protection keys where the processor has them.
     Keys,
-    /// It does, and changes the rights of code pages to write them.
+    /// It does, in pages that stay writable or whose rights it changes.
     NoKeys,
     /// It interprets.
     Off,
