@@ -153,8 +153,8 @@ const READING_FLAGS: &[u64] = &[libc::F_GETFD as u64, libc::F_GETFL as u64];
 
 const CALLS: &[Call] = &[
     // Memory: private, and not executable once V8 has its code range.
-    always(libc::SYS_brk),
-    always(libc::SYS_munmap),
+    always(libc::SYS_brk),    // glibc's heap
+    always(libc::SYS_munmap), // gives memory back
     always(libc::SYS_mremap), // moves or grows memory that the process has; cannot change rights
     limited(libc::SYS_madvise, &[Test::IsNone(2, ADVICE)]),
     Call {
@@ -165,7 +165,7 @@ const CALLS: &[Call] = &[
     narrowed(libc::SYS_mprotect, &[EXECUTABLE]),
     narrowed(libc::SYS_pkey_mprotect, &[EXECUTABLE]),
     start_up_only(libc::SYS_pkey_alloc), // V8's key for its machine code
-    start_up_only(libc::SYS_pkey_free),
+    start_up_only(libc::SYS_pkey_free),  // the probe for keys
     // Threads, and their locks. V8's and the parser's threads are made while scripts run, too.
     limited(libc::SYS_clone, &[Test::IsNone(0, &[THREAD_FLAGS])]),
     Call {
@@ -174,87 +174,87 @@ const CALLS: &[Call] = &[
         start_up: Verdict::Error(libc::ENOSYS),
         run_time: Verdict::Error(libc::ENOSYS),
     },
-    always(libc::SYS_futex),
-    always(libc::SYS_set_robust_list),
-    always(libc::SYS_rseq),
-    always(libc::SYS_membarrier),
-    always(libc::SYS_sched_yield),
-    always(libc::SYS_sched_getaffinity), // how many processors there are
-    always(libc::SYS_sched_getparam),
-    always(libc::SYS_sched_getscheduler),
-    always(libc::SYS_gettid),
-    always(libc::SYS_getpid),
+    always(libc::SYS_futex),              // locks, and waiting for them
+    always(libc::SYS_set_robust_list),    // glibc, for each thread
+    always(libc::SYS_rseq),               // glibc, for each thread
+    always(libc::SYS_membarrier),         // V8 publishes machine code to its threads
+    always(libc::SYS_sched_yield),        // spinning locks
+    always(libc::SYS_sched_getaffinity),  // how many processors there are
+    always(libc::SYS_sched_getparam),     // glibc reads a thread's attributes
+    always(libc::SYS_sched_getscheduler), // glibc reads a thread's attributes
+    always(libc::SYS_gettid),             // names the thread in locks
+    always(libc::SYS_getpid),             // abort and V8 ask for it
     limited(libc::SYS_prctl, &[Test::IsNone(0, OPTIONS)]),
     // The bounds of a thread's stack are read; limits are never set.
     limited(
         libc::SYS_prlimit64,
         &[Test::IsNone(0, &[0]), Test::IsNone(2, &[0])],
     ),
-    always(libc::SYS_getrusage),
+    always(libc::SYS_getrusage), // V8's own timers
     // The socket to the host, the pipe for crash messages, and waiting for them. Neither `sendmsg`
     // nor `recvmsg`: no descriptor goes in or out.
-    always(libc::SYS_read),
-    always(libc::SYS_write),
-    always(libc::SYS_writev),
-    always(libc::SYS_recvfrom),
-    always(libc::SYS_close),
-    always(libc::SYS_epoll_pwait),
-    always(libc::SYS_epoll_ctl),
-    start_up_only(libc::SYS_epoll_create1),
-    start_up_only(libc::SYS_eventfd2),
-    start_up_only(libc::SYS_socketpair), // tokio's pipe for signals
-    start_up_only(libc::SYS_getsockopt),
+    always(libc::SYS_read),                 // tokio's event descriptor
+    always(libc::SYS_write),                // crash messages
+    always(libc::SYS_writev),               // frames to the host
+    always(libc::SYS_recvfrom),             // frames of the host
+    always(libc::SYS_close),                // descriptors of the start-up
+    always(libc::SYS_epoll_pwait),          // waits for the socket
+    always(libc::SYS_epoll_ctl),            // waits for the socket
+    start_up_only(libc::SYS_epoll_create1), // tokio's event loop
+    start_up_only(libc::SYS_eventfd2),      // wakes tokio's event loop
+    start_up_only(libc::SYS_socketpair),    // tokio's pipe for signals
+    start_up_only(libc::SYS_getsockopt),    // checks that standard input is the socket
     narrowed(libc::SYS_fcntl, &[Test::IsNone(1, READING_FLAGS)]),
-    always(libc::SYS_lseek), // on the socket it only fails
-    always(libc::SYS_pread64),
+    always(libc::SYS_lseek),   // on the socket it only fails
+    always(libc::SYS_pread64), // on the socket it only fails
     // Time and randomness.
-    always(libc::SYS_clock_gettime),
-    always(libc::SYS_clock_getres),
-    always(libc::SYS_clock_nanosleep),
-    always(libc::SYS_nanosleep),
-    always(libc::SYS_gettimeofday),
-    always(libc::SYS_getrandom),
-    always(libc::SYS_getcpu),
-    always(libc::SYS_sysinfo), // how much memory the machine has
+    always(libc::SYS_clock_gettime),   // `Date`, timers
+    always(libc::SYS_clock_getres),    // `performance`
+    always(libc::SYS_clock_nanosleep), // terminating a stuck script again
+    always(libc::SYS_nanosleep),       // the same on older glibc
+    always(libc::SYS_gettimeofday),    // V8 reads the date
+    always(libc::SYS_getrandom),       // hash seeds, `crypto`
+    always(libc::SYS_getcpu),          // which processor a thread is on
+    always(libc::SYS_sysinfo),         // how much memory the machine has
     // Signals: the stop signal is waited for, and `abort` sends one to this process.
-    always(libc::SYS_rt_sigprocmask),
-    always(libc::SYS_rt_sigreturn),
-    always(libc::SYS_rt_sigtimedwait),
-    always(libc::SYS_sigaltstack),
-    always(libc::SYS_restart_syscall),
+    always(libc::SYS_rt_sigprocmask),  // glibc, for each thread
+    always(libc::SYS_rt_sigreturn),    // the end of a signal handler
+    always(libc::SYS_rt_sigtimedwait), // waits for the stop signal
+    always(libc::SYS_sigaltstack),     // Rust, for each thread
+    always(libc::SYS_restart_syscall), // the kernel resumes a wait
     // The handler that names refused calls stays.
     limited(
         libc::SYS_rt_sigaction,
         &[Test::Is(0, libc::SIGSYS.unsigned_abs())],
     ),
     limited(libc::SYS_tgkill, &[Test::IsOther(0)]),
-    always(libc::SYS_exit),
-    always(libc::SYS_exit_group),
+    always(libc::SYS_exit),       // a thread ends
+    always(libc::SYS_exit_group), // the worker ends
     // glibc, V8 and ICU look for files and go on without them.
-    hidden(libc::SYS_openat),
-    hidden(libc::SYS_readlinkat),
-    hidden(libc::SYS_newfstatat),
-    hidden(libc::SYS_statx),
-    hidden(libc::SYS_fstat),
-    hidden(libc::SYS_faccessat),
-    hidden(libc::SYS_getcwd),
+    hidden(libc::SYS_openat),       // zone data, processors
+    hidden(libc::SYS_readlinkat),   // the name of the program
+    hidden(libc::SYS_newfstatat),   // files that were not opened
+    hidden(libc::SYS_statx),        // files that were not opened
+    hidden(libc::SYS_fstat),        // files that were not opened
+    hidden(libc::SYS_faccessat),    // files that were not opened
+    hidden(libc::SYS_getcwd),       // the backtrace of a panic
     refused_later(libc::SYS_uname), // V8 reads the kernel's version when it starts
     refused_later(libc::SYS_ioctl), // sockets are made non-blocking at start-up
     // The jail itself; filters can only be added.
-    start_up_only(libc::SYS_seccomp),
+    start_up_only(libc::SYS_seccomp), // the run-time filter
 ];
 
 /// Older names of some calls, which are not on aarch64.
 #[cfg(target_arch = "x86_64")]
 const CALLS_OF_X86_64: &[Call] = &[
-    always(libc::SYS_poll),
-    always(libc::SYS_epoll_wait),
-    always(libc::SYS_time),
-    hidden(libc::SYS_open),
-    hidden(libc::SYS_stat),
-    hidden(libc::SYS_lstat),
-    hidden(libc::SYS_access),
-    hidden(libc::SYS_readlink),
+    always(libc::SYS_poll),       // one look at the socket
+    always(libc::SYS_epoll_wait), // waits for the socket
+    always(libc::SYS_time),       // glibc
+    hidden(libc::SYS_open),       // as openat
+    hidden(libc::SYS_stat),       // as newfstatat
+    hidden(libc::SYS_lstat),      // as newfstatat
+    hidden(libc::SYS_access),     // as faccessat
+    hidden(libc::SYS_readlink),   // as readlinkat
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const CALLS_OF_X86_64: &[Call] = &[];
