@@ -17,10 +17,10 @@ use serde::Serialize;
 use crate::report::{self, Position};
 use crate::scope::Scope;
 
-/// How long a check may take at most, however long the script may run. It takes
+/// The most time of a check, however long the script may run. It takes
 /// some hundredths of a second.
 const MAX_TIME: Duration = Duration::from_secs(10);
-/// How long a check may take at least, however short the script may run.
+/// The least time of a check, however short the script may run.
 const MIN_TIME: Duration = Duration::from_millis(500);
 
 /// Advice for a check that takes too long.

@@ -59,12 +59,12 @@ pub struct Script {
     pub line_offset: u32,
     /// Declarations of the tools and of the types they use.
     pub declarations: Arc<str>,
-    /// How long the check of this script may take, the start of a process not
+    /// Time for the check of this script, the start of a process not
     /// counted.
     pub time: Duration,
 }
 
-/// How the kernel confines the TypeScript process, on Linux. Elsewhere there
+/// Kernel layers around the TypeScript process, on Linux. Elsewhere there
 /// are no such layers, and this has no effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Confinement {
@@ -74,7 +74,7 @@ pub struct Confinement {
     pub seccomp: Layer,
 }
 
-/// How one layer of a [`Confinement`] is used.
+/// Use of one layer of a [`Confinement`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Layer {
     /// Without it, TypeScript is not started.

@@ -17,7 +17,7 @@ use crate::library::Library;
 use crate::protocol::{self, Incoming};
 use crate::{Confinement, Failure, Unavailable, process};
 
-/// How long a process may take to start and to check an empty script, which it
+/// Time for a process to start and to check an empty script, which it
 /// does in some hundredths of a second.
 const START_TIME: Duration = Duration::from_secs(10);
 

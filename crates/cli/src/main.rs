@@ -29,7 +29,7 @@ use crate::args::Cli;
 /// Usage and configuration errors; clap uses the same code.
 pub const USAGE: u8 = 2;
 
-/// How long the exit waits for children that were told to end, or killed.
+/// Time that the exit waits for children that were told to end, or killed.
 const LAST_CHILDREN: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
