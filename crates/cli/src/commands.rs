@@ -388,7 +388,7 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
         workers: Some(workers.clone()),
     };
     let builder = session::builder(Some(&config), &setting)?;
-    let client = callgate_server::OneClient::default();
+    let client = callgate_serve::OneClient::default();
     let builder = builder.caller(Arc::new(client.clone()));
     let gate = async move {
         let (built, jail) = tokio::join!(builder.build(), session::jail_line(&workers));
@@ -420,7 +420,7 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
             None => std::future::pending().await,
         }
     };
-    let served = callgate_server::serve_stdio(ready, client, options);
+    let served = callgate_serve::serve_stdio(ready, client, options);
     let code = tokio::select! {
         served = served => {
             served?;

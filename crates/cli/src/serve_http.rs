@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, HttpConfig, TOKEN_OF_ONE};
 use callgate::{Gate, GateBuilder, NoCaller, Source, Workers};
-use callgate_server::{AnyClient, Identity, MakeGate};
+use callgate_serve::{AnyClient, Identity, MakeGate};
 use futures::FutureExt as _;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -63,7 +63,7 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
         print::err(&format!("serving MCP at http://{bound}/mcp\n"));
     };
     let served =
-        callgate_server::serve_http(make, address, http, users, options, stop, listening).await;
+        callgate_serve::serve_http(make, address, http, users, options, stop, listening).await;
     match served {
         Ok(()) => Ok(0),
         Err(error) => bail!("{error}"),

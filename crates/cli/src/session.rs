@@ -12,7 +12,7 @@ use callgate::{
     Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, WorkerProgram, Workers,
     ask_with, indented,
 };
-use callgate_server::ServeOptions;
+use callgate_serve::ServeOptions;
 use serde_json::value::RawValue;
 
 use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
