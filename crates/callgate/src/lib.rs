@@ -33,34 +33,29 @@
 
 pub mod auth;
 mod cache;
-mod calls;
-mod check;
 pub mod config;
-mod consultants;
-mod export;
-mod extract;
 mod gate;
 mod harmless;
-mod keep;
-mod live;
-mod lookup;
+mod host_functions;
+mod keep_in_file;
+mod live_catalog;
 mod mended;
+mod model_tools;
 mod models;
-mod preview;
 mod question;
 mod quoted;
-mod reading;
+mod read_script;
 mod report;
-mod request;
 mod roots;
+mod run_request;
 mod scope;
+mod script_calls;
+mod script_errors;
 mod search;
-mod servers;
 mod skill;
-mod thrown;
 mod tool_settings;
+mod type_check;
 mod unmatched;
-mod vectors;
 mod workers;
 
 pub use callgate_broker::{
@@ -117,21 +112,21 @@ pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
 pub use callgate_typegen::{Detail, ambient as ambient_declarations};
 pub use tokio_util::sync::CancellationToken;
 
-pub use crate::check::{CheckMode, CheckStatus, TypeCheck, TypeError, UnknownCheckMode};
-pub use crate::export::{ExportFormat, Exported, UnknownFormat};
-pub use crate::extract::ExtractLimits;
+pub use crate::gate::export::{ExportFormat, Exported, UnknownFormat};
+pub use crate::gate::preview::{Preview, PreviewedTool};
+pub use crate::gate::servers::{Server, ServerError, ServerState};
 pub use crate::gate::{BuildError, CallRequest, Called, CatalogStamp, Gate, GateBuilder, Tool};
 pub use crate::harmless::{harmless, indented, one_line};
-pub use crate::preview::{Preview, PreviewedTool};
+pub use crate::host_functions::extract::ExtractLimits;
 pub use crate::question::{Shown, answer_text, change_text, question_text};
 pub use crate::quoted::{quoted, undrawn};
 pub use crate::report::{
     Denial, Emitted, EmittedResource, ErrorKind, LimitHit, Output, Position, Printed, Problems,
     REPORT_VERSION, Returned, RunError, RunReport, Status, Unavailable,
 };
-pub use crate::request::{CallEnd, Event, RunRequest};
+pub use crate::run_request::{CallEnd, Event, RunRequest};
 pub use crate::search::{Found, Hit, SearchBy, SearchError, SearchRequest};
-pub use crate::servers::{Server, ServerError, ServerState};
 pub use crate::skill::{Skill, SkillError};
 pub use crate::tool_settings::{ToolSetting, ToolSettings, UnknownVisibility, Visibility};
+pub use crate::type_check::{CheckMode, CheckStatus, TypeCheck, TypeError, UnknownCheckMode};
 pub use crate::workers::Workers;

@@ -15,8 +15,8 @@ use callgate_policy::{Hints, KnownTool, Rules, Unmatched, Why};
 use jiff::Timestamp;
 
 use crate::ToolSettings;
-use crate::consultants::{EXTRACTION, SEARCH};
 use crate::gate::hints;
+use crate::model_tools::{EXTRACTION, SEARCH};
 
 /// What there is to hold against the tools.
 pub(crate) struct Oversight {

@@ -44,7 +44,7 @@ use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
 use callgate_sandbox::{JailOptions, Limits};
 
-use crate::extract::ExtractLimits;
+use crate::host_functions::extract::ExtractLimits;
 use crate::search::SearchBy;
 use crate::{CheckMode, Skill, ToolSettings};
 

@@ -14,7 +14,7 @@ use super::keys;
 use super::reader::Reader;
 use super::server::expanded;
 use super::source::source;
-use crate::extract::ExtractLimits;
+use crate::host_functions::extract::ExtractLimits;
 use crate::search::SearchBy;
 
 /// The endpoints of models that a file names.

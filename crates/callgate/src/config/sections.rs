@@ -18,7 +18,7 @@ use super::{
     CacheConfig, CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, ModelsConfig, Place,
     ServeConfig, UsersConfig, cache, keys, models, permissions, roots, sandbox, serve,
 };
-use crate::extract::ExtractLimits;
+use crate::host_functions::extract::ExtractLimits;
 use crate::search::SearchBy;
 use crate::{CheckMode, ToolSettings};
 

@@ -10,7 +10,7 @@ use super::error::ConfigErrorKind;
 use super::keys::Keys;
 use super::reader::{Reader, name_range};
 use super::{Config, permissions, tools};
-use crate::servers::closest;
+use crate::gate::servers::closest;
 use crate::tool_settings::ToolSettings;
 
 /// Keys of `users`.

@@ -13,17 +13,17 @@ use callgate_sandbox::{JailOptions, WorkerProgram};
 
 use super::Gate;
 use crate::auth::{Browser, OpenUrl};
-use crate::check::{Check, CheckMode, Places};
 use crate::config::{CacheConfig, Config, ModelsConfig};
-use crate::consultants::{EXTRACTION, SEARCH};
-use crate::extract::ExtractLimits;
-use crate::keep::KeepInFile;
-use crate::live::{Live, Reading};
+use crate::host_functions::extract::ExtractLimits;
+use crate::keep_in_file::KeepInFile;
+use crate::live_catalog::{LiveCatalog, Reading};
+use crate::model_tools::{EXTRACTION, SEARCH};
 use crate::models::Models;
 use crate::roots::with_roots;
+use crate::search::vectors::Vectors;
 use crate::search::{SearchBy, Searcher};
+use crate::type_check::{Check, CheckMode, Places};
 use crate::unmatched::{Oversight, Told};
-use crate::vectors::Vectors;
 use crate::workers::Workers;
 use crate::{Limits, Skill, ToolSettings};
 
@@ -44,7 +44,7 @@ pub enum BuildError {
     /// A skill names a server that there is not.
     #[error(
         "skill {skill:?} names the server {server:?}, and none has this name{}",
-        crate::servers::nearest(near.as_deref())
+        crate::gate::servers::nearest(near.as_deref())
     )]
     SkillServer {
         /// The skill's name.
@@ -353,7 +353,7 @@ impl GateBuilder {
             told: Told::default(),
         });
         let watch = Arc::clone(&oversight);
-        let live = Live::follow(broker.clone(), reading, watch, cache.clone()).await;
+        let live = LiveCatalog::follow(broker.clone(), reading, watch, cache.clone()).await;
         let catalog = live.catalog();
         oversight.begin(&catalog, &live.servers());
         let live = Arc::new(live);

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Gate;
 use crate::mended::mended;
 use crate::roots::with_roots;
-use crate::{calls, report};
+use crate::{report, script_calls};
 
 /// A call to make without a script, and what is different in it.
 #[derive(Clone)]
@@ -148,7 +148,7 @@ impl Called {
 }
 
 impl Gate {
-    /// Calls one tool without a script, through the same rules and ledger.
+    /// ScriptCalls one tool without a script, through the same rules and ledger.
     pub async fn call_with(&self, request: CallRequest) -> Called {
         let mut options = CallOptions {
             timeout: request.timeout,
@@ -173,7 +173,7 @@ impl Gate {
         let found = tokio::select! {
             biased;
             () = request.cancel.cancelled() => {
-                let known = calls::target(&self.catalog(), function);
+                let known = script_calls::target(&self.catalog(), function);
                 return none(cancelled(known.map(|target| target.server), false));
             }
             found = finding => found,
@@ -182,7 +182,7 @@ impl Gate {
             Ok((_, Some(target))) => target,
             Ok((_, None)) => {
                 let message = self.unknown_tool_message(function);
-                return none(calls::unknown_tool(function, message));
+                return none(script_calls::unknown_tool(function, message));
             }
             Err(late) => return none(late),
         };

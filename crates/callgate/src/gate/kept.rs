@@ -10,7 +10,7 @@ use callgate_catalog::Catalog;
 use super::builder::{BuildError, GateBuilder};
 use crate::cache::Cache;
 use crate::config::CacheConfig;
-use crate::servers::closest;
+use crate::gate::servers::closest;
 use crate::{Gate, Skill};
 
 impl GateBuilder {

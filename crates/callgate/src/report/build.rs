@@ -14,9 +14,9 @@ use super::{
     Emitted, ErrorKind, LimitHit, Output, Position, REPORT_VERSION, Returned, RunError, RunReport,
     Status, Unavailable, denials,
 };
-use crate::check::{CheckStatus, TypeCheck};
 use crate::gate::Gate;
 use crate::mended::mended;
+use crate::type_check::{CheckStatus, TypeCheck};
 use crate::{Limits, RunRequest};
 
 /// What is said of a script that the caller ended.

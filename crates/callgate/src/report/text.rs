@@ -9,8 +9,8 @@ use std::fmt;
 use callgate_broker::{LedgerLine, Outcome, Withheld};
 
 use super::{Denial, ErrorKind, Position, RunError, RunReport, Status};
-use crate::check::TypeCheck;
 use crate::harmless::{indented, one_line};
+use crate::type_check::TypeCheck;
 
 /// Ledger lines shown before the rest is only counted: the text is for a
 /// model's context, and the JSON form has all of them.

@@ -11,7 +11,7 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 
 use super::Found;
-use crate::consultants::SEARCH;
+use crate::model_tools::SEARCH;
 
 /// The run whose script searches, and where in it.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use callgate_catalog::Catalog;
 use callgate_catalog::search::{Entry, SearchIndex};
 
 use crate::ToolSettings;
-use crate::servers;
+use crate::gate::servers;
 
 /// The index that was last made, and of what. There is none before somebody
 /// searches; from then on, it is made with each catalog.

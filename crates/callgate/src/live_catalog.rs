@@ -18,20 +18,20 @@ use crate::cache::Cache;
 use crate::scope::Scope;
 use crate::search::Indexes;
 use crate::unmatched::Oversight;
-use crate::{calls, consultants};
+use crate::{model_tools, script_calls};
 
 /// How long something waits for lists that are being asked for anew, at most;
 /// after that, what is known serves.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The current catalog.
-pub(crate) struct Live {
+pub(crate) struct LiveCatalog {
     broker: Broker,
     shared: Arc<Shared>,
     follower: JoinHandle<()>,
 }
 
-impl Live {
+impl LiveCatalog {
     /// Reads what the servers list, and follows their changes from now on.
     /// `reading` has what was read of them while others still started.
     pub(crate) async fn follow(
@@ -40,7 +40,7 @@ impl Live {
         oversight: Arc<Oversight>,
         cache: Option<Arc<Cache>>,
     ) -> Self {
-        let reserving = Catalog::reserving(consultants::FUNCTIONS, oversight.servers());
+        let reserving = Catalog::reserving(model_tools::FUNCTIONS, oversight.servers());
         let shared = Arc::new(Shared {
             reading,
             indexes: Arc::new(Indexes::new(Arc::clone(&oversight.settings))),
@@ -109,7 +109,7 @@ impl Live {
         self.settled().await
     }
 
-    /// [`Live::fresh`] as far as one function goes.
+    /// [`LiveCatalog::fresh`] as far as one function goes.
     pub(crate) async fn fresh_for(&self, function: &str) -> Arc<Catalog> {
         self.broker.refresh_stale();
         self.settled_for(function).await
@@ -127,7 +127,7 @@ impl Live {
         if self.broker.is_settled() {
             return self.catalog();
         }
-        let target = calls::target(&self.catalog(), function);
+        let target = script_calls::target(&self.catalog(), function);
         let server = target.map(|target| target.server);
         self.settled_of(server.as_deref()).await
     }
@@ -146,21 +146,21 @@ impl Live {
     /// tools there are then.
     pub(crate) async fn target(&self, function: &str) -> (Arc<Catalog>, Option<Target>) {
         let catalog = self.settled_for(function).await;
-        let target = calls::target(&catalog, function);
+        let target = script_calls::target(&catalog, function);
         match target {
             Some(target) if self.is_resting(&target) => {
                 // Where it does not start, the call says why.
                 let _failed = self.broker.connect(&target.server).await;
                 self.update().await;
                 let catalog = self.catalog();
-                let target = calls::target(&catalog, function);
+                let target = script_calls::target(&catalog, function);
                 (catalog, target)
             }
             target => (catalog, target),
         }
     }
 
-    /// [`Live::target`] for a call, whose time goes with it.
+    /// [`LiveCatalog::target`] for a call, whose time goes with it.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ impl Live {
         let found = match options.timeout {
             None => target.await,
             Some(limit) => timeout(limit, target).await.map_err(|_late| {
-                let target = calls::target(&self.catalog(), function).unwrap_or_default();
+                let target = script_calls::target(&self.catalog(), function).unwrap_or_default();
                 CallError::Timeout {
                     server: target.server,
                     function: function.to_owned(),
@@ -233,10 +233,10 @@ impl Live {
         match self.disabled_server_of(function) {
             Some(server) => scope
                 .has(&server)
-                .then(|| calls::disabled_message(function, &server)),
+                .then(|| script_calls::disabled_message(function, &server)),
             None => {
                 let server = oversight.left_out_server_of(function)?;
-                let message = calls::disabled_message(function, server);
+                let message = script_calls::disabled_message(function, server);
                 scope
                     .has(server)
                     .then(|| format!("{message} in the configuration"))
@@ -262,7 +262,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for LiveCatalog {
     fn drop(&mut self) {
         self.follower.abort();
     }

@@ -24,7 +24,7 @@ use callgate_sandbox::Jail;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::check::TypeCheck;
+use crate::type_check::TypeCheck;
 
 /// The version of the JSON shape; it changes when a field changes its meaning
 /// or goes away, not when one is added.

@@ -1,9 +1,6 @@
 //! Vectors of tools: made by an endpoint of embeddings, kept, and compared with
 //! that of a query.
 
-mod store;
-mod text;
-
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -15,11 +12,12 @@ use callgate_models::Embedder;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinHandle;
 
+use super::vector_store::{self as store, Store};
+use super::vector_text as text;
+pub(crate) use super::vector_text::Key;
 use crate::cache::Folder;
-use crate::live::Live;
+use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
-use store::Store;
-pub(crate) use text::Key;
 
 /// Texts that are sent before what came back is kept.
 const STEP: usize = 64;
@@ -80,7 +78,11 @@ impl Vectors {
     }
 
     /// Makes vectors of what tools there are, and again when the tools change.
-    pub(crate) fn follow(self: &Arc<Self>, live: &Arc<Live>, broker: &Broker) -> JoinHandle<()> {
+    pub(crate) fn follow(
+        self: &Arc<Self>,
+        live: &Arc<LiveCatalog>,
+        broker: &Broker,
+    ) -> JoinHandle<()> {
         let mut changes = broker.watch();
         let (vectors, live) = (Arc::clone(self), Arc::downgrade(live));
         tokio::spawn(async move {

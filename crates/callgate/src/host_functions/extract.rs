@@ -6,7 +6,6 @@
 //! reaches the script.
 
 mod answer;
-mod schema;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -19,12 +18,12 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::consultants::EXTRACTION;
+pub(crate) use super::extract_schema::TypeReader;
+use super::extract_schema::{self, NoSchema};
+use crate::model_tools::EXTRACTION;
 use crate::models::{Models, Silent, Task};
-use crate::thrown::thrown;
+use crate::script_errors::thrown;
 use answer::Fit;
-use schema::NoSchema;
-pub(crate) use schema::TypeReader;
 
 /// What a script calls it.
 pub(crate) const NAME: &str = "mcp.extract";
@@ -44,10 +43,10 @@ const SYSTEM: &str = "You extract data. You get a JSON Schema, and data from an 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtractLimits {
-    /// Calls of `mcp.extract`. Default: 20. Over it they throw an
+    /// ScriptCalls of `mcp.extract`. Default: 20. Over it they throw an
     /// `McpExtractError` with the reason `limit`.
     pub calls: u64,
-    /// Calls with one and the same schema, which are a loop that one call with
+    /// ScriptCalls with one and the same schema, which are a loop that one call with
     /// an array would do. Default: 5. Over it they throw an `McpExtractError`
     /// with the reason `loop`.
     pub same_schema: u64,
@@ -288,7 +287,7 @@ impl Extractor {
     }
 
     async fn read_schema(&self, schema: &RawValue) -> Result<Schema, Failed> {
-        let read = schema::read(schema.get(), &self.types).await;
+        let read = extract_schema::read(schema.get(), &self.types).await;
         read.map_err(|none| match none {
             NoSchema::Refused(message) => Failed::new(Reason::Schema, message),
             NoSchema::Unread => Failed::new(

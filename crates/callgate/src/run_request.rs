@@ -8,7 +8,7 @@ use callgate_broker::{Asker, Caller, DryRun};
 use callgate_policy::{Grant, Rules, SessionGrants};
 use tokio_util::sync::CancellationToken;
 
-use crate::reading::{self, ReadAhead};
+use crate::read_script::{self, ReadAhead};
 use crate::report::{self, RunReport};
 use crate::scope::Scope;
 use crate::{CheckMode, Limits, Workers};
@@ -111,7 +111,7 @@ impl RunRequest {
     /// process waits, as long as the request or a clone of it lives.
     pub async fn rejected(&self, workers: &Workers) -> Option<RunReport> {
         let started = Instant::now();
-        match reading::read(&workers.launcher, &workers.limits, self).await {
+        match read_script::read(&workers.launcher, &workers.limits, self).await {
             Ok(read) => {
                 self.read_ahead.keep(read);
                 None

@@ -13,14 +13,14 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::extract::{self, Extractor};
 use crate::gate;
-use crate::live::Live;
-use crate::lookup::{Lookup, Lookups};
+use crate::host_functions::extract::{self, Extractor};
+use crate::host_functions::lookup::{Lookup, Lookups};
+use crate::live_catalog::LiveCatalog;
 use crate::mended::mended;
-use crate::request::{CallEnd, Event, Observer};
+use crate::run_request::{CallEnd, Event, Observer};
 use crate::scope::Scope;
-use crate::thrown::thrown;
+use crate::script_errors::thrown;
 
 /// JSON-RPC's "invalid params", which MCP servers answer for an unknown tool
 /// (MCP 2025-11-25, server/tools, "Error Handling").
@@ -31,11 +31,11 @@ const UNKNOWN_TOOL: i64 = -32602;
 pub(crate) const SUGGESTIONS: u64 = 10;
 
 /// Answers the calls of one run.
-pub(crate) struct Calls {
+pub(crate) struct ScriptCalls {
     /// The tools there were when the run began.
     pub(crate) catalog: Arc<Catalog>,
     /// Those there are now.
-    pub(crate) live: Arc<Live>,
+    pub(crate) live: Arc<LiveCatalog>,
     pub(crate) run: Arc<Run>,
     /// The servers whose tools it may use.
     pub(crate) scope: Scope,
@@ -54,7 +54,7 @@ pub(crate) struct Calls {
     pub(crate) lines: OnceLock<Vec<u32>>,
 }
 
-impl Calls {
+impl ScriptCalls {
     /// The place that a worker says, if the author's text has it.
     fn place(&self, (line, column): (u32, u32)) -> Option<Place> {
         let units = |line: &str| u32::try_from(line.encode_utf16().count()).unwrap_or(u32::MAX);
@@ -70,7 +70,7 @@ impl Calls {
     }
 }
 
-impl CallHandler for Calls {
+impl CallHandler for ScriptCalls {
     fn printed(&self, text: &str) {
         if let Some(observer) = &self.observer {
             observer(Event::Printed { text });

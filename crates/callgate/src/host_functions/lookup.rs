@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use crate::calls::SUGGESTIONS;
-use crate::live::Live;
+use crate::live_catalog::LiveCatalog;
 use crate::scope::Scope;
+use crate::script_calls::SUGGESTIONS;
 use crate::search::{SearchBy, SearchRequest, Searcher, Searching};
 
 /// The most lookups of one run.
@@ -71,7 +71,7 @@ impl Lookup {
 
 /// The lookups of one run.
 pub(crate) struct Lookups {
-    live: Arc<Live>,
+    live: Arc<LiveCatalog>,
     searcher: Arc<Searcher>,
     /// The servers whose tools the run may use: it finds no others.
     scope: Scope,
@@ -88,7 +88,7 @@ pub(crate) struct Lookups {
 
 impl Lookups {
     pub(crate) fn new(
-        live: Arc<Live>,
+        live: Arc<LiveCatalog>,
         searcher: Arc<Searcher>,
         scope: Scope,
         rules: Arc<Rules>,

@@ -14,15 +14,15 @@ use callgate_script::Prepared;
 use serde::Serialize;
 
 use crate::RunRequest;
-use crate::calls::unknown_tool_message;
-use crate::check::TypeCheck;
-use crate::consultants::EXTRACTION;
-use crate::extract;
 use crate::gate::Gate;
-use crate::lookup::Lookup;
+use crate::host_functions::extract;
+use crate::host_functions::lookup::Lookup;
+use crate::model_tools::EXTRACTION;
 use crate::models::Silent;
-use crate::reading;
+use crate::read_script;
 use crate::report::{self, RunReport, Status};
+use crate::script_calls::unknown_tool_message;
+use crate::type_check::TypeCheck;
 
 /// The tools a script names and the decisions they would meet.
 ///
@@ -261,7 +261,7 @@ impl Gate {
     pub async fn preview(&self, request: impl Into<RunRequest>) -> Result<Preview, Box<RunReport>> {
         let request = request.into();
         let limits = request.limits.as_ref().unwrap_or_else(|| self.limits());
-        let read = reading::read(&self.launcher, limits, &request).await?;
+        let read = read_script::read(&self.launcher, limits, &request).await?;
         let catalog = self.fresh_catalog().await;
         let mut preview = of(&read.prepared, self, &catalog, &request);
         preview.script = Arc::clone(&request.name);

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::Gate;
 use crate::RunRequest;
-use crate::consultants::EXTRACTION;
+use crate::model_tools::EXTRACTION;
 use crate::roots::with_roots;
 
 impl Gate {

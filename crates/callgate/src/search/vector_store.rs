@@ -9,7 +9,8 @@ use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Key, Vector};
+use super::vector_text::Key;
+use super::vectors::Vector;
 use crate::cache::Folder;
 
 const MAGIC: &[u8] = b"callgate vectors 1\n";

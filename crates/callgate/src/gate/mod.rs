@@ -1,16 +1,19 @@
 //! The gate: connections, names, rules and workers, and what can be asked of
 //! them.
 
-mod authority;
 mod builder;
 mod call;
+pub(crate) mod export;
 mod kept;
+mod permissions;
+pub(crate) mod preview;
 mod review;
+pub(crate) mod servers;
 mod tools;
 
-pub(crate) use authority::Foresight;
 pub use builder::{BuildError, GateBuilder};
 pub use call::{CallRequest, Called};
+pub(crate) use permissions::Foresight;
 pub use tools::CatalogStamp;
 
 use std::sync::{Arc, OnceLock};
@@ -28,16 +31,16 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::cache::Cache;
-use crate::calls::{self, Calls};
-use crate::check::{Check, CheckMode, TypeCheck};
-use crate::extract::{ExtractLimits, Extractor, TypeReader};
-use crate::live::Live;
-use crate::lookup::Lookups;
+use crate::host_functions::extract::{ExtractLimits, Extractor, TypeReader};
+use crate::host_functions::lookup::Lookups;
+use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
-use crate::reading::{self, Read};
+use crate::read_script::{self, Read};
 use crate::report::{self, RunReport};
 use crate::scope::Scope;
+use crate::script_calls::{self, ScriptCalls};
 use crate::search::Searcher;
+use crate::type_check::{Check, CheckMode, TypeCheck};
 use crate::unmatched::{self, Oversight};
 use crate::{Limits, RunRequest, Skill, ToolSettings};
 
@@ -47,7 +50,7 @@ use crate::{Limits, RunRequest, Skill, ToolSettings};
 /// has a worker process, grants and a ledger of its own.
 pub struct Gate {
     pub(crate) broker: Broker,
-    pub(crate) live: Arc<Live>,
+    pub(crate) live: Arc<LiveCatalog>,
     pub(crate) searcher: Arc<Searcher>,
     pub(crate) launcher: Launcher,
     pub(crate) rules: Arc<Rules>,
@@ -103,7 +106,7 @@ impl Gate {
         report
     }
 
-    /// Calls one tool without a script, through the same rules and ledger.
+    /// ScriptCalls one tool without a script, through the same rules and ledger.
     ///
     /// # Errors
     ///
@@ -149,15 +152,16 @@ impl Gate {
     pub fn unknown_tool_message(&self, function: &str) -> String {
         let disabled = self.live.disabled_message(function, &Scope::default());
         disabled.unwrap_or_else(|| {
-            calls::unknown_tool_message(function, self.catalog().suggest(function))
+            script_calls::unknown_tool_message(function, self.catalog().suggest(function))
         })
     }
 
     /// A message for a pattern that matches no tool, with the tool that is nearest to it.
     pub fn unmatched_message(&self, pattern: &str) -> String {
         let disabled = self.live.disabled_message(pattern, &Scope::default());
-        disabled
-            .unwrap_or_else(|| calls::unmatched_message(pattern, self.catalog().suggest(pattern)))
+        disabled.unwrap_or_else(|| {
+            script_calls::unmatched_message(pattern, self.catalog().suggest(pattern))
+        })
     }
 
     /// Why no tool has this name, if its server keeps it from models. For people:
@@ -271,14 +275,14 @@ impl Gate {
             return Some(format!("{name} is no tool, and there are none: {why}"));
         }
         let near = scope.nearest(&catalog, name)?;
-        Some(calls::unknown_tool_message(name, Some(near)))
+        Some(script_calls::unknown_tool_message(name, Some(near)))
     }
 
     async fn run_inner(&self, request: &RunRequest) -> RunReport {
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let Read {
             prepared, worker, ..
-        } = match reading::read(&self.launcher, limits, request).await {
+        } = match read_script::read(&self.launcher, limits, request).await {
             Ok(read) => read,
             Err(report) => return *report,
         };
@@ -317,7 +321,7 @@ impl Gate {
             self.extract,
             TypeReader::new(self.launcher.clone(), limits.clone()),
         ));
-        let calls = Arc::new(Calls {
+        let calls = Arc::new(ScriptCalls {
             catalog,
             live: Arc::clone(&self.live),
             run: Arc::clone(&run),

@@ -4,6 +4,9 @@ mod consulted;
 mod index;
 mod meaning;
 mod pick;
+mod vector_store;
+mod vector_text;
+pub(crate) mod vectors;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,10 +21,10 @@ use tokio::task::JoinHandle;
 
 use crate::Gate;
 use crate::gate::Foresight;
-use crate::live::Live;
+use crate::gate::servers::closest;
+use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
-use crate::servers::closest;
-use crate::vectors::Vectors;
+use crate::search::vectors::Vectors;
 
 pub(crate) use consulted::Searching;
 pub(crate) use index::Indexes;
@@ -173,7 +176,7 @@ impl Gate {
 /// The search of one gate, which runs share with it: a script can look for
 /// tools, too.
 pub(crate) struct Searcher {
-    live: Arc<Live>,
+    live: Arc<LiveCatalog>,
     vectors: Arc<Vectors>,
     models: Arc<Models>,
     /// What is done where a request leaves it open.
@@ -184,7 +187,7 @@ pub(crate) struct Searcher {
 
 impl Searcher {
     pub(crate) fn new(
-        live: Arc<Live>,
+        live: Arc<LiveCatalog>,
         broker: &Broker,
         models: Arc<Models>,
         vectors: Arc<Vectors>,
