@@ -10,12 +10,17 @@ use deno_core::{ExtensionFileSource, v8_set_flags};
 #[expect(dead_code, reason = "no script runs while the snapshot is made")]
 mod ops;
 
+#[path = "src/wire"]
+mod wire {
+    pub(crate) mod positions;
+}
+
 fn main() {
     let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let runtime_js = manifest.join("../../runtime-js");
     println!("cargo::rerun-if-changed=build.rs");
     let mut sources = DefaultHasher::new();
-    for folder in ["src", "../wire/src", "../script/src", "../../runtime-js"] {
+    for folder in ["src", "../script/src", "../../runtime-js"] {
         println!("cargo::rerun-if-changed={folder}");
         hash_files(&manifest.join(folder), &mut sources);
     }

@@ -9,8 +9,8 @@ use clap::builder::PossibleValuesParser;
 use crate::project::Project;
 use crate::{process, say, setup};
 
-const BENCHMARKS: [&str; 8] = [
-    "gate", "calls", "policy", "flow", "start", "workers", "check", "search",
+const BENCHMARKS: [&str; 7] = [
+    "gate", "calls", "policy", "flow", "start", "check", "search",
 ];
 
 #[derive(Args)]

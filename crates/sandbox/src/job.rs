@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate_wire::Stretch;
+use crate::wire::Stretch;
 
 /// One script to run.
 #[derive(Debug, Clone)]

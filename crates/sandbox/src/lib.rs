@@ -9,20 +9,21 @@
 
 mod base64;
 mod ended;
-mod frames;
 mod host;
 mod job;
 mod ops;
+#[doc(hidden)]
+pub mod wire;
 mod worker;
 
 pub use base64::is_base64;
-pub use callgate_wire::{ErrorClass, Stretch, Thrown};
 pub use ended::{Captured, End, Ended, Returned, ScriptException, WhichLimit};
 pub use host::{
     CallHandler, Jail, JailOptions, Launcher, LauncherOptions, Layer, MachineCode, NotRead,
     Reserved, ScriptCall, Undelivered, WorkerProgram, forbid_inspection,
 };
 pub use job::{ERROR_BYTES, Job, Limits};
+pub use wire::{ErrorClass, Stretch, Thrown};
 #[doc(hidden)]
 pub use worker::native_worker_main_if_requested;
 pub use worker::worker_main_if_requested;

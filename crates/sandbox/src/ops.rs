@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use callgate_wire::{Stretch, author_place};
+use crate::wire::positions::{Stretch, author_place};
 use deno_core::url::{Url, form_urlencoded, quirks};
 use deno_core::v8::{ValueDeserializerHelper as _, ValueSerializerHelper as _};
 use deno_core::{Extension, ExtensionFileSource, OpDecl, OpState, ToV8, op2, v8};

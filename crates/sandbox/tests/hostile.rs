@@ -8,11 +8,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_sandbox::{End, Ended, JailOptions, Launcher, LauncherOptions, WorkerProgram};
-use callgate_wire::{
-    Call, Done, Exception, Level, LimitHit, Output, OutputEnd, Ready, ReturnValue, ToWire,
+use callgate_sandbox::wire::{
+    Call, Done, Exception, Frame, Level, LimitHit, Output, OutputEnd, Ready, ReturnValue,
     WhichLimit, WorkerFrame,
 };
+use callgate_sandbox::{End, Ended, JailOptions, Launcher, LauncherOptions, WorkerProgram};
 use support::{Handler, job};
 use tokio_util::sync::CancellationToken;
 
@@ -55,7 +55,7 @@ fn bytes(frames: Vec<WorkerFrame>) -> Vec<u8> {
     let ready = WorkerFrame::Ready(Ready::default());
     std::iter::once(ready)
         .chain(frames)
-        .flat_map(|frame| frame.encode(usize::MAX).unwrap().to_vec())
+        .flat_map(|frame| frame.encode(usize::MAX).unwrap().slices().concat())
         .collect()
 }
 
@@ -100,7 +100,11 @@ async fn a_worker_outside_the_jail_gets_no_script() {
             seccomp,
             ..Ready::default()
         };
-        WorkerFrame::Ready(ready).encode(100).unwrap().to_vec()
+        WorkerFrame::Ready(ready)
+            .encode(100)
+            .unwrap()
+            .slices()
+            .concat()
     };
     for (ready, expected) in [
         (claims(0, true), "no landlock"),
@@ -125,19 +129,24 @@ async fn broken_frames() {
     check(
         "version",
         &[2, 0, 0, 0, 9, 0x81],
-        "frame of version 9, where version 1 is spoken",
+        "frame of version 9, where version 2 is spoken",
     )
     .await;
-    check("kind", &[2, 0, 0, 0, 1, 0x01], "frame of unknown kind 0x01").await;
+    check(
+        "kind",
+        &[2, 0, 0, 0, 2, 99],
+        "frame with a broken header: Serde Deserialization Error",
+    )
+    .await;
     check(
         "short",
-        &[3, 0, 0, 0, 1, 0x81, 0],
-        "frame ends inside its field `seccomp`",
+        &[3, 0, 0, 0, 2, 0, 0],
+        "frame with a broken header: Hit the end of buffer, expected more data",
     )
     .await;
     check(
         "early",
-        &call("echo", "{}").encode(100).unwrap().to_vec(),
+        &call("echo", "{}").encode(100).unwrap().slices().concat(),
         "it speaks before it is ready",
     )
     .await;

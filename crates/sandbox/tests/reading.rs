@@ -8,10 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgate_sandbox::wire::{Frame, Ready, WorkerFrame};
 use callgate_sandbox::{
     JailOptions, Launcher, LauncherOptions, Limits, NotRead, Reserved, WorkerProgram,
 };
-use callgate_wire::{Ready, ToWire, WorkerFrame};
 use expect_test::{Expect, expect};
 use support::{Handler, job, launcher, shown};
 use tokio_util::sync::CancellationToken;
@@ -114,7 +114,7 @@ async fn check(name: &str, frames: Vec<WorkerFrame>, then: &str, expected: Expec
     let bytes = folder.join("bytes");
     let said: Vec<u8> = frames
         .into_iter()
-        .flat_map(|frame| frame.encode(usize::MAX).unwrap().to_vec())
+        .flat_map(|frame| frame.encode(usize::MAX).unwrap().slices().concat())
         .collect();
     std::fs::write(&bytes, said).unwrap();
     let program = folder.join("worker");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use callgate_wire::{Call, ErrorClass, Thrown};
+use crate::wire::{Call, ErrorClass, Thrown};
 use futures::future::{AbortHandle, AbortRegistration, Abortable, BoxFuture, pending};
 use futures::{FutureExt, StreamExt};
 use futures_buffered::FuturesUnordered;

@@ -1,6 +1,6 @@
 //! What a worker says that its script printed, bounded once more.
 
-use callgate_wire::OutputEnd;
+use crate::wire::OutputEnd;
 
 use crate::Captured;
 

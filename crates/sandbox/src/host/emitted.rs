@@ -1,6 +1,6 @@
 //! What a worker says that its script emits, bounded once more.
 
-use callgate_wire::Text;
+use crate::wire::Text;
 use serde_json::value::RawValue;
 
 use crate::Limits;

@@ -1,6 +1,6 @@
 //! From what a worker tells of the end, or from how it died, to the end of a run.
 
-use callgate_wire::{Done, ReturnValue};
+use crate::wire::{Done, ReturnValue};
 use serde_json::value::RawValue;
 use syscalls::Sysno;
 
@@ -64,7 +64,7 @@ pub(super) fn told(done: Done, limits: &Limits) -> End {
             total_bytes,
         }) if head.len().saturating_add(tail.len()) <= limit => {
             // It was over the larger of the two limits, and is shown within the smaller.
-            let (head, tail) = (head.into_string(), tail.into_string());
+            let (head, tail) = (head, tail.into_string());
             let from = tail.len().saturating_sub(shown - shown / 2);
             let end = tail.get(tail.ceil_char_boundary(from)..);
             let beginning = head.get(..head.floor_char_boundary(shown / 2));

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use callgate_wire::Ready;
+use crate::wire::Ready;
 use serde::Serialize;
 
 use crate::worker::{Jit, Layers, Settings};

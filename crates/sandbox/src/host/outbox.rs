@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
 use std::os::unix::net::UnixStream;
 
-use callgate_wire::{Encoded, HostFrame, ToWire, WireError};
+use crate::wire::{Encoded, Frame, HostFrame, WireError};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -99,7 +99,7 @@ impl Outbox {
 mod tests {
     use std::io::Read;
 
-    use callgate_wire::Reply;
+    use crate::wire::Reply;
 
     use super::*;
 

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::WorkerProgram;
 use super::spares::Spare;
-use crate::frames::has_bytes;
+use crate::wire::reader::has_bytes;
 use crate::worker::{STOP_SIGNAL, Settings, WORKER_NAME};
 
 /// Bytes of a dead worker's standard error that are looked at.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::wire::{HostFrame, Read, Readable, Text, WorkerFrame};
 use callgate_script::{Prepared, ScriptError, ScriptErrorKind, TypeTextError};
-use callgate_wire::{HostFrame, Read, Readable, Text, WorkerFrame};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use super::outbox::Outbox;
 use super::process::Worker;
 use super::spares::Spare as _;
 use super::{CallHandler, Inner, run};
-use crate::frames::FrameReader;
+use crate::wire::reader::FrameReader;
 use crate::worker::outcome_bytes;
 use crate::{End, Ended, Job, Limits, WhichLimit};
 

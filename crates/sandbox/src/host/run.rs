@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_wire::{
+use crate::wire::{
     Call, Done, HostFrame, LimitHit, Reply, Start, Text, WireError, WorkerFrame, WorkerLimits,
 };
 use futures::FutureExt as _;
@@ -18,7 +18,7 @@ use super::endings::{Lost, told};
 use super::outbox::{LONGEST_ANSWER, Outbox};
 use super::process::{Death, Worker};
 use super::{CallHandler, Undelivered};
-use crate::frames::FrameReader;
+use crate::wire::reader::FrameReader;
 use crate::{ERROR_BYTES, End, Ended, Job, Limits, WhichLimit};
 
 /// Time a worker has to stop by itself before it is killed.
@@ -204,8 +204,8 @@ impl Run {
     fn start(&mut self, job: Job) -> Result<(), WireError> {
         let l = &self.limits;
         self.outbox.push(HostFrame::Start(Start {
-            source_name: job.source_name.into(),
-            functions: job.functions.into_iter().map(Text::from).collect(),
+            source_name: job.source_name,
+            functions: job.functions,
             stretches: job.stretches,
             limits: WorkerLimits {
                 output_bytes: l.output_bytes,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use callgate_wire::{Call, Encoded, WorkerFrame};
+use crate::wire::{Call, Encoded, WorkerFrame};
 
 use super::channel::{Channel, encode};
 use super::exit;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use callgate_wire::{
-    Done, Encoded, Exception, Level, LimitHit, Output, OutputEnd, ReturnValue, Text, ToWire,
+use crate::wire::{
+    Done, Encoded, Exception, Frame, Level, LimitHit, Output, OutputEnd, ReturnValue, Text,
     WhichLimit, WorkerFrame, WorkerLimits,
 };
 use deno_core::futures::task::AtomicWaker;

@@ -8,9 +8,8 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use callgate_wire::{
-    Done, Exception, HostFrame, Reply, ReturnValue, Start, WorkerFrame, author_place,
-};
+use crate::wire::positions::author_place;
+use crate::wire::{Done, Exception, HostFrame, Reply, ReturnValue, Start, WorkerFrame};
 use deno_core::futures::future::poll_fn;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flags};
 
@@ -20,8 +19,8 @@ use super::channel::{Channel, IsolateLink};
 use super::jail::Jail;
 use super::waiting::Waiting;
 use super::{Jit, NativeCode, Settings, exit, failures, reading, rejections, replies};
-use crate::frames::FrameReader;
 use crate::ops::{self, Link};
+use crate::wire::reader::FrameReader;
 
 static SNAPSHOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/isolate.snapshot"));
 

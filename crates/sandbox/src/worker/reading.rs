@@ -1,8 +1,8 @@
 //! Reading texts for the host: scripts and types are parsed in the process that a script of theirs
 //! would run in, so that whatever a text does to the parser ends with that process.
 
+use crate::wire::{Read, Readable, WorkerFrame};
 use callgate_script::{ScriptError, ScriptErrorKind, TypeTextError};
-use callgate_wire::{Read, Readable, WorkerFrame};
 use serde::Serialize;
 
 /// The most bytes of what came of a text, in JSON.

@@ -1,6 +1,6 @@
 //! Replies on their way into the isolate: all that are there, in one list.
 
-use callgate_wire::{ErrorClass, Reply};
+use crate::wire::{ErrorClass, Reply};
 use deno_core::v8;
 
 /// What `deliver` in `20_mcp.js` takes for each reply; the same numbers are there.

@@ -23,7 +23,7 @@ mod steps;
 use std::fs::File;
 use std::io::{self, Read as _};
 
-use callgate_wire::Ready;
+use crate::wire::Ready;
 
 pub(super) use steps::wait_for_stop_signal;
 pub(crate) use steps::{REFUSED_CALL, STOP_SIGNAL};

@@ -1,9 +1,13 @@
 //! The frames, as values.
 
-use crate::Text;
+use serde::{Deserialize, Serialize};
+
+use super::codec::Frame;
+use super::positions::Stretch;
+use super::text::Text;
 
 /// A frame from the host to a worker.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostFrame {
     /// Read this text, which is answered with [`WorkerFrame::Read`]. Sent before
     /// [`HostFrame::Start`], and to a worker that is not [ready](WorkerFrame::Ready), too.
@@ -15,7 +19,7 @@ pub enum HostFrame {
 }
 
 /// A frame from a worker to the host.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WorkerFrame {
     /// The isolate is up and the jail is shut. The first frame of a worker.
     Ready(Ready),
@@ -53,8 +57,46 @@ pub enum WorkerFrame {
     Done(Done),
 }
 
+impl Frame for HostFrame {
+    fn payload(&mut self) -> Option<&mut Text> {
+        Some(match self {
+            Self::Read(read) => &mut read.text,
+            Self::Start(start) => &mut start.code,
+            Self::Reply(reply) => match &mut reply.outcome {
+                Ok(result) => result,
+                Err(thrown) => &mut thrown.fields,
+            },
+        })
+    }
+}
+
+impl Frame for WorkerFrame {
+    fn payload(&mut self) -> Option<&mut Text> {
+        match self {
+            Self::Read { outcome: text }
+            | Self::Call(Call { input: text, .. })
+            | Self::Output(Output { text, .. })
+            | Self::More { text }
+            | Self::Emit { block: text }
+            | Self::OutputEnd(OutputEnd { tail: text, .. })
+            | Self::Done(Done::Returned(
+                ReturnValue::Json(text)
+                | ReturnValue::Shown(text)
+                | ReturnValue::Cut { tail: text, .. },
+            ))
+            | Self::Done(Done::Threw(Exception { stack: text, .. })) => Some(text),
+            Self::Ready(_)
+            | Self::Cancel { .. }
+            | Self::LimitHit(_)
+            | Self::Done(
+                Done::Returned(ReturnValue::Undefined) | Done::NeverSettled | Done::Terminated,
+            ) => None,
+        }
+    }
+}
+
 /// The kernel layers that a worker has put around itself, and the memory it has used so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ready {
     /// ABI version of Landlock; 0 where Landlock is not in force.
     pub landlock: u8,
@@ -69,7 +111,7 @@ pub struct Ready {
 }
 
 /// A text that is to be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Read {
     /// What it is.
     pub what: Readable,
@@ -78,7 +120,7 @@ pub struct Read {
 }
 
 /// What a text that is to be read may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Readable {
     /// A script.
     Script,
@@ -87,12 +129,12 @@ pub enum Readable {
 }
 
 /// What a worker needs to run one script.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// Name of the script in stacks and messages.
-    pub source_name: Text,
+    pub source_name: String,
     /// Names of the functions to define in the global scope.
-    pub functions: Vec<Text>,
+    pub functions: Vec<String>,
     /// Where the code stands in the author's text, from its beginning on; each begins after the
     /// one before.
     pub stretches: Vec<Stretch>,
@@ -102,20 +144,8 @@ pub struct Start {
     pub code: Text,
 }
 
-/// A stretch of the code, from a place on until the next stretch begins, and where it stands in the
-/// author's text. Lines and columns count from 1, columns in UTF-16 units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
-    /// The line of the code where it begins.
-    pub line: u32,
-    /// Its column.
-    pub column: u32,
-    /// Line and column in the author's text; `None` for code that is not the author's.
-    pub author: Option<(u32, u32)>,
-}
-
 /// The limits that a worker holds by itself. The host holds them again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerLimits {
     /// Bytes of console output kept, head and tail together.
     pub output_bytes: u64,
@@ -140,7 +170,7 @@ pub struct WorkerLimits {
 }
 
 /// A call that a script makes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     /// Chosen by the worker, to match the reply.
     pub id: u64,
@@ -152,13 +182,13 @@ pub struct Call {
     /// for a person: nothing says that the text has such a place.
     pub place: Option<(u32, u32)>,
     /// Name of the function, as the script gave it. Nothing is known about it.
-    pub tool: Text,
+    pub tool: String,
     /// The input as JSON text. Nothing is known about it but that it is UTF-8.
     pub input: Text,
 }
 
 /// The answer to a [`Call`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// The call's id.
     pub call: u64,
@@ -167,18 +197,18 @@ pub struct Reply {
 }
 
 /// An error that a script can catch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thrown {
     /// Which class of error to throw.
     pub class: ErrorClass,
     /// The error's message.
-    pub message: Text,
+    pub message: String,
     /// JSON text of an object whose members are assigned to the error: `tool`, `server`, ….
     pub fields: Text,
 }
 
 /// The classes of error that a call can throw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ErrorClass {
     /// `McpToolError`: the tool ran and said that it failed.
     Tool,
@@ -195,7 +225,7 @@ pub enum ErrorClass {
 }
 
 /// The level of a console message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Level {
     /// `console.debug`.
     Debug,
@@ -210,7 +240,7 @@ pub enum Level {
 }
 
 /// One console message, or the beginning of the one that goes on in the tail.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
     /// Its level.
     pub level: Level,
@@ -219,7 +249,7 @@ pub struct Output {
 }
 
 /// The end of the console output.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputEnd {
     /// Bytes between head and tail that were dropped.
     pub cut_bytes: u64,
@@ -232,7 +262,7 @@ pub struct OutputEnd {
 }
 
 /// A limit that the worker saw pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitHit {
     /// Which one.
     pub which: WhichLimit,
@@ -243,14 +273,14 @@ pub struct LimitHit {
 }
 
 /// The limits that a worker can report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum WhichLimit {
     /// Bytes of the JavaScript heap.
     Memory,
 }
 
 /// How a script ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Done {
     /// It returned.
     Returned(ReturnValue),
@@ -263,7 +293,7 @@ pub enum Done {
 }
 
 /// What a script returned.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReturnValue {
     /// `undefined`.
     Undefined,
@@ -274,7 +304,7 @@ pub enum ReturnValue {
     /// JSON text, or a shown value, that was too long.
     Cut {
         /// Its beginning.
-        head: Text,
+        head: String,
         /// Its end.
         tail: Text,
         /// Bytes that it had in whole.
@@ -283,12 +313,12 @@ pub enum ReturnValue {
 }
 
 /// An exception that a script did not catch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Exception {
     /// The error's `name`; empty when something else than an error was thrown.
-    pub name: Text,
+    pub name: String,
     /// The error's `message`, or the thrown value as the console shows it.
-    pub message: Text,
+    pub message: String,
     /// Line in the author's text, from 1; 0 when it is not known.
     pub line: u32,
     /// Column in that line, from 1; 0 when it is not known.

@@ -1,13 +1,14 @@
-//! Reading frames from the socket between host and worker, the same at both ends.
+//! Reads frames from the socket between host and worker, at both ends.
 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::task::{Context, Poll, ready};
 
-use callgate_wire::{Decoder, FromWire, WireError};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+
+use super::codec::{Decoder, Frame, WireError};
 
 /// Whether there is something to read on a socket already.
 pub(crate) fn has_bytes(socket: &UnixStream) -> bool {
@@ -38,7 +39,7 @@ pub(crate) struct FrameReader<F> {
     decoder: Decoder<F>,
 }
 
-impl<F: FromWire> FrameReader<F> {
+impl<F: Frame> FrameReader<F> {
     /// Reads frames of at most `max_frame` bytes from this socket, which may be one that blocks.
     pub(crate) fn new(socket: UnixStream, max_frame: usize) -> io::Result<Self> {
         // SAFETY: the descriptor is owned, so it is open, and the same one, until it is dropped.
@@ -49,7 +50,7 @@ impl<F: FromWire> FrameReader<F> {
         })
     }
 
-    /// Reads frames of at most so many bytes from now on.
+    /// Changes the limit for the frames that follow.
     pub(crate) fn set_max_frame(&mut self, max_frame: usize) {
         self.decoder.set_max_frame(max_frame);
     }

@@ -1,14 +1,15 @@
-//! Text that moves from one owner to the next without being copied.
+//! The long text of a frame, which is handed on without being copied.
 
 use std::fmt;
 use std::ops::Deref;
 
 use bytes::Bytes;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A shared, immutable piece of UTF-8: a string, or a slice of the buffer it was received in.
 ///
-/// Cloning and taking it out of a received frame cost no copy. It keeps the buffer it is a slice of
-/// alive, so a small text that is kept for long should be made a `String`.
+/// Cloning makes no copy. A `Text` keeps the whole buffer alive that it is a slice of, so a small
+/// text that is kept for long should become a `String`.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Text(Bytes);
 
@@ -41,6 +42,21 @@ impl Text {
     }
 }
 
+/// Writes nothing: the text is the payload behind the header.
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}
+
+/// Reads nothing and makes an empty text, which [`Frame::decode`](super::Frame::decode) replaces by
+/// the payload.
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <()>::deserialize(deserializer).map(|()| Self::default())
+    }
+}
+
 impl Deref for Text {
     type Target = str;
 
@@ -70,23 +86,5 @@ impl From<&str> for Text {
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)
-    }
-}
-
-impl fmt::Display for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl PartialEq<str> for Text {
-    fn eq(&self, other: &str) -> bool {
-        self.as_str() == other
-    }
-}
-
-impl PartialEq<&str> for Text {
-    fn eq(&self, other: &&str) -> bool {
-        self.as_str() == *other
     }
 }

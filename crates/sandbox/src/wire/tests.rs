@@ -1,0 +1,220 @@
+//! Every frame comes back as it was sent, and no bytes do harm.
+
+use std::fmt::Debug;
+
+use proptest::prelude::*;
+
+use super::codec::VERSION;
+use super::*;
+
+const MAX: usize = 1 << 16;
+
+fn host_frames() -> Vec<HostFrame> {
+    let stretch = |line, column, author| Stretch {
+        line,
+        column,
+        author,
+    };
+    let start = Start {
+        source_name: "script.ts".to_owned(),
+        functions: vec!["a_b".to_owned(), String::new()],
+        stretches: vec![stretch(1, 1, None), stretch(2, u32::MAX, Some((1, 300)))],
+        limits: WorkerLimits {
+            output_bytes: 1,
+            output_lines: 2,
+            message_bytes: 3,
+            depth: 4,
+            more_bytes: 5,
+            emits: 6,
+            emit_bytes: 7,
+            result_bytes: 8,
+            frame_bytes: 9,
+            buffer_bytes: u64::MAX,
+        },
+        code: "async () => {}".into(),
+    };
+    let thrown = Thrown {
+        class: ErrorClass::DryRun,
+        message: "not made".to_owned(),
+        fields: "{}".into(),
+    };
+    let (what, text) = (Readable::Type, "{ n: number }".into());
+    let reply = |call, outcome| HostFrame::Reply(Reply { call, outcome });
+    vec![
+        HostFrame::Read(Read { what, text }),
+        HostFrame::Start(start),
+        reply(1, Ok("[1,\"ü\"]".into())),
+        reply(u64::MAX, Err(thrown)),
+    ]
+}
+
+fn worker_frames() -> Vec<WorkerFrame> {
+    let done = |value| WorkerFrame::Done(Done::Returned(value));
+    let text = || Text::from("ä text");
+    vec![
+        WorkerFrame::Ready(Ready {
+            landlock: 7,
+            seccomp: true,
+            namespaces: 15,
+            protection_keys: false,
+            data_bytes: 1 << 40,
+        }),
+        WorkerFrame::Read { outcome: text() },
+        WorkerFrame::Call(Call {
+            id: 3,
+            timeout_ms: Some(u64::MAX),
+            cancellable: true,
+            place: Some((1, u32::MAX)),
+            tool: "files_read".to_owned(),
+            input: "{}".into(),
+        }),
+        WorkerFrame::Cancel { call: 3 },
+        WorkerFrame::Output(Output {
+            level: Level::Warn,
+            text: text(),
+        }),
+        WorkerFrame::More { text: text() },
+        WorkerFrame::Emit { block: "{}".into() },
+        WorkerFrame::OutputEnd(OutputEnd {
+            cut_bytes: 1,
+            cut_lines: 2,
+            missing_bytes: 3,
+            tail: text(),
+        }),
+        WorkerFrame::LimitHit(LimitHit {
+            which: WhichLimit::Memory,
+            limit: 1,
+            observed: 2,
+        }),
+        done(ReturnValue::Undefined),
+        done(ReturnValue::Json("1".into())),
+        done(ReturnValue::Shown(text())),
+        done(ReturnValue::Cut {
+            head: "a".to_owned(),
+            tail: text(),
+            total_bytes: 9,
+        }),
+        WorkerFrame::Done(Done::Threw(Exception {
+            name: "Error".to_owned(),
+            message: "no".to_owned(),
+            line: 1,
+            column: 2,
+            stack: text(),
+        })),
+        WorkerFrame::Done(Done::NeverSettled),
+        WorkerFrame::Done(Done::Terminated),
+    ]
+}
+
+fn to_bytes<F: Frame>(frame: F) -> Vec<u8> {
+    let encoded = frame.encode(MAX).expect("a small frame");
+    let bytes = encoded.slices().concat();
+    assert_eq!(bytes.len(), encoded.len());
+    bytes
+}
+
+fn check_round_trip<F: Frame + Clone + PartialEq + Debug>(frames: &[F]) {
+    let bytes: Vec<u8> = frames.iter().cloned().flat_map(to_bytes).collect();
+    for piece in [1, 7, bytes.len()] {
+        let mut decoder = Decoder::<F>::new(MAX);
+        let mut read = Vec::new();
+        for chunk in bytes.chunks(piece) {
+            decoder.space(chunk.len()).extend_from_slice(chunk);
+            while let Some(frame) = decoder.next().expect("a whole frame") {
+                read.push(frame);
+            }
+        }
+        assert_eq!(read, frames);
+    }
+}
+
+#[test]
+fn frames_come_back_as_they_were_sent() {
+    check_round_trip(&host_frames());
+    check_round_trip(&worker_frames());
+}
+
+/// Reads bytes that may be anything, until an error or the end of what is there.
+fn survives<F: Frame>(bytes: &[u8], piece: usize) {
+    let mut decoder = Decoder::<F>::new(MAX);
+    for chunk in bytes.chunks(piece) {
+        decoder.space(chunk.len()).extend_from_slice(chunk);
+        while let Ok(Some(_)) = decoder.next() {}
+        assert!(decoder.space(1).capacity() <= 4 * (MAX + bytes.len()));
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..400), piece in 1usize..70) {
+        survives::<HostFrame>(&bytes, piece);
+        survives::<WorkerFrame>(&bytes, piece);
+    }
+
+    #[test]
+    fn random_bodies_do_no_harm(kind in 0u8..12, body in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut bytes = (body.len() as u32 + 2).to_le_bytes().to_vec();
+        bytes.extend_from_slice(&[VERSION, kind]);
+        bytes.extend_from_slice(&body);
+        survives::<HostFrame>(&bytes, bytes.len());
+        survives::<WorkerFrame>(&bytes, bytes.len());
+    }
+
+    #[test]
+    fn damaged_frames_do_no_harm(which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), bits in 1u8..) {
+        let frames = worker_frames();
+        let mut bytes = to_bytes(which.get(&frames).clone());
+        let at = at.index(bytes.len());
+        bytes[at] ^= bits;
+        survives::<WorkerFrame>(&bytes, 7);
+    }
+}
+
+/// Reads one body as a worker's frame of at most 64 bytes, and expects this error.
+fn check(body: &[u8], expected: WireError) {
+    let mut decoder = Decoder::<WorkerFrame>::new(64);
+    let buffer = decoder.space(0);
+    buffer.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    buffer.extend_from_slice(body);
+    assert_eq!(decoder.next(), Err(expected), "{body:?}");
+}
+
+#[test]
+fn broken_frames_are_refused() {
+    use postcard::Error::{DeserializeBadBool, DeserializeUnexpectedEnd, SerdeDeCustom};
+    check(&[], WireError::Header(DeserializeUnexpectedEnd));
+    check(&[VERSION], WireError::Header(DeserializeUnexpectedEnd));
+    check(&[9, 0], WireError::Version(9));
+    // No such kind; a flag that is neither 0 nor 1; a name that is longer than the frame.
+    check(&[VERSION, 77], WireError::Header(SerdeDeCustom));
+    check(
+        &[VERSION, 0, 1, 2, 0],
+        WireError::Header(DeserializeBadBool),
+    );
+    let long_name = [VERSION, 2, 1, 0, 0, 0, 0xff, 0xff, 3, b'x'];
+    check(&long_name, WireError::Header(DeserializeUnexpectedEnd));
+    check(&[VERSION, 0, 1, 1, 3, 0, 0, 5], WireError::Trailing(1));
+    check(&[VERSION, 4, 1, 0xff], WireError::Utf8);
+    let (size, limit) = (65, 64);
+    check(&[0; 65], WireError::TooLarge { size, limit });
+}
+
+#[test]
+fn a_frame_over_the_limit_is_neither_awaited_nor_sent() {
+    let mut decoder = Decoder::<WorkerFrame>::new(64);
+    decoder.space(0).extend_from_slice(&u32::MAX.to_le_bytes());
+    assert!(decoder.space(1).capacity() < 1024);
+    let text = "x".repeat(63).into();
+    let sent = WorkerFrame::More { text }.encode(64);
+    let (size, limit) = (65, 64);
+    assert_eq!(sent.unwrap_err(), WireError::TooLarge { size, limit });
+}
+
+#[test]
+fn a_payload_is_not_copied() {
+    let json = Text::from("[1,2,3]");
+    let (call, outcome) = (1, Ok(json.clone()));
+    let encoded = HostFrame::Reply(Reply { call, outcome }).encode(MAX);
+    let encoded = encoded.expect("a small frame");
+    assert_eq!(encoded.slices()[1].as_ptr(), json.as_ptr());
+}
