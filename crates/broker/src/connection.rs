@@ -17,9 +17,9 @@ use crate::link::{LinkError, LinkErrorKind};
 use crate::listing::{Listing, USUALLY_FRESH};
 use crate::patience::{Clock, Patience};
 use crate::process::Process;
-use crate::secrets::Secrets;
 use crate::session::{Agreed, Request, Session};
 use crate::tools::Specials;
+use callgate_auth::Redact;
 
 /// How long a lost connection's process has to say how it ended, for the
 /// message.
@@ -36,7 +36,7 @@ const MAX_PAGES: usize = 1_000;
 pub(crate) struct Connection {
     session: Arc<Session>,
     process: Option<Process>,
-    secrets: Secrets,
+    secrets: Redact,
     lessons: Lessons,
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::auth::AuthError;
 use crate::ruling::Ruling;
-use crate::source::SourceError;
+use callgate_auth::AuthError;
+use callgate_auth::SourceError;
 
 /// Codes that [`CallError::Protocol`] carries when the failure is the broker's
 /// own finding. A server's own codes are passed on as they are, and lie outside

@@ -24,8 +24,8 @@ use crate::inbox::Inbox;
 use crate::link::{Link, LinkError, Outgoing};
 use crate::listed::{Decided, Listed};
 use crate::patience::Patience;
-use crate::secrets::Secrets;
 use crate::session::{Abilities, Agreed, Session};
+use callgate_auth::Redact;
 
 /// What a fake server says to a message: any number of messages.
 type Script = Box<dyn FnMut(&Value) -> Vec<Value> + Send>;
@@ -132,7 +132,7 @@ pub(crate) fn connect(
         sent: Mutex::default(),
         login: Mutex::default(),
     });
-    let (caller, secrets) = (Arc::clone(caller), Secrets::default());
+    let (caller, secrets) = (Arc::clone(caller), Redact::default());
     let session = Session::new("s".into(), inbox, Arc::clone(&link) as _, caller, secrets);
     (session, link)
 }

@@ -41,7 +41,6 @@ mod integers;
 mod journal;
 mod judge;
 mod keep;
-mod keyring;
 mod ledger;
 mod lines;
 mod link;
@@ -64,15 +63,11 @@ mod review;
 mod room;
 mod ruling;
 mod run;
-mod secrets;
 mod server;
 mod session;
 mod setup;
 mod shape;
-mod shell;
-mod source;
 mod spec;
-mod spellings;
 mod start;
 mod state;
 mod stderr;
@@ -95,6 +90,8 @@ pub use caller::{
     Caller, Elicit, ListRoots, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress,
     Refusal, Root, Sample, UnknownLogLevel, Wanted,
 };
+pub use callgate_auth::{Origin, Source, SourceError};
+pub use callgate_process::shell_word;
 pub use dry_run::{DryRun, Withheld};
 pub use error::{CallError, StartError, StartErrorKind, code};
 pub use journal::{
@@ -109,8 +106,6 @@ pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;
 pub use run::{Consultant, Run, Unanswered};
 pub use setup::{LineText, Renew, RunSetup};
-pub use shell::shell_word;
-pub use source::{Origin, Source, SourceError};
 pub use spec::{
     Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdio, Transport, UnknownRevision,
 };

@@ -10,8 +10,8 @@ use std::task::Context;
 use futures::future::BoxFuture;
 use rmcp::model::ProtocolVersion;
 
-use crate::auth::AuthError;
 use crate::listed::{Change, Decided};
+use callgate_auth::AuthError;
 
 /// A way to one server.
 pub(crate) trait Link: fmt::Debug + Send + Sync {

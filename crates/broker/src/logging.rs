@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::caller::LogLevel;
 use crate::object::{MAX_VALUE_BYTES, object};
-use crate::secrets::Secrets;
+use callgate_auth::Redact;
 
 /// The longest message, in characters.
 const MAX_MESSAGE: usize = 4_000;
@@ -65,7 +65,7 @@ impl Message {
 }
 
 /// Reads a `notifications/message`.
-pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) -> Option<Message> {
+pub(crate) fn message(server: &str, params: &str, secrets: &Redact) -> Option<Message> {
     #[derive(Deserialize)]
     struct Params<'a> {
         #[serde(default)]
@@ -109,7 +109,7 @@ pub(crate) fn message(server: &str, params: &str, secrets: &Secrets) -> Option<M
 
 /// A server's text as people may see it: without secrets, with control
 /// characters escaped, and no longer than this many characters.
-pub(crate) fn fit(text: &str, most: usize, secrets: &Secrets) -> String {
+pub(crate) fn fit(text: &str, most: usize, secrets: &Redact) -> String {
     // It is cut once its secrets are out of it; but a text of any length need not
     // be searched for what is shown of it.
     let searched = searched(most);
@@ -156,10 +156,11 @@ mod tests {
 
     #[test]
     fn messages_are_what_may_be_shown() {
-        let secrets = Secrets::of(&Transport::Stdio(Stdio {
+        let secrets = Transport::Stdio(Stdio {
             env: BTreeMap::from([("TOKEN".to_owned(), "hunter2-hunter2".to_owned())]),
             ..Stdio::default()
-        }));
+        })
+        .redact();
         let check = |params: Value, expected: Option<(LogLevel, Option<&str>, Value)>| {
             let expected = expected.map(|(level, logger, data)| Message {
                 level,
@@ -200,10 +201,11 @@ mod tests {
 
     #[test]
     fn what_a_server_says_is_bounded_and_tame() {
-        let secrets = Secrets::of(&Transport::Stdio(Stdio {
+        let secrets = Transport::Stdio(Stdio {
             env: BTreeMap::from([("TOKEN".to_owned(), "hunter2-hunter2".to_owned())]),
             ..Stdio::default()
-        }));
+        })
+        .redact();
         let check = |text: &str, most, expected: &str| {
             assert_eq!(fit(text, most, &secrets), expected);
         };
@@ -220,7 +222,7 @@ mod tests {
     /// A text that is mostly secrets leaves room for what is searched last.
     #[test]
     fn no_secret_is_shown_up_to_where_the_search_ends() {
-        let secrets = Secrets::default();
+        let secrets = Redact::default();
         let key: String = (0..4_000).map(|n| format!("{n:05}")).collect();
         secrets.learn("KEY", &key);
         assert!(!searched(100).is_multiple_of(key.len()));

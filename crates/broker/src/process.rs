@@ -16,9 +16,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::error::StartErrorKind;
-use crate::secrets::Secrets;
 use crate::spec::Stdio;
 use crate::stderr::Log;
+use callgate_auth::Redact;
 
 /// How much of the end of stderr is kept.
 const KEPT_STDERR: usize = 16 << 10;
@@ -53,7 +53,7 @@ impl Process {
     pub(crate) async fn start(
         stdio: &Stdio,
         server: &Arc<str>,
-        secrets: &Secrets,
+        secrets: &Redact,
     ) -> Result<Started, StartErrorKind> {
         if let Some(cwd) = &stdio.cwd
             && !cwd.is_dir()

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::object::{MAX_VALUE_BYTES, object};
-use crate::secrets::Secrets;
+use callgate_auth::Redact;
 
 /// The code that stands for one that is missing or no number.
 const INTERNAL_ERROR: i32 = -32603;
@@ -44,7 +44,7 @@ pub(crate) fn error_data(error: &RawValue) -> ErrorData {
 
 /// An error as it may be passed on: without secrets, and its message no longer than it should
 /// be.
-pub(crate) fn fit(mut error: ErrorData, secrets: &Secrets) -> ErrorData {
+pub(crate) fn fit(mut error: ErrorData, secrets: &Redact) -> ErrorData {
     error.message = secrets.message(&error.message).into();
     if let Some(data) = &mut error.data {
         secrets.redact_value(data);

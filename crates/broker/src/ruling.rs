@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ask::Answer;
-use crate::shell::shell_word;
+use callgate_process::shell_word;
 
 /// What was decided about a call, by rule and, where a rule says so, by asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -27,9 +27,9 @@ use crate::logging;
 use crate::pages::Pages;
 use crate::patience::{Clock, Patience};
 use crate::refusal::fit;
-use crate::secrets::Secrets;
 use crate::tasks::GivenUp;
 use crate::tools::Tools;
+use callgate_auth::Redact;
 
 /// How long a server has to take the level of its log messages before the call whose
 /// caller hears them is sent all the same.
@@ -43,7 +43,7 @@ const AGREED_FOR: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) server: Arc<str>,
-    pub(crate) secrets: Secrets,
+    pub(crate) secrets: Redact,
     pub(crate) link: Arc<dyn Link>,
     pub(crate) inbox: Arc<Inbox>,
     /// The server's own requests.
@@ -158,7 +158,7 @@ impl Session {
         inbox: Arc<Inbox>,
         link: Arc<dyn Link>,
         caller: Arc<dyn Caller>,
-        secrets: Secrets,
+        secrets: Redact,
     ) -> Arc<Self> {
         Arc::new_cyclic(|session: &Weak<Self>| {
             let incoming: Weak<dyn Incoming> = session.clone();

@@ -8,15 +8,13 @@
 
 use std::borrow::Cow;
 
+use callgate_auth::cut_message;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::inbox::present;
 use crate::misfit;
 use crate::object::{First, Object, object};
-
-/// The most of a failed tool's text that its message holds, in bytes.
-pub(crate) const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
 /// The most blocks of a result's content.
 const MAX_BLOCKS: usize = 1 << 16;
@@ -171,14 +169,6 @@ fn failure_message(blocks: &[Block<'_>]) -> String {
     message
 }
 
-/// Cuts what a server says of a failure to the length that a message may have.
-pub(crate) fn cut_message(message: &mut String) {
-    if message.len() > MAX_MESSAGE_BYTES {
-        message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
-        message.push('…');
-    }
-}
-
 /// `text`, which is JSON, as a raw value.
 fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
@@ -186,6 +176,7 @@ fn raw(text: &str) -> Box<RawValue> {
 
 #[cfg(test)]
 mod tests {
+    use callgate_auth::MAX_MESSAGE_BYTES;
     use expect_test::{Expect, expect};
 
     use super::*;

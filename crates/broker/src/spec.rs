@@ -7,12 +7,14 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgate_auth::{AuthError, AuthErrorKind, Endpoint, OAuth, Redact, Source, url_secrets};
+use futures::future::try_join_all;
 use rmcp::model::ProtocolVersion;
+use url::Url;
 
-use crate::auth::OAuth;
 use crate::broker::Ready;
 use crate::caller::{Caller, NoCaller};
-use crate::source::Source;
+use crate::error::StartErrorKind;
 
 /// One server to start.
 #[derive(Debug, Clone)]
@@ -145,6 +147,38 @@ impl ServerSpec {
         ready.ttl.unwrap_or(self.lists_hold)
     }
 
+    /// Where to log in at this server.
+    ///
+    /// # Errors
+    ///
+    /// [`AuthError`] if the server takes no login by its configuration.
+    pub fn endpoint(&self) -> Result<Endpoint, AuthError> {
+        let error = |kind| AuthError::new(self.name.as_str(), kind);
+        let unfit = |reason: &str| {
+            let reason = reason.to_owned();
+            Err(error(AuthErrorKind::NoLogin { reason }))
+        };
+        let http = match &self.transport {
+            Transport::Http(http) => http,
+            Transport::Stdio(_) => {
+                return unfit("it is a program to start; give it what it needs in \"env\"");
+            }
+        };
+        if http.has_authorization() {
+            return unfit("its \"Authorization\" header is configured; remove that to log in");
+        }
+        let Some(oauth) = &http.oauth else {
+            return unfit("its \"oauth\" is false in the configuration; remove that to log in");
+        };
+        let reason = "its URL is not valid".to_owned();
+        let url = Url::parse(&http.url).map_err(|_| error(AuthErrorKind::Settings { reason }))?;
+        Ok(Endpoint {
+            server: self.name.clone(),
+            url,
+            oauth: oauth.clone(),
+        })
+    }
+
     /// Whether it is not in use before it is enabled.
     pub(crate) fn starts_disabled(&self) -> bool {
         self.connect == Connect::Manual
@@ -172,6 +206,103 @@ pub enum Transport {
     Stdio(Stdio),
     /// A streamable HTTP endpoint.
     Http(Http),
+}
+
+impl Transport {
+    /// What is secret about a transport. Values that are still to be looked up
+    /// are learned when they are.
+    pub(crate) fn redact(&self) -> Redact {
+        let mut values: Vec<(String, String)> = Vec::new();
+        let mut of_url = Vec::new();
+        let parts = match self {
+            Self::Stdio(Stdio { env, secrets, .. }) => {
+                for (name, value) in env {
+                    if name != "PATH" && name != "HOME" {
+                        values.push((name.clone(), value.clone()));
+                    }
+                }
+                secrets
+            }
+            Self::Http(Http {
+                url,
+                headers,
+                secrets,
+                ..
+            }) => {
+                for (name, value) in headers {
+                    values.push((name.clone(), value.clone()));
+                    // A server that repeats a token does so without its scheme.
+                    if let Some((_scheme, token)) = value.split_once(' ') {
+                        values.push((name.clone(), token.to_owned()));
+                    }
+                }
+                if let Some((_, query)) = url.split_once('?') {
+                    values.push(("URL query".to_owned(), query.to_owned()));
+                }
+                of_url = url_secrets(url);
+                secrets
+            }
+        };
+        let parts = parts
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()));
+        for (name, value) in parts.chain(of_url) {
+            // One that is a whole value has the name of that.
+            if !values.iter().any(|(_, given)| *given == value) {
+                values.push((name, value));
+            }
+        }
+        Redact::new(values)
+    }
+
+    /// The transport with every value looked up, each of which `redact` then hides.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`], which never holds a value.
+    pub async fn resolve(&self, redact: &Redact) -> Result<Self, StartErrorKind> {
+        Ok(match self {
+            Self::Stdio(stdio) => Self::Stdio(Stdio {
+                env: merged(&stdio.env, &stdio.env_from, redact).await?,
+                env_from: BTreeMap::new(),
+                ..stdio.clone()
+            }),
+            Self::Http(http) => {
+                let headers = merged(&http.headers, &http.headers_from, redact).await?;
+                for name in http.headers_from.keys() {
+                    let value = headers.get(name);
+                    if let Some((_scheme, token)) = value.and_then(|value| value.split_once(' ')) {
+                        redact.learn(name, token);
+                    }
+                }
+                Self::Http(Http {
+                    headers,
+                    headers_from: BTreeMap::new(),
+                    ..http.clone()
+                })
+            }
+        })
+    }
+}
+
+async fn merged(
+    known: &BTreeMap<String, String>,
+    sources: &BTreeMap<String, Source>,
+    redact: &Redact,
+) -> Result<BTreeMap<String, String>, StartErrorKind> {
+    let looked_up = sources.iter().map(|(name, source)| async move {
+        let value = source.resolve(name, redact).await;
+        match value {
+            Ok(value) => Ok((name.clone(), value)),
+            Err(reason) => Err(StartErrorKind::NoValue {
+                name: name.clone(),
+                reason,
+            }),
+        }
+    });
+    let mut all = known.clone();
+    all.extend(try_join_all(looked_up).await?);
+    Ok(all)
 }
 
 /// A child process to start.
@@ -412,5 +543,68 @@ mod tests {
         }
         expect![[r#"unknown protocol revision "2020"; write "auto" or one of "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05""#]]
             .assert_eq(&"2020".parse::<EraSetting>().unwrap_err().to_string());
+    }
+
+    #[test]
+    fn every_form_of_a_secret_goes() {
+        let http = Transport::Http(Http {
+            url: "https://bob:pa55word@h/mcp?api_key=k1234567".to_owned(),
+            headers: BTreeMap::from([(
+                "Authorization".to_owned(),
+                "Bearer s3cr3t-token".to_owned(),
+            )]),
+            ..Http::default()
+        });
+        let secrets = http.redact();
+        assert_eq!(
+            secrets.redact(
+                "no s3cr3t-token, no Bearer s3cr3t-token, no bob:pa55word@h?api_key=k1234567"
+            ),
+            "no [Authorization], no [Authorization], no [URL user]@h?[URL query]"
+        );
+        let mut value = serde_json::json!({
+            "s3cr3t-token": [1, "Bearer s3cr3t-token", { "a": "k1234567?", "b": null }]
+        });
+        secrets.redact_value(&mut value);
+        assert_eq!(
+            value.to_string(),
+            r#"{"[Authorization]":[1,"[Authorization]",{"a":"[api_key]?","b":null}]}"#
+        );
+        assert_eq!(
+            secrets.redact("bob had pa55word, pa55%77ord"),
+            "bob had [URL password], [URL password]"
+        );
+    }
+
+    #[test]
+    fn parts_of_arguments_and_urls_go() {
+        let map = |pairs: &[(&str, &str)]| {
+            let owned = pairs.iter();
+            owned
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let stdio = Transport::Stdio(Stdio {
+            args: vec!["--token=s3cr3t-token".to_owned()],
+            env: map(&[("DSN", "db://u:pa55word@h"), ("T", "s3cr3t-token")]),
+            secrets: map(&[("A", "s3cr3t-token"), ("P", "pa55word"), ("N", "1")]),
+            ..Stdio::default()
+        });
+        assert_eq!(
+            stdio
+                .redact()
+                .redact("1 argv: --token=s3cr3t-token db://u:pa55word@h pa55word"),
+            "1 argv: --token=[T] [DSN] [P]"
+        );
+        let http = Transport::Http(Http {
+            url: "https://h/k-1234567/mcp?v=1&key=k-7654321".to_owned(),
+            secrets: map(&[("IN_PATH", "k-1234567"), ("IN_QUERY", "k-7654321")]),
+            ..Http::default()
+        });
+        assert_eq!(
+            http.redact()
+                .redact("/k-1234567/mcp?v=1&key=k-7654321 k-7654321"),
+            "/[IN_PATH]/mcp?[URL query] [IN_QUERY]"
+        );
     }
 }

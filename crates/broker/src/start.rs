@@ -9,7 +9,6 @@ use rmcp::model::ProtocolVersion;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::auth::{AuthError, Authorize};
 use crate::broker::Ready;
 use crate::connection::Connection;
 use crate::error::{StartError, StartErrorKind};
@@ -21,10 +20,11 @@ use crate::link::{Link, LinkError, LinkErrorKind};
 use crate::listing::Listing;
 use crate::patience::soon;
 use crate::process::{Process, Started};
-use crate::secrets::Secrets;
 use crate::session::Session;
 use crate::spec::{EraSetting, Http, Revision, ServerSpec, Stdio, Transport};
 use crate::stdio::StdioLink;
+use callgate_auth::Redact;
+use callgate_auth::{AuthError, Authorize, NoAuthorization};
 
 /// How long a server that closed its output has to exit, for the message.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -37,7 +37,7 @@ impl Admission {
     /// Why it is not let in yet, if what it waits for is to be authorized.
     pub(crate) fn held_up(&self) -> Option<AuthError> {
         let authorize = self.lock().as_ref().and_then(Weak::upgrade)?;
-        authorize.holds_up()
+        authorize.pending()
     }
 
     fn is_by(&self, authorize: &Arc<dyn Authorize>) {
@@ -61,7 +61,7 @@ pub(crate) async fn start(
         admission,
         launch,
         name: spec.name.as_str().into(),
-        secrets: Secrets::of(&spec.transport),
+        secrets: spec.transport.redact(),
         deadline: soon(spec.start_timeout),
         stderr: String::new(),
     };
@@ -86,7 +86,7 @@ pub(crate) async fn start(
 }
 
 /// The problem, with what the server said of it made fit to be passed on.
-fn sayable(kind: StartErrorKind, secrets: &Secrets) -> StartErrorKind {
+fn sayable(kind: StartErrorKind, secrets: &Redact) -> StartErrorKind {
     match kind {
         StartErrorKind::Refused {
             method,
@@ -137,7 +137,7 @@ struct Attempt<'a> {
     admission: &'a Admission,
     launch: Option<watch::Receiver<()>>,
     name: Arc<str>,
-    secrets: Secrets,
+    secrets: Redact,
     deadline: Instant,
     /// What the last process wrote to stderr.
     stderr: String,
@@ -170,7 +170,11 @@ impl Attempt<'_> {
             EraSetting::Auto => Opening::Both,
         };
         let inbox = Inbox::new(Arc::clone(&self.name), self.spec.max_message_bytes);
-        let authorize = crate::auth::authorize(&self.name, http, &self.secrets);
+        // Without an endpoint nothing is authorized: a header is configured, or no login.
+        let authorize: Arc<dyn Authorize> = match self.spec.endpoint() {
+            Ok(endpoint) => callgate_auth::authorize(&endpoint, &self.secrets),
+            Err(_) => Arc::new(NoAuthorization),
+        };
         self.admission.is_by(&authorize);
         let endpoint = Endpoint::new(http, authorize, self.secrets.clone())?;
         let link = HttpLink::new(Arc::clone(&self.name), endpoint, Arc::clone(&inbox));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::flood::FloodGate;
 use crate::logging::{fit, searched};
-use crate::secrets::Secrets;
+use callgate_auth::Redact;
 
 /// The longest line that is logged, in characters; the rest of it is left out.
 const MAX_LINE: usize = 4 << 10;
@@ -13,12 +13,12 @@ const MAX_LINE: usize = 4 << 10;
 pub(crate) struct Log {
     server: Arc<str>,
     flood: FloodGate,
-    secrets: Secrets,
+    secrets: Redact,
     line: Vec<u8>,
 }
 
 impl Log {
-    pub(crate) fn new(server: Arc<str>, secrets: Secrets) -> Self {
+    pub(crate) fn new(server: Arc<str>, secrets: Redact) -> Self {
         Self {
             flood: FloodGate::new(Arc::clone(&server)),
             server,
@@ -55,7 +55,7 @@ impl Log {
 }
 
 /// A line as people may see it; none, if it is empty.
-fn said(line: &[u8], secrets: &Secrets) -> Option<String> {
+fn said(line: &[u8], secrets: &Redact) -> Option<String> {
     let line = String::from_utf8_lossy(line);
     let line = line.trim_end();
     (!line.is_empty()).then(|| fit(line, MAX_LINE, secrets))
@@ -71,10 +71,11 @@ mod tests {
 
     #[test]
     fn lines_are_escaped_and_without_secrets() {
-        let secrets = Secrets::of(&Transport::Stdio(Stdio {
+        let secrets = Transport::Stdio(Stdio {
             env: BTreeMap::from([("TOKEN".to_owned(), "hunter2!".into())]),
             ..Stdio::default()
-        }));
+        })
+        .redact();
         let shown = said(b"token=hunter2! \x1b[2K\xff\r\n", &secrets).expect("a line");
         assert!(
             !shown.contains("hunter2!") && !shown.contains('\u{1b}'),
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_bounded() {
-        let mut log = Log::new("s".into(), Secrets::default());
+        let mut log = Log::new("s".into(), Redact::default());
         let write = |log: &mut Log| {
             for _ in 0..100 {
                 log.take(&[b'x'; 1_000]);

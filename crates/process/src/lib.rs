@@ -6,6 +6,7 @@
 mod command;
 #[cfg(unix)]
 mod exit;
+mod shell;
 mod signals;
 mod spawner;
 
@@ -17,6 +18,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 pub use command::{Command, Stream};
 #[cfg(unix)]
 pub use exit::wait_for_children;
+pub use shell::shell_word;
 pub use signals::ignores_hangup;
 
 /// A started process. Dropping it kills the process.

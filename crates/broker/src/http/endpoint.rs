@@ -14,12 +14,12 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::posts::not_taken;
-use crate::auth::{AuthError, Authorize, Refusal, Waits, is_loopback};
 use crate::error::StartErrorKind;
 use crate::link::{LinkError, LinkErrorKind};
 use crate::listed::Decided;
-use crate::secrets::Secrets;
 use crate::spec::Http;
+use callgate_auth::Redact;
+use callgate_auth::{AuthError, Authorize, Prompt, Refused, TryAgain, is_loopback};
 
 /// How long a TCP or TLS connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,7 +56,7 @@ pub(crate) struct Endpoint {
     waiting: Mutex<FxHashSet<u64>>,
     /// The last `Authorization` with which the server took a request.
     accepted: watch::Sender<Option<HeaderValue>>,
-    secrets: Secrets,
+    secrets: Redact,
 }
 
 /// One request, and what is to be known of it.
@@ -64,7 +64,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    pub(crate) waits: Waits,
+    pub(crate) waits: Prompt,
     /// How long the server has to answer each time; what is done for a token does not count.
     pub(crate) limit: Option<Duration>,
     /// What it is known by to [`Endpoint::held_up`].
@@ -75,7 +75,7 @@ pub(crate) struct Exchange<'a> {
 
 impl Exchange<'_> {
     /// One that has as long as it takes, and about which nothing was decided.
-    pub(crate) fn new(method: Method, headers: HeaderMap, body: Bytes, waits: Waits) -> Self {
+    pub(crate) fn new(method: Method, headers: HeaderMap, body: Bytes, waits: Prompt) -> Self {
         Self {
             method,
             headers,
@@ -93,7 +93,7 @@ impl Endpoint {
     pub(crate) fn new(
         http: &Http,
         authorize: Arc<dyn Authorize>,
-        secrets: Secrets,
+        secrets: Redact,
     ) -> Result<Self, StartErrorKind> {
         let bad_url = |reason: &str| StartErrorKind::BadUrl {
             reason: reason.to_owned(),
@@ -135,7 +135,7 @@ impl Endpoint {
 
     /// The name of the login that requests go with now, where there is one.
     pub(crate) fn login(&self) -> Option<Arc<str>> {
-        self.authorize.login()
+        self.authorize.login_id()
     }
 
     /// Sends one request and waits for the headers of the answer, whatever its
@@ -157,7 +157,7 @@ impl Endpoint {
         let mut challenges = 0;
         loop {
             let held_up = self.hold_up(id);
-            let bearer = self.authorize.bearer(waits).await?;
+            let bearer = self.authorize.header(waits).await?;
             drop(held_up);
             if let Some((decided, tool)) = decided {
                 let still_is = match (self.login(), &bearer) {
@@ -190,21 +190,21 @@ impl Endpoint {
             let asked = response.headers().get_all(WWW_AUTHENTICATE).iter();
             let asked: Vec<_> = asked.filter_map(|value| value.to_str().ok()).collect();
             let asked = asked.join(", ");
-            let refusal = Refusal {
+            let refused = Refused {
                 status: response.status().as_u16(),
                 www_authenticate: Some(asked.as_str()).filter(|asked| !asked.is_empty()),
                 sent: all.get(AUTHORIZATION),
-                waits,
+                prompt: waits,
             };
             if challenges == MAX_CHALLENGES {
-                self.authorize.in_vain(refusal);
+                self.authorize.refused_for_good(refused);
                 return Ok(response);
             }
             challenges += 1;
             let held_up = self.hold_up(id);
-            let again = self.authorize.challenged(refusal).await?;
+            let again = self.authorize.refused(refused).await?;
             drop(held_up);
-            if !again {
+            if again == TryAgain::No {
                 return Ok(response);
             }
         }
@@ -213,7 +213,7 @@ impl Endpoint {
     /// Why a request is not sent yet, if what it waits for is to be authorized.
     pub(crate) fn held_up(&self, id: u64) -> Option<AuthError> {
         let is = self.waiting().contains(&id);
-        is.then(|| self.authorize.holds_up()).flatten()
+        is.then(|| self.authorize.pending()).flatten()
     }
 
     fn hold_up(&self, id: Option<u64>) -> Option<HeldUp<'_>> {
@@ -238,7 +238,7 @@ impl Endpoint {
             is_other
         });
         if is_other {
-            self.authorize.taken(sent);
+            self.authorize.accepted(sent);
         }
     }
 
@@ -283,7 +283,9 @@ impl Endpoint {
                 sent: false,
             };
             url = match next {
-                Some(next) if next.origin() == url.origin() && self.authorize.may_go(&next) => next,
+                Some(next) if next.origin() == url.origin() && self.authorize.may_follow(&next) => {
+                    next
+                }
                 Some(next) => {
                     return Err(refused(format!(
                         "it redirects to {}, where credentials do not follow it; \

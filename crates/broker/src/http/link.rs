@@ -20,13 +20,13 @@ use super::mirror;
 use super::posts::{self, Posts};
 use super::reading::Reading;
 use super::streams::{Listening, is_for_good};
-use crate::auth::{AuthError, Waits};
 use crate::calls::CALL;
 use crate::failure::Failure;
 use crate::flight::LISTEN;
 use crate::handshake::is_left;
 use crate::inbox::{Inbox, nameless_error};
 use crate::link::{Link, LinkError, LinkErrorKind, Outgoing};
+use callgate_auth::{AuthError, Prompt};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -108,8 +108,8 @@ impl Link for HttpLink {
             let body = Bytes::copy_from_slice(message.text.as_bytes());
             // Since 2026-07-28 the session's own stream is asked for by a request.
             let waits = match message.method {
-                LISTEN => Waits::Nobody,
-                _ => Waits::Someone,
+                LISTEN => Prompt::Never,
+                _ => Prompt::Allowed,
             };
             // From here on the server may have it, long before it says a word.
             if message.id.is_some_and(|id| !self.shared.inbox.sent(id)) {
@@ -183,7 +183,7 @@ impl Link for HttpLink {
             };
             let mut headers = self.shared.headers();
             headers.insert(SESSION, session);
-            let delete = Exchange::new(Method::DELETE, headers, Bytes::new(), Waits::Nobody);
+            let delete = Exchange::new(Method::DELETE, headers, Bytes::new(), Prompt::Never);
             let deleted = self.shared.endpoint.exchange(delete);
             // Servers may refuse it; the session ends in its own time then.
             match timeout(CLOSE_PATIENCE, deleted).await {

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::endpoint::Exchange;
 use super::link::Shared;
-use crate::auth::Waits;
 use crate::link::{LinkError, LinkErrorKind, Outgoing};
+use callgate_auth::Prompt;
 
 /// How many are on their way together, answers aside: each has a connection of its own. The
 /// others wait for their turn.
@@ -66,7 +66,7 @@ impl Posts {
         self.answers.load(Ordering::Relaxed) >= MAX_ANSWERS
     }
 
-    /// Waits until there are none.
+    /// Prompt until there are none.
     pub(super) async fn done(&self) {
         let mut many = self.many.subscribe();
         // The sender lives as long as this.
@@ -132,11 +132,11 @@ impl Shared {
             // An answer is part of a call, and a person may have to log in for it first.
             let exchange = Exchange {
                 limit: Some(ANSWER_PATIENCE),
-                ..Exchange::new(post, headers, body, Waits::Someone)
+                ..Exchange::new(post, headers, body, Prompt::Allowed)
             };
             self.endpoint.exchange(exchange).await?
         } else {
-            let exchange = Exchange::new(post, headers, body, Waits::Nobody);
+            let exchange = Exchange::new(post, headers, body, Prompt::Never);
             let exchanged = self.endpoint.exchange(exchange);
             let late = |_| not_taken(PATIENCE);
             timeout(PATIENCE, exchanged).await.map_err(late)??

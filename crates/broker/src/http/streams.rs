@@ -16,9 +16,9 @@ use super::body::Content;
 use super::endpoint::Exchange;
 use super::events::{Event, Events};
 use super::link::{Era, Shared, no_success};
-use crate::auth::{AuthErrorKind, Waits};
 use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
+use callgate_auth::{AuthErrorKind, Prompt};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -160,7 +160,7 @@ impl Shared {
                 .unwrap_or(RESUME_PAUSE * 2_u32.pow(fruitless - 1));
             let taken_up = left.run_until_cancelled(async {
                 sleep(pause.max(SHORTEST_PAUSE)).await;
-                self.open(Some(last_id), true, Waits::Someone).await
+                self.open(Some(last_id), true, Prompt::Allowed).await
             });
             let Some(opened) = taken_up.await else {
                 return;
@@ -193,7 +193,7 @@ impl Shared {
         loop {
             accepted.mark_unchanged();
             let (messages, since) = (events.messages(), Instant::now());
-            match self.open(events.last_id(), was_open, Waits::Nobody).await {
+            match self.open(events.last_id(), was_open, Prompt::Never).await {
                 Ok(mut stream) => {
                     was_open = true;
                     self.settle();
@@ -242,7 +242,7 @@ impl Shared {
         &self,
         last_id: Option<&HeaderValue>,
         was_open: bool,
-        waits: Waits,
+        waits: Prompt,
     ) -> Result<Response, LinkError> {
         let mut headers = self.headers();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -343,7 +343,7 @@ pub(crate) fn is_for_good(kind: &LinkErrorKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::{AuthError, Grant};
+    use callgate_auth::{AuthError, Grant};
 
     #[test]
     fn what_a_person_has_to_mend_is_not_tried_again() {

@@ -19,8 +19,8 @@ use crate::fake::ready;
 use crate::handshake::{Opening, shake};
 use crate::listed::{Change, Covered, Decided, Listed};
 use crate::patience::Patience;
-use crate::secrets::Secrets;
 use crate::session::Session;
+use callgate_auth::Redact;
 
 /// A server whose tool is called as a task, if it has those, and says no more than that it
 /// was called.
@@ -76,7 +76,7 @@ async fn a_call_goes_with_the_login_of_the_list_that_it_was_decided_by() {
         let server = serve(has_tasks).await;
         let person = Arc::new(Person(Mutex::new("anna")));
         let Client { inbox, link } = Client::with(&server.url(), Arc::clone(&person) as _);
-        let (caller, secrets) = (Arc::new(NoCaller), Secrets::default());
+        let (caller, secrets) = (Arc::new(NoCaller), Redact::default());
         let session = Session::new("s".into(), inbox, link, caller, secrets);
         let limit = Duration::from_secs(20);
         let opening = Opening::Initialize {

@@ -13,8 +13,8 @@ use super::server::{Request, Server};
 use super::{Client, in_time, keep, result_of};
 use crate::failure::Failure;
 use crate::fake::{self, Host};
-use crate::source::Source;
 use crate::spec::{ServerSpec, Transport};
+use callgate_auth::Source;
 
 /// What becomes of a request that a server answers so.
 async fn check<F, A>(answer: F, expected: Expect)
@@ -350,7 +350,7 @@ async fn no_server_at_all() {
         listener.local_addr().expect("one")
     );
     drop(listener);
-    let client = Client::with(&url, Arc::new(crate::auth::NoAuthorization));
+    let client = Client::with(&url, Arc::new(callgate_auth::NoAuthorization));
     expect![[r#"Lost(LinkError { kind: Unreachable, reason: "the server cannot be reached: Connection refused (os error 111)", sent: false })"#]]
         .assert_eq(&client.request("tools/call").await);
 }

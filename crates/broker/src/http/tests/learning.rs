@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::mirroring::{agreed, call, call_as, take_list, tool};
 use super::server::{Request, Server};
 use super::{Client, called_by_headers, discovered, in_time, result_of};
-use crate::auth::{AuthError, AuthErrorKind, Authorize, Refusal, Waits};
+use callgate_auth::{AuthError, AuthErrorKind, Authorize, Prompt, Refused, TryAgain};
 
 /// Has a login that the server takes once somebody has logged in, and waits for that.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl LoggingIn {
 }
 
 impl Authorize for LoggingIn {
-    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn header(&self, _prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         let header = self
             .0
             .borrow()
@@ -35,12 +35,18 @@ impl Authorize for LoggingIn {
         std::future::ready(Ok(header)).boxed()
     }
 
-    fn challenged<'a>(&'a self, _refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+    fn refused<'a>(&'a self, _refusal: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
         let mut logged_in = self.0.subscribe();
-        async move { Ok(logged_in.wait_for(|is| *is).await.is_ok()) }.boxed()
+        async move {
+            Ok(match logged_in.wait_for(|is| *is).await {
+                Ok(_) => TryAgain::Yes,
+                Err(_) => TryAgain::No,
+            })
+        }
+        .boxed()
     }
 
-    fn holds_up(&self) -> Option<AuthError> {
+    fn pending(&self) -> Option<AuthError> {
         (!*self.0.borrow()).then(Self::error)
     }
 }

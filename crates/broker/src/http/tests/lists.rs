@@ -13,14 +13,14 @@ use tokio::sync::watch;
 
 use super::server::{self, Server};
 use super::{Client, discovered, in_time, keep, result_of};
-use crate::auth::{AuthError, Authorize, Refusal, Waits};
 use crate::caller::NoCaller;
 use crate::handshake::{Opening, shake};
 use crate::patience::Patience;
-use crate::secrets::Secrets;
 use crate::session::{Request, Session};
 use crate::spec::ServerSpec;
 use crate::subscription::listen;
+use callgate_auth::Redact;
+use callgate_auth::{AuthError, Authorize, Prompt, Refused, TryAgain};
 
 /// What a server does about changes of its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -309,16 +309,16 @@ impl Person {
 }
 
 impl Authorize for Person {
-    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn header(&self, _prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         let header = HeaderValue::from_static(self.name());
         std::future::ready(Ok(Some(header))).boxed()
     }
 
-    fn challenged<'a>(&'a self, _refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
-        std::future::ready(Ok(false)).boxed()
+    fn refused<'a>(&'a self, _refusal: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
+        std::future::ready(Ok(TryAgain::No)).boxed()
     }
 
-    fn login(&self) -> Option<Arc<str>> {
+    fn login_id(&self) -> Option<Arc<str>> {
         Some(self.name().into())
     }
 }
@@ -357,7 +357,7 @@ async fn check_logins(not_to: Option<&'static str>, expected: Expect) {
     .await;
     let person = Arc::new(Person(Mutex::new("anna")));
     let Client { inbox, link } = Client::with(&server.url(), Arc::clone(&person) as _);
-    let (caller, secrets) = (Arc::new(NoCaller), Secrets::default());
+    let (caller, secrets) = (Arc::new(NoCaller), Redact::default());
     let session = Session::new("s".into(), inbox, link, caller, secrets);
     let limit = Duration::from_secs(20);
     in_time(shake(&session, &Opening::Both, limit))

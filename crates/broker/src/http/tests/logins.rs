@@ -16,10 +16,9 @@ use url::Url;
 
 use super::server::{Request, Server};
 use super::{Endpoint, in_time};
-use crate::auth::{Browser, OAuth, OpenUrl, TokenPlace, Waits, authorize};
 use crate::http::endpoint::Exchange;
-use crate::secrets::Secrets;
 use crate::spec::{Http, Transport};
+use callgate_auth::{Browser, OAuth, OpenUrl, Prompt, TokenPlace, authorize};
 
 /// How the server and its authorization server are.
 #[derive(Default)]
@@ -198,8 +197,13 @@ impl Scene {
             oauth: Some(oauth.clone()),
             ..Http::default()
         };
-        let secrets = Secrets::of(&Transport::Http(http.clone()));
-        let authorize = authorize("s", &http, &secrets);
+        let secrets = Transport::Http(http.clone()).redact();
+        let target = callgate_auth::Endpoint {
+            server: "s".to_owned(),
+            url: http.url.parse().expect("a URL"),
+            oauth: oauth.clone(),
+        };
+        let authorize = authorize(&target, &secrets);
         Endpoint::new(&http, authorize, secrets).expect("it is a URL")
     }
 
@@ -225,7 +229,7 @@ async fn ask_as(endpoint: &Endpoint, id: Option<u64>) -> String {
     let (headers, body) = (HeaderMap::new(), Bytes::new());
     let exchange = Exchange {
         id,
-        ..Exchange::new(Method::POST, headers, body, Waits::Someone)
+        ..Exchange::new(Method::POST, headers, body, Prompt::Allowed)
     };
     let asked = endpoint.exchange(exchange);
     match in_time(asked).await {

@@ -22,12 +22,12 @@ use crate::listing::Listing;
 use crate::options::CallOptions;
 use crate::outcome::Outcome;
 use crate::patience::Patience;
-use crate::secrets::Secrets;
 use crate::session::Session;
 use crate::setup::RunSetup;
 use crate::spec::ServerSpec;
 use crate::target::Target;
 use crate::{Answer, Broker, CallError, NobodyToAsk, Question, ask_with};
+use callgate_auth::Redact;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -79,7 +79,7 @@ pub(super) async fn agreed(client: Client) -> Connection {
         inbox,
         link,
         Arc::new(NoCaller),
-        Secrets::default(),
+        Redact::default(),
     );
     in_time(shake(&session, &Opening::Both, LIMIT))
         .await

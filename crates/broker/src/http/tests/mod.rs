@@ -28,13 +28,12 @@ use tokio::sync::watch;
 
 use self::server::Server;
 use super::{Endpoint, HttpLink};
-use crate::auth::{Authorize, NoAuthorization};
 use crate::caller::Caller;
 use crate::calls::Call;
 use crate::inbox::Inbox;
 use crate::link::{Link, Outgoing};
-use crate::secrets::Secrets;
 use crate::spec::{Http, ServerSpec, Transport};
+use callgate_auth::{Authorize, NoAuthorization};
 
 /// The limit of messages, in bytes.
 const LIMIT: usize = 10_000;
@@ -56,7 +55,7 @@ impl Client {
             headers: [("X-Key".to_owned(), "hunter2-hunter2".to_owned())].into(),
             ..Http::default()
         };
-        let secrets = Secrets::of(&Transport::Http(http.clone()));
+        let secrets = Transport::Http(http.clone()).redact();
         let inbox = Inbox::new("s".into(), LIMIT);
         let endpoint = Endpoint::new(&http, authorize, secrets).expect("it is a URL");
         let link = HttpLink::new("s".into(), endpoint, Arc::clone(&inbox));

@@ -14,9 +14,9 @@ use super::{Client, call, in_time, keep, result_of};
 use crate::caller::NoCaller;
 use crate::fake::Host;
 use crate::handshake::{Opening, shake};
-use crate::secrets::Secrets;
 use crate::session::Session;
 use crate::spec::ServerSpec;
+use callgate_auth::Redact;
 
 /// As the revision has it: nothing but `initialize` without a session.
 async fn handle(mut request: Request) {
@@ -206,7 +206,7 @@ async fn a_server_that_is_slow_to_refuse_what_it_does_not_know_is_agreed_with() 
     .await;
     let Client { inbox, link } = Client::new(&server);
     let caller = Arc::new(NoCaller);
-    let session = Session::new("s".into(), inbox, link, caller, Secrets::default());
+    let session = Session::new("s".into(), inbox, link, caller, Redact::default());
     let patience = Duration::from_millis(1);
     in_time(shake(&session, &Opening::Both, patience))
         .await

@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 
 use super::server::{Request, Server};
 use super::{Client, in_time};
-use crate::auth::{AuthError, Authorize, Refusal, Waits};
 use crate::http::posts::{ANSWER_PATIENCE, MAX_ANSWERS, MOST, PATIENCE, TURNS};
+use callgate_auth::{AuthError, Authorize, Prompt, Refused, TryAgain};
 
 fn answer(client: &Client, number: usize) {
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{}}}}"#);
@@ -150,7 +150,7 @@ struct LoggingIn {
 }
 
 impl Authorize for LoggingIn {
-    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn header(&self, _prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         async move {
             if self.asked.fetch_add(1, Ordering::Relaxed) > 0 {
                 return Ok(None);
@@ -161,8 +161,8 @@ impl Authorize for LoggingIn {
         .boxed()
     }
 
-    fn challenged<'a>(&'a self, _refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
-        std::future::ready(Ok(false)).boxed()
+    fn refused<'a>(&'a self, _refusal: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
+        std::future::ready(Ok(TryAgain::No)).boxed()
     }
 }
 

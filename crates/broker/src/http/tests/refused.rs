@@ -12,24 +12,24 @@ use tokio::sync::Notify;
 use super::server::Server;
 use super::sessions::{EVENTS, begins, in_session_with};
 use super::{Client, discovered, in_time};
-use crate::auth::{AuthError, AuthErrorKind, Authorize, Grant, Refusal, Waits};
 use crate::flight::Flight;
 use crate::link::Outgoing;
 use crate::spec::ServerSpec;
 use crate::start::{Admission, start};
+use callgate_auth::{AuthError, AuthErrorKind, Authorize, Grant, Prompt, Refused, TryAgain};
 
 /// Notes who waits for what is refused.
 #[derive(Debug, Default)]
-struct Noting(Mutex<Vec<Waits>>);
+struct Noting(Mutex<Vec<Prompt>>);
 
 impl Authorize for Noting {
-    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn header(&self, _prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         std::future::ready(Ok(None)).boxed()
     }
 
-    fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
-        self.0.lock().expect("no panic").push(refusal.waits);
-        std::future::ready(Ok(false)).boxed()
+    fn refused<'a>(&'a self, refusal: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
+        self.0.lock().expect("no panic").push(refusal.prompt);
+        std::future::ready(Ok(TryAgain::No)).boxed()
     }
 }
 
@@ -76,7 +76,7 @@ async fn nobody_waits_for_the_sessions_own_stream_nor_for_its_end() {
             "DELETE"
         ]
     );
-    let (someone, nobody) = (Waits::Someone, Waits::Nobody);
+    let (someone, nobody) = (Prompt::Allowed, Prompt::Never);
     assert_eq!(waits, [nobody, someone, someone, nobody]);
 }
 
@@ -85,7 +85,7 @@ async fn nobody_waits_for_the_sessions_own_stream_nor_for_its_end() {
 struct SteppingUp(AtomicBool);
 
 impl Authorize for SteppingUp {
-    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn header(&self, _prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         let token = match self.0.load(Ordering::Relaxed) {
             true => "Bearer wide",
             false => "Bearer narrow",
@@ -93,13 +93,13 @@ impl Authorize for SteppingUp {
         std::future::ready(Ok(Some(HeaderValue::from_static(token)))).boxed()
     }
 
-    fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
-        let stepped_up = match refusal.waits {
-            Waits::Someone => {
+    fn refused<'a>(&'a self, refusal: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
+        let stepped_up = match refusal.prompt {
+            Prompt::Allowed => {
                 self.0.store(true, Ordering::Relaxed);
-                Ok(true)
+                Ok(TryAgain::Yes)
             }
-            Waits::Nobody => Err(AuthError::new(
+            Prompt::Never => Err(AuthError::new(
                 "s",
                 AuthErrorKind::InsufficientScope {
                     scope: Some("wide".to_owned()),
@@ -174,15 +174,15 @@ impl Asking {
 }
 
 impl Authorize for Asking {
-    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn header(&self, _prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         std::future::ready(Ok(None)).boxed()
     }
 
-    fn challenged<'a>(&'a self, _refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+    fn refused<'a>(&'a self, _refusal: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
         std::future::pending().boxed()
     }
 
-    fn holds_up(&self) -> Option<AuthError> {
+    fn pending(&self) -> Option<AuthError> {
         Some(Self::error())
     }
 }

@@ -12,8 +12,10 @@ use tokio::sync::Notify;
 
 use super::server::{Request, Server};
 use super::{Client, in_time};
-use crate::auth::{AuthError, AuthErrorKind, Authorize, NoAuthorization, Refusal, Waits};
 use crate::link::Outgoing;
+use callgate_auth::{
+    AuthError, AuthErrorKind, Authorize, NoAuthorization, Prompt, Refused, TryAgain,
+};
 
 pub(super) const EVENTS: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
 
@@ -364,7 +366,7 @@ async fn the_end_of_a_session_ends_all_that_is_in_flight() {
 struct Ailing(AtomicUsize);
 
 impl Authorize for Ailing {
-    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn header(&self, _prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         let answer = match self.0.fetch_add(1, Ordering::Relaxed) {
             2 => {
                 let reason = "the authorization server answered 503".to_owned();
@@ -375,8 +377,8 @@ impl Authorize for Ailing {
         Box::pin(std::future::ready(answer))
     }
 
-    fn challenged<'a>(&'a self, _refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
-        Box::pin(std::future::ready(Ok(false)))
+    fn refused<'a>(&'a self, _refusal: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
+        Box::pin(std::future::ready(Ok(TryAgain::No)))
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::server::Server;
 use super::{Client, in_time};
-use crate::auth::{AuthError, Authorize, Refusal, Waits};
+use callgate_auth::{AuthError, Authorize, Prompt, Refused, TryAgain};
 
 const RESULT: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"a":1.0}}"#;
 
@@ -172,12 +172,12 @@ struct Tokens {
 }
 
 impl Authorize for Tokens {
-    fn bearer(&self, _waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn header(&self, _prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         let token = format!("Bearer t{}", self.current.load(Ordering::Relaxed));
         std::future::ready(Ok(HeaderValue::from_str(&token).ok())).boxed()
     }
 
-    fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+    fn refused<'a>(&'a self, refusal: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
         assert_eq!(refusal.www_authenticate, Some("Bearer a, Basic b"));
         let current = self.current.load(Ordering::Relaxed);
         let sent = refusal.sent.map(HeaderValue::as_bytes);
@@ -185,6 +185,7 @@ impl Authorize for Tokens {
         let again = current < self.last;
         self.current
             .store(current + usize::from(again), Ordering::Relaxed);
+        let again = if again { TryAgain::Yes } else { TryAgain::No };
         std::future::ready(Ok(again)).boxed()
     }
 }

@@ -20,20 +20,47 @@ use self::anew::{Waiter, Want};
 use self::awaited::{Awaited, What};
 use self::ready::Ready;
 use super::account::Account;
+use super::authorize::{Authorize, Prompt, Refused as Refusal, TryAgain};
 use super::browser::Browser;
 use super::challenge::Challenge;
 use super::discovery::settle;
 use super::error::{AuthError, AuthErrorKind};
-use super::settings::Grant;
+use super::redact::Redact;
+use super::settings::{Endpoint, Grant};
 use super::store::Login;
 use super::tokens::{self, Ask, Refused};
-use super::{Authorize, Refusal, Waits};
 
 /// How soon a token that still lasts is tried to be renewed again.
 const RENEW_AGAIN: Duration = Duration::from_secs(5);
 
 /// A token that is refused this soon after it was had was never good.
 pub(super) const RIGHT_AWAY: Duration = Duration::from_secs(60);
+
+/// The authorization of requests to this server. The tokens are hidden by `redact`.
+pub fn authorize(endpoint: &Endpoint, redact: &Redact) -> Arc<dyn Authorize> {
+    match Account::new(endpoint, redact) {
+        Ok(account) => Arc::new(Bearer::new(account)),
+        Err(error) => Arc::new(Unable(error)),
+    }
+}
+
+/// No login is possible: a server that asks for one gets no token, and the error says why.
+#[derive(Debug)]
+struct Unable(AuthError);
+
+impl Authorize for Unable {
+    fn header(&self, _prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+        std::future::ready(Ok(None)).boxed()
+    }
+
+    fn refused<'a>(&'a self, refused: Refusal<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
+        let answer = match refused.status {
+            401 => Err(self.0.clone()),
+            _ => Ok(TryAgain::No),
+        };
+        std::future::ready(answer).boxed()
+    }
+}
 
 /// An [`Authorize`] with a login.
 pub(super) struct Bearer {
@@ -75,7 +102,7 @@ impl Bearer {
 }
 
 impl Authorize for Bearer {
-    fn bearer(&self, waits: Waits) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+    fn header(&self, prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
         let ready = self.inner.ready.read();
         let ready = match &*ready.unwrap_or_else(PoisonError::into_inner) {
             Ready::None => Some(None),
@@ -85,16 +112,16 @@ impl Authorize for Bearer {
         match ready {
             Some(ready) => std::future::ready(Ok(ready)).boxed(),
             None => {
-                let waiter = Waiter::now(waits);
+                let waiter = Waiter::now(prompt);
                 self.lasting(move |inner| inner.fresh(waiter)).boxed()
             }
         }
     }
 
-    fn challenged<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<bool, AuthError>> {
+    fn refused<'a>(&'a self, refusal: Refusal<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
         let sent = refusal.sent.cloned();
         let header = refusal.www_authenticate.map(str::to_owned);
-        let waiter = Waiter::now(refusal.waits);
+        let waiter = Waiter::now(refusal.prompt);
         match refusal.status {
             401 => self
                 .lasting(move |inner| async move { inner.refused(sent, header, waiter).await })
@@ -108,32 +135,32 @@ impl Authorize for Bearer {
                         })
                         .boxed()
                     }
-                    _ => std::future::ready(Ok(false)).boxed(),
+                    _ => std::future::ready(Ok(TryAgain::No)).boxed(),
                 }
             }
-            _ => std::future::ready(Ok(false)).boxed(),
+            _ => std::future::ready(Ok(TryAgain::No)).boxed(),
         }
     }
 
-    fn taken(&self, sent: &HeaderValue) {
+    fn accepted(&self, sent: &HeaderValue) {
         self.inner.came_of_it(Some(sent), Browser::taken);
     }
 
-    fn in_vain(&self, refusal: Refusal<'_>) {
+    fn refused_for_good(&self, refusal: Refusal<'_>) {
         if refusal.status == 401 {
             self.inner.came_of_it(refusal.sent, Browser::of_no_use);
         }
     }
 
-    fn holds_up(&self) -> Option<AuthError> {
+    fn pending(&self) -> Option<AuthError> {
         self.inner.holds_up()
     }
 
-    fn may_go(&self, url: &Url) -> bool {
+    fn may_follow(&self, url: &Url) -> bool {
         self.inner.ready().may_go(url)
     }
 
-    fn login(&self) -> Option<Arc<str>> {
+    fn login_id(&self) -> Option<Arc<str>> {
         self.inner.ready().login()
     }
 }
@@ -221,10 +248,10 @@ impl Inner {
         sent: Option<HeaderValue>,
         header: Option<String>,
         waiter: Waiter,
-    ) -> Result<bool, AuthError> {
+    ) -> Result<TryAgain, AuthError> {
         let mut state = self.state.lock().await;
         if self.ready().is_other_than(sent.as_ref()) {
-            return Ok(true);
+            return Ok(TryAgain::Yes);
         }
         let header = header.as_deref();
         let access = state
@@ -242,7 +269,7 @@ impl Inner {
                     .exchange("the server refuses the token just issued"));
             }
             self.by_credentials(&mut state, header).await?;
-            return Ok(true);
+            return Ok(TryAgain::Yes);
         }
         let renewed = if no_use {
             // Unless another process has done better since.
@@ -260,7 +287,7 @@ impl Inner {
             self.or_by_person(&mut state, error, waiter, header, true)
                 .await?;
         }
-        Ok(true)
+        Ok(TryAgain::Yes)
     }
 
     /// After a 403 with `insufficient_scope`.
@@ -270,10 +297,10 @@ impl Inner {
         header: Option<String>,
         challenge: &Challenge,
         waiter: Waiter,
-    ) -> Result<bool, AuthError> {
+    ) -> Result<TryAgain, AuthError> {
         let mut state = self.state.lock().await;
         if self.ready().is_other_than(sent.as_ref()) {
-            return Ok(true);
+            return Ok(TryAgain::Yes);
         }
         let wanted = challenge.scopes();
         let narrow = || {
@@ -293,12 +320,12 @@ impl Inner {
             && Some(&login.tokens.access_token) != access
         {
             self.adopt(&mut state, Some(login))?;
-            return Ok(true);
+            return Ok(TryAgain::Yes);
         }
         let granted = state.login.as_ref().map(|login| &login.tokens.scopes);
         let has = |scope| granted.is_some_and(|granted| granted.contains(scope));
         let has_all = wanted.iter().all(has);
-        match self.asks(waiter.waits) {
+        match self.asks(waiter.prompt) {
             // What was granted and is refused all the same is not granted by
             // asking for it again.
             Some(browser) if !wanted.is_empty() && !has_all => {
@@ -310,7 +337,7 @@ impl Inner {
                     otherwise: narrow(),
                 };
                 self.by_person(&mut state, browser, want).await?;
-                Ok(true)
+                Ok(TryAgain::Yes)
             }
             _ => Err(narrow()),
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::settings::Grant;
-use crate::shell::shell_word;
+use callgate_process::shell_word;
 
 /// Why a server could not be authorized at.
 ///
@@ -20,7 +20,7 @@ pub struct AuthError {
 
 impl AuthError {
     /// An error about this server, which advises a login without flags, if it does.
-    pub(crate) fn new(server: impl Into<String>, kind: AuthErrorKind) -> Self {
+    pub fn new(server: impl Into<String>, kind: AuthErrorKind) -> Self {
         Self {
             server: server.into(),
             kind,

@@ -16,7 +16,6 @@ use super::error::{AuthError, AuthErrorKind, auth_command};
 use super::redirect::{Callback, Redirect};
 use super::store::{ClientAuthentication, Kept, Login, Record};
 use super::tokens::{self, Ask, Refused, code};
-use crate::unique::unique_id;
 
 /// What the client calls itself where it registers.
 const CLIENT_NAME: &str = "Callgate";
@@ -327,4 +326,13 @@ fn checked(
             })
         }
     }
+}
+
+/// 128 random bits in hexadecimal. An identifier and no secret, so the random state of hash
+/// tables is enough.
+fn unique_id() -> String {
+    use std::hash::{BuildHasher as _, RandomState};
+
+    let half = || RandomState::new().hash_one(tokens::now());
+    format!("{:016x}{:016x}", half(), half())
 }

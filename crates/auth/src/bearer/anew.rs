@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use super::super::Waits;
+use super::super::authorize::Prompt;
 use super::super::browser::{Browser, NotAsked, OpenUrl, Request, Turn};
 use super::super::challenge::Challenge;
 use super::super::discovery::{authentication, discover, probe};
@@ -19,7 +19,7 @@ use super::{Inner, State};
 /// For whom something is done.
 #[derive(Clone, Copy)]
 pub(super) struct Waiter {
-    pub(super) waits: Waits,
+    pub(super) prompt: Prompt,
     /// Since when.
     pub(super) since: Instant,
 }
@@ -45,9 +45,9 @@ const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
 const LASTING: u64 = 5;
 
 impl Waiter {
-    pub(super) fn now(waits: Waits) -> Self {
+    pub(super) fn now(prompt: Prompt) -> Self {
         let since = Instant::now();
-        Self { waits, since }
+        Self { prompt, since }
     }
 }
 
@@ -133,7 +133,7 @@ impl Inner {
         challenge: Option<&str>,
         refused: bool,
     ) -> Result<(), AuthError> {
-        match self.asks(waiter.waits) {
+        match self.asks(waiter.prompt) {
             Some(browser) if matches!(error.kind, AuthErrorKind::LoginRequired { .. }) => {
                 let want = Want {
                     scopes: Vec::new(),
@@ -149,11 +149,11 @@ impl Inner {
     }
 
     /// Who asks a person now, if anybody does.
-    pub(super) fn asks(&self, waits: Waits) -> Option<&Browser> {
+    pub(super) fn asks(&self, prompt: Prompt) -> Option<&Browser> {
         let settings = &self.account.settings;
         let is_persons = settings.grant == Grant::AuthorizationCode;
         let browser = settings.browser.as_ref();
-        browser.filter(|_| is_persons && waits == Waits::Someone)
+        browser.filter(|_| is_persons && prompt == Prompt::Allowed)
     }
 
     /// Has a token by a person's login. Somebody who does not want one, or whose login is of no

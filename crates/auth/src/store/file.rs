@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Record;
-use crate::auth::tokens::Tokens;
+use crate::tokens::Tokens;
 
 /// More than any of our own files has.
 const MAX_FILE: u64 = 1 << 20;

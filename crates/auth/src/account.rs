@@ -7,11 +7,10 @@ use url::Url;
 use super::error::{AuthError, AuthErrorKind};
 use super::http::Web;
 use super::issuer;
-use super::settings::OAuth;
+use super::settings::{Endpoint, OAuth};
 use super::store::{Login, Store};
 use super::tokens::covers;
-use crate::secrets::Secrets;
-use crate::spec::Http;
+use crate::redact::Redact;
 
 #[derive(Debug)]
 pub(super) struct Account {
@@ -20,27 +19,24 @@ pub(super) struct Account {
     /// server is told what the token is for.
     pub(super) url: Url,
     pub(super) settings: OAuth,
-    pub(super) secrets: Secrets,
+    pub(super) secrets: Redact,
     pub(super) store: Store,
     web: OnceCell<Web>,
 }
 
 impl Account {
-    pub(super) fn new(
-        server: &str,
-        http: &Http,
-        settings: &OAuth,
-        secrets: &Secrets,
-    ) -> Result<Self, AuthError> {
-        let mut url = Url::parse(&http.url).map_err(|_| {
-            let reason = "its URL is not valid".to_owned();
-            AuthError::new(server, AuthErrorKind::Settings { reason })
-        })?;
+    pub(super) fn new(endpoint: &Endpoint, secrets: &Redact) -> Result<Self, AuthError> {
+        let Endpoint {
+            server,
+            url,
+            oauth: settings,
+        } = endpoint;
+        let mut url = url.clone();
         url.set_query(None);
         url.set_fragment(None);
         let store = Store::new(server, url.as_str(), settings)?;
         Ok(Self {
-            server: server.to_owned(),
+            server: server.clone(),
             url,
             settings: settings.clone(),
             secrets: secrets.clone(),

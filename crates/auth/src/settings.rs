@@ -3,8 +3,21 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use url::Url;
+
 use super::browser::Browser;
 use crate::source::Source;
+
+/// An HTTP server at which to log in.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// The server's name in the configuration.
+    pub server: String,
+    /// The server's URL, with its query.
+    pub url: Url,
+    /// How to log in there.
+    pub oauth: OAuth,
+}
 
 /// How to log in at an HTTP server.
 ///
@@ -48,7 +61,7 @@ pub struct OAuth {
     pub folder: Option<PathBuf>,
     /// Who shows a login's URL to a person while calls wait. Default: nobody,
     /// and a call that needs a login fails with
-    /// [`crate::auth::AuthErrorKind::LoginRequired`].
+    /// [`crate::AuthErrorKind::LoginRequired`].
     pub browser: Option<Browser>,
 }
 

@@ -157,7 +157,7 @@ impl Reach {
 }
 
 /// Whether a URL leads to this machine by what it says, nothing being looked up.
-pub(crate) fn is_loopback(url: &Url) -> bool {
+pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => is_localhost(name),
         Some(Host::Ipv4(ip)) => class(ip.into()) == Class::Loopback,

@@ -5,7 +5,7 @@ use url::form_urlencoded;
 
 /// The values of a URL's query, its user and its password, each by itself, with
 /// the name to show in its place: a server repeats one without the others.
-pub(super) fn in_url(url: &str) -> Vec<(String, String)> {
+pub fn url_secrets(url: &str) -> Vec<(String, String)> {
     let plain = url.split('#').next().unwrap_or_default();
     let (place, query) = plain.split_once('?').unwrap_or((plain, ""));
     let mut found = Vec::new();
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn parts_of_a_url() {
         let check = |url: &str, expected: &[(&str, &str)]| {
-            let mut found = in_url(url);
+            let mut found = url_secrets(url);
             found.retain(|(_, value)| !value.is_empty());
             found.dedup();
             let found: Vec<_> = found

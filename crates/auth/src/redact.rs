@@ -12,9 +12,7 @@ use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use memchr::memmem;
 use serde_json::Value;
 
-use self::in_url::in_url;
-use crate::shape::{MAX_MESSAGE_BYTES, cut_message};
-use crate::spec::{Http, Stdio, Transport};
+pub use self::in_url::url_secrets;
 use crate::spellings::{needle, readings, span};
 
 /// Values shorter than this are left alone: they are settings such as `1` or
@@ -23,6 +21,8 @@ const SHORTEST_SECRET: usize = 6;
 /// Lines of a value that are shorter than this are not looked for by themselves: they are
 /// rather `{` than a part of a key.
 const SHORTEST_LINE: usize = 16;
+/// The longest message about a failure, in bytes.
+pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
 /// How many values learned while a server is up are kept: tokens are renewed,
 /// and an old one is refused anyway. The oldest goes first.
 const MAX_LEARNED: usize = 64;
@@ -31,7 +31,7 @@ const MAX_LEARNED: usize = 64;
 /// and arguments, and what was learned since, each with the name to show in its place.
 /// Clones share what they learn.
 #[derive(Clone, Default)]
-pub(crate) struct Secrets {
+pub struct Redact {
     values: Arc<RwLock<Values>>,
 }
 
@@ -58,50 +58,9 @@ struct Secret {
     value: String,
 }
 
-impl Secrets {
-    /// What is secret about a transport. Values that are still to be looked up
-    /// are learned when they are.
-    pub(crate) fn of(transport: &Transport) -> Self {
-        let mut values: Vec<(String, String)> = Vec::new();
-        let mut of_url = Vec::new();
-        let parts = match transport {
-            Transport::Stdio(Stdio { env, secrets, .. }) => {
-                for (name, value) in env {
-                    if name != "PATH" && name != "HOME" {
-                        values.push((name.clone(), value.clone()));
-                    }
-                }
-                secrets
-            }
-            Transport::Http(Http {
-                url,
-                headers,
-                secrets,
-                ..
-            }) => {
-                for (name, value) in headers {
-                    values.push((name.clone(), value.clone()));
-                    // A server that repeats a token does so without its scheme.
-                    if let Some((_scheme, token)) = value.split_once(' ') {
-                        values.push((name.clone(), token.to_owned()));
-                    }
-                }
-                if let Some((_, query)) = url.split_once('?') {
-                    values.push(("URL query".to_owned(), query.to_owned()));
-                }
-                of_url = in_url(url);
-                secrets
-            }
-        };
-        let parts = parts
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()));
-        for (name, value) in parts.chain(of_url) {
-            // One that is a whole value has the name of that.
-            if !values.iter().any(|(_, given)| *given == value) {
-                values.push((name, value));
-            }
-        }
+impl Redact {
+    /// Redaction of these values, each with the name to show in its place.
+    pub fn new(values: impl IntoIterator<Item = (String, String)>) -> Self {
         let given = values.into_iter().map(|(name, value)| Secret {
             name: name.into(),
             value,
@@ -117,7 +76,7 @@ impl Secrets {
     }
 
     /// Adds a value that came later, to be shown as `name`.
-    pub(crate) fn learn(&self, name: &str, value: &str) {
+    pub fn learn(&self, name: &str, value: &str) {
         let secret = Secret {
             name: name.into(),
             value: value.to_owned(),
@@ -134,7 +93,7 @@ impl Secrets {
     }
 
     /// What a server says of a failure, as it may be passed on: without secrets and not too long.
-    pub(crate) fn message(&self, text: &str) -> String {
+    pub fn message(&self, text: &str) -> String {
         // No more is searched than may be shown: it may be as long as a message.
         let mut message = self.redact_start(text, MAX_MESSAGE_BYTES);
         if text.len() > MAX_MESSAGE_BYTES {
@@ -146,7 +105,7 @@ impl Secrets {
     }
 
     /// Replaces the secrets in every string, key and number of a JSON value.
-    pub(crate) fn redact_value(&self, value: &mut Value) {
+    pub fn redact_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.redact(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
@@ -181,13 +140,13 @@ impl Secrets {
     }
 
     /// `text` with every secret replaced by its name, whatever escapes it is written with.
-    pub(crate) fn redact(&self, text: &str) -> String {
+    pub fn redact(&self, text: &str) -> String {
         self.redact_start(text, text.len())
     }
 
-    /// The first `most` bytes of `text`, as [`Secrets::redact`] has them, whatever follows. Of a
+    /// The first `most` bytes of `text`, as [`Redact::redact`] has them, whatever follows. Of a
     /// secret that begins there and goes on, nothing is left.
-    pub(crate) fn redact_start(&self, text: &str, most: usize) -> String {
+    pub fn redact_start(&self, text: &str, most: usize) -> String {
         let end = text.floor_char_boundary(most);
         let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
@@ -212,7 +171,7 @@ impl Secrets {
     }
 
     /// In how many bytes of a text a secret may be written.
-    pub(crate) fn span(&self) -> usize {
+    pub fn span(&self) -> usize {
         let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
         let lengths = values.lengths.as_ref();
         lengths.map_or(0, |lengths| span(*lengths.end()))
@@ -294,10 +253,18 @@ fn in_base64(engine: &impl Engine, value: &str) -> Vec<String> {
     (0..3).map(at).collect()
 }
 
-impl fmt::Debug for Secrets {
+impl fmt::Debug for Redact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
-        write!(f, "Secrets({})", values.given.len() + values.learned.len())
+        write!(f, "Redact({})", values.given.len() + values.learned.len())
+    }
+}
+
+/// Cuts a message about a failure to the longest that is shown.
+pub fn cut_message(message: &mut String) {
+    if message.len() > MAX_MESSAGE_BYTES {
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
+        message.push('…');
     }
 }
 

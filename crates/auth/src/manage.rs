@@ -9,11 +9,10 @@ use super::browser::OpenUrl;
 use super::discovery::{probe, settle};
 use super::error::{AuthError, AuthErrorKind};
 use super::login::{Wish, log_in};
-use super::settings::Grant;
+use super::settings::{Endpoint, Grant};
 use super::store::{Kept, Login};
 use super::tokens;
-use crate::secrets::Secrets;
-use crate::spec::{Http, ServerSpec, Transport};
+use crate::redact::{Redact, url_secrets};
 
 /// A login to make.
 #[derive(Clone)]
@@ -99,8 +98,8 @@ pub enum LoggedOut {
 /// # Errors
 ///
 /// [`AuthError`], as [`login`] has it for a server that takes no login.
-pub fn takes_login(server: &ServerSpec) -> Result<(), AuthError> {
-    persons_account(server).map(drop)
+pub fn takes_login(endpoint: &Endpoint) -> Result<(), AuthError> {
+    persons_account(endpoint).map(drop)
 }
 
 /// Has a person log in at an HTTP server and keeps the tokens.
@@ -110,8 +109,8 @@ pub fn takes_login(server: &ServerSpec) -> Result<(), AuthError> {
 /// [`AuthError`], also for a server that takes no login: a program to start,
 /// one with a configured `Authorization` header, one whose `oauth` is off, one whose
 /// grant is the client's own credentials.
-pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginStatus, AuthError> {
-    let (account, url) = persons_account(server)?;
+pub async fn login(endpoint: &Endpoint, request: LoginRequest) -> Result<LoginStatus, AuthError> {
+    let (account, url) = persons_account(endpoint)?;
     let challenge = probe(&account, &url).await?;
     let wish = Wish {
         scopes: request.scopes,
@@ -131,8 +130,8 @@ pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginSt
 /// # Errors
 ///
 /// As [`login`] for servers that take none, and [`AuthErrorKind::Store`].
-pub async fn status(server: &ServerSpec) -> Result<Option<LoginStatus>, AuthError> {
-    let (account, _) = persons_account(server)?;
+pub async fn status(endpoint: &Endpoint) -> Result<Option<LoginStatus>, AuthError> {
+    let (account, _) = persons_account(endpoint)?;
     let login = account.fitting().await?;
     Ok(login.map(|login| describe(&account, login)))
 }
@@ -143,13 +142,12 @@ pub async fn status(server: &ServerSpec) -> Result<Option<LoginStatus>, AuthErro
 /// # Errors
 ///
 /// [`AuthErrorKind::Settings`] and [`AuthErrorKind::Store`].
-pub fn login_id(server: &ServerSpec) -> Result<Option<String>, AuthError> {
-    match account(server) {
+pub fn login_id(endpoint: &Endpoint) -> Result<Option<String>, AuthError> {
+    match account(endpoint) {
         Ok((account, _)) if account.settings.grant == Grant::AuthorizationCode => {
             account.store.login_id()
         }
         Ok(_) => Ok(None),
-        Err(error) if matches!(error.kind, AuthErrorKind::NoLogin { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -163,8 +161,8 @@ pub fn login_id(server: &ServerSpec) -> Result<Option<String>, AuthError> {
 /// As [`status`], except that a login from before the grant was the client's own credentials
 /// can be ended; [`AuthErrorKind::Store`] too, with the login left as it is, where its tokens
 /// or those of an earlier login may be in a keyring that does not give them up.
-pub async fn logout(server: &ServerSpec) -> Result<LoggedOut, AuthError> {
-    let (account, _) = account(server)?;
+pub async fn logout(endpoint: &Endpoint) -> Result<LoggedOut, AuthError> {
+    let (account, _) = account(endpoint)?;
     // For a login that never was, nothing is written, nor has to be writable.
     let _lock = match account.store.is_untouched() {
         true => None,
@@ -195,8 +193,8 @@ async fn revoked(account: &Account, login: &Login) -> bool {
 }
 
 /// The account at a server where a person logs in.
-fn persons_account(server: &ServerSpec) -> Result<(Account, String), AuthError> {
-    let (account, url) = account(server)?;
+fn persons_account(endpoint: &Endpoint) -> Result<(Account, String), AuthError> {
+    let (account, url) = account(endpoint)?;
     if account.settings.grant == Grant::ClientCredentials {
         return Err(account.error(AuthErrorKind::NoLogin {
             reason:
@@ -208,27 +206,10 @@ fn persons_account(server: &ServerSpec) -> Result<(Account, String), AuthError> 
     Ok((account, url))
 }
 
-fn account(server: &ServerSpec) -> Result<(Account, String), AuthError> {
-    let unfit = |reason: &str| {
-        let reason = reason.to_owned();
-        let kind = AuthErrorKind::NoLogin { reason };
-        Err(AuthError::new(server.name.as_str(), kind))
-    };
-    let http: &Http = match &server.transport {
-        Transport::Http(http) => http,
-        Transport::Stdio(_) => {
-            return unfit("it is a program to start; give it what it needs in \"env\"");
-        }
-    };
-    if http.has_authorization() {
-        return unfit("its \"Authorization\" header is configured; remove that to log in");
-    }
-    let Some(settings) = &http.oauth else {
-        return unfit("its \"oauth\" is false in the configuration; remove that to log in");
-    };
-    let secrets = Secrets::of(&server.transport);
-    let account = Account::new(&server.name, http, settings, &secrets)?;
-    Ok((account, http.url.clone()))
+fn account(endpoint: &Endpoint) -> Result<(Account, String), AuthError> {
+    let url = endpoint.url.to_string();
+    let redact = Redact::new(url_secrets(&url));
+    Ok((Account::new(endpoint, &redact)?, url))
 }
 
 fn describe(account: &Account, login: Login) -> LoginStatus {

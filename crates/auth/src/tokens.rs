@@ -15,8 +15,6 @@ use super::challenge::is_scope;
 use super::http::Web;
 use super::store::{ClientAuthentication, Record};
 
-use crate::object::Object;
-
 /// A token this close to its end is renewed before it is used, in seconds.
 const MARGIN: u64 = 30;
 
@@ -232,7 +230,7 @@ fn read(status: u16, body: &[u8], asked: &[String]) -> Result<Tokens, Refused> {
         });
     }
     // A parser's message may quote a token.
-    let Ok(Object(granted)) = serde_json::from_slice::<Object<Granted>>(body) else {
+    let Ok(granted) = object::<Granted>(body) else {
         return other("the authorization server's answer is not one with a token");
     };
     match granted.token_type {
@@ -278,8 +276,14 @@ pub(super) fn refusal(body: &[u8]) -> Option<String> {
     struct Refusal {
         error: String,
     }
-    let Object(Refusal { error }) = serde_json::from_slice(body).ok()?;
+    let Refusal { error } = object(body).ok()?;
     Some(error)
+}
+
+/// Reads a JSON object. An array is refused, which serde would take for a struct.
+fn object<T: serde::de::DeserializeOwned>(body: &[u8]) -> serde_json::Result<T> {
+    let members: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body)?;
+    serde_json::from_value(members.into())
 }
 
 /// An error code of OAuth as it may be shown: those have a small alphabet, and

@@ -1,19 +1,16 @@
 //! Values that are looked up when a server starts: a command's output, or an
 //! entry of the system's keyring.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use callgate_process::{Command, Stream};
-use futures::future::try_join_all;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use crate::error::StartErrorKind;
 use crate::keyring;
-use crate::secrets::Secrets;
-use crate::spec::{Http, Stdio, Transport};
+use crate::redact::Redact;
 
 /// The longest value, in bytes; a longer output of a command is refused.
 const MAX_VALUE: usize = 64 << 10;
@@ -144,15 +141,15 @@ impl Source {
     ///
     /// [`SourceError`], which never holds a value.
     pub async fn look_up(&self) -> Result<String, SourceError> {
-        self.resolve("", &Secrets::default()).await
+        self.resolve("", &Redact::default()).await
     }
 
     /// Looks the value up and has `secrets` keep it out of messages, as `name`.
-    pub(crate) async fn resolve(
-        &self,
-        name: &str,
-        secrets: &Secrets,
-    ) -> Result<String, SourceError> {
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`], which never holds a value.
+    pub async fn resolve(&self, name: &str, secrets: &Redact) -> Result<String, SourceError> {
         let value = match &self.origin {
             Origin::Text(value) => value.clone(),
             Origin::Command {
@@ -182,53 +179,6 @@ impl Source {
         secrets.learn(name, &value);
         Ok(format!("{}{value}", self.prefix))
     }
-}
-
-impl Transport {
-    /// The transport with every value looked up, each of which `secrets` then knows.
-    pub(crate) async fn resolve(&self, secrets: &Secrets) -> Result<Self, StartErrorKind> {
-        Ok(match self {
-            Self::Stdio(stdio) => Self::Stdio(Stdio {
-                env: merged(&stdio.env, &stdio.env_from, secrets).await?,
-                env_from: BTreeMap::new(),
-                ..stdio.clone()
-            }),
-            Self::Http(http) => {
-                let headers = merged(&http.headers, &http.headers_from, secrets).await?;
-                for name in http.headers_from.keys() {
-                    let value = headers.get(name);
-                    if let Some((_scheme, token)) = value.and_then(|value| value.split_once(' ')) {
-                        secrets.learn(name, token);
-                    }
-                }
-                Self::Http(Http {
-                    headers,
-                    headers_from: BTreeMap::new(),
-                    ..http.clone()
-                })
-            }
-        })
-    }
-}
-
-async fn merged(
-    known: &BTreeMap<String, String>,
-    sources: &BTreeMap<String, Source>,
-    secrets: &Secrets,
-) -> Result<BTreeMap<String, String>, StartErrorKind> {
-    let looked_up = sources.iter().map(|(name, source)| async move {
-        let value = source.resolve(name, secrets).await;
-        match value {
-            Ok(value) => Ok((name.clone(), value)),
-            Err(reason) => Err(StartErrorKind::NoValue {
-                name: name.clone(),
-                reason,
-            }),
-        }
-    });
-    let mut all = known.clone();
-    all.extend(try_join_all(looked_up).await?);
-    Ok(all)
 }
 
 impl Origin {
@@ -308,7 +258,7 @@ async fn run(
     // What it left running of its own will, such as an agent, may go on.
     group.0 = None;
     if !status.success() {
-        let status = crate::process::describe(status);
+        let status = describe(status);
         return Err(SourceError::Failed { program, status });
     }
     let mut printed = String::from_utf8(printed).map_err(|_| unfit("a value that is not UTF-8"))?;
@@ -335,9 +285,21 @@ struct Group(Option<u32>);
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if let Some(group) = self.0.and_then(|group| i32::try_from(group).ok()) {
-            crate::process::signal_group(group, libc::SIGKILL);
+        let group = self.0.and_then(|group| i32::try_from(group).ok());
+        if let Some(group) = group.and_then(rustix::process::Pid::from_raw) {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
+    }
+}
+
+/// Such as `exit code 3` or `signal 9`.
+fn describe(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".to_owned(),
     }
 }
 
@@ -352,7 +314,7 @@ mod tests {
         if let Origin::Command { timeout, .. } = &mut source.origin {
             *timeout = limit;
         }
-        match source.resolve("A", &Secrets::default()).await {
+        match source.resolve("A", &Redact::default()).await {
             Ok(value) => format!("{value:?}"),
             Err(error) => error.to_string(),
         }
@@ -435,7 +397,7 @@ mod tests {
 
     #[tokio::test]
     async fn values_are_kept_out_of_messages_without_their_prefix() {
-        let secrets = Secrets::default();
+        let secrets = Redact::default();
         let mut source = Source::command(["echo", "hunter2-hunter2"]);
         source.prefix = "Bearer ".to_owned();
         let value = source.resolve("Authorization", &secrets).await;

@@ -3,11 +3,11 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::auth::account::Account;
-use crate::auth::{LoggedOut, logout, status};
+use crate::account::Account;
 use crate::keyring::fake::{self, Trouble};
-use crate::secrets::Secrets;
-use crate::spec::{Http, ServerSpec, Transport};
+use crate::redact::Redact;
+use crate::settings::Endpoint;
+use crate::{LoggedOut, logout, status};
 
 const URL: &str = "https://mcp.example/mcp";
 
@@ -29,12 +29,12 @@ fn new_file(store: &Store) -> PathBuf {
     store.path.with_extension(extension)
 }
 
-fn server(settings: OAuth) -> ServerSpec {
-    let mut server = ServerSpec::http("s", URL);
-    if let Transport::Http(http) = &mut server.transport {
-        http.oauth = Some(settings);
+fn server(oauth: OAuth) -> Endpoint {
+    Endpoint {
+        server: "s".to_owned(),
+        url: URL.parse().expect("a URL"),
+        oauth,
     }
-    server
 }
 
 /// A login of this name, whose tokens are told by it.
@@ -490,12 +490,7 @@ async fn scopes_of_a_login_that_cannot_be_read_just_then_are_those_of_the_one_in
         place: TokenPlace::File,
         ..OAuth::default()
     };
-    let http = Http {
-        url: URL.to_owned(),
-        ..Http::default()
-    };
-    let secrets = Secrets::of(&Transport::Http(http.clone()));
-    let account = Account::new("s", &http, &settings, &secrets).expect("an account");
+    let account = Account::new(&server(settings), &Redact::default()).expect("an account");
     let mut used = login("used", "https://x");
     used.record.asked = vec!["write".to_owned()];
     used.tokens.scopes.clone_from(&used.record.asked);

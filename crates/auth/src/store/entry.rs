@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Login, Record, Store};
-use crate::auth::error::AuthError;
-use crate::auth::tokens::Tokens;
+use crate::error::AuthError;
 use crate::keyring::{self, KeyringError};
+use crate::tokens::Tokens;
 
 /// The service under which tokens stand in the keyring.
 pub(super) const SERVICE: &str = "callgate";
