@@ -1,4 +1,4 @@
-//! Which file is read.
+//! Which file is read, and what its folder is.
 
 use super::*;
 
@@ -22,27 +22,12 @@ fn the_nearest_folder_wins_and_our_own_file_in_it() {
     check("a/b/callgate.json", "a/b/callgate.json");
 }
 
-#[test]
-fn a_folder_is_no_file() {
-    let root = tempfile::tempdir().expect("folder");
-    let shown = root.path().to_str().expect("a text");
-    for (named, shown) in [(root.path(), shown), (Path::new("."), ".")] {
-        let error = Config::load_with(named, environment).expect_err("refused");
-        let expected = format!(
-            "{shown}: cannot be read: it is a folder; name a file, such as {shown}/callgate.json"
-        );
-        assert_eq!(error.to_string(), expected);
-    }
-}
-
-#[cfg(unix)]
 fn allow(path: &Path, mode: u32) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("mode");
 }
 
 /// What is said of the file that is found in a folder, and may not be used unnamed.
-#[cfg(unix)]
 fn refused(folder: &Path) -> String {
     let error = find(folder).expect_err("refused");
     assert_eq!(error.kind(), ConfigErrorKind::Foreign, "{error}");
@@ -51,7 +36,6 @@ fn refused(folder: &Path) -> String {
     said
 }
 
-#[cfg(unix)]
 #[test]
 fn a_file_that_others_may_write_has_to_be_named() {
     let root = tempfile::tempdir().expect("folder");
@@ -78,7 +62,6 @@ fn a_file_that_others_may_write_has_to_be_named() {
     assert_eq!(found, Some(root.path().join("callgate.json")));
 }
 
-#[cfg(unix)]
 #[test]
 fn a_file_that_others_may_replace_has_to_be_named() {
     let root = tempfile::tempdir().expect("folder");
@@ -114,7 +97,6 @@ fn a_file_that_others_may_replace_has_to_be_named() {
     assert_eq!(found, Some(inner.join("callgate.json")));
 }
 
-#[cfg(unix)]
 #[test]
 fn every_folder_that_links_lead_through_counts() {
     use std::os::unix::fs::symlink;
@@ -171,7 +153,6 @@ fn every_folder_that_links_lead_through_counts() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn links_that_lead_nowhere_are_no_file() {
     use std::os::unix::fs::symlink;
@@ -204,29 +185,147 @@ fn links_that_lead_nowhere_are_no_file() {
                   maybe in a circle; put the file itself there, or a link to it";
     assert_eq!(said(40, "real"), circle);
     assert_eq!(said(1, "l1"), circle);
-    expect!["Read: callgate.json: cannot be read: No such file or directory (os error 2)"]
-        .assert_eq(&said(1, "missing"));
+    let missing = "Read: callgate.json: cannot be read: No such file or directory (os error 2)";
+    assert_eq!(said(1, "missing"), missing);
 }
 
 #[test]
 fn files_that_cannot_be_read() {
     let root = tempfile::tempdir().expect("folder");
-    let check = |name: &str, expected: Expect| {
-        let error = Config::load_with(&root.path().join(name), environment).expect_err(name);
-        let root = format!("{}/", root.path().display());
-        expected.assert_eq(&format!("{:?}: {error}", error.kind()).replace(&root, ""));
-    };
-    check(
-        "missing.json",
-        expect!["Read: missing.json: cannot be read: No such file or directory (os error 2)"],
+    let path = |name: &str| root.path().join(name);
+    std::fs::create_dir(path("folder.json")).expect("folder");
+    std::fs::write(path("bytes.json"), [0xff]).expect("file");
+    let folder =
+        "cannot be read: it is a folder; name a file, such as ROOT/folder.json/callgate.json";
+    for (name, kind, expected) in [
+        (
+            "missing.json",
+            ConfigErrorKind::Read,
+            "cannot be read: No such file or directory (os error 2)",
+        ),
+        ("folder.json", ConfigErrorKind::Read, folder),
+        ("bytes.json", ConfigErrorKind::Syntax, "not UTF-8 text"),
+    ] {
+        let error = Config::load_with(&path(name), environment).expect_err(name);
+        assert_eq!(error.kind(), kind);
+        let said = error
+            .to_string()
+            .replace(&*root.path().to_string_lossy(), "ROOT");
+        assert_eq!(said, format!("ROOT/{name}: {expected}"));
+    }
+}
+
+/// A file in which every key that takes the folder has it.
+const TEXT: &str = r#"{
+  "mcpServers": { "fs": {
+    "command": "./bin/fs", "args": ["${workspaceFolder}", "--data=${workspaceFolder}/data"],
+    "cwd": "."
+  } },
+  "permissions": {
+    "allow": [{ "tool": "fs_*", "arguments": [{ "at": "/path", "prefix": "${workspaceFolder}" }] }],
+    "deny": [
+      { "tool": "fs_*", "arguments": [{ "at": "/path", "prefix": "${workspaceFolder}/secret/" }] },
+      { "tool": "fs_*", "arguments": [{ "at": "/path", "glob": "${workspaceFolder}/keys/**" }] }
+    ]
+  },
+  "roots": [".", "${workspaceFolder}/data"],
+  "ledger": { "path": "calls.jsonl" }
+}"#;
+
+/// All that holds the folder, with `FOLDER` for that path.
+fn shown(config: &Config, folder: &Path) -> String {
+    let Stdio {
+        command, args, cwd, ..
+    } = stdio(config);
+    let mut lines = vec![
+        format!("{:?} {:?}", config.folder, config.path),
+        format!("{command} {args:?} {cwd:?}"),
+    ];
+    lines.extend(
+        config
+            .permissions
+            .iter()
+            .map(|rule| rule.to_json().to_string()),
     );
-    std::fs::create_dir(root.path().join("folder.json")).expect("folder");
-    check(
-        "folder.json",
-        expect![
-            "Read: folder.json: cannot be read: it is a folder; name a file, such as folder.json/callgate.json"
-        ],
+    lines.extend(config.roots.iter().map(|root| root.uri.clone()));
+    lines.push(format!("{:?}", config.ledger.path));
+    let warnings = config.warnings.iter();
+    lines.extend(warnings.map(|warning| format!("warning: {}", warning.message)));
+    lines
+        .join("\n")
+        .replace(&*folder.to_string_lossy(), "FOLDER")
+}
+
+const EXPECTED: &str = r#""FOLDER" "FOLDER/callgate.json"
+FOLDER/./bin/fs ["FOLDER", "--data=FOLDER/data"] Some("FOLDER/.")
+{"tool":"fs_*","arguments":[{"at":"/path","prefix":"FOLDER"}]}
+{"tool":"fs_*","arguments":[{"at":"/path","prefix":"FOLDER/secret/"}]}
+{"tool":"fs_*","arguments":[{"at":"/path","glob":"FOLDER/keys/**"}]}
+file://FOLDER
+file://FOLDER/data
+Some("FOLDER/calls.jsonl")"#;
+
+/// A folder with the file and one within it; and its real path.
+fn project() -> (tempfile::TempDir, PathBuf) {
+    let root = tempfile::tempdir().expect("folder");
+    let folder = root.path().canonicalize().expect("a path").join("project");
+    std::fs::create_dir_all(folder.join("sub")).expect("folders");
+    std::fs::write(folder.join("callgate.json"), TEXT).expect("file");
+    (root, folder)
+}
+
+#[test]
+fn is_the_same_however_the_file_is_named() {
+    let (_root, folder) = project();
+    let plain = folder.display();
+    for named in [
+        format!("{plain}/callgate.json"),
+        // What `--config ../callgate.json` is from within `sub`.
+        format!("{plain}/sub/../callgate.json"),
+        format!("{plain}/./sub/.././callgate.json"),
+        format!("{plain}//callgate.json"),
+        format!("/{plain}/callgate.json"),
+    ] {
+        let config = Config::load_with(Path::new(&named), environment).expect(&named);
+        assert_eq!(shown(&config, &folder), EXPECTED, "{named}");
+    }
+}
+
+#[test]
+fn at_the_top_of_the_disk_has_no_two_slashes() {
+    let config = read_in("/", "callgate.json", TEXT).expect("a configuration");
+    let expected = EXPECTED.replace("FOLDER/", "/").replace("FOLDER", "/");
+    assert_eq!(shown(&config, Path::new("no such text")), expected);
+}
+
+/// Of a rule that lets calls through, nothing needs to be said: they are asked about.
+#[test]
+fn behind_a_link_is_the_real_one_and_rules_that_stop_calls_are_warned_about() {
+    let (root, folder) = project();
+    let root = root.path().canonicalize().expect("a path");
+    let link = root.join("link");
+    std::os::unix::fs::symlink(&folder, &link).expect("link");
+    let warning = format!(
+        "warning: \"${{workspaceFolder}}\" in this rule is \"FOLDER\", and not {link:?}, the link \
+         by which the file was named; write a rule for texts that begin with that, too"
     );
-    std::fs::write(root.path().join("bytes.json"), [0xff]).expect("file");
-    check("bytes.json", expect!["Syntax: bytes.json: not UTF-8 text"]);
+    let expected = format!("{EXPECTED}\n{warning}\n{warning}");
+    for named in ["link/callgate.json", "project/../link/callgate.json"] {
+        let config = Config::load_with(&root.join(named), environment).expect(named);
+        assert_eq!(shown(&config, &folder), expected, "{named}");
+        let places: Vec<_> = config.warnings.iter().map(|it| it.place).collect();
+        assert_eq!(places, [Some((9, 7)), Some((10, 7))]);
+    }
+    // From behind a link `..` leads to where the link's folder is.
+    std::os::unix::fs::symlink(folder.join("sub"), root.join("inner")).expect("link");
+    let named = root.join("inner/../callgate.json");
+    let config = Config::load_with(&named, environment).expect("a configuration");
+    assert_eq!(shown(&config, &folder), EXPECTED);
+    // The folder is where a link to the file is, and not where the file is.
+    let linked = root.join("linked");
+    std::fs::create_dir(&linked).expect("folder");
+    let file = linked.join("callgate.json");
+    std::os::unix::fs::symlink(folder.join("callgate.json"), &file).expect("link");
+    let config = Config::load_with(&file, environment).expect("a configuration");
+    assert_eq!(shown(&config, &linked), EXPECTED);
 }

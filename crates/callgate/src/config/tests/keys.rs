@@ -1,145 +1,321 @@
-//! Keys that mean nothing here, or mean something to other clients.
+//! Every key of `docs/configuration.md`, and its effect on the loaded [`Config`].
+
+use callgate_policy::flow::{FlowEnd, FlowRule};
+use callgate_policy::{Pattern, Verdict};
 
 use super::*;
 
+/// Members of a file's object, and what the file loads.
+type Row = (&'static str, fn(&Config) -> String, &'static str);
+
+/// A row that shows one value of the loaded configuration.
+macro_rules! row {
+    ($text:literal, $config:ident => $value:expr, $expected:literal) => {
+        ($text, |$config| format!("{:?}", $value), $expected)
+    };
+}
+
+#[track_caller]
+fn check(rows: &[Row], wrap: impl Fn(&str) -> String) {
+    let mut wrong = String::new();
+    for (members, effect, expected) in rows {
+        match read("callgate.json", &wrap(members)).map(|config| effect(&config)) {
+            Ok(effect) if effect == *expected => {}
+            Ok(effect) => wrong += &format!("{members}\n    gives {effect}\n"),
+            Err(error) => wrong += &format!("{members}\n    {error}\n"),
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[rustfmt::skip]
 #[test]
-fn keys_that_mean_nothing() {
-    check(
-        "{ \"mcpservers\": {}, \"limit\": {}, \"zzz\": 1 }",
-        expect![[r#"
-            callgate.json:1:3: unknown key "mcpservers" in the file; did you mean "mcpServers"?
-            callgate.json:1:21: unknown key "limit" in the file; did you mean "limits"?
-            callgate.json:1:34: unknown key "zzz" in the file; remove it, or use one of $schema, mcpServers, servers, permissions, limits, sandbox, check, ledger, cache, models, search, extract, roots, serve, flows, toolLabels, tools
-        "#]],
+fn keys_of_a_server() {
+    let rows: &[Row] = &[
+        row!(r#""command": "${PROGRAM}""#, c => stdio(c).command, r#""node""#),
+        row!(r#""command": "./bin/${PROGRAM}""#, c => stdio(c).command, r#""/project/./bin/node""#),
+        row!(r#""command": "/bin/x""#, c => stdio(c).command, r#""/bin/x""#),
+        row!(r#""command": "x", "type": "stdio""#, c => stdio(c).command, r#""x""#),
+        row!(r#""command": "x", "args": ["${workspaceFolder}/x", "$PROGRAM", "${NO:-a}${EMPTY:-b}${EMPTY}"]"#,
+            c => stdio(c).args, r#"["/project/x", "$PROGRAM", "ab"]"#),
+        row!(r#""command": "x", "env": { "A": "${REFERENCE}", "B": "${env:HOST}" }"#,
+            c => stdio(c).env, r#"{"A": "${TOKEN}", "B": "example.com"}"#),
+        row!(r#""command": "x", "cwd": "${workspaceFolder}/x""#, c => stdio(c).cwd, r#"Some("/project/x")"#),
+        row!(r#""command": "x", "cwd": "sub""#, c => stdio(c).cwd, r#"Some("/project/sub")"#),
+        row!(r#""url": "http://${HOST}:${PORT:-80}/mcp""#, c => http(c).url, r#""http://example.com:80/mcp""#),
+        row!(r#""url": "http://a.b", "type": "http""#, c => http(c).url, r#""http://a.b""#),
+        row!(r#""url": "http://a.b", "type": "streamable-http""#, c => http(c).url, r#""http://a.b""#),
+        row!(r#""url": "http://a.b", "headers": { "X-Key": "a ${TOKEN}" }"#,
+            c => http(c).headers, r#"{"X-Key": "a hunter2"}"#),
+        row!(r#""command": "x""#, c => server(c).trusted, "false"),
+        row!(r#""command": "x", "trusted": true"#, c => server(c).trusted, "true"),
+        row!(r#""command": "x", "protocol": "auto""#, c => server(c).era, "Auto"),
+        row!(r#""command": "x", "protocol": "2025-11-25""#, c => server(c).era, r#"Fixed(Revision(ProtocolVersion("2025-11-25")))"#),
+        row!(r#""command": "x""#, c => server(c).start_timeout, "30s"),
+        row!(r#""command": "x", "startTimeout": "1m""#, c => server(c).start_timeout, "60s"),
+        row!(r#""command": "x""#, c => server(c).call_timeout, "60s"),
+        row!(r#""command": "x", "callTimeout": "90s""#, c => server(c).call_timeout, "90s"),
+        row!(r#""command": "x""#, c => server(c).max_call_time, "600s"),
+        row!(r#""command": "x", "maxCallTime": "5m""#, c => server(c).max_call_time, "300s"),
+        row!(r#""command": "x", "description": " Commits. ""#, c => server(c).description, r#"Some("Commits.")"#),
+        row!(r#""command": "x""#, c => server(c).connect, "Always"),
+        row!(r#""command": "x", "connect": "always""#, c => server(c).connect, "Always"),
+        row!(r#""command": "x", "connect": "lazy""#, c => (server(c).connect, server(c).idle), "(Lazy, Some(300s))"),
+        row!(r#""command": "x", "connect": "manual", "idle": "90s""#, c => (server(c).connect, server(c).idle), "(Manual, Some(90s))"),
+        row!(r#""command": "x", "idle": "never", "connect": "lazy""#, c => server(c).idle, "None"),
+        row!(r#""command": "x", "connect": "lazy", "idle": "0""#, c => server(c).idle, "None"),
+        row!(r#""command": "x", "disabled": false"#, c => (c.servers.len(), &c.disabled), "(1, [])"),
+        row!(r#""command": "${NOT_SET}", "disabled": true"#, c => (c.servers.len(), &c.disabled), r#"(0, ["s"])"#),
+        // Secrets: what the environment put into the values that a server gets.
+        row!(r#""command": "${PROGRAM}", "cwd": "${HOST}", "args": ["--key=${TOKEN}", "${NO:-default}"]"#,
+            c => stdio(c).secrets, r#"{"TOKEN": "hunter2"}"#),
+        row!(r#""command": "x", "args": ["${ROOT}"], "env": { "A": "a ${env:HOST}" }"#,
+            c => stdio(c).secrets, r#"{"HOST": "example.com"}"#),
+        row!(r#""url": "http://${HOST}/${TOKEN}/mcp?p=${PROGRAM}", "headers": { "X-Key": "a ${REFERENCE}" }"#,
+            c => http(c).secrets, r#"{"PROGRAM": "node", "REFERENCE": "${TOKEN}", "TOKEN": "hunter2"}"#),
+        // Values that are looked up when the server starts.
+        row!(r#""command": "x", "env": { "A": { "command": ["op", "read", "${PROGRAM}"] } }"#,
+            c => source(&stdio(c).env_from["A"]), r#""[\"op\", \"read\", \"node\"] in Some(\"/project\") for 30s""#),
+        row!(r#""command": "x", "env": { "A": { "command": ["./token.sh"], "timeout": "5s", "prefix": "${HOST} " } }"#,
+            c => source(&stdio(c).env_from["A"]), r#""example.com [\"/project/./token.sh\"] in Some(\"/project\") for 5s""#),
+        row!(r#""url": "http://a.b", "headers": { "A": { "keyring": { "service": "bank", "account": "${PROGRAM}" } } }"#,
+            c => source(&http(c).headers_from["A"]), r#""bank/node""#),
+        // Logins.
+        row!(r#""url": "http://a.b""#, c => http(c).oauth.is_some(), "true"),
+        row!(r#""url": "http://a.b", "oauth": true"#, c => http(c).oauth.is_some(), "true"),
+        row!(r#""url": "http://a.b", "oauth": false"#, c => http(c).oauth.is_some(), "false"),
+        row!(r#""url": "http://a.b", "oauth": { "clientId": "${PROGRAM}" }"#, c => login(c).client_id, r#"Some("node")"#),
+        row!(r#""url": "http://a.b", "oauth": { "issuer": "https://${HOST}" }"#, c => login(c).issuer, r#"Some("https://example.com")"#),
+        row!(r#""url": "http://a.b", "oauth": { "clientId": "c", "issuer": "https://i", "clientSecret": "${TOKEN}" }"#,
+            c => login(c).client_secret.as_ref().map(source), r#"Some("hunter2")"#),
+        row!(r#""url": "http://a.b", "oauth": { "clientMetadataUrl": "https://${HOST}/c.json" }"#,
+            c => login(c).client_metadata_url, r#"Some("https://example.com/c.json")"#),
+        row!(r#""url": "http://a.b", "oauth": { "scopes": ["a", "b"] }"#, c => login(c).scopes, r#"["a", "b"]"#),
+        row!(r#""url": "http://a.b", "oauth": { "grant": "authorization_code" }"#, c => login(c).grant, "AuthorizationCode"),
+        row!(r#""url": "http://a.b", "oauth": { "grant": "client_credentials", "clientId": "c", "issuer": "https://i", "clientSecret": "s" }"#,
+            c => login(c).grant, "ClientCredentials"),
+        row!(r#""url": "http://a.b", "oauth": { "redirectPort": 8123 }"#, c => login(c).redirect_port, "Some(8123)"),
+        row!(r#""url": "http://a.b", "oauth": { "tokens": "auto" }"#, c => login(c).place, "KeyringOrFile"),
+        row!(r#""url": "http://a.b", "oauth": { "tokens": "keyring" }"#, c => login(c).place, "Keyring"),
+        row!(r#""url": "http://a.b", "oauth": { "tokens": "file" }"#, c => login(c).place, "File"),
+    ];
+    check(rows, |members| format!(r#"{{ "mcpServers": {{ "s": {{ {members} }} }} }}"#));
+    // As VS Code writes it.
+    check(&rows[..1], |members| format!(r#"{{ "servers": {{ "s": {{ {members} }} }} }}"#));
+}
+
+#[rustfmt::skip]
+#[test]
+fn keys_of_the_file() {
+    let rows: &[Row] = &[
+        row!(r#""$schema": "https://example.com/schema.json", "mcpServers": {},"#, c => c.servers.len(), "0"),
+        row!(r#""mcpServers": { "z": { "command": "x" }, "a": { "command": "y" } }"#,
+            c => c.servers.iter().map(|server| &server.name).collect::<Vec<_>>(), r#"["z", "a"]"#),
+        row!(r#""limits": { "timeout": "2s" }"#, c => c.limits.timeout, "Some(2s)"),
+        row!(r#""limits": { "runTimeout": "10m" }"#, c => c.limits.run_timeout, "Some(600s)"),
+        row!(r#""limits": { "memory": "128MiB" }"#, c => c.limits.memory, "Some(134217728)"),
+        row!(r#""limits": { "output": "16KiB" }"#, c => c.limits.output, "Some(16384)"),
+        row!(r#""limits": { "outputLines": 500 }"#, c => c.limits.output_lines, "Some(500)"),
+        row!(r#""limits": { "result": "10MB" }"#, c => c.limits.result, "Some(10000000)"),
+        row!(r#""limits": { "callsInFlight": 100 }"#, c => c.limits.calls_in_flight, "Some(100)"),
+        row!(r#""limits": {}"#, c => c.limits == LimitsConfig::default(), "true"),
+        row!(r#""sandbox": {}"#, c => c.jail == JailOptions::default(), "true"),
+        row!(r#""sandbox": { "level": "kernel", "require": ["namespaces"] }"#, c => (c.jail.layers.len(), &c.jail.required), "(3, [Namespaces])"),
+        row!(r#""sandbox": { "require": [] }"#, c => (c.jail.layers.len(), &c.jail.required), "(3, [])"),
+        row!(r#""sandbox": { "level": "process", "require": [] }"#, c => c.jail == JailOptions::process_only(), "true"),
+        row!(r#""sandbox": { "level": "process" }"#, c => c.jail == JailOptions::process_only(), "true"),
+        row!(r#""check": { "mode": "require" }"#, c => c.check.mode, "Some(Require)"),
+        row!(r#""check": { "typescript": "tools/${PROGRAM}" }"#, c => c.check.typescript, r#"Some("/project/tools/node")"#),
+        row!(r#""ledger": { "path": "logs/${PROGRAM}.jsonl" }"#, c => (&c.ledger.path, c.ledger.bodies), r#"(Some("/project/logs/node.jsonl"), false)"#),
+        row!(r#""ledger": { "path": "/var/log/calls.jsonl" }"#, c => c.ledger.path, r#"Some("/var/log/calls.jsonl")"#),
+        row!(r#""ledger": { "path": "x", "bodies": true }"#, c => c.ledger.bodies, "true"),
+        row!(r#""ledger": { "path": "x", "maxSize": "10MiB" }"#, c => c.ledger.max_bytes, "Some(10485760)"),
+        row!(r#""ledger": { "path": "x", "keep": 3 }"#, c => c.ledger.keep, "Some(3)"),
+        row!(r#""cache": { "path": "${PROGRAM}/c" }"#, c => (&c.cache.path, c.cache.enabled), r#"(Some("/project/node/c"), true)"#),
+        row!(r#""cache": { "ttl": "2h" }"#, c => c.cache.ttl, "Some(7200s)"),
+        row!(r#""cache": { "enabled": false }"#, c => c.cache.enabled, "false"),
+        row!(r#""roots": [".", "a b/../ü", "/srv/${HOST}", "..", "${workspaceFolder}/x"]"#,
+            c => c.roots.iter().map(|root| root.uri.as_str()).collect::<Vec<_>>(),
+            r#"["file:///project", "file:///project/%C3%BC", "file:///srv/example.com", "file:///", "file:///project/x"]"#),
+        row!(r#""roots": [".", "a b/../ü", ".."]"#, c => c.roots.iter().map(|root| &root.name).collect::<Vec<_>>(), r#"[Some("project"), Some("ü"), None]"#),
+        row!(r#""models": { "embeddings": { "url": "http://127.0.0.1:8080/v1?key=${TOKEN}", "model": "${PROGRAM}" } }"#,
+            c => c.models.embeddings.as_ref().map(|it| (&it.url, &it.model, &it.key, it.dimensions, it.timeout)),
+            r#"Some(("http://127.0.0.1:8080/v1?key=hunter2", "node", None, None, 30s))"#),
+        row!(r#""models": { "embeddings": { "url": "https://a.b", "model": "m", "key": "${TOKEN}", "dimensions": 384, "timeout": "5s" } }"#,
+            c => c.models.embeddings.as_ref().map(|it| (it.key.as_ref().map(source), it.dimensions, it.timeout)), r#"Some((Some("hunter2"), Some(384), 5s))"#),
+        row!(r#""models": { "small": { "url": "https://${HOST}/v1", "model": "m" } }"#,
+            c => c.models.small.as_ref().map(|it| (it.api, &it.url, &it.model, &it.key, it.timeout, it.max_tokens)),
+            r#"Some((OpenAi, "https://example.com/v1", "m", None, 60s, 4096))"#),
+        row!(r#""models": { "small": { "api": "anthropic", "url": "https://a.b", "model": "m", "key": { "keyring": { "service": "s", "account": "a" } }, "timeout": "5s", "maxTokens": 100 } }"#,
+            c => c.models.small.as_ref().map(|it| (it.api, it.key.as_ref().map(source), it.timeout, it.max_tokens)), r#"Some((Anthropic, Some("s/a"), 5s, 100))"#),
+        row!(r#""models": { "small": { "api": "openai", "url": "https://a.b", "model": "m" } }"#, c => c.models.small.as_ref().map(|it| it.api), "Some(OpenAi)"),
+        row!(r#""search": { "by": "auto" }"#, c => c.search, "Auto"),
+        row!(r#""search": { "by": "words" }"#, c => c.search, "Words"),
+        row!(r#""search": { "by": "model" }"#, c => (c.search, c.warnings.len()), "(Model, 0)"),
+        row!(r#""search": { "by": "hybrid" }, "models": { "embeddings": { "url": "https://a.b", "model": "m" } }"#, c => (c.search, c.warnings.len()), "(Hybrid, 0)"),
+        row!(r#""extract": {}"#, c => c.extract, "ExtractLimits { calls: 20, same_schema: 5, input_bytes: 1048576, output_bytes: 1048576 }"),
+        row!(r#""extract": { "calls": 3, "sameSchema": 2, "input": "1KiB", "output": "2KiB" }"#,
+            c => c.extract, "ExtractLimits { calls: 3, same_schema: 2, input_bytes: 1024, output_bytes: 2048 }"),
+        row!(r#""serve": { "mode": "native" }"#, c => c.serve.mode, "Some(Native)"),
+        row!(r#""serve": { "context": { "window": 128000, "share": 0.05 } }"#, c => (c.serve.window, c.serve.share), "(Some(128000), Some(0.05))"),
+        row!(r#""serve": { "context": { "share": 1 } }"#, c => c.serve.share, "Some(1.0)"),
+        row!(r#""serve": { "toolsTtl": "1m" }"#, c => c.serve.tools_ttl, "Some(60s)"),
+        row!(r#""serve": { "wait": "20s" }"#, c => c.serve.wait, "Some(20s)"),
+        row!(r#""serve": { "answerTime": "1h" }"#, c => c.serve.answer_time, "Some(3600s)"),
+        row!(r#""tools": { "*": { "visibility": "on-demand" }, "git_log": { "keywords": ["history", "blame"], "alwaysOn": true } }"#,
+            c => (c.tools.visibility("x"), c.tools.keywords("git_log"), c.tools.always_on("git_log"), c.tools.always_on("x")), r#"(OnDemand, ["blame", "history"], true, false)"#),
+    ];
+    check(rows, |members| format!("// All of it.\n{{ {members} }}"));
+}
+
+#[rustfmt::skip]
+#[test]
+fn keys_of_serving_over_http() {
+    let rows: &[Row] = &[
+        row!("", c => (&c.http == &HttpConfig::default(), &c.users == &UsersConfig::default()), "(true, true)"),
+        row!(r#""http": { "address": "localhost:8080" }"#, c => c.http.address, "Some(127.0.0.1:8080)"),
+        row!(r#""http": { "address": "[::1]:0" }"#, c => c.http.address, "Some([::1]:0)"),
+        row!(r#""http": { "allowedHosts": ["A.${HOST}", "a.example:8443", "10.0.0.1"] }"#, c => c.http.allowed_hosts, r#"["a.example.com", "a.example:8443", "10.0.0.1"]"#),
+        row!(r#""http": { "allowedOrigins": ["https://app.example.com", "http://localhost:3000"] }"#, c => c.http.allowed_origins, r#"["https://app.example.com", "http://localhost:3000"]"#),
+        row!(r#""http": { "bearer": "${LONG_TOKEN}" }"#, c => tokens(c), r#"["default: hunter2-0123456789"]"#),
+        row!(r#""http": { "bearer": { "keyring": { "service": "s", "account": "a" } } }"#, c => tokens(c), r#"["default: s/a"]"#),
+        row!(r#""http": { "bearer": { "command": ["op"] } }"#, c => tokens(c).len(), "1"),
+        row!(r#""http": { "bearer": { "bob@ci": "${LONG_TOKEN}", "al-ice": { "keyring": { "service": "s", "account": "a" } } } }"#, c => tokens(c), r#"["bob@ci: hunter2-0123456789", "al-ice: s/a"]"#),
+        row!(r#""http": { "oauth": { "issuer": "https://${HOST}/" } }"#,
+            c => c.http.oauth.as_ref().map(|it| (&it.issuer, &it.resource, &it.audience, &it.scopes, it.algorithms.len())), r#"Some(("https://example.com/", None, None, [], 9))"#),
+        row!(r#""http": { "oauth": { "issuer": "http://127.0.0.1:9", "resource": "https://${HOST}/mcp", "audience": "${PROGRAM}", "scopes": ["callgate"], "algorithms": ["ES256"] } }"#,
+            c => c.http.oauth.as_ref().map(|it| (&it.resource, &it.audience, &it.scopes, &it.algorithms)), r#"Some((Some("https://example.com/mcp"), Some("node"), ["callgate"], ["ES256"]))"#),
+        row!(r#""http": { "maxBody": "1MiB" }"#, c => c.http.max_body, "1048576"),
+        row!(r#""http": { "requestTime": "5s" }"#, c => c.http.request_time, "5s"),
+        row!(r#""http": { "rate": { "perSecond": 5, "burst": 10 } }"#, c => c.http.rate, "RateConfig { per_second: 5, burst: 10 }"),
+        row!(r#""http": { "rate": { "burst": 10 } }"#, c => c.http.rate, "RateConfig { per_second: 500, burst: 10 }"),
+        row!(r#""http": { "connections": 7, "requests": 8, "sessions": 9, "sessionsPerUser": 3 }"#,
+            c => (c.http.connections, c.http.requests, c.http.sessions, c.http.sessions_per_user), "(7, 8, 9, 3)"),
+        row!(r#""http": { "sessionIdle": "5m", "shutdownTime": "2s" }"#, c => (c.http.session_idle, c.http.shutdown_time), "(300s, 2s)"),
+        row!(r#""users": { "claim": "/realm/roles" }"#, c => c.users.claim, r#""/realm/roles""#),
+        row!(r#""users": { "most": 3, "idle": "1m" }"#, c => (c.users.most, c.users.idle), "(3, 60s)"),
+        row!(r#""users": { "default": ["r"], "roles": { "r": {} } }"#, c => c.users.default, r#"["r"]"#),
+        row!(r#""users": { "named": { "alice": ["r"], "default": [] }, "roles": { "r": {} } }, "http": { "bearer": { "alice": "${LONG_TOKEN}" } }"#,
+            c => c.users.named, r#"{"alice": ["r"], "default": []}"#),
+        row!(r#""users": { "subjects": { "u-1": ["r"] }, "roles": { "r": {} } }"#, c => c.users.subjects, r#"{"u-1": ["r"]}"#),
+        row!(r#""users": { "roles": { "r": { "servers": ["crm", "off", "*"] } } }"#, c => role(c).servers, r#"["crm", "off", "*"]"#),
+        row!(r#""users": { "roles": { "r": { "permissions": { "deny": ["crm_*"] } } } }"#, c => rules(&role(c).permissions), r#"["Deny \"crm_*\""]"#),
+        row!(r#""users": { "roles": { "r": { "tools": { "crm_*": { "visibility": "hidden" } } } } }"#, c => role(c).tools.visibility("crm_x"), "Hidden"),
+    ];
+    check(rows, |members| format!(r#"{{ "mcpServers": {{ "crm": {{ "command": "x" }}, "off": {{ "disabled": true }} }}, "serve": {{ {members} }} }}"#));
+}
+
+fn tokens(config: &Config) -> Vec<String> {
+    let tokens = config.http.bearer.iter();
+    tokens
+        .map(|(name, token)| format!("{name}: {}", source(token)))
+        .collect()
+}
+
+fn role(config: &Config) -> &Role {
+    &config.users.roles.as_ref().expect("roles")["r"]
+}
+
+/// The effect of each rule, and its JSON.
+fn rules(rules: &Rules) -> Vec<String> {
+    let rules = rules.iter();
+    rules
+        .map(|rule| format!("{:?} {}", rule.effect, rule.to_json()))
+        .collect()
+}
+
+/// The folder is put into the beginning of a prefix or glob, and nothing else is replaced.
+#[test]
+fn rules_are_loaded_as_they_are_written() {
+    let full = r#"{"tool":"fs_write","server":"fs*","trusted":true,"arguments":[{"at":"/path","prefix":"/project/out/","glob":"/project/**.md"},{"at":"/mode","in":["w",1,null]},{"at":"/size","exists":true,"min":0,"max":1500.5},{"at":"/text","equals":{"path":"${HOME}","n":[1.0,18446744073709551615]}},{"at":"","regex":"x"}],"annotations":{"readOnly":false,"destructive":false,"idempotent":true,"openWorld":false},"maxCalls":10,"expires":"2026-12-31T17:00:00Z","definition":"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}"#;
+    let written = full.replace("\"/project/", "\"${workspaceFolder}/");
+    let text = format!(
+        r#"{{ "permissions": {{ "allow": ["time_*", {written}], "ask": ["*_write*"],
+            "deny": [{{ "tool": "*", "annotations": {{ "destructive": true }} }}] }} }}"#
     );
-    check(
-        "{ \"mcpServers\": {}, \"servers\": {} }",
-        expect![[r#"
-        callgate.json:1:21: the file has both "mcpServers" and "servers"; put all servers under one of them
-    "#]],
-    );
-    check(
-        "{ \"mcpServers\": { \"a\": {\"command\": \"x\"}, \"a\": {} } }",
-        expect![[r#"
-            callgate.json:1:42: key "a" stands twice in "mcpServers"; remove one
-            callgate.json:1:42: server "a" has neither "command" nor "url"; write "command" for a program to start, or "url" for a server to connect to
-        "#]],
-    );
-    check(
-        "{ \"mcpServers\": { \"\": {\"command\": \"x\"} } }",
-        expect![[r#"
-            callgate.json:1:19: a server's name is empty; give it one
-        "#]],
-    );
-    check(
-        "{ \"mcpServers\": [], \"permissions\": 1, \"limits\": null }",
-        expect![[r#"
-            callgate.json:1:17: "mcpServers" in the file must be an object, and this is an array
-            callgate.json:1:36: "permissions" in the file must be an object, and this is a number
-            callgate.json:1:49: "limits" in the file must be an object, and this is null
-        "#]],
-    );
-    check_server(
-        r#""commnad": "git", "colour": "red""#,
-        expect![[r#"
-            callgate.json:2:9: unknown key "commnad" in server "git"; did you mean "command"?
-            callgate.json:2:27: unknown key "colour" in server "git"; remove it, or use one of type, command, args, env, cwd, url, headers, oauth, description, connect, idle, disabled, trusted, labels, protocol, startTimeout, callTimeout, maxCallTime
-        "#]],
-    );
-    check_server(
-        r#""command": "git", "start_timeout": "1s""#,
-        expect![[r#"
-        callgate.json:2:27: unknown key "start_timeout" in server "git"; did you mean "startTimeout"?
-    "#]],
-    );
-    check_server(
-        r#""httpUrl": "https://example.com""#,
-        expect![[r#"
-            callgate.json:2:9: unknown key "httpUrl" in server "git"; did you mean "url"?
-        "#]],
-    );
-    check_server(
-        r#""command": "git", "command": "hg""#,
-        expect![[r#"
-        callgate.json:2:27: key "command" stands twice in server "git"; remove one
-    "#]],
-    );
+    let config = read("callgate.json", &text).expect("a configuration");
+    let expected = [
+        "Allow \"time_*\"",
+        &format!("Allow {full}"),
+        "Ask \"*_write*\"",
+        "Deny {\"tool\":\"*\",\"annotations\":{\"destructive\":true}}",
+    ];
+    assert_eq!(rules(&config.permissions), expected);
 }
 
 #[test]
-fn keys_of_other_clients_are_errors_in_our_file_and_warnings_in_a_shared_one() {
+fn labels_and_rules_of_flows() {
     let text = r#"{
-  "inputs": [],
-  "servers": {
-    "git": {
-      "type": "stdio", "command": "git", "timeout": 60, "autoApprove": [],
-      "alwaysAllow": [], "envFile": ".env", "gallery": true, "dev": {}, "trust": true
+        "mcpServers": { "crm-eu": { "disabled": true, "labels": ["private", "eu"] } },
+        "toolLabels": { "fs_read_*": ["private"] },
+        "flows": [
+            { "from": "crm-eu", "to": "label:outside", "action": "deny" },
+            { "from": "label:private", "to": "*", "minBytes": 100, "action": "ask" },
+            { "from": "*", "to": "*", "action": "allow" },
+        ],
+    }"#;
+    let mut expected = FlowRules::default();
+    for (from, to, min_bytes, action) in [
+        ("crm-eu", "label:outside", None, Verdict::Deny),
+        ("label:private", "*", Some(100), Verdict::Ask),
+        ("*", "*", None, Verdict::Allow),
+    ] {
+        expected.push(FlowRule {
+            from: FlowEnd::parse(from).expect("an end"),
+            to: FlowEnd::parse(to).expect("an end"),
+            min_bytes,
+            action,
+        });
     }
-  }
-}"#;
-    check(
-        text,
-        expect![[r#"
-        callgate.json:2:3: key "inputs" in the file means nothing here; put the values into environment variables and write "${NAME}"
-        callgate.json:5:42: key "timeout" in server "git" means nothing here; write "callTimeout", such as "60s"
-        callgate.json:5:57: key "autoApprove" in server "git" means nothing here; write the tools under "permissions", "allow"
-        callgate.json:6:7: key "alwaysAllow" in server "git" means nothing here; write the tools under "permissions", "allow"
-        callgate.json:6:26: key "envFile" in server "git" means nothing here; write the variables under "env"
-        callgate.json:6:45: key "gallery" in server "git" means nothing here; it is a note of VS Code
-        callgate.json:6:62: key "dev" in server "git" means nothing here; Callgate restarts servers that end, not those whose files change
-        callgate.json:6:73: key "trust" in server "git" means nothing here; write "trusted"
-    "#]],
-    );
-    check_as(
-        ".mcp.json",
-        text,
-        expect![[r#"
-            ServerSpec {
-                name: "git",
-                transport: Stdio {
-                    command: "git",
-                    args: [0 not shown],
-                    env: [],
-                    cwd: None,
-                },
-                era: Auto,
-                trusted: false,
-                start_timeout: 30s,
-                call_timeout: 60s,
-                max_call_time: 600s,
-                max_message_bytes: 67108864,
-                caller: Caller(
-                    Offers {
-                        form: false,
-                        url: false,
-                        sampling: false,
-                        sampling_tools: false,
-                        roots: false,
-                    },
-                ),
-                description: None,
-                connect: Always,
-                idle: Some(
-                    300s,
-                ),
-                remembered: None,
-                lists_hold: 3600s,
-            }
-            warning: .mcp.json:2:3: key "inputs" in the file means nothing here; put the values into environment variables and write "${NAME}"
-            warning: .mcp.json:5:42: key "timeout" in server "git" means nothing here; write "callTimeout", such as "60s"
-            warning: .mcp.json:5:57: key "autoApprove" in server "git" means nothing here; write the tools under "permissions", "allow"
-            warning: .mcp.json:6:7: key "alwaysAllow" in server "git" means nothing here; write the tools under "permissions", "allow"
-            warning: .mcp.json:6:26: key "envFile" in server "git" means nothing here; write the variables under "env"
-            warning: .mcp.json:6:45: key "gallery" in server "git" means nothing here; it is a note of VS Code
-            warning: .mcp.json:6:62: key "dev" in server "git" means nothing here; Callgate restarts servers that end, not those whose files change
-            warning: .mcp.json:6:73: key "trust" in server "git" means nothing here; write "trusted"
-        "#]],
-    );
-    check_as(
-        "mcp.json",
-        r#"{ "servers": { "a": { "comand": "x" } } }"#,
-        expect![[r#"
-            mcp.json:1:23: unknown key "comand" in server "a"; did you mean "command"?
-        "#]],
-    );
+    expected.label_server("crm-eu", "private");
+    expected.label_server("crm-eu", "eu");
+    expected.label_tools(Pattern::new("fs_read_*").expect("a pattern"), "private");
+    let config = read("callgate.json", text).expect("a configuration");
+    assert_eq!(config.flows, expected);
+}
+
+/// `Debug` output shows where secrets come from, and none of them.
+#[test]
+fn debug_output_holds_no_secret() {
+    let text = r#"{
+        "mcpServers": {
+            "a": { "command": "x", "args": ["--key=${TOKEN}"], "env": { "A": "${TOKEN}", "B": { "command": ["x", "${TOKEN}"] } } },
+            "b": { "url": "https://a.b/?key=${TOKEN}", "headers": { "A": "${TOKEN}" },
+                "oauth": { "clientId": "c", "issuer": "https://i", "clientSecret": "${TOKEN}" } },
+        },
+        "models": { "small": { "url": "https://a.b/?key=${TOKEN}", "model": "m", "key": "${TOKEN}" } },
+        "serve": { "http": { "bearer": "${LONG_TOKEN}" } },
+    }"#;
+    let config = read("callgate.json", text).expect("a configuration");
+    let shown = format!("{config:#?}");
+    assert!(!shown.contains(SECRET), "{shown}");
+}
+
+#[rustfmt::skip]
+#[test]
+fn durations_and_sizes() {
+    let duration = |text| parse_duration(text).map(|it| it.as_millis()).map_err(|error| error.to_string());
+    for (text, millis) in [("500ms", 500), ("2s", 2_000), (" 1.5 m ", 90_000), ("1H", 3_600_000)] {
+        assert_eq!(duration(text), Ok(millis), "{text}");
+    }
+    for text in ["", "2", "s", "-2s", "1.2.3s", ".5s", "1e9s", "16KiB"] {
+        let expected = format!("{text:?} is not a duration; write a number and ms, s, m or h, such as \"500ms\" or \"2s\"");
+        assert_eq!(duration(text), Err(expected));
+    }
+    assert_eq!(duration("0s"), Err("\"0s\" is an empty duration; write one that is more than nothing".to_owned()));
+    for text in ["99999999999999999999h", "999999999999h"] {
+        assert_eq!(duration(text), Err(format!("{text:?} is too large a duration; the longest is a hundred years")));
+    }
+    let size = |text| parse_bytes(text).map_err(|error| error.to_string());
+    for (text, bytes) in [("512B", 512), ("16KiB", 16_384), ("1.5gb", 1_500_000_000)] {
+        assert_eq!(size(text), Ok(bytes), "{text}");
+    }
+    for text in ["", "2", "2s", "-2B", "1.5"] {
+        let expected = format!("{text:?} is not a size; write a number and B, KB, MB, GB, KiB, MiB or GiB, such as \"16KiB\"");
+        assert_eq!(size(text), Err(expected));
+    }
+    assert_eq!(size("0.4B"), Err("\"0.4B\" is an empty size; write one that is more than nothing".to_owned()));
+    assert_eq!(size("9007199254740992B"), Err("\"9007199254740992B\" is too large a size; the largest is below 2^53 bytes".to_owned()));
+    let memory = parse_memory("8MiB").map_err(|error| error.to_string());
+    assert_eq!(memory, Err("\"8MiB\" is too little memory; a script needs \"16MiB\" at least".to_owned()));
 }
