@@ -105,7 +105,7 @@ pub use callgate_policy::{
 };
 pub use callgate_rust_types::RustTypes;
 pub use callgate_sandbox::{
-    Jail, JailOptions, Layer, Limits, MachineCode, WorkerProgram, forbid_inspection,
+    Jail, JailLayer, JailOptions, Limits, MachineCode, WorkerProgram, forbid_inspection,
     worker_main_if_requested,
 };
 pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use callgate_catalog::Catalog;
 use callgate_check::{CheckError, Checker, Confinement, Failure, Script, TypeScript, Unavailable};
-use callgate_sandbox::{JailOptions, Layer};
+use callgate_sandbox::{JailLayer, JailOptions};
 use callgate_script::Checkable;
 use serde::Serialize;
 
@@ -167,16 +167,16 @@ pub(crate) struct Check {
 fn confinement(jail: &JailOptions) -> Confinement {
     let layer = |layer| {
         if jail.required.contains(&layer) {
-            callgate_check::Layer::Required
+            callgate_check::LayerUse::Required
         } else if jail.layers.contains(&layer) {
-            callgate_check::Layer::Optional
+            callgate_check::LayerUse::Optional
         } else {
-            callgate_check::Layer::Off
+            callgate_check::LayerUse::Off
         }
     };
     Confinement {
-        landlock: layer(Layer::Landlock),
-        seccomp: layer(Layer::Seccomp),
+        landlock: layer(JailLayer::Landlock),
+        seccomp: layer(JailLayer::Seccomp),
     }
 }
 

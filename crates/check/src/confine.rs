@@ -19,7 +19,7 @@ use seccompiler::{
     SeccompFilter, SeccompRule,
 };
 
-use crate::{Confinement, Layer, Unavailable};
+use crate::{Confinement, LayerUse, Unavailable};
 
 /// Limits of the kernel's for the process.
 const LIMITS: &[(libc::__rlimit_resource_t, u64)] = &[
@@ -97,7 +97,7 @@ impl Confined {
             Unavailable::Confinement(format!("the kernel lacks {layer}: {why}"))
         };
         let landlock = match confinement.landlock {
-            Layer::Off => None,
+            LayerUse::Off => None,
             layer => {
                 let program =
                     PathFd::new(program).map_err(|error| Unavailable::Start(error.to_string()))?;
@@ -106,8 +106,8 @@ impl Confined {
             }
         };
         let seccomp = match (confinement.seccomp, has_seccomp()) {
-            (Layer::Off, _) | (Layer::Optional, Err(_)) => None,
-            (Layer::Required, Err(error)) => return Err(lacks("seccomp", &error)),
+            (LayerUse::Off, _) | (LayerUse::Optional, Err(_)) => None,
+            (LayerUse::Required, Err(error)) => return Err(lacks("seccomp", &error)),
             (_, Ok(())) => Some(seccomp().map_err(|error| lacks("seccomp", &error))?),
         };
         Ok(Self { landlock, seccomp })
@@ -142,9 +142,9 @@ impl Confined {
 }
 
 /// A ruleset that allows to execute this program and nothing else.
-fn landlock(layer: Layer, program: PathFd) -> Result<RulesetCreated, RulesetError> {
+fn landlock(layer: LayerUse, program: PathFd) -> Result<RulesetCreated, RulesetError> {
     let floor = match layer {
-        Layer::Required => CompatLevel::HardRequirement,
+        LayerUse::Required => CompatLevel::HardRequirement,
         _ => CompatLevel::BestEffort,
     };
     Ruleset::default()
@@ -262,8 +262,8 @@ mod tests {
     #[test]
     fn seccomp_refuses_what_the_go_runtime_does_not_need() {
         let confinement = Confinement {
-            landlock: Layer::Off,
-            seccomp: Layer::Required,
+            landlock: LayerUse::Off,
+            seccomp: LayerUse::Required,
         };
         let shell = SHELL.as_ptr() as usize;
         let number = |value: libc::c_int| value as usize;
@@ -325,8 +325,8 @@ mod tests {
     #[test]
     fn landlock_refuses_files_and_programs() {
         let confinement = Confinement {
-            landlock: Layer::Required,
-            seccomp: Layer::Off,
+            landlock: LayerUse::Required,
+            seccomp: LayerUse::Off,
         };
         let shell = SHELL.as_ptr() as usize;
         let here = libc::AT_FDCWD as usize;

@@ -69,14 +69,14 @@ pub struct Script {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Confinement {
     /// Landlock: no files, no network.
-    pub landlock: Layer,
+    pub landlock: LayerUse,
     /// seccomp: no system calls but those that the Go runtime needs.
-    pub seccomp: Layer,
+    pub seccomp: LayerUse,
 }
 
 /// Use of one layer of a [`Confinement`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Layer {
+pub enum LayerUse {
     /// Without it, TypeScript is not started.
     #[default]
     Required,

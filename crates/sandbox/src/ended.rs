@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::Jail;
+use crate::host::Jail;
 
 /// The end of a run. There is exactly one for every run, whatever happened.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ mod worker;
 pub use base64::is_base64;
 pub use ended::{Captured, End, Ended, Returned, ScriptException, WhichLimit};
 pub use host::{
-    CallHandler, Jail, JailOptions, Launcher, LauncherOptions, Layer, MachineCode, NotRead,
+    CallHandler, Jail, JailLayer, JailOptions, Launcher, LauncherOptions, MachineCode, NotRead,
     Reserved, ScriptCall, Undelivered, WorkerProgram, forbid_inspection,
 };
 pub use job::{ERROR_BYTES, Job, Limits};

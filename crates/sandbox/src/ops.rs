@@ -18,7 +18,7 @@ use deno_error::JsErrorBox;
 pub(crate) trait Link {
     /// Sends a call and says its number; the reply goes to `deliver` in `20_mcp.js`. An error is for
     /// the script to catch.
-    fn call(&self, call: Made) -> Result<u64, String>;
+    fn call(&self, call: NewCall) -> Result<u64, String>;
     /// Takes it that the script no longer waits for the call with this number.
     fn cancel(&self, call: u64);
     /// Takes one console message, of which so many bytes are left out.
@@ -38,7 +38,7 @@ pub(crate) trait Link {
 }
 
 /// A call as `20_mcp.js` makes it.
-pub(crate) struct Made {
+pub(crate) struct NewCall {
     /// Name of the function.
     pub(crate) tool: String,
     /// JSON text.
@@ -192,7 +192,7 @@ fn op_callgate_call(
     timeout_ms: f64,
     cancellable: bool,
 ) -> Result<f64, JsErrorBox> {
-    let made = Made {
+    let made = NewCall {
         tool,
         input,
         timeout_ms: (timeout_ms >= 1.0).then_some(timeout_ms as u64),

@@ -1,6 +1,6 @@
 //! `sandbox`: the kernel layers around the workers that run scripts.
 
-use callgate_sandbox::{JailOptions, Layer};
+use callgate_sandbox::{JailLayer, JailOptions};
 use jsonc_parser::ast::ObjectProp;
 use jsonc_parser::common::Ranged as _;
 
@@ -36,7 +36,10 @@ pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, jail: &mu
         }
         let mut layers = Vec::new();
         for (name, range) in reader.strings(property, what) {
-            match Layer::ALL.into_iter().find(|layer| layer.name() == name) {
+            match JailLayer::ALL
+                .into_iter()
+                .find(|layer| layer.name() == name)
+            {
                 Some(layer) => layers.push(layer),
                 None => reader.error(
                     range,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use callgate_check::{
-    CheckError, Checker as _, Confinement, Executable, Failure, Layer, Script, TypeScript,
+    CheckError, Checker as _, Confinement, Executable, Failure, LayerUse, Script, TypeScript,
     Unavailable, find,
 };
 
@@ -15,8 +15,8 @@ use crate::support::{runtime, script};
 
 /// A shell script starts programs and reads files, so it cannot be confined.
 const OFF: Confinement = Confinement {
-    landlock: Layer::Off,
-    seccomp: Layer::Off,
+    landlock: LayerUse::Off,
+    seccomp: LayerUse::Off,
 };
 
 /// A package that is laid out as TypeScript's and holds a shell script.

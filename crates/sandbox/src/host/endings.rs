@@ -4,9 +4,10 @@ use crate::wire::{Done, ReturnValue};
 use serde_json::value::RawValue;
 use syscalls::Sysno;
 
-use super::process::Death;
+use super::worker_process::Death;
+use crate::ended::{End, Returned, ScriptException, WhichLimit};
+use crate::job::Limits;
 use crate::worker::REFUSED_CALL;
-use crate::{End, Limits, Returned, ScriptException, WhichLimit};
 
 /// Bytes of the name of an exception. A worker that is what it should be cuts it itself, sooner.
 const EXCEPTION_NAME_BYTES: usize = 1 << 10;

@@ -12,7 +12,7 @@ use crate::worker::{Jit, Layers, Settings};
 /// A kernel layer that can be required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Layer {
+pub enum JailLayer {
     /// Landlock: no files.
     Landlock,
     /// The seccomp filters: no system calls but those that V8 needs.
@@ -21,7 +21,7 @@ pub enum Layer {
     Namespaces,
 }
 
-impl Layer {
+impl JailLayer {
     /// All layers.
     pub const ALL: [Self; 3] = [Self::Landlock, Self::Seccomp, Self::Namespaces];
 
@@ -52,16 +52,16 @@ impl Layer {
 #[non_exhaustive]
 pub struct JailOptions {
     /// Layers that are used where the kernel has them.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<JailLayer>,
     /// Layers without which no script runs.
-    pub required: Vec<Layer>,
+    pub required: Vec<JailLayer>,
 }
 
 impl Default for JailOptions {
     fn default() -> Self {
         Self {
-            layers: Layer::ALL.to_vec(),
-            required: vec![Layer::Landlock, Layer::Seccomp],
+            layers: JailLayer::ALL.to_vec(),
+            required: vec![JailLayer::Landlock, JailLayer::Seccomp],
         }
     }
 }
@@ -134,11 +134,11 @@ impl fmt::Display for Jail {
 }
 
 impl Jail {
-    fn has(&self, layer: Layer) -> bool {
+    fn has(&self, layer: JailLayer) -> bool {
         match layer {
-            Layer::Landlock => self.landlock.is_some(),
-            Layer::Seccomp => self.seccomp,
-            Layer::Namespaces => !self.namespaces.is_empty(),
+            JailLayer::Landlock => self.landlock.is_some(),
+            JailLayer::Seccomp => self.seccomp,
+            JailLayer::Namespaces => !self.namespaces.is_empty(),
         }
     }
 }
@@ -170,7 +170,7 @@ pub(super) fn check(
     ready: &Ready,
     worker: u32,
     settings: Settings,
-    required: &[Layer],
+    required: &[JailLayer],
 ) -> Result<Jail, String> {
     const NAMESPACES: [&str; 4] = ["user", "net", "ipc", "uts"];
     let made = |(bit, _): &(usize, &str)| ready.namespaces & (1 << bit) != 0;

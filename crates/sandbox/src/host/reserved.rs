@@ -11,14 +11,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::endings::{Lost, data_bytes, out_of_memory};
+use super::handler::CallHandler;
 use super::jail::{self, Jail};
 use super::outbox::Outbox;
-use super::process::Worker;
-use super::spares::Spare as _;
-use super::{CallHandler, Inner, run};
+use super::pool::Pool;
+use super::run_loop;
+use super::worker_process::Worker;
+use crate::ended::{End, Ended, WhichLimit};
+use crate::job::{Job, Limits};
 use crate::wire::reader::FrameReader;
 use crate::worker::outcome_bytes;
-use crate::{End, Ended, Job, Limits, WhichLimit};
 
 /// Time a worker has to come up.
 const READY_TIME: Duration = Duration::from_secs(20);
@@ -61,8 +63,8 @@ pub struct Reserved {
     worker: Worker,
     reader: FrameReader<WorkerFrame>,
     jail: Jail,
-    /// Whose threads the worker lives as long as.
-    launcher: Arc<Inner>,
+    /// Kept so that the thread that started the worker lives as long as the worker.
+    pool: Arc<Pool>,
 }
 
 /// How long a worker is waited for.
@@ -110,7 +112,7 @@ pub(super) enum NotUp {
 
 impl Reserved {
     /// Waits until the worker is ready, and looks at its jail.
-    pub(super) async fn come_up(mut worker: Worker, launcher: Arc<Inner>) -> Result<Self, NotUp> {
+    pub(super) async fn come_up(mut worker: Worker, pool: Arc<Pool>) -> Result<Self, NotUp> {
         let socket = worker.take_socket();
         let reader = socket.and_then(|socket| FrameReader::new(socket, FIRST_FRAME_BYTES).ok());
         let unusable = || NotUp::Other("the socket of the worker cannot be used".to_owned());
@@ -122,14 +124,14 @@ impl Reserved {
         let first = next(&mut worker, &mut reader, &mut Outbox::default(), &patience).await;
         let lost = match first {
             Ok(WorkerFrame::Ready(ready)) => {
-                let required = &launcher.jail.required;
+                let required = &pool.jail.required;
                 let jail = jail::check(&ready, worker.id(), worker.settings(), required);
                 worker.set_data_bytes(ready.data_bytes);
                 return Ok(Self {
                     jail: jail.map_err(NotUp::Other)?,
                     worker,
                     reader,
-                    launcher,
+                    pool,
                 });
             }
             Ok(_) => Lost::Violation("it speaks before it is ready".to_owned()),
@@ -146,7 +148,7 @@ impl Reserved {
     /// Whether it was started for runs with these limits.
     #[must_use]
     pub fn fits(&self, limits: &Limits) -> bool {
-        self.worker.settings() == self.launcher.settings(limits)
+        self.worker.settings() == self.pool.settings(limits)
     }
 
     /// The id of the worker's process.
@@ -179,8 +181,8 @@ impl Reserved {
         source: &str,
         limits: &Limits,
     ) -> Result<(Self, Prepared), NotRead<ScriptError>> {
-        let wall = limits.script_time.clamp(LEAST_READING, run::LONGEST);
-        let processor = self.launcher.reading_time.min(wall);
+        let wall = limits.script_time.clamp(LEAST_READING, run_loop::LONGEST);
+        let processor = self.pool.reading_time.min(wall);
         let time = ReadingTime { processor, wall };
         self.read(Readable::Script, source, time, |kind, what| {
             ScriptError::without_place(kind, format!("the script {what}"))
@@ -194,8 +196,8 @@ impl Reserved {
     ///
     /// As [`Self::read_script`], for a text that is no type there is a schema for.
     pub async fn read_type(self, text: &str) -> Result<Value, NotRead<TypeTextError>> {
-        let processor = self.launcher.reading_time;
-        let wall = processor.saturating_mul(BUSY).min(run::LONGEST);
+        let processor = self.pool.reading_time;
+        let wall = processor.saturating_mul(BUSY).min(run_loop::LONGEST);
         let time = ReadingTime { processor, wall };
         let read = self.read(Readable::Type, text, time, |_, what| {
             TypeTextError::new(format!("the type {what}"))
@@ -219,10 +221,10 @@ impl Reserved {
         }
         // A task of the runtime's own: in a host that waits for the run on another thread, each frame
         // and each reply would go through that thread.
-        let launcher = self.launcher;
-        let run = run::run(self.worker, self.reader, job, calls, cancel);
+        let pool = self.pool;
+        let run = run_loop::run(self.worker, self.reader, job, calls, cancel);
         let ended = AbortOnDropHandle::new(tokio::spawn(run)).await;
-        drop(launcher);
+        drop(pool);
         let mut ended = ended.unwrap_or_else(|_| {
             Ended::without_script(End::Crashed {
                 reason: "the host's runtime is shutting down".to_owned(),
@@ -268,7 +270,7 @@ impl Reserved {
                 "makes the parser fail".to_owned(),
             ),
             Lost::Late => {
-                let wall = run::milliseconds(time.wall);
+                let wall = run_loop::milliseconds(time.wall);
                 return Err(NotRead::Ended(End::Limit {
                     which: WhichLimit::ScriptTime,
                     limit: wall,
@@ -322,7 +324,7 @@ async fn next(
         let blocked = !outbox.is_empty();
         tokio::select! {
             biased;
-            read = run::read_or_room(reader, blocked) => {
+            read = run_loop::read_or_room(reader, blocked) => {
                 if !read {
                     return Err(Lost::Gone);
                 }

@@ -9,14 +9,14 @@ use std::sync::{Arc, OnceLock};
 
 use deno_core::v8;
 
-use super::channel::Channel;
-use super::exit;
+use super::host_channel::HostChannel;
+use super::settings::exit;
 
 /// A block of memory that can be had as long as memory is not out.
 const LAST_BLOCK_BYTES: usize = 16 << 20;
 
 /// The channel, and the limit of the heap. None of the functions that V8 calls has data of its own.
-static CHANNEL: OnceLock<(Arc<Channel>, usize)> = OnceLock::new();
+static CHANNEL: OnceLock<(Arc<HostChannel>, usize)> = OnceLock::new();
 
 /// Has a panic say what happened on standard error, without the place: it is a path of the machine
 /// that the worker was built on.
@@ -28,7 +28,7 @@ pub(super) fn report_panics() {
 }
 
 /// Has the host told when memory is out, from when the script is there.
-pub(super) fn report_memory(isolate: &mut v8::Isolate, channel: Arc<Channel>, heap: usize) {
+pub(super) fn report_memory(isolate: &mut v8::Isolate, channel: Arc<HostChannel>, heap: usize) {
     let _first = CHANNEL.set((channel, heap));
     isolate.set_oom_error_handler(heap_is_out);
     // SAFETY: neither handler unwinds, and both live as long as the process. The handler of the

@@ -13,12 +13,12 @@ use crate::wire::{Done, Exception, HostFrame, Reply, ReturnValue, Start, WorkerF
 use deno_core::futures::future::poll_fn;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flags};
 
-use super::buffers::Buffers;
-use super::channel::to_usize;
-use super::channel::{Channel, IsolateLink};
+use super::buffer_limit::BufferLimit;
+use super::host_channel::to_usize;
+use super::host_channel::{HostChannel, IsolateLink};
 use super::jail::Jail;
-use super::waiting::Waiting;
-use super::{Jit, NativeCode, Settings, exit, failures, reading, rejections, replies};
+use super::settings::{Jit, Settings, exit};
+use super::{NativeCode, failures, parse, rejections, replies};
 use crate::ops::{self, Link};
 use crate::wire::reader::FrameReader;
 
@@ -50,14 +50,9 @@ pub(super) fn run(
     let Ok(reading) = socket.try_clone() else {
         return 1;
     };
-    let waiting = Arc::new(Waiting::new(&socket));
-    let channel = Channel::new(socket);
-    let (begins, ends) = (Arc::clone(&waiting), waiting);
-    let calling = Arc::clone(&channel);
+    let channel = HostChannel::new(socket);
     let Ok(tokio) = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .on_thread_park(move || begins.begins(calling.calls.load(Ordering::Relaxed) > 0))
-        .on_thread_unpark(move || ends.ends())
         .build()
     else {
         return 1;
@@ -76,14 +71,14 @@ pub(super) fn run(
         channel.send(WorkerFrame::Ready(jail.shut()));
         let start = loop {
             match poll_fn(|context| poll_frame(&mut isolate.inbox, context)).await {
-                HostFrame::Read(read) => channel.send(reading::read(&read)),
+                HostFrame::Read(read) => channel.send(parse::read(&read)),
                 HostFrame::Start(start) => break start,
                 // Nothing was called yet.
                 HostFrame::Reply(_) => return 1,
             }
         };
         channel.set_limits(&start.limits);
-        isolate.buffers.set_limit(start.limits.buffer_bytes);
+        isolate.buffer_limit.set(start.limits.buffer_bytes);
         let heap = to_usize(settings.heap_bytes);
         failures::report_memory(isolate.runtime.v8_isolate(), channel.clone(), heap);
         let done = match native {
@@ -99,7 +94,7 @@ struct Isolate {
     runtime: JsRuntime,
     link: Rc<IsolateLink>,
     inbox: FrameReader<HostFrame>,
-    buffers: Arc<Buffers>,
+    buffer_limit: Arc<BufferLimit>,
     prepare: v8::Global<v8::Function>,
     run: v8::Global<v8::Function>,
     fail: v8::Global<v8::Function>,
@@ -110,7 +105,7 @@ struct Isolate {
 impl Isolate {
     fn new(
         settings: Settings,
-        channel: Arc<Channel>,
+        channel: Arc<HostChannel>,
         inbox: FrameReader<HostFrame>,
     ) -> Result<Self, &'static str> {
         let mut flags = vec![
@@ -128,7 +123,7 @@ impl Isolate {
         JsRuntime::init_platform(None);
 
         let heap = to_usize(settings.heap_bytes);
-        let buffers = Buffers::new();
+        let buffer_limit = BufferLimit::new();
         let link = Rc::new(IsolateLink::new(Arc::clone(&channel)));
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
             extensions: vec![ops::extension(Vec::new())],
@@ -136,7 +131,7 @@ impl Isolate {
             create_params: Some(
                 v8::CreateParams::default()
                     .heap_limits(0, heap)
-                    .array_buffer_allocator(buffers.allocator()),
+                    .array_buffer_allocator(buffer_limit.allocator()),
             ),
             ..RuntimeOptions::default()
         })
@@ -148,7 +143,7 @@ impl Isolate {
 
         let handle = runtime.v8_isolate().thread_safe_handle();
         let mut times = 0;
-        let refusing = Arc::clone(&buffers);
+        let refusing = Arc::clone(&buffer_limit);
         runtime.add_near_heap_limit_callback(move |current, _initial| {
             if times == 0 {
                 // V8 calls this, too, for a buffer that could not be had.
@@ -184,7 +179,7 @@ impl Isolate {
             runtime,
             link,
             inbox,
-            buffers,
+            buffer_limit,
             prepare,
             run,
             fail,
@@ -219,12 +214,7 @@ impl Isolate {
                 threw("the script cannot be started")
             };
         }
-        poll_fn(|context| {
-            let polled = self.poll(context);
-            self.link.calls.send_rest();
-            polled
-        })
-        .await
+        poll_fn(|context| self.poll(context)).await
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Done> {

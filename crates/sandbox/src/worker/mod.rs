@@ -1,39 +1,31 @@
 //! The worker: one process, one isolate, one script.
 
-mod buffers;
-mod calls;
-mod capture;
-mod channel;
+mod buffer_limit;
+mod console;
 mod emits;
 mod failures;
+mod host_channel;
 mod isolate;
 mod jail;
-mod reading;
+mod open_calls;
+mod parse;
 mod rejections;
 mod replies;
+mod settings;
 mod timers;
-mod waiting;
 
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 
-use jail::Jail;
-
 pub(crate) use jail::{Layers, REFUSED_CALL, STOP_SIGNAL};
-pub(crate) use reading::outcome_bytes;
+pub(crate) use parse::outcome_bytes;
+pub(crate) use settings::{Jit, Settings, WORKER_NAME};
 
-/// The first argument of a worker process.
-pub(crate) const WORKER_ARGUMENT: &str = "--callgate-sandbox-worker";
+use jail::Jail;
+use settings::{BUILD, WORKER_ARGUMENT, exit};
 
-/// The version and a hash of the sources that a worker and its host are built from. They must be
-/// the same at both ends: what the frames mean is not negotiated.
-const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "-", env!("CALLGATE_SOURCES"));
-
-/// The name a worker process gets as its argument 0.
-pub(crate) const WORKER_NAME: &str = "callgate-worker";
-
-/// Standard input is the socket to the host: the one descriptor that every way to start a process
-/// hands on, so that no other has to be inherited.
+/// The descriptor of the socket to the host: standard input, which every way to start a process
+/// hands on.
 const SOCKET: i32 = 0;
 
 /// Becomes a worker if this process was started as one, and then never returns.
@@ -50,8 +42,8 @@ pub fn worker_main_if_requested() {
 #[doc(hidden)]
 pub type NativeCode = fn(&str) -> String;
 
-/// As [`worker_main_if_requested`], for a worker that runs native code in place of scripts, as one
-/// does that a script has taken over.
+/// Does as [`worker_main_if_requested`], with native code in place of scripts, like a worker that a
+/// script has taken over.
 #[doc(hidden)]
 pub fn native_worker_main_if_requested(code: NativeCode) {
     become_worker_if_requested(Some(code));
@@ -62,7 +54,7 @@ fn become_worker_if_requested(code: Option<NativeCode>) {
     if arguments.next().is_none_or(|name| name != WORKER_NAME)
         || arguments
             .next()
-            .is_none_or(|argument| argument != WORKER_ARGUMENT)
+            .is_none_or(|first| first != WORKER_ARGUMENT)
     {
         return;
     }
@@ -72,86 +64,17 @@ fn become_worker_if_requested(code: Option<NativeCode>) {
              and restart a host that was replaced while it ran",
         );
     }
-    let settings: Option<Vec<u64>> = arguments
-        .map(|a| a.to_str().and_then(|a| a.parse().ok()))
+    let numbers: Option<Vec<u64>> = arguments
+        .map(|argument| argument.to_str()?.parse().ok())
         .collect();
-    let (Some(settings), true) = (
-        settings.as_deref().and_then(Settings::of_arguments),
-        is_socket(SOCKET),
-    ) else {
-        return;
-    };
-    run(settings, code)
-}
-
-/// What must be known before the isolate is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Settings {
-    /// Bytes of the JavaScript heap.
-    pub(crate) heap_bytes: u64,
-    /// How V8 makes machine code.
-    pub(crate) jit: Jit,
-    /// The kernel layers of the jail.
-    pub(crate) layers: Layers,
-}
-
-/// How V8 makes machine code, from the fastest way to the one that works everywhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Jit {
-    /// It does, protected by memory protection keys where the processor has them.
-    Keys,
-    /// It does, in pages that stay writable or whose rights it changes.
-    NoKeys,
-    /// It interprets.
-    Off,
-}
-
-impl Jit {
-    const ALL: [Self; 3] = [Self::Keys, Self::NoKeys, Self::Off];
-
-    /// The next simpler way.
-    pub(crate) fn next(self) -> Option<Self> {
-        Self::ALL.get(self as usize + 1).copied()
-    }
-
-    pub(crate) fn is_on(self) -> bool {
-        self != Self::Off
-    }
-
-    /// Whether V8 is to use protection keys where there are any.
-    pub(crate) fn uses_keys(self) -> bool {
-        self == Self::Keys
+    if let Some((settings, host)) = numbers.and_then(|numbers| Settings::from_arguments(&numbers))
+        && is_socket(SOCKET)
+    {
+        run(settings, host, code);
     }
 }
 
-impl Settings {
-    /// The arguments that tell a worker its settings, and the id of this process, its host.
-    pub(crate) fn to_arguments(self) -> [String; 6] {
-        [
-            WORKER_ARGUMENT.to_owned(),
-            BUILD.to_owned(),
-            self.heap_bytes.to_string(),
-            (self.jit as u8).to_string(),
-            self.layers.bits().to_string(),
-            std::process::id().to_string(),
-        ]
-    }
-
-    /// Settings and host, of the arguments after the build; `None` if they are not a worker's.
-    fn of_arguments(numbers: &[u64]) -> Option<(Self, u32)> {
-        let &[heap_bytes, jit, layers, host] = numbers else {
-            return None;
-        };
-        let settings = Self {
-            heap_bytes,
-            jit: *Jit::ALL.get(usize::try_from(jit).ok()?)?,
-            layers: Layers::from_bits(u8::try_from(layers).ok()?),
-        };
-        Some((settings, u32::try_from(host).ok()?))
-    }
-}
-
-fn run((settings, host): (Settings, u32), code: Option<NativeCode>) -> ! {
+fn run(settings: Settings, host: u32, code: Option<NativeCode>) -> ! {
     let jail = Jail::enter(settings, host).unwrap_or_else(|step| {
         fail(&format!("the worker cannot shut itself in: {step}"));
     });
@@ -170,13 +93,6 @@ fn fail(message: &str) -> ! {
     // SAFETY: writes the message, which lives through the call.
     unsafe { libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len()) };
     exit(1)
-}
-
-/// Ends the process without running any destructor: V8 is not taken down in order, which would take
-/// longer than the run of a small script.
-pub(crate) fn exit(code: i32) -> ! {
-    // SAFETY: takes a number and does not return.
-    unsafe { libc::_exit(code) }
 }
 
 fn is_socket(fd: i32) -> bool {

@@ -15,8 +15,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use callgate_sandbox::{
-    CallHandler, End, Ended, JailOptions, Job, Launcher, LauncherOptions, Layer, Limits, Returned,
-    ScriptCall, Thrown, WorkerProgram,
+    CallHandler, End, Ended, JailLayer, JailOptions, Job, Launcher, LauncherOptions, Limits,
+    Returned, ScriptCall, Thrown, WorkerProgram,
 };
 use futures::future::BoxFuture;
 use futures::{StreamExt as _, stream};
@@ -33,7 +33,7 @@ impl CallHandler for NoCalls {
 }
 
 /// A launcher of workers that run native code, with these layers.
-fn launcher(layers: &[Layer]) -> Launcher {
+fn launcher(layers: &[JailLayer]) -> Launcher {
     let mut options = LauncherOptions::default();
     options.spares = 0;
     options.jail = JailOptions::process_only();
@@ -65,13 +65,16 @@ async fn answer(launcher: &Launcher, order: &str) -> String {
 }
 
 /// The layers that this kernel has. A test that needs one that is missing says so and passes.
-async fn layers_of_the_kernel() -> Vec<Layer> {
-    let jail = run(&launcher(&Layer::ALL), "call 39").await.jail.unwrap();
+async fn layers_of_the_kernel() -> Vec<JailLayer> {
+    let jail = run(&launcher(&JailLayer::ALL), "call 39")
+        .await
+        .jail
+        .unwrap();
     let mut layers = Vec::new();
     for (layer, is_there) in [
-        (Layer::Landlock, jail.landlock.is_some()),
-        (Layer::Seccomp, jail.seccomp),
-        (Layer::Namespaces, !jail.namespaces.is_empty()),
+        (JailLayer::Landlock, jail.landlock.is_some()),
+        (JailLayer::Seccomp, jail.seccomp),
+        (JailLayer::Namespaces, !jail.namespaces.is_empty()),
     ] {
         if is_there {
             layers.push(layer);
@@ -140,13 +143,13 @@ async fn outcome(launcher: &Launcher, probe: &Probe, folder: &Path) -> Result<Ou
 async fn system_calls_of_native_code_are_refused() {
     let there = layers_of_the_kernel().await;
     let (landlock, seccomp) = (
-        there.contains(&Layer::Landlock),
-        there.contains(&Layer::Seccomp),
+        there.contains(&JailLayer::Landlock),
+        there.contains(&JailLayer::Seccomp),
     );
     let folder = Folder::new("escape");
-    let all = launcher(&Layer::ALL);
-    let without_landlock = launcher(&[Layer::Seccomp]);
-    let without_seccomp = launcher(&[Layer::Landlock]);
+    let all = launcher(&JailLayer::ALL);
+    let without_landlock = launcher(&[JailLayer::Seccomp]);
+    let without_seccomp = launcher(&[JailLayer::Landlock]);
     let rows = stream::iter(PROBES).map(|probe| {
         let (all, without_landlock, without_seccomp) = (&all, &without_landlock, &without_seccomp);
         let folder = folder.0.as_path();
@@ -216,10 +219,10 @@ async fn system_calls_of_native_code_are_refused() {
 #[tokio::test]
 async fn a_worker_that_is_taken_over_gets_nowhere() {
     let there = layers_of_the_kernel().await;
-    if !there.contains(&Layer::Seccomp) || !there.contains(&Layer::Landlock) {
+    if !there.contains(&JailLayer::Seccomp) || !there.contains(&JailLayer::Landlock) {
         return;
     }
-    let jail = launcher(&Layer::ALL);
+    let jail = launcher(&JailLayer::ALL);
     let other_worker = jail.take(&Limits::default()).await.unwrap();
     let mut victim = Command::new("sleep")
         .arg("600")

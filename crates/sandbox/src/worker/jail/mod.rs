@@ -28,7 +28,7 @@ use crate::wire::Ready;
 pub(super) use steps::wait_for_stop_signal;
 pub(crate) use steps::{REFUSED_CALL, STOP_SIGNAL};
 
-use super::Settings;
+use crate::worker::settings::{Jit, Settings};
 
 /// Kernel layers, as bits: those a worker is told to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Jail {
                 landlock,
                 seccomp,
                 namespaces,
-                protection_keys: settings.jit.uses_keys() && steps::has_protection_keys(),
+                protection_keys: settings.jit == Jit::Keys && steps::has_protection_keys(),
                 data_bytes: 0,
             },
             memory,
@@ -112,7 +112,7 @@ impl Jail {
         self.in_force.data_bytes = self.memory.take().and_then(data_bytes).unwrap_or(0);
         if self.in_force.seccomp {
             // Without protection keys V8 changes the rights of code pages by `mprotect`.
-            let rewrites_code = self.settings.jit.is_on() && !self.in_force.protection_keys;
+            let rewrites_code = (self.settings.jit != Jit::Off) && !self.in_force.protection_keys;
             self.in_force.seccomp = filters::apply_run_time(rewrites_code).is_ok();
         }
         self.in_force

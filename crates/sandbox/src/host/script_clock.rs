@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::process::Worker;
+use super::worker_process::Worker;
 
 /// Counts the time that is the script's own: wall time while no call is under way, the time that the
 /// worker works while one is. All readings are the host's.
 #[derive(Debug)]
-pub(super) struct Clock {
+pub(super) struct ScriptClock {
     spent: Duration,
     phase: Phase,
 }
@@ -40,7 +40,7 @@ impl Work {
     }
 }
 
-impl Clock {
+impl ScriptClock {
     /// A clock that starts now.
     pub(super) fn new(now: Instant) -> Self {
         Self {
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn waiting_costs_what_the_worker_works() {
         let start = Instant::now();
-        let mut clock = Clock::new(start);
+        let mut clock = ScriptClock::new(start);
         assert_eq!(clock.spent(start + ms(10), work(3, 4)), ms(10));
         clock.set_waiting(true, start + ms(10), work(3, 4));
         assert_eq!(clock.spent(start + ms(5000), work(5, 4)), ms(12));
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn looks_again_in_time() {
         let start = Instant::now();
-        let mut clock = Clock::new(start);
+        let mut clock = ScriptClock::new(start);
         let none = Work::default();
         assert_eq!(
             clock.look_again(ms(100), start + ms(40), none),

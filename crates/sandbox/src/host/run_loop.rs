@@ -10,16 +10,16 @@ use crate::wire::{
 use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
-use super::calls::{Answered, Calls, Outcome, Refusal, error_bytes};
-use super::captured::Collector;
-use super::clock::{Clock, Work, WorkRead};
-use super::emitted::Emitted;
 use super::endings::{Lost, told};
+use super::handler::{CallHandler, Undelivered};
 use super::outbox::{LONGEST_ANSWER, Outbox};
-use super::process::{Death, Worker};
-use super::{CallHandler, Undelivered};
+use super::output::{Emitted, Printed};
+use super::pending_calls::{Answered, Outcome, PendingCalls, Refusal, error_bytes};
+use super::script_clock::{ScriptClock, Work, WorkRead};
+use super::worker_process::{Death, Worker};
+use crate::ended::{End, Ended, WhichLimit};
+use crate::job::{ERROR_BYTES, Job, Limits};
 use crate::wire::reader::FrameReader;
-use crate::{ERROR_BYTES, End, Ended, Job, Limits, WhichLimit};
 
 /// Time a worker has to stop by itself before it is killed.
 const GRACE: Duration = Duration::from_millis(250);
@@ -44,13 +44,13 @@ pub(super) async fn run(
     limits.script_time = limits.script_time.min(LONGEST);
     limits.run_time = limits.run_time.min(LONGEST);
     reader.set_max_frame(max_worker_frame(&limits));
-    let mut run = Run {
+    let mut run = RunLoop {
         work: WorkRead::default(),
         worker,
         outbox: Outbox::default(),
-        clock: Clock::new(began),
-        collector: Collector::new(limits.output_bytes, limits.whole_bytes),
-        calls: Calls::new(handler, limits.calls_in_flight),
+        clock: ScriptClock::new(began),
+        printed: Printed::new(limits.output_bytes, limits.whole_bytes),
+        calls: PendingCalls::new(handler, limits.calls_in_flight),
         emitted: Emitted::default(),
         call_count: 0,
         memory: None,
@@ -61,14 +61,14 @@ pub(super) async fn run(
     run.finish(stop).await
 }
 
-struct Run {
+struct RunLoop {
     worker: Worker,
     outbox: Outbox,
     limits: Limits,
-    clock: Clock,
+    clock: ScriptClock,
     work: WorkRead,
-    collector: Collector,
-    calls: Calls,
+    printed: Printed,
+    calls: PendingCalls,
     emitted: Emitted,
     call_count: u64,
     memory: Option<LimitHit>,
@@ -89,7 +89,7 @@ enum Stop {
     Lost(Lost),
 }
 
-impl Run {
+impl RunLoop {
     async fn drive(
         &mut self,
         job: Job,
@@ -102,8 +102,6 @@ impl Run {
                 reason: format!("the script is too large: {error}"),
             });
         }
-        // One timer for the whole run, that is set anew only where it would be late: each setting
-        // goes through a lock of the runtime, and may wake another of its threads.
         let timer = tokio::time::sleep_until((began + self.limits.run_time).into());
         tokio::pin!(timer);
         loop {
@@ -150,7 +148,7 @@ impl Run {
                         return Stop::Lost(Lost::Gone);
                     }
                 }
-                answered = self.calls.next(), if !self.calls.none_begun() => {
+                answered = self.calls.next() => {
                     self.reply(answered);
                     // Those that are answered too go to the worker together.
                     while let Some(answered) = self.calls.next().now_or_never() {
@@ -177,18 +175,18 @@ impl Run {
             WorkerFrame::Cancel { call } => self.calls.cancel(call),
             WorkerFrame::Output(output) => {
                 self.calls.printed(&output.text);
-                self.collector.head(&output.text);
+                self.printed.head(&output.text);
             }
             WorkerFrame::More { text } => {
                 self.calls.printed(&text);
-                self.collector.more(&text);
+                self.printed.more(&text);
             }
             WorkerFrame::Emit { block } => {
                 if let Err(what) = self.emitted.take(&block, &self.limits) {
                     return Some(violation(what));
                 }
             }
-            WorkerFrame::OutputEnd(end) => self.collector.end(&end),
+            WorkerFrame::OutputEnd(end) => self.printed.end(&end),
             WorkerFrame::LimitHit(hit) => {
                 self.memory.get_or_insert(hit);
                 if self.stopping.is_none() {
@@ -344,7 +342,7 @@ impl Run {
         };
         Ended {
             end,
-            output: self.collector.into_captured(),
+            output: self.printed.into_captured(),
             emitted: self.emitted.blocks,
             jail: None,
             script_time,

@@ -1,24 +1,64 @@
 //! Worker processes: how they are started, watched and ended.
 
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::WorkerProgram;
-use super::spares::Spare;
 use crate::wire::reader::has_bytes;
 use crate::worker::{STOP_SIGNAL, Settings, WORKER_NAME};
 
 /// Bytes of a dead worker's standard error that are looked at.
 const STDERR_BYTES: usize = 16 << 10;
+
+/// The program that workers are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkerProgram {
+    /// The executable of this process, which calls
+    /// [`worker_main_if_requested`](crate::worker_main_if_requested) first thing in its `main`.
+    CurrentExe,
+    /// An executable that does so, `callgate-worker` for one.
+    Path(PathBuf),
+}
+
+impl WorkerProgram {
+    /// `callgate-worker` in the folder of the executable of this process, or
+    /// [`CurrentExe`](Self::CurrentExe) where there is none.
+    ///
+    /// The file is opened once and stays open until the process ends: the one that replaces it in
+    /// an update is of another build.
+    #[must_use]
+    pub fn beside_current_exe() -> Self {
+        static PROGRAM: OnceLock<WorkerProgram> = OnceLock::new();
+        let find = || {
+            let Ok(exe) = std::env::current_exe() else {
+                return Self::CurrentExe;
+            };
+            let path = exe.with_file_name("callgate-worker");
+            match std::fs::File::open(&path) {
+                Ok(file) => Self::Path(format!("/proc/self/fd/{}", file.into_raw_fd()).into()),
+                Err(error) if error.kind() == ErrorKind::NotFound => Self::CurrentExe,
+                // The first run says what is wrong with it.
+                Err(_) => Self::Path(path),
+            }
+        };
+        PROGRAM.get_or_init(find).clone()
+    }
+}
+
+impl<P: AsRef<Path>> From<P> for WorkerProgram {
+    fn from(path: P) -> Self {
+        Self::Path(path.as_ref().to_owned())
+    }
+}
 
 /// Starts workers, on a thread of its own.
 ///
@@ -96,6 +136,29 @@ impl Worker {
     /// The host's end of the socket; the first call has it.
     pub(super) fn take_socket(&mut self) -> Option<UnixStream> {
         self.socket.take()
+    }
+
+    /// The settings it was started with.
+    pub(super) fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// Whether the process has not ended yet.
+    pub(super) fn is_alive(&mut self) -> bool {
+        match self.child.as_mut().map(Child::try_wait) {
+            Some(Ok(None)) => true,
+            Some(Ok(Some(_))) => {
+                // Its exit status is taken, so its id may belong to another process by now.
+                self.child = None;
+                false
+            }
+            Some(Err(_)) | None => false,
+        }
+    }
+
+    /// Whether it has said that it is ready, which is the first thing that a worker sends.
+    pub(super) fn is_ready(&self) -> bool {
+        self.socket.as_ref().is_some_and(has_bytes)
     }
 
     /// Its process id; 0 once it is dead.
@@ -196,29 +259,6 @@ impl Worker {
         if let Err(mpsc::SendError(dead)) = self.dead.send(Dead { child, tell }) {
             dead.bury();
         }
-    }
-}
-
-impl Spare for Worker {
-    fn settings(&self) -> Settings {
-        self.settings
-    }
-
-    fn is_alive(&mut self) -> bool {
-        match self.child.as_mut().map(Child::try_wait) {
-            Some(Ok(None)) => true,
-            Some(Ok(Some(_))) => {
-                // It was waited for, so its id may be another's by now: nobody is to be killed.
-                self.child = None;
-                false
-            }
-            Some(Err(_)) | None => false,
-        }
-    }
-
-    /// The first thing that a worker sends is that it is ready.
-    fn is_ready(&self) -> bool {
-        self.socket.as_ref().is_some_and(has_bytes)
     }
 }
 

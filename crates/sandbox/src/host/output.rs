@@ -1,12 +1,14 @@
-//! What a worker says that its script printed, bounded once more.
+//! Printed and emitted output of a worker, bounded once more.
 
-use crate::wire::OutputEnd;
+use serde_json::value::RawValue;
 
-use crate::Captured;
+use crate::ended::Captured;
+use crate::job::Limits;
+use crate::wire::{OutputEnd, Text};
 
 /// Takes the output frames of one worker. Whatever they hold, no more than the limit is kept.
 #[derive(Debug)]
-pub(super) struct Collector {
+pub(super) struct Printed {
     captured: Captured,
     head_bytes: usize,
     tail_bytes: usize,
@@ -17,7 +19,7 @@ pub(super) struct Collector {
     more_bytes: usize,
 }
 
-impl Collector {
+impl Printed {
     pub(super) fn new(output_bytes: u64, more_bytes: u64) -> Self {
         let bytes = usize::try_from(output_bytes).unwrap_or(usize::MAX);
         Self {
@@ -97,13 +99,39 @@ fn whole(captured: &Captured, more: &str) -> String {
     whole
 }
 
+/// The blocks of one run.
+#[derive(Debug, Default)]
+pub(super) struct Emitted {
+    pub(super) blocks: Vec<Box<RawValue>>,
+    bytes: u64,
+}
+
+impl Emitted {
+    /// Takes a block.
+    ///
+    /// # Errors
+    ///
+    /// What no worker does that is what it should be: that one has thrown in the script instead.
+    pub(super) fn take(&mut self, block: &Text, limits: &Limits) -> Result<(), &'static str> {
+        self.bytes = self.bytes.saturating_add(block.len() as u64);
+        if self.blocks.len() as u64 >= limits.emits || self.bytes > limits.emit_bytes {
+            return Err("it emits more than it may");
+        }
+        // In memory of its own: a frame keeps the whole buffer alive that it was received in.
+        let block = RawValue::from_string(block.as_str().to_owned());
+        self.blocks
+            .push(block.map_err(|_no_json| "it emits what is no JSON")?);
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_worker_that_sends_too_much_is_cut() {
-        let mut collector = Collector::new(8, 0);
+        let mut collector = Printed::new(8, 0);
         collector.head("ab\n");
         collector.head("cde\n");
         collector.end(&OutputEnd {
@@ -128,7 +156,7 @@ mod tests {
     /// kept.
     fn check_whole(more_bytes: usize, expected: &str) {
         let output = "0123456789";
-        let mut collector = Collector::new(4, more_bytes as u64);
+        let mut collector = Printed::new(4, more_bytes as u64);
         collector.head("01");
         let more = &output[2..(2 + more_bytes).min(output.len())];
         for digit in more.chars() {
@@ -153,5 +181,27 @@ mod tests {
         check_whole(6, "0123456789");
         check_whole(5, "0123456\n[1 bytes are not kept; the end follows]\n89");
         check_whole(1, "012\n[5 bytes are not kept; the end follows]\n89");
+    }
+
+    #[test]
+    fn a_worker_that_emits_too_much_breaks_the_protocol() {
+        let limits = Limits {
+            emits: 3,
+            emit_bytes: 10,
+            ..Limits::default()
+        };
+        let take = |emitted: &mut Emitted, block: &str| emitted.take(&block.into(), &limits);
+        let mut emitted = Emitted::default();
+        for _ in 0..3 {
+            assert_eq!(take(&mut emitted, "{}"), Ok(()));
+        }
+        assert_eq!(take(&mut emitted, "{}"), Err("it emits more than it may"));
+        let mut emitted = Emitted::default();
+        assert_eq!(
+            take(&mut emitted, "\"123456789\""),
+            Err("it emits more than it may")
+        );
+        let mut emitted = Emitted::default();
+        assert_eq!(take(&mut emitted, "{"), Err("it emits what is no JSON"));
     }
 }

@@ -8,14 +8,14 @@ use deno_core::v8;
 
 /// Counts the bytes of all array buffers and refuses those over a limit; the script then gets a
 /// `RangeError`.
-pub(super) struct Buffers {
+pub(super) struct BufferLimit {
     used: AtomicUsize,
     limit: AtomicUsize,
     /// What the first buffer that was refused would have brought it to; 0 until then.
     refused: AtomicUsize,
 }
 
-impl Buffers {
+impl BufferLimit {
     /// Without a limit, until a script is there.
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
@@ -26,7 +26,7 @@ impl Buffers {
     }
 
     /// Sets the limit.
-    pub(super) fn set_limit(&self, bytes: u64) {
+    pub(super) fn set(&self, bytes: u64) {
         self.limit.store(
             usize::try_from(bytes).unwrap_or(usize::MAX),
             Ordering::Relaxed,
@@ -87,28 +87,28 @@ impl Buffers {
     }
 }
 
-static TABLE: v8::RustAllocatorVtable<Buffers> = v8::RustAllocatorVtable {
+static TABLE: v8::RustAllocatorVtable<BufferLimit> = v8::RustAllocatorVtable {
     allocate,
     allocate_uninitialized,
     free,
     drop,
 };
 
-unsafe extern "C" fn allocate(buffers: &Buffers, bytes: usize) -> *mut c_void {
+unsafe extern "C" fn allocate(buffers: &BufferLimit, bytes: usize) -> *mut c_void {
     buffers.allocate(bytes, true)
 }
 
-unsafe extern "C" fn allocate_uninitialized(buffers: &Buffers, bytes: usize) -> *mut c_void {
+unsafe extern "C" fn allocate_uninitialized(buffers: &BufferLimit, bytes: usize) -> *mut c_void {
     buffers.allocate(bytes, false)
 }
 
-unsafe extern "C" fn free(buffers: &Buffers, memory: *mut c_void, bytes: usize) {
+unsafe extern "C" fn free(buffers: &BufferLimit, memory: *mut c_void, bytes: usize) {
     // SAFETY: V8 gives back what `allocate` gave out, once.
     unsafe { libc::free(memory) };
     buffers.give_back(bytes);
 }
 
-unsafe extern "C" fn drop(buffers: *const Buffers) {
+unsafe extern "C" fn drop(buffers: *const BufferLimit) {
     // SAFETY: the pointer came from `Arc::into_raw` in `allocator`, and V8 drops it once.
     std::mem::drop(unsafe { Arc::from_raw(buffers) });
 }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// The bounded output of one script.
 #[derive(Debug, Default)]
-pub(super) struct Capture {
+pub(super) struct Console {
     head: Room,
     tail: Room,
     /// Messages with their line feeds.
@@ -48,7 +48,7 @@ pub(super) struct Rest {
     pub(super) missing_bytes: u64,
 }
 
-impl Capture {
+impl Console {
     /// Half of the room is for the head, half for the tail; of what follows the head, so many bytes
     /// go to the host in any case.
     pub(super) fn new(bytes: u64, lines: u64, more_bytes: u64) -> Self {
@@ -188,7 +188,7 @@ mod tests {
 
     /// Pushes the messages into a capture of this size and expects head, tail and what was cut.
     fn check(bytes: u64, lines: u64, messages: &[&str], expected: (&str, &str, u64, u64)) {
-        let mut capture = Capture::new(bytes, lines, 0);
+        let mut capture = Console::new(bytes, lines, 0);
         let head: String = messages
             .iter()
             .filter_map(|m| capture.push((*m).to_owned(), 0).head)
@@ -243,7 +243,7 @@ mod tests {
     }
     /// Pushes the messages into a capture whose head has four bytes, and expects what follows it.
     fn check_more(more_bytes: u64, messages: &[&str], expected: &str) {
-        let mut capture = Capture::new(8, 100, more_bytes);
+        let mut capture = Console::new(8, 100, more_bytes);
         let sent = messages
             .iter()
             .map(|m| capture.push((*m).to_owned(), 0).more.unwrap_or_default());

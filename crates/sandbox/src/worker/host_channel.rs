@@ -8,18 +8,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::wire::{
-    Done, Encoded, Exception, Frame, Level, LimitHit, Output, OutputEnd, ReturnValue, Text,
-    WhichLimit, WorkerFrame, WorkerLimits,
+    Done, Exception, Frame, Level, LimitHit, Output, OutputEnd, ReturnValue, Text, WhichLimit,
+    WorkerFrame, WorkerLimits,
 };
 use deno_core::futures::task::AtomicWaker;
 use deno_core::v8::{self, IsolateHandle};
 
-use super::calls::Calls;
-use super::capture::Capture;
+use super::console::Console;
 use super::emits::Emits;
+use super::open_calls::OpenCalls;
+use super::settings::exit;
 use super::timers::Timers;
-use super::{exit, jail, rejections};
-use crate::ops::{Link, Made, Told};
+use super::{jail, rejections};
+use crate::ops::{Link, NewCall, Told};
 
 /// How often a terminated script is terminated again: deno_core lifts a termination while it looks
 /// at exceptions.
@@ -29,9 +30,9 @@ const TERMINATE_AGAIN: Duration = Duration::from_millis(50);
 const FIRST_FRAME_BYTES: usize = 64 << 10;
 
 /// What all threads of the worker share.
-pub(super) struct Channel {
+pub(super) struct HostChannel {
     socket: Mutex<UnixStream>,
-    capture: Mutex<Capture>,
+    console: Mutex<Console>,
     emits: Mutex<Emits>,
     frame_bytes: AtomicUsize,
     result_bytes: AtomicUsize,
@@ -42,12 +43,12 @@ pub(super) struct Channel {
     pub(super) wake: AtomicWaker,
 }
 
-impl Channel {
+impl HostChannel {
     /// A channel that has not got its script yet. Until then frames are small.
     pub(super) fn new(socket: UnixStream) -> Arc<Self> {
         Arc::new(Self {
             socket: Mutex::new(socket),
-            capture: Mutex::new(Capture::default()),
+            console: Mutex::new(Console::default()),
             emits: Mutex::default(),
             frame_bytes: AtomicUsize::new(FIRST_FRAME_BYTES),
             result_bytes: AtomicUsize::new(0),
@@ -59,8 +60,8 @@ impl Channel {
 
     /// Takes on the limits of the script.
     pub(super) fn set_limits(&self, limits: &WorkerLimits) {
-        *lock(&self.capture) =
-            Capture::new(limits.output_bytes, limits.output_lines, limits.more_bytes);
+        *lock(&self.console) =
+            Console::new(limits.output_bytes, limits.output_lines, limits.more_bytes);
         *lock(&self.emits) = Emits::new(limits.emits, limits.emit_bytes);
         self.frame_bytes
             .store(to_usize(limits.frame_bytes), Ordering::Relaxed);
@@ -108,7 +109,7 @@ impl Channel {
 
     /// Sends the end of the output, once.
     pub(super) fn flush(&self) {
-        let rest = lock(&self.capture).close();
+        let rest = lock(&self.console).close();
         if let Some(rest) = rest {
             self.send(WorkerFrame::OutputEnd(OutputEnd {
                 cut_bytes: rest.cut_bytes,
@@ -145,15 +146,10 @@ impl Channel {
     }
 
     fn try_send(&self, frame: WorkerFrame) -> Result<(), ()> {
-        self.write(&[encode(frame)?])
-    }
-
-    /// Writes frames one after the other, and nothing between them.
-    pub(super) fn write(&self, frames: &[Encoded]) -> Result<(), ()> {
-        let mut slices: Vec<_> = frames
-            .iter()
-            .flat_map(|frame| frame.slices().map(IoSlice::new))
-            .collect();
+        // The host's limit for frames is not known here. The frames that a script can make long are
+        // cut before.
+        let frame = frame.encode(usize::MAX).map_err(|_| ())?;
+        let mut slices = frame.slices().map(IoSlice::new);
         let mut slices = slices.as_mut_slice();
         let mut socket = lock(&self.socket);
         while !slices.is_empty() {
@@ -168,28 +164,22 @@ impl Channel {
     }
 }
 
-pub(super) fn encode(frame: WorkerFrame) -> Result<Encoded, ()> {
-    // The host reads everything this end may send, so its limit is not this one's to hold; the
-    // frames that a script can make long are cut before they come here.
-    frame.encode(usize::MAX).map_err(|_| ())
-}
-
 /// The channel and the calls as the ops see them.
 pub(super) struct IsolateLink {
-    pub(super) channel: Arc<Channel>,
+    pub(super) channel: Arc<HostChannel>,
     /// The end of the run, once it is known.
     pub(super) done: RefCell<Option<Done>>,
     /// What the script returned, as long as calls that it left alone are under way.
     pub(super) returned: RefCell<Option<ReturnValue>>,
-    pub(super) calls: Calls,
+    pub(super) calls: OpenCalls,
     pub(super) timers: Timers,
 }
 
 impl IsolateLink {
     /// Nothing has happened yet.
-    pub(super) fn new(channel: Arc<Channel>) -> Self {
+    pub(super) fn new(channel: Arc<HostChannel>) -> Self {
         Self {
-            calls: Calls::new(Arc::clone(&channel)),
+            calls: OpenCalls::new(Arc::clone(&channel)),
             channel,
             done: RefCell::new(None),
             returned: RefCell::new(None),
@@ -199,7 +189,7 @@ impl IsolateLink {
 }
 
 impl Link for IsolateLink {
-    fn call(&self, call: Made) -> Result<u64, String> {
+    fn call(&self, call: NewCall) -> Result<u64, String> {
         self.calls.make(call)
     }
 
@@ -215,7 +205,7 @@ impl Link for IsolateLink {
             4 => Level::Error,
             _ => Level::Log,
         };
-        let sent = lock(&self.channel.capture).push(message, missing);
+        let sent = lock(&self.channel.console).push(message, missing);
         if let Some(text) = sent.head {
             self.channel.send(WorkerFrame::Output(Output {
                 level,
@@ -256,8 +246,8 @@ impl Link for IsolateLink {
             _ => {
                 // The first end counts.
                 self.done.borrow_mut().get_or_insert(Done::Threw(Exception {
-                    name: told.name.into(),
-                    message: told.text.into(),
+                    name: told.name,
+                    message: told.text,
                     line: told.line,
                     column: told.column,
                     stack: told.stack.into(),

@@ -1,91 +1,71 @@
-//! The calls of a script that are under way: queued, with the handler, answered or cancelled.
+//! The calls of a script that are queued or with the handler.
 
 use std::collections::{HashMap, VecDeque};
-use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use crate::wire::{Call, ErrorClass, Thrown};
 use futures::future::{AbortHandle, AbortRegistration, Abortable, BoxFuture, pending};
+use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
-use futures_buffered::FuturesUnordered;
 use serde_json::value::RawValue;
 
-use super::hush::Hush;
-use super::{CallHandler, ScriptCall, Undelivered};
-use crate::ERROR_BYTES;
+use super::handler::{CallHandler, ScriptCall, Undelivered};
+use crate::job::ERROR_BYTES;
+use crate::wire::{Call, ErrorClass, Thrown};
 
-/// Bytes of inputs that may wait for their turn or their answer, beyond which calls are refused:
-/// the host has each several times until it is answered. Four of the longest inputs by default.
+/// Bytes of inputs that may wait for their turn or their answer. Over it calls are refused: the
+/// host has each input several times until it is answered. Four of the longest inputs by default.
 const WAITING_BYTES: usize = 64 << 20;
 
-/// What a call comes to.
+/// The answer to a call.
 pub(super) type Outcome = Result<Box<RawValue>, Thrown>;
 
 /// The calls of one run that have no answer yet.
-pub(super) struct Calls {
+pub(super) struct PendingCalls {
     handler: Arc<dyn CallHandler>,
     /// Calls that the handler may have at the same time.
     most: usize,
     queue: VecDeque<Queued>,
-    /// Polled by the run's own task: passing each call to another and back costs more than what a
-    /// short call does.
-    begun: FuturesUnordered<Begun>,
-    hush: Arc<Hush>,
-    /// Those that the worker may cancel.
+    /// The calls that the handler has. The task of the run polls them itself.
+    begun: FuturesUnordered<BoxFuture<'static, Answered>>,
+    /// The calls that the worker may cancel.
     cancellable: HashMap<u64, AbortHandle>,
     waiting_bytes: usize,
 }
 
-/// A call that waits for its turn, in memory of its own: a frame keeps the whole buffer alive that it
-/// was received in.
+/// A call that waits for its turn.
 struct Queued {
     id: u64,
     abort: Option<AbortRegistration>,
     call: ScriptCall,
 }
 
-/// A call that the handler has.
-struct Begun {
-    id: u64,
-    function: Box<str>,
-    input_bytes: usize,
-    answer: Answer,
-}
-
-enum Answer {
-    Plain(BoxFuture<'static, Outcome>),
-    Cancellable(Abortable<BoxFuture<'static, Outcome>>),
-}
-
-/// A call that needs nothing more of the handler.
+/// A call that is answered or cancelled.
 pub(super) struct Answered {
     pub(super) id: u64,
-    pub(super) function: Box<str>,
-    /// `None` if the worker cancelled it: it waits for no answer.
+    pub(super) function: String,
+    input_bytes: usize,
+    /// `None` if the worker cancelled the call: it waits for no answer.
     pub(super) outcome: Option<Outcome>,
 }
 
-/// Why a call cannot be taken on.
+/// Why a call is not taken on.
 pub(super) enum Refusal {
-    /// It is answered with this.
+    /// The script catches this error.
     Answer(Thrown),
-    /// No worker that is what it should be makes such a call.
+    /// The worker breaks the protocol.
     Violation(&'static str),
 }
 
-impl Calls {
-    /// None yet; `most` may be with the handler at the same time.
+impl PendingCalls {
+    /// No calls; the handler may have `most` at the same time.
     pub(super) fn new(handler: Arc<dyn CallHandler>, most: u32) -> Self {
         Self {
             handler,
             most: usize::try_from(most).unwrap_or(usize::MAX).max(1),
             queue: VecDeque::new(),
             begun: FuturesUnordered::new(),
-            hush: Arc::default(),
             cancellable: HashMap::new(),
             waiting_bytes: 0,
         }
@@ -93,12 +73,11 @@ impl Calls {
 
     /// Tells the handler what the script prints.
     pub(super) fn printed(&self, text: &str) {
-        let told = catch_unwind(AssertUnwindSafe(|| self.handler.printed(text)));
-        // A bug of the host's, and no reason to end the script.
-        let _panicked = told;
+        // A handler that panics is a bug of the host, and no reason to end the script.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.handler.printed(text)));
     }
 
-    /// What the script catches in place of what it cannot have.
+    /// Makes the error that the script catches for a call or an answer that is not passed on.
     pub(super) fn undelivered(&self, function: &str, what: Undelivered, message: String) -> Thrown {
         let undelivered = || self.handler.undelivered(function, what, message);
         let undelivered = catch_unwind(AssertUnwindSafe(undelivered));
@@ -114,15 +93,10 @@ impl Calls {
         self.begun.is_empty() && self.queue.is_empty()
     }
 
-    /// Whether the handler has none.
-    pub(super) fn none_begun(&self) -> bool {
-        self.begun.is_empty()
-    }
-
-    /// Takes on a call of the worker's.
+    /// Queues a call of the worker.
     pub(super) fn take(&mut self, call: &Call) -> Result<(), Refusal> {
         let bytes = call.input.len();
-        // One by itself may be as long as its own limit says.
+        // A single call may be as long as its own limit says.
         let sum = self.waiting_bytes.saturating_add(bytes);
         if self.waiting_bytes > 0 && sum > WAITING_BYTES {
             let message = format!(
@@ -130,16 +104,13 @@ impl Calls {
                  {WAITING_BYTES} bytes; await some first",
                 call.tool
             );
-            return Err(Refusal::Answer(self.undelivered(
-                &call.tool,
-                Undelivered::Call,
-                message,
-            )));
+            let thrown = self.undelivered(&call.tool, Undelivered::Call, message);
+            return Err(Refusal::Answer(thrown));
         }
+        // A copy: a frame keeps the whole buffer alive that it was received in.
         let Ok(input) = RawValue::from_string(call.input.as_str().to_owned()) else {
             return Err(Refusal::Violation("the input of a call is not JSON"));
         };
-        // It is without the space around it.
         self.waiting_bytes += input.get().len();
         let abort = call.cancellable.then(|| {
             let (handle, registration) = AbortHandle::new_pair();
@@ -151,7 +122,7 @@ impl Calls {
             id: call.id,
             abort,
             call: ScriptCall {
-                function: call.tool.as_str().to_owned(),
+                function: call.tool.clone(),
                 input,
                 timeout: call.timeout_ms.map(Duration::from_millis),
                 place: call.place,
@@ -160,7 +131,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Drops a call, whether it has begun or not; one that is not there is nothing.
+    /// Drops a call, whether it has begun or not. A call that is not there is ignored.
     pub(super) fn cancel(&mut self, id: u64) {
         if let Some(handle) = self.cancellable.get(&id) {
             handle.abort();
@@ -173,48 +144,38 @@ impl Calls {
             let Some(Queued { id, abort, call }) = self.queue.pop_front() else {
                 return;
             };
+            let handler = Arc::clone(&self.handler);
+            let function = call.function.clone();
             let input_bytes = call.input.get().len();
-            let function = call.function.as_str().into();
-            let answer =
-                match abort {
-                    None => {
-                        let begun = catch_unwind(AssertUnwindSafe(|| self.handler.call(call)));
-                        Answer::Plain(begun.unwrap_or_else(|_panic| {
-                            std::future::ready(Err(host_failed())).boxed()
-                        }))
-                    }
-                    // The handler hears of it when it is polled first, and so not at all if it was
-                    // cancelled before its turn.
-                    Some(registration) => {
-                        let handler = Arc::clone(&self.handler);
-                        let call = async move { handler.call(call).await };
-                        Answer::Cancellable(Abortable::new(call.boxed(), registration))
-                    }
+            let answer = AssertUnwindSafe(async move { handler.call(call).await }).catch_unwind();
+            self.begun.push(Box::pin(async move {
+                let outcome = match abort {
+                    None => Some(answer.await),
+                    Some(registration) => Abortable::new(answer, registration).await.ok(),
                 };
-            self.begun.push(Begun {
-                id,
-                function,
-                input_bytes,
-                answer,
-            });
+                Answered {
+                    id,
+                    function,
+                    input_bytes,
+                    // A handler that panics must not leave the script waiting.
+                    outcome: outcome
+                        .map(|outcome| outcome.unwrap_or_else(|_panic| Err(host_failed()))),
+                }
+            }));
         }
     }
 
-    /// The next call that is answered or cancelled; pends for ever while the handler has none.
+    /// The next call that is answered or cancelled; pending while the handler has none.
     pub(super) async fn next(&mut self) -> Answered {
-        let (hush, begun) = (&self.hush, &mut self.begun);
-        let next = poll_fn(|context| hush.poll(context, |context| begun.poll_next_unpin(context)));
-        let Some((answered, input_bytes)) = next.await else {
+        let Some(answered) = self.begun.next().await else {
             return pending().await;
         };
-        self.waiting_bytes = self.waiting_bytes.saturating_sub(input_bytes);
-        if !self.cancellable.is_empty() {
-            self.cancellable.remove(&answered.id);
-        }
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(answered.input_bytes);
+        self.cancellable.remove(&answered.id);
         answered
     }
 
-    /// Drops all of them.
+    /// Drops all calls.
     pub(super) fn clear(&mut self) {
         self.begun = FuturesUnordered::new();
         self.queue.clear();
@@ -222,27 +183,7 @@ impl Calls {
     }
 }
 
-impl Future for Begun {
-    type Output = (Answered, usize);
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // A handler that panics is a bug of the host's, and no reason for the script to wait for
-        // ever.
-        let polled = catch_unwind(AssertUnwindSafe(|| match &mut self.answer {
-            Answer::Plain(answer) => answer.as_mut().poll(context).map(Some),
-            Answer::Cancellable(answer) => Pin::new(answer).poll(context).map(Result::ok),
-        }));
-        let outcome = ready!(polled.unwrap_or_else(|_panic| Poll::Ready(Some(Err(host_failed())))));
-        let answered = Answered {
-            id: self.id,
-            function: std::mem::take(&mut self.function),
-            outcome,
-        };
-        Poll::Ready((answered, self.input_bytes))
-    }
-}
-
-/// How many bytes an error has.
+/// Bytes of the texts of an error.
 pub(super) fn error_bytes(thrown: &Thrown) -> usize {
     thrown.message.len().saturating_add(thrown.fields.len())
 }
@@ -281,7 +222,7 @@ mod tests {
     }
 
     /// What the script catches in place of the call, if it is not taken.
-    fn refused(calls: &mut Calls, bytes: usize) -> Option<String> {
+    fn refused(calls: &mut PendingCalls, bytes: usize) -> Option<String> {
         match calls.take(&call(bytes)) {
             Ok(()) => None,
             Err(Refusal::Answer(thrown)) => Some(thrown.message.to_string()),
@@ -291,7 +232,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_inputs_of_calls_under_way_are_bounded_together() {
-        let mut calls = Calls::new(Arc::new(Null), 1);
+        let mut calls = PendingCalls::new(Arc::new(Null), 1);
         let quarter = WAITING_BYTES / 4;
         for _ in 0..4 {
             assert_eq!(refused(&mut calls, quarter), None);
@@ -309,7 +250,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_by_itself_may_have_more() {
-        let mut calls = Calls::new(Arc::new(Null), 1);
+        let mut calls = PendingCalls::new(Arc::new(Null), 1);
         assert_eq!(refused(&mut calls, WAITING_BYTES + 1), None);
         assert!(refused(&mut calls, 1).is_some());
         calls.begin();

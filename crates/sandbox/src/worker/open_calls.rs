@@ -1,0 +1,76 @@
+//! The calls that the script waits for.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::host_channel::HostChannel;
+use crate::ops::NewCall;
+use crate::wire::{Call, WorkerFrame};
+
+/// Bytes of a call's frame besides its name and its input, with some to spare.
+const FRAME_BYTES: usize = 64;
+
+/// The calls of the script that have no answer yet.
+pub(super) struct OpenCalls {
+    channel: Arc<HostChannel>,
+    /// The number of the last call.
+    last: Cell<u64>,
+    open: RefCell<HashSet<u64>>,
+}
+
+impl OpenCalls {
+    pub(super) fn new(channel: Arc<HostChannel>) -> Self {
+        Self {
+            channel,
+            last: Cell::new(0),
+            open: RefCell::default(),
+        }
+    }
+
+    /// Sends a call and returns its number. The script catches an error.
+    pub(super) fn make(&self, call: NewCall) -> Result<u64, String> {
+        let limit = self.channel.frame_bytes();
+        let bytes = call.tool.len().saturating_add(call.input.len());
+        if bytes.saturating_add(FRAME_BYTES) > limit {
+            return Err(format!(
+                "{}: the input is {} bytes of JSON, over the limit of {limit} bytes",
+                call.tool,
+                call.input.len()
+            ));
+        }
+        let id = self.last.get() + 1;
+        self.last.set(id);
+        self.open.borrow_mut().insert(id);
+        self.count();
+        self.channel.send(WorkerFrame::Call(Call {
+            id,
+            timeout_ms: call.timeout_ms,
+            cancellable: call.cancellable,
+            place: call.place,
+            tool: call.tool,
+            input: call.input.into(),
+        }));
+        Ok(id)
+    }
+
+    /// Tells the host to drop a call.
+    pub(super) fn cancel(&self, call: u64) {
+        if self.settle(call) {
+            self.channel.send(WorkerFrame::Cancel { call });
+        }
+    }
+
+    /// Removes a call that is answered or cancelled; false if the script did not wait for it.
+    pub(super) fn settle(&self, call: u64) -> bool {
+        let was_open = self.open.borrow_mut().remove(&call);
+        self.count();
+        was_open
+    }
+
+    fn count(&self) {
+        let open = self.open.borrow().len();
+        self.channel.calls.store(open, Ordering::Relaxed);
+    }
+}
