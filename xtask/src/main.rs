@@ -10,6 +10,7 @@ mod corpus;
 mod demo;
 mod embeddings;
 mod escape;
+mod floors;
 mod keyring;
 mod nextest;
 mod npm;
@@ -63,6 +64,8 @@ enum Command {
     Conformance(conformance::Options),
     /// Set up, build, and try to get out of a worker's jail, system call by system call.
     Escape(escape::Options),
+    /// Check who imports whom, unsafe code, and pinned versions.
+    Floors,
     /// Set up and run the benchmarks in release mode.
     Bench(bench::Options),
     /// List the tools of pinned MCP servers of other people, to measure the search on.
@@ -85,6 +88,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Demo(options) => demo::run(&project, &options),
         Command::Conformance(options) => conformance::run(&project, &options),
         Command::Escape(options) => escape::run(&project, &options),
+        Command::Floors => floors::run(&project),
         Command::Bench(options) => bench::run(&project, &options),
         Command::Corpus(options) => corpus::run(&project, &options),
         Command::SearchQuality(options) => corpus::quality(&project, &options),

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::project::Project;
-use crate::{conformance, process, real_servers, say, setup, typescript};
+use crate::{conformance, floors, process, real_servers, say, setup, typescript};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -24,6 +24,7 @@ impl Options {
 }
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
+    floors::check(project)?;
     let setup = setup::for_tests(project)?;
     say::step("build (the first time: about ten minutes on two cores)");
     build(project)?;

@@ -1,0 +1,380 @@
+//! `cargo xtask floors`: checks the layout of the workspace.
+//!
+//! - A crate uses only crates of lower floors.
+//! - No file of a crate imports from the crate's own `lib.rs`.
+//! - No circle of imports inside a crate has more than three files.
+//! - Only `sandbox` and `process` have unsafe code.
+//! - Only dependencies that must move together are pinned with `=`.
+//!
+//! Test code is free of these rules. Modules are read by their paths, without parsing Rust.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use crate::project::Project;
+use crate::{process, say};
+
+/// The crates by floor, lowest first.
+const FLOORS: &[&[&str]] = &[
+    &[
+        "callgate-policy",
+        "callgate-process",
+        "callgate-rust-types",
+        "callgate-schema",
+        "callgate-script",
+        "callgate-typegen",
+    ],
+    &[
+        "callgate-auth",
+        "callgate-catalog",
+        "callgate-check",
+        "callgate-models",
+        "callgate-sandbox",
+    ],
+    &["callgate-servers"],
+    &["callgate-gate"],
+    &["callgate"],
+    &["callgate-serve"],
+    &["callgate-cli"],
+];
+
+/// Crates of tests and tools, which may use every crate.
+const FREE: &[&str] = &["callgate-fixture-servers", "callgate-tests", "xtask"];
+
+/// Crates that may have unsafe code.
+const UNSAFE: &[&str] = &["callgate-process", "callgate-sandbox"];
+
+/// Dependencies that are pinned with `=`: names, or their beginnings.
+const PINNED: &[&str] = &["deno_core", "deno_error", "swc_", "rmcp"];
+
+/// Files in one circle of imports, at most.
+const MAX_CIRCLE: usize = 3;
+
+/// Beginnings of faults that are known and accepted. Must be empty in the end.
+const EXCEPTIONS: &[&str] = &[
+    "Cargo.toml pins ",
+    "callgate uses callgate-broker",
+    "callgate-broker has no floor",
+    "callgate-catalog: ",
+    "callgate-check: ",
+    "callgate-cli: ",
+    "callgate-policy: ",
+    "callgate-process: ",
+    "callgate-sandbox: ",
+    "callgate-script: ",
+    "callgate-serve: ",
+    "callgate: ",
+];
+
+pub(crate) fn run(project: &Project) -> Result<ExitCode> {
+    check(project)?;
+    say::result("the layout holds");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Checks all rules; the error lists every fault.
+pub(crate) fn check(project: &Project) -> Result<()> {
+    say::step("floors");
+    let mut faults = crate_faults(project)?;
+    let manifest = fs::read_to_string(project.root.join("Cargo.toml"))?;
+    faults.extend(pin_faults(&manifest));
+    for exception in EXCEPTIONS {
+        if !faults.iter().any(|fault| fault.starts_with(exception)) {
+            say::detail(format_args!("exception without a fault: {exception}"));
+        }
+    }
+    faults.retain(|fault| !EXCEPTIONS.iter().any(|known| fault.starts_with(known)));
+    anyhow::ensure!(
+        faults.is_empty(),
+        "the layout does not hold (ARCHITECTURE.md has the rules):\n{}",
+        faults.join("\n")
+    );
+    Ok(())
+}
+
+fn crate_faults(project: &Project) -> Result<Vec<String>> {
+    let mut metadata = project.cargo();
+    metadata.args(["metadata", "--no-deps", "--offline", "--format-version=1"]);
+    let metadata: Value = serde_json::from_str(&process::output(&mut metadata)?)?;
+    let floor = |name: &str| FLOORS.iter().position(|floor| floor.contains(&name));
+    let mut faults = Vec::new();
+    for package in array(&metadata["packages"]) {
+        let name = text(&package["name"]);
+        if FREE.contains(&name) {
+            continue;
+        }
+        let Some(own) = floor(name) else {
+            faults.push(format!("{name} has no floor in xtask/src/floors.rs"));
+            continue;
+        };
+        for dependency in array(&package["dependencies"]) {
+            let used = text(&dependency["name"]);
+            let is_for_tests = dependency["kind"] == "dev";
+            if dependency["path"].is_string()
+                && !is_for_tests
+                && floor(used).is_none_or(|f| f >= own)
+            {
+                faults.push(format!("{name} uses {used}, which is not on a lower floor"));
+            }
+        }
+        let manifest = Path::new(text(&package["manifest_path"]));
+        let folder = manifest.parent().context("a package has a folder")?;
+        let modules = Modules::read(&folder.join("src"))?;
+        faults.extend(modules.faults(name));
+    }
+    Ok(faults)
+}
+
+fn array(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Faults in the version requirements of the workspace.
+fn pin_faults(manifest: &str) -> impl Iterator<Item = String> {
+    manifest.lines().filter_map(|line| {
+        let (name, requirement) = line.split_once(" = ")?;
+        let is_exact = requirement.starts_with("\"=") || requirement.contains("version = \"=");
+        (is_exact && !PINNED.iter().any(|pinned| name.starts_with(pinned)))
+            .then(|| format!("Cargo.toml pins {name} with `=`"))
+    })
+}
+
+/// The source files of one crate, by module path: `["host", "pool"]` for `src/host/pool.rs`.
+struct Modules(BTreeMap<Vec<String>, String>);
+
+impl Modules {
+    /// Reads the library's files, without test code, comments and strings.
+    fn read(source: &Path) -> Result<Self> {
+        let mut modules = BTreeMap::new();
+        let mut folders = vec![(source.to_owned(), Vec::new())];
+        while let Some((folder, path)) = folders.pop() {
+            for entry in fs::read_dir(&folder)? {
+                let file: PathBuf = entry?.path();
+                let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+                let mut path = path.clone();
+                match &*stem {
+                    "tests" | "fake" | "bin" => continue,
+                    "lib" | "main" | "mod" => {}
+                    name => path.push(name.to_owned()),
+                }
+                if file.is_dir() {
+                    folders.push((file, path));
+                } else if file.extension().is_some_and(|extension| extension == "rs") {
+                    modules.insert(path, code(&fs::read_to_string(&file)?));
+                }
+            }
+        }
+        Ok(Self(modules))
+    }
+
+    fn faults(&self, crate_name: &str) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut imports = BTreeMap::new();
+        for (module, code) in &self.0 {
+            let shown = module.join("/");
+            if !UNSAFE.contains(&crate_name) && words(code).any(|word| word == "unsafe") {
+                faults.push(format!("{crate_name}: {shown} has unsafe code"));
+            }
+            let mut used = BTreeSet::new();
+            for path in self.paths(module, code) {
+                let depth = (1..=path.len())
+                    .take_while(|depth| self.0.contains_key(&path[..*depth]))
+                    .count();
+                let target = &path[..depth];
+                if target.is_empty() && !module.is_empty() {
+                    let name = path.join("::");
+                    faults.push(format!("{crate_name}: {shown} imports {name} from lib.rs"));
+                } else if target != module {
+                    used.insert(target.to_vec());
+                }
+            }
+            imports.insert(module.clone(), used);
+        }
+        for circle in circles(&imports) {
+            let files: Vec<String> = circle.iter().map(|module| module.join("/")).collect();
+            let (count, files) = (files.len(), files.join(", "));
+            faults.push(format!("{crate_name}: circle of {count} files: {files}"));
+        }
+        faults
+    }
+
+    /// The paths in a module's code that name something of the same crate, from the crate's root.
+    fn paths(&self, module: &[String], code: &str) -> Vec<Vec<String>> {
+        let mut paths = Vec::new();
+        for (at, _) in code.match_indices("::") {
+            let before = &code[..at];
+            let start = before.trim_end_matches(is_word).len();
+            if before[..start].ends_with("::") {
+                continue;
+            }
+            let first = &before[start..];
+            let mut child = module.to_vec();
+            child.push(first.to_owned());
+            let base = match first {
+                "crate" => Vec::new(),
+                "self" => module.to_vec(),
+                "super" => module.split_last().map_or(&[][..], |(_, up)| up).to_vec(),
+                _ if self.0.contains_key(&child) => child,
+                _ => continue,
+            };
+            expand(&code[at + 2..], base, &mut paths);
+        }
+        paths
+    }
+}
+
+/// Adds the paths that begin with `base` and go on as the text does: names, `super` or a list in
+/// braces. Returns the text behind them.
+fn expand<'a>(text: &'a str, mut base: Vec<String>, paths: &mut Vec<Vec<String>>) -> &'a str {
+    let text = text.trim_start();
+    if let Some(mut list) = text.strip_prefix('{') {
+        while let Some(c) = list.trim_start().chars().next() {
+            list = match c {
+                '}' => return &list.trim_start()[1..],
+                ',' => &list.trim_start()[1..],
+                _ => expand(list, base.clone(), paths),
+            };
+        }
+        return list;
+    }
+    let rest = text.trim_start_matches(is_word);
+    let name = &text[..text.len() - rest.len()];
+    match name {
+        "super" => drop(base.pop()),
+        "self" => {}
+        name => base.push(name.to_owned()),
+    }
+    match rest.strip_prefix("::") {
+        Some(rest) if !rest.starts_with('<') => expand(rest, base, paths),
+        _ => {
+            paths.push(base);
+            // The rest of an item, such as `as Name`.
+            rest.trim_start_matches(|c| !matches!(c, ',' | '}'))
+        }
+    }
+}
+
+/// Groups of modules that import each other, directly or not, with more than [`MAX_CIRCLE`] files.
+fn circles(imports: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> BTreeSet<Vec<&Vec<String>>> {
+    let reachable = |from| {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![from];
+        while let Some(module) = open.pop() {
+            for next in imports.get(module).into_iter().flatten() {
+                if seen.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        seen
+    };
+    let reached: BTreeMap<_, _> = imports.keys().map(|from| (from, reachable(from))).collect();
+    let circle = |from| {
+        let both = |to: &&Vec<String>| reached.get(*to).is_some_and(|back| back.contains(from));
+        reached[from].iter().copied().filter(both).collect()
+    };
+    let circles = imports.keys().map(circle);
+    circles
+        .filter(|circle: &Vec<_>| circle.len() > MAX_CIRCLE)
+        .collect()
+}
+
+/// Rust code without comments, string contents, and inline test modules.
+fn code(source: &str) -> String {
+    let source = source.split("\n#[cfg(test)]\nmod tests {").next();
+    let mut code = String::new();
+    let mut rest = source.unwrap_or_default();
+    while let Some(at) = rest.find(['/', '"', '\'']) {
+        let (before, from) = rest.split_at(at);
+        code.push_str(before);
+        rest = match from.as_bytes() {
+            [b'/', b'/', ..] => from.find('\n').map_or("", |end| &from[end..]),
+            [b'\'', b'"', b'\'', ..] | [b'\'', b'\\', ..] => &from[3..],
+            [b'"', ..] => {
+                let hashes = before.len() - before.trim_end_matches('#').len();
+                let is_raw = before[..before.len() - hashes].ends_with('r');
+                string_end(&from[1..], is_raw.then_some(hashes))
+            }
+            _ => {
+                code.push_str(&from[..1]);
+                &from[1..]
+            }
+        };
+    }
+    code + rest
+}
+
+/// The text behind the end of a string; a raw string has so many hashes.
+fn string_end(text: &str, raw: Option<usize>) -> &str {
+    let Some(hashes) = raw else {
+        let mut is_escaped = false;
+        let end = text.find(|c| {
+            let ends = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        });
+        return end.map_or("", |end| &text[end + 1..]);
+    };
+    let end = format!("\"{}", "#".repeat(hashes));
+    text.split_once(&end).map_or("", |(_, rest)| rest)
+}
+
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c| !is_word(c))
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modules(files: &[(&str, &str)]) -> Modules {
+        let file = |(name, text): &(&str, &str)| {
+            let path = name.split('/').filter(|part| !part.is_empty());
+            (path.map(str::to_owned).collect(), code(text))
+        };
+        Modules(files.iter().map(file).collect())
+    }
+
+    #[test]
+    fn imports_from_lib_unsafe_code_and_circles_are_faults() {
+        let modules = modules(&[
+            ("", "mod a; mod b; pub use a::A;"),
+            (
+                "a",
+                "use crate::{A, b::{self, c::C}};\nunsafe { b::x(\"crate::No\") }",
+            ),
+            ("b", "mod c; use super::d; // crate::No"),
+            ("b/c", "use super::super::a; use crate::b::X as Y;"),
+            (
+                "d",
+                "use crate::a::A;\n#[cfg(test)]\nmod tests {\nuse crate::No;\n}",
+            ),
+        ]);
+        let expected = [
+            "x: a has unsafe code",
+            "x: a imports A from lib.rs",
+            "x: circle of 4 files: a, b, b/c, d",
+        ];
+        assert_eq!(modules.faults("x"), expected);
+    }
+
+    #[test]
+    fn only_some_dependencies_may_be_pinned() {
+        let manifest = "rmcp = { version = \"=3\" }\nswc_a = \"=1\"\nurl = \"=2\"\nhttp = \"1\"";
+        let faults: Vec<_> = pin_faults(manifest).collect();
+        assert_eq!(faults, ["Cargo.toml pins url with `=`"]);
+    }
+}
