@@ -1,8 +1,7 @@
-//! Where the end-to-end tests and benchmarks find the binaries and servers they run, a
-//! folder with a configuration to run them in, and what measurements in pairs say.
+//! Where the end-to-end tests and benchmarks find the binaries and servers they run, and
+//! a folder with a configuration to run them in.
 
 pub mod listening;
-pub mod paired;
 pub mod stand_in;
 
 use std::io::Write as _;

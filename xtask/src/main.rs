@@ -67,7 +67,7 @@ enum Command {
     /// Check who imports whom, unsafe code, and pinned versions.
     Floors,
     /// Set up and run the benchmarks in release mode.
-    Bench(bench::Options),
+    Bench,
     /// List the tools of pinned MCP servers of other people, to measure the search on.
     Corpus(corpus::Options),
     /// Measure how well labelled queries find their tools among those.
@@ -89,7 +89,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Conformance(options) => conformance::run(&project, &options),
         Command::Escape(options) => escape::run(&project, &options),
         Command::Floors => floors::run(&project),
-        Command::Bench(options) => bench::run(&project, &options),
+        Command::Bench => bench::run(&project),
         Command::Corpus(options) => corpus::run(&project, &options),
         Command::SearchQuality(options) => corpus::quality(&project, &options),
         Command::Tokens => tokens::run(&project),
