@@ -25,12 +25,6 @@ pub(crate) trait Link: fmt::Debug + Send + Sync {
     /// the message is a request.
     fn send<'a>(&'a self, message: Outgoing<'a>) -> BoxFuture<'a, Result<(), LinkError>>;
 
-    /// Waits until nothing of what was handed over waits in memory for the server to read it.
-    /// Over HTTP nobody is told that: there it is at once.
-    fn taken(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
     /// Sends a notification, an answer to a request of the server's (`method` is
     /// empty then), or a request whose answer nobody waits for, and neither
     /// waits for it nor tells what became of it. `name` as in [`Outgoing`]. May be

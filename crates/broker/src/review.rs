@@ -4,13 +4,12 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use callgate_policy::flow::{Finding, FlowRules};
 use callgate_policy::{Because, Decision, Verdict};
 use futures::future::BoxFuture;
 
-use crate::looks::{Look, Looks, side};
+use crate::flows::Flows;
 use crate::target::Target;
 
 /// Somebody of the host's who looks at what goes to servers and comes from
@@ -80,7 +79,7 @@ pub(crate) struct Reviews {
     rules: Arc<FlowRules>,
     reviewers: Vec<Arc<dyn Reviewer>>,
     /// What the run has learnt; `None` where there is no second server.
-    looks: Option<Looks>,
+    flows: Option<Flows>,
     /// The flows that somebody let pass for this run: from a function to a
     /// function, because labels and rules tell the tools of one server apart.
     passed: Mutex<HashSet<(String, String)>>,
@@ -92,8 +91,6 @@ pub(crate) struct Findings {
     pub(crate) flows: Vec<Finding>,
     /// What reviewers said, if they did not let it pass.
     reviewed: Option<Decision>,
-    /// The look that is not done, until which `flows` says that nobody has looked.
-    late: Option<Look>,
 }
 
 impl Reviews {
@@ -104,73 +101,22 @@ impl Reviews {
         script: Option<&str>,
         servers: usize,
     ) -> Self {
-        let looks = || Looks::new(script.unwrap_or_default());
+        let flows = || Flows::new(script.unwrap_or_default());
         Self {
             rules,
             reviewers,
-            looks: (servers > 1).then(looks),
+            flows: (servers > 1).then(flows),
             passed: Mutex::default(),
         }
     }
 
-    /// Begins to look at the arguments of a call, as the script wrote them; `None`
-    /// where there is nothing to look for. If the two `may_overlap`, and nobody can have
-    /// anything against the call for what is found, the call need not wait for it.
-    pub(crate) fn begin(
-        &self,
-        target: &Target,
-        arguments: &Arc<String>,
-        may_overlap: bool,
-    ) -> Option<Look> {
-        let looks = self.looks.as_ref()?;
-        let may_be_late =
-            || may_overlap && self.reviewers.is_empty() && !self.rules.may_stop(&side(target));
-        Some(looks.begin(target, arguments, may_be_late))
-    }
-
-    /// Looks at the arguments of a call, as they would be sent; or has the look that the call
-    /// need not wait for [completed](Self::complete) later.
-    pub(crate) async fn arguments(
-        &self,
-        target: &Target,
-        arguments: &Arc<String>,
-        look: Option<Look>,
-    ) -> Findings {
-        let (Some(looks), Some(look)) = (&self.looks, look) else {
-            return self.reviewed(target, arguments, Vec::new()).await;
+    /// Finds flows in the arguments of a call, as they would be sent, and asks the reviewers.
+    pub(crate) async fn arguments(&self, target: &Target, arguments: &Arc<String>) -> Findings {
+        let flows = match &self.flows {
+            Some(flows) => flows.find(target, arguments).await,
+            None => Vec::new(),
         };
-        if let Some(meanwhile) = look.meanwhile(arguments) {
-            return Findings {
-                flows: meanwhile.to_vec(),
-                reviewed: None,
-                late: Some(look),
-            };
-        }
-        let flows = looks.find(look, arguments).await;
         self.reviewed(target, arguments, flows).await
-    }
-
-    /// Has a look that was put off go on: the server has the call.
-    pub(crate) fn go_on(&self, findings: &mut Findings) {
-        if let (Some(looks), Some(look)) = (&self.looks, &mut findings.late) {
-            looks.go_on(look);
-        }
-    }
-
-    /// Notes how long a server took for a call with such arguments.
-    pub(crate) fn answered(&self, server: &str, arguments: &str, took: Duration) {
-        if let Some(looks) = &self.looks {
-            looks.answered(server, arguments, took);
-        }
-    }
-
-    /// Waits for a look that goes on or was put off; false if there is none.
-    pub(crate) async fn complete(&self, arguments: &Arc<String>, findings: &mut Findings) -> bool {
-        let (Some(looks), Some(look)) = (&self.looks, findings.late.take()) else {
-            return false;
-        };
-        findings.flows = looks.find(look, arguments).await;
-        true
     }
 
     /// What the reviewers say of arguments with these flows.
@@ -191,11 +137,7 @@ impl Reviews {
                 break;
             }
         }
-        Findings {
-            flows,
-            reviewed,
-            late: None,
-        }
+        Findings { flows, reviewed }
     }
 
     /// What the findings decide, if they do not let the call pass: the
@@ -221,9 +163,9 @@ impl Reviews {
     }
 
     /// Learns what the script gets from a call.
-    pub(crate) async fn learn(&self, target: &Target, ordinal: usize, result: &str) {
-        if let Some(looks) = &self.looks {
-            looks.learn(target, ordinal, result).await;
+    pub(crate) fn learn(&self, target: &Target, ordinal: usize, result: &str) {
+        if let Some(flows) = &self.flows {
+            flows.learn(target, ordinal, result);
         }
     }
 

@@ -137,7 +137,7 @@ impl Run {
                 if let Some(reason) = refused {
                     return Err(kept(entry, target, reason, &said));
                 }
-                reviews.learn(&target, entry.ordinal(), &said).await;
+                reviews.learn(&target, entry.ordinal(), &said);
                 let code = i64::from(error.code.0);
                 entry.close(Outcome::protocol_error(code, &error.message), None);
                 return Err(CallError::Protocol {
@@ -165,7 +165,7 @@ impl Run {
                 if let Some(reason) = refused {
                     return Err(kept(entry, target, reason, &quoted));
                 }
-                reviews.learn(&target, entry.ordinal(), &quoted).await;
+                reviews.learn(&target, entry.ordinal(), &quoted);
                 // What never left cannot be done twice.
                 let retryable = harmless || !failure.was_sent();
                 return Err(fail(entry, &target, code, &said, retryable));
@@ -182,7 +182,7 @@ impl Run {
             if let Some(reason) = refused {
                 return Err(kept(entry, target, reason, said));
             }
-            reviews.learn(&target, entry.ordinal(), said).await;
+            reviews.learn(&target, entry.ordinal(), said);
         }
         match shaped {
             Shaped::Value { value, structured } => {

@@ -23,7 +23,6 @@ use crate::failure::Failure;
 use crate::link::{LinkError, LinkErrorKind};
 use crate::listed::{Covered, Decided, Listed};
 use crate::patience::{Patience, soon};
-use crate::pipe::USUAL_BYTES;
 use crate::spec::{Connect, ServerSpec};
 use crate::start::{Admission, start};
 use crate::state::{Down, Stand, State};
@@ -190,18 +189,6 @@ impl Server {
                     return Err((failure, said));
                 }
             }
-        }
-    }
-
-    /// Waits until the server has taken a message of so many bytes that is on its way.
-    pub(crate) async fn taken(&self, bytes: usize) {
-        // A pipe has room for a shorter one.
-        if bytes >= USUAL_BYTES
-            && let Some(connection) = self.shared.stand.connection()
-        {
-            let session = Arc::clone(connection.session());
-            drop(connection);
-            session.link.taken().await;
         }
     }
 

@@ -150,10 +150,6 @@ impl Link for StdioLink {
         Box::pin(std::future::ready(written))
     }
 
-    fn taken(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.writer.taken())
-    }
-
     fn post(&self, method: &str, _name: Option<&str>, message: String) {
         // A server that is gone needs none.
         let _closed = match method {

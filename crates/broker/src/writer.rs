@@ -9,7 +9,7 @@
 //! whoever gives them waits for something.
 
 use std::collections::VecDeque;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use tokio::process::ChildStdin;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
 
 use crate::pipe::{USUAL_BYTES, Wide};
 
@@ -65,8 +64,6 @@ struct State {
     gathered: usize,
     /// When the last request was given.
     last: Option<Instant>,
-    /// Told when the pipe has taken some of what waits, or takes no more.
-    moved: Arc<Notify>,
 }
 
 /// The server's input is closed.
@@ -88,7 +85,6 @@ impl Writer {
             gathering: false,
             gathered: 0,
             last: None,
-            moved: Arc::default(),
         };
         Self {
             state: Arc::new(Mutex::new(state)),
@@ -171,25 +167,6 @@ impl Writer {
         self.flush(state)
     }
 
-    /// Waits until the pipe has what has been given so far, whatever is given meanwhile, or is
-    /// closed.
-    pub(crate) async fn taken(&self) {
-        let (moved, given) = {
-            let state = lock(&self.state);
-            (Arc::clone(&state.moved), state.taken)
-        };
-        let mut told = pin!(moved.notified());
-        loop {
-            // From here on it is not missed.
-            told.as_mut().enable();
-            if lock(&self.state).has_taken(given) {
-                return;
-            }
-            told.as_mut().await;
-            told.set(moved.notified());
-        }
-    }
-
     /// Closes the pipe. What waits is lost.
     pub(crate) fn close(&self) {
         lock(&self.state).close();
@@ -220,11 +197,6 @@ impl State {
         self.waiting.len().saturating_sub(self.written)
     }
 
-    /// Whether the pipe has had so many bytes in all, or is closed.
-    fn has_taken(&self, bytes: u64) -> bool {
-        self.pipe.is_none() || self.taken - self.unread() as u64 >= bytes
-    }
-
     /// Writes what waits.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         let Some(pipe) = &mut self.pipe else {
@@ -237,7 +209,6 @@ impl State {
                     self.written += bytes;
                     let written = self.taken - (self.waiting.len() - self.written) as u64;
                     while self.answers.pop_front_if(|end| *end <= written).is_some() {}
-                    self.moved.notify_waiters();
                 }
                 Poll::Ready(_) => {
                     self.close();
@@ -262,7 +233,6 @@ impl State {
         self.answers.clear();
         self.waiting.clear();
         self.waiting.shrink_to(KEPT_BYTES);
-        self.moved.notify_waiters();
     }
 }
 
@@ -314,45 +284,6 @@ mod tests {
             .expect("cat is there");
         let writer = Writer::new(cat.stdin.take().expect("it has an input"));
         (cat, writer)
-    }
-
-    #[tokio::test]
-    async fn what_is_longer_than_pipes_is_taken_when_it_is_read() {
-        let (mut cat, writer) = cat();
-        writer.taken().await;
-        // More than the pipes to it and from it have room for.
-        let message = "x".repeat(2 << 20);
-        writer.request(&message).expect("it is open");
-        let mut taken = pin!(writer.taken());
-        assert!(futures::poll!(&mut taken).is_pending());
-        let mut given_back = vec![0; message.len() + 1];
-        let mut output = cat.stdout.take().expect("it has an output");
-        let (read, ()) = futures::join!(output.read_exact(&mut given_back), taken);
-        assert_eq!(read.expect("it gives it back"), message.len() + 1);
-        // Nor is a closed one waited for.
-        writer.request(&message).expect("it is open");
-        let mut taken = pin!(writer.taken());
-        assert!(futures::poll!(&mut taken).is_pending());
-        writer.close();
-        taken.await;
-        cat.kill().await.expect("it ends");
-    }
-
-    #[tokio::test]
-    async fn what_is_given_after_it_is_not_waited_for() {
-        let (mut cat, writer) = cat();
-        let long = "x".repeat(2 << 20);
-        writer.request(&long).expect("it is open");
-        let mut taken = pin!(writer.taken());
-        assert!(futures::poll!(&mut taken).is_pending());
-        // More than the pipes and `cat` have room for together.
-        writer.request(&long.repeat(8)).expect("it is open");
-        let mut given_back = vec![0; long.len() + 1];
-        let mut output = cat.stdout.take().expect("it has an output");
-        let (read, ()) = futures::join!(output.read_exact(&mut given_back), taken);
-        assert_eq!(read.expect("it gives it back"), long.len() + 1);
-        assert!(lock(&writer.state).unread() > 0, "the rest waits");
-        cat.kill().await.expect("it ends");
     }
 
     #[tokio::test]

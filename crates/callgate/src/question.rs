@@ -256,18 +256,26 @@ fn done(question: &Question) -> String {
 
 #[cfg(test)]
 mod tests {
-    use callgate_policy::flow::{Flows, Side};
+    use std::sync::Arc;
+
+    use callgate_policy::flow::Side;
     use expect_test::expect;
 
     use super::*;
 
     #[test]
     fn flows_past_the_first_are_counted() {
-        let mut flows = Flows::default();
-        for number in 0..6 {
-            flows.learn(Side::new(&format!("f{number}"), "a", "t"), 1, "{}");
-        }
-        let flows = flows.unseen(&Side::new("g", "b", "t"));
+        let to = Arc::new(Side::new("g", "b", "t"));
+        let flows: Vec<Finding> = (0..6)
+            .map(|number| {
+                let from = Arc::new(Side::new(&format!("f{number}"), "a", "t"));
+                Finding::new(
+                    from,
+                    Arc::clone(&to),
+                    Seen::NotCompared("they are too large"),
+                )
+            })
+            .collect();
         let told = |most, asked: &[&str]| {
             let asked: Vec<String> = asked.iter().map(|one| (*one).to_owned()).collect();
             let mut page = Page {
@@ -280,7 +288,7 @@ mod tests {
         expect![[r#"
             ┌
             ├ data of server "a":
-            │ results of a.t may go to b.t: nobody has looked at them yet
+            │ results of a.t may go to b.t: they are too large
             ├ and 5 more flows, 2 of them asked about
         "#]]
         .assert_eq(&told(1, &["f0", "f1", "f5"]));
@@ -289,12 +297,12 @@ mod tests {
             (
                 6,
                 &["f0"],
-                "│ results of a.t may go to b.t: nobody has looked at them yet\n",
+                "│ results of a.t may go to b.t: they are too large\n",
             ),
             (
                 usize::MAX,
                 &[],
-                "│ results of a.t may go to b.t: nobody has looked at them yet\n",
+                "│ results of a.t may go to b.t: they are too large\n",
             ),
         ] {
             let told = told(most, asked);

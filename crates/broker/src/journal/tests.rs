@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use callgate_policy::flow::{Finding, Flows, Side};
+use callgate_policy::flow::{Finding, Seen, Side};
 use callgate_policy::{Effect, Pattern, Rule, ServerPattern};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -287,10 +287,8 @@ fn a_line_is_what_serde_makes_of_it() {
         let outcome = Outcome::ToolError {
             message: odd.to_owned(),
         };
-        let mut flows = Flows::new("");
-        flows.learn(Side::new(odd, "from", ""), 1, "{}");
-        let flows = flows.unseen(&Side::new(odd, "to", ""));
-        let flows: Vec<_> = flows.iter().map(Finding::record).collect();
+        let [from, to] = ["from", "to"].map(|server| Arc::new(Side::new(odd, server, "")));
+        let flows = [Finding::new(from, to, Seen::NotCompared("too much")).record()];
         let body = Body {
             bytes: odd.len(),
             sha256: odd,

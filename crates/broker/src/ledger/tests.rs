@@ -1,17 +1,22 @@
 //! How many flows the lines of a ledger keep.
 
-use callgate_policy::flow::{Flows, Side};
+use callgate_policy::flow::{Seen, Side};
 use serde_json::json;
 
 use super::*;
 
 /// So many flows, of as many functions.
 fn flows(count: usize) -> Vec<Finding> {
-    let mut flows = Flows::default();
-    for number in 0..count {
-        flows.learn(Side::new(&format!("f{number}"), "a", "t"), 1, "{}");
-    }
-    flows.unseen(&Side::new("g", "b", "t"))
+    let to = Arc::new(Side::new("g", "b", "t"));
+    let flow = |number: usize| {
+        let from = Side::new(&format!("f{number}"), "a", "t");
+        Finding::new(
+            Arc::new(from),
+            Arc::clone(&to),
+            Seen::NotCompared("too much"),
+        )
+    };
+    (0..count).map(flow).collect()
 }
 
 fn open(ledger: &Ledger) -> Entry {

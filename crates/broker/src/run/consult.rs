@@ -74,14 +74,13 @@ impl Run {
             ..Target::default()
         };
         let given = Arc::new(input.get().to_owned());
-        let look = self.inner.reviews.begin(&target, &given, false);
         let Opened {
             mut entry,
             arguments,
             text,
         } = self.open(&target, "input", given, place)?;
         let reviews = &self.inner.reviews;
-        let findings = reviews.arguments(&target, &text, look).await;
+        let findings = reviews.arguments(&target, &text).await;
         entry.carries(&reviews.weighed(&findings));
         let case = Case {
             target: &target,
@@ -109,7 +108,7 @@ impl Run {
                 if let Some(reason) = refused {
                     return Err(kept(entry, target, reason, &read));
                 }
-                reviews.learn(&target, entry.ordinal(), &read).await;
+                reviews.learn(&target, entry.ordinal(), &read);
                 entry.close(Outcome::tool_error(&unanswered.said), None);
                 return Ok(Err(unanswered.error));
             }
@@ -120,7 +119,7 @@ impl Run {
         if let Some(reason) = refused {
             return Err(kept(entry, target, reason, answer.get()));
         }
-        reviews.learn(&target, entry.ordinal(), answer.get()).await;
+        reviews.learn(&target, entry.ordinal(), answer.get());
         entry.close(Outcome::Ok, Some(answer.get()));
         Ok(Ok(answer))
     }

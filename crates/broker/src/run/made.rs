@@ -1,6 +1,5 @@
 //! A call up to its server's answer: decided about, written down, sent.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +63,6 @@ impl Run {
         decisions: &mut usize,
     ) -> Result<Making, CallError> {
         let reviews = &self.inner.reviews;
-        let look = reviews.begin(&target, &given, self.inner.dry_run.is_none());
         let Opened {
             mut entry,
             arguments,
@@ -82,7 +80,7 @@ impl Run {
         };
 
         let mut time = time.unwrap_or_else(|| options.time(server.patience()));
-        let mut findings = reviews.arguments(&target, &text, look).await;
+        let findings = reviews.arguments(&target, &text).await;
         entry.carries(&reviews.weighed(&findings));
         let ruling = loop {
             *decisions += 1;
@@ -109,9 +107,6 @@ impl Run {
                 // Nobody is asked about a call that is not made.
                 Some(_) => Ruling::by_rules(decision),
                 None => {
-                    if decision.verdict == Verdict::Ask {
-                        self.look_to_the_end(&mut entry, &text, &mut findings).await;
-                    }
                     let ledger = &self.inner.ledger;
                     judge.settle(&case, &findings, decision, ledger).await
                 }
@@ -159,6 +154,7 @@ impl Run {
         let mut entry = sending(entry, &target, &ruling)?;
 
         let definition = target.definition.as_deref().map(Definition::hash).copied();
+        entry.hash();
         let mut logins = 0;
         let (result, renewed) = loop {
             let call = Call {
@@ -168,7 +164,7 @@ impl Run {
                 patience: time.left(),
                 decided: definition.map(|definition| server.decided(definition)),
             };
-            let result = self.hand_on(server, &call, &mut entry, &mut findings).await;
+            let result = server.call(&call).await;
             let Err((
                 Failure::Changed {
                     what,
@@ -206,7 +202,6 @@ impl Run {
                 Err(limit) => return Err(late(entry, target, limit, true)),
             }
         };
-        self.look_to_the_end(&mut entry, &text, &mut findings).await;
         Ok(Making::Made(Box::new(Made {
             target,
             entry,
@@ -216,35 +211,6 @@ impl Run {
             result,
             renewed,
         })))
-    }
-
-    /// Hands a call on to its server.
-    async fn hand_on(
-        &self,
-        server: &Server,
-        call: &Call<'_>,
-        entry: &mut Entry,
-        findings: &mut Findings,
-    ) -> Result<Box<RawValue>, (Failure, String)> {
-        let reviews = &self.inner.reviews;
-        let sent = Instant::now();
-        let mut calling = pin!(server.call(call));
-        // The server has its work first, and all of it: who looks and hashes while it still takes
-        // the arguments has it wait for them.
-        let early = tokio::select! {
-            biased;
-            result = &mut calling => Some(result),
-            () = server.taken(call.arguments.len()) => None,
-        };
-        // The one after the other: each wants a processor, and so does the server.
-        entry.hash();
-        reviews.go_on(findings);
-        let result = match early {
-            Some(result) => result,
-            None => calling.await,
-        };
-        reviews.answered(server.name(), call.arguments, sent.elapsed());
-        result
     }
 
     /// Has a server's tools listed with the login that there is now, in the call's time; false if
@@ -300,19 +266,6 @@ impl Run {
             Ok(renewed) if !time.left().most.is_zero() => Ok(renewed
                 .filter(|renewed| renewed.server == target.server && renewed.tool == target.tool)),
             _ => Err(time.limit()),
-        }
-    }
-
-    /// Waits for a look that goes on, and notes what it found.
-    async fn look_to_the_end(
-        &self,
-        entry: &mut Entry,
-        arguments: &Arc<String>,
-        findings: &mut Findings,
-    ) {
-        let reviews = &self.inner.reviews;
-        if reviews.complete(arguments, findings).await {
-            entry.carries(&reviews.weighed(findings));
         }
     }
 

@@ -12,7 +12,6 @@ mod decisions;
 mod dry_runs;
 mod http;
 mod leaving;
-mod meanwhile;
 mod processes;
 mod progress;
 mod repeating;

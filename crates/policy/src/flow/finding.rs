@@ -138,6 +138,11 @@ pub enum Encoding {
 }
 
 impl Finding {
+    /// Data of `from` on its way to `to`.
+    pub fn new(from: Arc<Side>, to: Arc<Side>, seen: Seen) -> Self {
+        Self { from, to, seen }
+    }
+
     /// How much of it there is, in bytes; `None` if that could not be told.
     pub fn bytes(&self) -> Option<usize> {
         match &self.seen {

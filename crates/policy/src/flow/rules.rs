@@ -115,21 +115,6 @@ impl FlowRules {
         }
         asked.map(|finding| self.decide(finding))
     }
-
-    /// Whether there may be a flow to this tool that is not let pass without a word.
-    pub fn may_stop(&self, to: &Side) -> bool {
-        let to = self.labelled(to);
-        let mut stops = self
-            .rules
-            .iter()
-            .filter(|rule| rule.action != Verdict::Allow);
-        let of_servers = self.servers.iter().map(|(_, label)| label);
-        let of_tools = self.tools.iter().map(|(_, label)| label);
-        stops.any(|rule| rule.to.matches(&to, rule.goes_by()))
-            || of_servers
-                .chain(of_tools)
-                .any(|label| !to.labels.contains(label.as_str()))
-    }
 }
 
 /// A tool with its labels, its server's among them.

@@ -5,12 +5,11 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::json;
 
 use super::finding::Seen;
-use super::index::MIN_PIECE;
+use super::windows::MIN_PIECE;
 use super::*;
 
 mod backslashes;
 mod bounds;
-mod inspections;
 mod numbers;
 mod properties;
 
@@ -21,11 +20,11 @@ fn side(function: &str) -> Side {
 
 /// What is found in `arguments` for `mail_send`, when `results` came before.
 fn inspect(results: &[(&str, serde_json::Value)], arguments: &serde_json::Value) -> Vec<Finding> {
-    let mut flows = Flows::default();
+    let flows = Detector::default();
     for (ordinal, (from, result)) in results.iter().enumerate() {
-        flows.learn(side(from), ordinal + 1, &result.to_string());
+        flows.learn(&side(from), ordinal + 1, &result.to_string());
     }
-    flows.inspect(&side("mail_send"), &arguments.to_string(), "")
+    flows.find(&side("mail_send"), &arguments.to_string(), "")
 }
 
 fn show(findings: &[Finding]) -> String {
@@ -131,8 +130,8 @@ fn a_piece_within_a_longer_one_of_another_source_is_found() {
         format!("A few words that stand before it, more than sixteen. {SECRET} And after.");
     let results = [("crm_get", json!(SECRET)), ("wiki_get", json!(quoted))];
     expect![[r#"
-        89 bytes of wiki.get (call 2) go to mail.send, Text in 1 pieces: "A few words that stand before it, more than sixteen. Quarterly revenue fell by 12 percent"
-        36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by 12 percent""#]]
+        36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by 12 percent"
+        89 bytes of wiki.get (call 2) go to mail.send, Text in 1 pieces: "A few words that stand before it, more than sixteen. Quarterly revenue fell by 12 percent""#]]
     .assert_eq(&show(&inspect(
         &results,
         &json!({ "text": quoted.strip_suffix(" And after.") }),
@@ -220,56 +219,6 @@ fn a_form_with_two_spaces_is_the_same_text() {
 }
 
 #[test]
-fn a_look_that_would_take_long_is_given_up() {
-    let error = "the server could not find what it was asked for";
-    let results: Vec<(String, serde_json::Value)> = (0..30)
-        .map(|nth| (format!("crm_tool{nth}"), json!(error)))
-        .collect();
-    let results: Vec<_> = results
-        .iter()
-        .map(|(from, said)| (&**from, said.clone()))
-        .collect();
-    let found = inspect(&results, &json!({ "text": format!("{error}|") }));
-    assert_eq!(found.len(), 30);
-    assert!(found.iter().all(|found| found.bytes() == Some(error.len())));
-
-    let found = inspect(
-        &results,
-        &json!({ "text": format!("{error}|").repeat(20_000) }),
-    );
-    let given_up = found.iter().filter(|found| found.bytes().is_none());
-    assert_eq!(given_up.count(), 30);
-}
-
-#[test]
-fn what_came_later_is_not_found() {
-    let (one, other) = (
-        json!({ "note": SECRET }).to_string(),
-        json!({ "id": 4_915_112 }),
-    );
-    let mut flows = Flows::default();
-    flows.learn(side("crm_get"), 1, &one);
-    let before = flows.results();
-    flows.learn(side("wiki_get"), 2, &one);
-    flows.learn(side("wiki_get"), 3, &other.to_string());
-    let arguments = json!({ "text": SECRET, "id": 4_915_112 }).to_string();
-    let to = side("mail_send");
-    let sources = |found: Vec<Finding>| -> Vec<String> {
-        found
-            .into_iter()
-            .map(|finding| finding.from.function.clone())
-            .collect()
-    };
-    for _ in 0..2 {
-        let found = flows.inspect_among(before, &to, &arguments, "");
-        assert_eq!(sources(found), ["crm_get"]);
-        assert_eq!(flows.inspect_among(0, &to, &arguments, ""), []);
-        let found = flows.inspect(&to, &arguments, "");
-        assert_eq!(sources(found), ["wiki_get", "crm_get"]);
-    }
-}
-
-#[test]
 fn a_number_behind_many_others_is_found() {
     let others = "1234567,".repeat(40_000);
     let found = inspect(
@@ -282,26 +231,6 @@ fn a_number_behind_many_others_is_found() {
         Seen::NotCompared(_) => None,
     });
     assert_eq!(encodings.collect::<Vec<_>>(), [Some(Encoding::Number)]);
-}
-
-#[test]
-fn learning_ahead_changes_nothing() {
-    let result = json!({ "note": SECRET }).to_string();
-    let mut flows = Flows::default();
-    flows.learn(side("crm_get"), 1, &result);
-    assert_eq!(flows.work(&side("crm_put"), &result), 0);
-    assert_eq!(flows.work(&side("mail_send"), &result), 2 * result.len());
-    flows.catch_up();
-    assert_eq!(flows.work(&side("mail_send"), &result), result.len());
-    let found = flows.inspect(&side("mail_send"), &result, "");
-    assert_eq!(
-        found,
-        inspect(
-            &[("crm_get", json!({ "note": SECRET }))],
-            &json!({ "note": SECRET })
-        )
-    );
-    assert_eq!(found.len(), 1);
 }
 
 #[test]
@@ -321,19 +250,29 @@ fn a_piece_that_begins_like_another_one_is_found() {
 }
 
 #[test]
-fn nothing_is_learnt_for_arguments_that_are_too_short_for_data() {
-    let result = json!({ "note": SECRET, "id": 4_915_112 }).to_string();
-    let mut flows = Flows::default();
-    flows.learn(side("crm_get"), 1, &result);
-    let to = side("mail_send");
-    for arguments in ["{}", r#"{"page":12345}"#] {
-        assert_eq!(flows.inspect(&to, arguments, ""), []);
-        assert_eq!(flows.work(&to, arguments), 0);
-        assert_eq!(flows.work(&to, &result), 2 * result.len());
-    }
-    let number = r#"{"id":4915112}"#;
-    assert_eq!(flows.work(&to, number), result.len() + number.len());
-    assert_eq!(flows.inspect(&to, r#"{"id":4915112}"#, "").len(), 1);
+fn what_the_script_says_is_no_servers_data() {
+    let said = "a first line of it\n\tand a second one\r\nand a third one";
+    let detector = Detector::new(&format!("await wiki_put({{ text: `{said}` }})"));
+    detector.learn(&side("wiki_put"), 1, &json!(said).to_string());
+    let arguments = json!({ "text": said }).to_string();
+    assert_eq!(detector.find(&side("mail_send"), &arguments, ""), []);
+}
+
+#[test]
+fn each_tool_that_answered_the_same_is_found() {
+    let error = "the server could not find what it was asked for";
+    let tools: Vec<String> = (0..30).map(|nth| format!("crm_tool{nth}")).collect();
+    let results: Vec<_> = tools.iter().map(|from| (&**from, json!(error))).collect();
+    let found = inspect(
+        &results,
+        &json!({ "text": format!("{error}|").repeat(20_000) }),
+    );
+    assert_eq!(found.len(), 30);
+    assert!(
+        found
+            .iter()
+            .all(|found| found.bytes() == Some(error.len() * 20_000))
+    );
 }
 
 #[test]
@@ -345,15 +284,6 @@ fn escapes_in_arguments_that_are_too_short_for_a_piece_are_undone() {
         let found: Vec<_> = found.iter().map(Finding::bytes).collect();
         assert_eq!(found, [Some(6)], "{arguments}");
     }
-}
-
-#[test]
-fn what_the_script_says_in_several_lines_is_nobodys() {
-    let said = "a first line of it\n\tand a second one\r\nand a third one";
-    let mut flows = Flows::new(&format!("await wiki_put({{ text: `{said}` }})"));
-    flows.learn(side("wiki_put"), 1, &json!(said).to_string());
-    let arguments = json!({ "text": said }).to_string();
-    assert_eq!(flows.inspect(&side("mail_send"), &arguments, ""), []);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::OtherNames;
-use crate::flow::Flows;
+use crate::flow::Detector;
 
 fn side(function: &str) -> Side {
     let (server, tool) = function.split_once('_').expect("server_tool");
@@ -39,9 +39,9 @@ fn rules() -> FlowRules {
 #[track_caller]
 fn check(from: &str, to: &str, length: usize, expected: Expect) {
     let text: String = ('a'..='z').cycle().step_by(7).take(length).collect();
-    let mut flows = Flows::default();
-    flows.learn(side(from), 1, &format!("{text:?}"));
-    let findings = flows.inspect(&side(to), &format!("{text:?}"), "");
+    let flows = Detector::default();
+    flows.learn(&side(from), 1, &format!("{text:?}"));
+    let findings = flows.find(&side(to), &format!("{text:?}"), "");
     let [finding] = findings.as_slice() else {
         panic!("{findings:?}");
     };
@@ -126,31 +126,6 @@ fn labelled_data_stays_among_its_like_without_a_rule() {
 }
 
 #[test]
-fn where_flows_may_be_stopped() {
-    let stops = |rules: &FlowRules| ["crm_put", "mail_send"].map(|to| rules.may_stop(&side(to)));
-    let mut rules = FlowRules::default();
-    rules.push(rule("*", "*", None, Verdict::Allow));
-    assert_eq!(stops(&rules), [false, false]);
-    rules.push(rule("wiki", "mail_*", Some(1_000_000), Verdict::Ask));
-    assert_eq!(stops(&rules), [false, true]);
-    rules.push(rule("wiki", "crm", None, Verdict::Deny));
-    assert_eq!(stops(&rules), [true, true]);
-    for label_crm in [
-        |rules: &mut FlowRules| rules.label_server("crm", "private"),
-        |rules: &mut FlowRules| {
-            rules.label_tools(Pattern::new("crm_*").expect("a pattern"), "private");
-        },
-    ] {
-        let mut rules = FlowRules::default();
-        label_crm(&mut rules);
-        assert_eq!(stops(&rules), [false, true]);
-        rules.label_server("mail", "secret");
-        assert_eq!(stops(&rules), [true, true]);
-    }
-}
-
-/// Tools that have another name than they would have with nobody beside them.
-#[test]
 fn what_holds_data_up_goes_by_the_natural_name_too() {
     check_other_names("_box_put");
 }
@@ -171,18 +146,13 @@ fn check_other_names(end: &str) {
     };
     let (crm, mail) = (named("crm"), named("mail"));
     let text = "what a customer has said";
-    let mut flows = Flows::default();
-    flows.learn(crm.clone(), 1, &format!("{text:?}"));
-    let findings = flows.inspect(&mail, &format!("{text:?}"), "");
+    let flows = Detector::default();
+    flows.learn(&crm, 1, &format!("{text:?}"));
+    let findings = flows.find(&mail, &format!("{text:?}"), "");
     let check = |build: &dyn Fn(&mut FlowRules), verdict: Verdict| {
         let mut rules = FlowRules::default();
         build(&mut rules);
         assert_eq!(rules.verdict(&findings[0]), verdict, "{rules:?}");
-        assert_eq!(
-            rules.may_stop(&mail),
-            verdict != Verdict::Allow,
-            "{rules:?}"
-        );
         let foreseen = rules.foresee(&crm, &mail).is_some();
         assert_eq!(foreseen, verdict != Verdict::Allow, "{rules:?}");
     };

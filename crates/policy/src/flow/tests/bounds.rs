@@ -1,8 +1,8 @@
 //! What is beyond the bounds of what is learnt is still decided about.
 
 use super::{SECRET, show, side};
-use crate::flow::index::{MAX_BYTES, MAX_NUMBERS};
-use crate::flow::{Finding, FlowEnd, FlowRule, FlowRules, Flows, Seen};
+use crate::flow::detector::{MAX_BYTES, MAX_NUMBERS};
+use crate::flow::{Detector, Finding, FlowEnd, FlowRule, FlowRules};
 use crate::{Because, Verdict};
 
 /// The arguments that can have nothing of anything.
@@ -16,9 +16,9 @@ fn padded(json: &str, length: usize) -> String {
 /// What is found on its way from `crm_get`, which answered one byte more than is taken, and
 /// so has nothing that could be compared.
 fn beyond() -> Vec<Finding> {
-    let mut flows = Flows::default();
-    flows.learn(side("crm_get"), 1, &padded("1", MAX_BYTES + 1));
-    flows.inspect(&side("mail_send"), NONE, "")
+    let flows = Detector::default();
+    flows.learn(&side("crm_get"), 1, &padded("1", MAX_BYTES + 1));
+    flows.find(&side("mail_send"), NONE, "")
 }
 
 #[test]
@@ -29,47 +29,31 @@ fn so_much_is_taken_and_not_a_byte_more() {
                   \"Quarterly revenue fell by 12 percent\"";
     let untold = "results of crm.list may go to mail.send: this run has more results than can be \
                   compared";
-    let mut flows = Flows::default();
-    flows.learn(side("crm_get"), 1, &padded(&secret, MAX_BYTES));
+    let flows = Detector::default();
+    flows.learn(&side("crm_get"), 1, &padded(&secret, MAX_BYTES));
     let to = side("mail_send");
-    assert_eq!(show(&flows.inspect(&to, NONE, "")), "");
-    assert_eq!(show(&flows.inspect(&to, &sent, "")), copied);
+    assert_eq!(show(&flows.find(&to, NONE, "")), "");
+    assert_eq!(show(&flows.find(&to, &sent, "")), copied);
 
-    flows.learn(side("crm_list"), 2, "1");
+    flows.learn(&side("crm_list"), 2, "1");
     // From now on there is a flow in every call to another server.
-    assert_eq!(show(&flows.inspect(&to, NONE, "")), untold);
+    assert_eq!(show(&flows.find(&to, NONE, "")), untold);
     let both = format!("{copied}\n{untold}");
-    assert_eq!(show(&flows.inspect(&to, &sent, "")), both);
-    assert_eq!(show(&flows.inspect(&side("crm_put"), &sent, "")), "");
+    assert_eq!(show(&flows.find(&to, &sent, "")), both);
+    assert_eq!(show(&flows.find(&side("crm_put"), &sent, "")), "");
 }
 
 #[test]
 fn a_result_that_is_too_large_by_itself_leaves_room_for_others() {
-    let mut flows = Flows::default();
-    flows.learn(side("crm_get"), 1, &padded("1", MAX_BYTES + 1));
-    flows.learn(side("wiki_get"), 2, &format!("{SECRET:?}"));
+    let flows = Detector::default();
+    flows.learn(&side("crm_get"), 1, &padded("1", MAX_BYTES + 1));
+    flows.learn(&side("wiki_get"), 2, &format!("{SECRET:?}"));
     let sent = format!("{{\"text\":{SECRET:?}}}");
     assert_eq!(
-        show(&flows.inspect(&side("mail_send"), &sent, "")),
+        show(&flows.find(&side("mail_send"), &sent, "")),
         "36 bytes of wiki.get (call 2) go to mail.send, Text in 1 pieces: \"Quarterly revenue \
          fell by 12 percent\"\nresults of crm.get may go to mail.send: this run has more results \
          than can be compared"
-    );
-}
-
-#[test]
-fn so_many_results_are_taken_and_not_one_more() {
-    let mut flows = Flows::default();
-    let most = usize::from(u16::MAX) - 1;
-    for ordinal in 1..=most {
-        flows.learn(side("crm_get"), ordinal, "1");
-    }
-    let to = side("mail_send");
-    assert_eq!(show(&flows.inspect(&to, NONE, "")), "");
-    flows.learn(side("wiki_get"), most + 1, "1");
-    assert_eq!(
-        show(&flows.inspect(&to, NONE, "")),
-        "results of wiki.get may go to mail.send: this run has more results than can be compared"
     );
 }
 
@@ -81,19 +65,19 @@ fn so_many_numbers_are_taken_and_not_one_more() {
     let (last, next) = (number(MAX_NUMBERS - 1), number(MAX_NUMBERS));
     let sent = |number: usize| format!("{{\"id\":{number}}}");
     let to = side("mail_send");
-    let mut flows = Flows::default();
-    flows.learn(side("crm_get"), 1, &format!("{numbers:?}"));
+    let flows = Detector::default();
+    flows.learn(&side("crm_get"), 1, &format!("{numbers:?}"));
     let found =
         format!("7 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: \"{last}\"");
-    assert_eq!(show(&flows.inspect(&to, &sent(last), "")), found);
-    assert_eq!(show(&flows.inspect(&to, &sent(next), "")), "");
+    assert_eq!(show(&flows.find(&to, &sent(last), "")), found);
+    assert_eq!(show(&flows.find(&to, &sent(next), "")), "");
 
-    flows.learn(side("wiki_get"), 2, &next.to_string());
+    flows.learn(&side("wiki_get"), 2, &next.to_string());
     let untold = "results of wiki.get may go to mail.send: this run has more results than can be \
                   compared";
-    assert_eq!(show(&flows.inspect(&to, &sent(next), "")), untold);
+    assert_eq!(show(&flows.find(&to, &sent(next), "")), untold);
     let both = format!("{found}\n{untold}");
-    assert_eq!(show(&flows.inspect(&to, &sent(last), "")), both);
+    assert_eq!(show(&flows.find(&to, &sent(last), "")), both);
 }
 
 /// What is decided by a rule about what could not be compared: whatever it takes for one
@@ -140,47 +124,4 @@ fn data_that_could_not_be_compared_is_enough_for_rules_that_hold_back() {
             assert_eq!((reason.flow.bytes, reason.flow.ordinal), (None, None));
         }
     }
-}
-
-/// Text of few words, all of which the target said itself in another order.
-#[test]
-fn lines_that_have_much_in_common_are_compared() {
-    let lines = |count: usize, step: usize| {
-        let line = |nth: usize| {
-            let (took, worker) = (nth * 7919 % 1000, nth * 31 % 97);
-            format!("INFO request done in {took} ms by worker {worker} ")
-        };
-        let lines = (0..count).map(|nth| line(nth * step % count));
-        lines.collect::<String>()
-    };
-    for count in [200, 250, 400] {
-        let mut flows = Flows::default();
-        flows.learn(side("mail_get"), 1, &format!("{:?}", lines(count, 17)));
-        flows.learn(side("crm_get"), 2, &format!("{:?}", lines(count, 1)));
-        let sent = format!("{{\"text\":{:?}}}", lines(count, 13).repeat(5));
-        let found = flows.inspect(&side("mail_send"), &sent, "");
-        let [Finding { seen, .. }] = found.as_slice() else {
-            panic!("{count}: {found:?}");
-        };
-        assert!(matches!(seen, Seen::Copied(_)), "{count}: {seen:?}");
-    }
-}
-
-/// Where what came too late has what is copied, too, and goes on where that ends.
-#[test]
-fn what_was_not_there_yet_is_no_part_of_a_piece() {
-    let anchor = "the anchor of all that was said";
-    let rest: String = (0..4_000_u32).map(super::noise).collect();
-    let mut flows = Flows::default();
-    flows.learn(side("crm_get"), 1, &format!("{anchor:?}"));
-    flows.learn(side("crm_get"), 2, &format!("\"{rest}{anchor}\""));
-    let sent = format!("{{\"text\":\"{rest}{anchor}\"}}");
-    let found = flows.inspect_among(1, &side("mail_send"), &sent, "");
-    assert_eq!(
-        show(&found),
-        format!(
-            "{} bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: \"{anchor}\"",
-            anchor.len()
-        )
-    );
 }

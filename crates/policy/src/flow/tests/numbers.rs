@@ -1,7 +1,7 @@
 //! Numbers are found, whoever wrote them last, and are not taken for others.
 
 use super::{show, side};
-use crate::flow::Flows;
+use crate::flow::Detector;
 
 /// What is found in `arguments` for `mail_send`, when `crm_get` answered `result`.
 fn found(result: &str, arguments: &str) -> String {
@@ -10,9 +10,9 @@ fn found(result: &str, arguments: &str) -> String {
 
 /// The same for a run of this script and a tool with this definition.
 fn found_beside(script: &str, definition: &str, result: &str, arguments: &str) -> String {
-    let mut flows = Flows::new(script);
-    flows.learn(side("crm_get"), 1, result);
-    show(&flows.inspect(&side("mail_send"), arguments, definition))
+    let flows = Detector::new(script);
+    flows.learn(&side("crm_get"), 1, result);
+    show(&flows.find(&side("mail_send"), arguments, definition))
 }
 
 #[test]
@@ -91,10 +91,10 @@ fn what_becomes_of_a_number_of_the_script_is_nobodys() {
 
 #[test]
 fn a_number_of_the_script_is_nobodys_however_many_have_it() {
-    let mut flows = Flows::new("f(123456)");
-    for nth in 0..100 {
-        flows.learn(side(&format!("crm_get{nth}")), 1, "[123456]");
+    let flows = Detector::new("f(123456)");
+    for nth in 0..50 {
+        flows.learn(&side(&format!("crm_get{nth}")), 1, "[123456]");
     }
-    let found = flows.inspect(&side("mail_send"), r#"{"id":123456}"#, "");
+    let found = flows.find(&side("mail_send"), r#"{"id":123456}"#, "");
     assert_eq!(show(&found), "");
 }

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{inspect, noise, side, url_encoded};
-use crate::flow::Flows;
-use crate::flow::scan::{LONG, MIN_PIECE_IN_LONG, MIN_PIECE_IN_VERY_LONG, VERY_LONG};
+use crate::flow::Detector;
+use crate::flow::windows::MIN_PIECE;
 
 /// Text of words, which is unlike any other such text.
 fn words() -> impl Strategy<Value = String> {
@@ -62,7 +62,6 @@ proptest! {
         before in "[0-9]{0,6}",
         of_target in 0_usize..4,
         count in 2_usize..4,
-        padding in any::<bool>(),
     ) {
         // Words that are no piece alone, records that begin alike, and a whole piece.
         let word = |nth: usize| match nth {
@@ -78,28 +77,23 @@ proptest! {
         let texts: Vec<String> = words[..3].iter().map(joined).collect();
         let results = from.into_iter().zip(texts.iter().map(|text| json!(text)));
         let results: Vec<_> = results.take(count).collect();
-        let mut sent = format!("{before}{}", joined(&words[3]));
-        let mut least = 16;
-        if padding {
-            sent = format!("{}{sent}", ". ".repeat(LONG / 2));
-            least = MIN_PIECE_IN_LONG;
-        }
+        let sent = format!("{before}{}", joined(&words[3]));
         let found = inspect(&results, &json!({ "text": sent }));
         let sent = sent.replace('\n', " ").to_lowercase();
         let own = texts.iter().take(count).nth(of_target).map(|text| text.replace('\n', " ").to_lowercase());
         for (nth, (from, text)) in from.iter().zip(&texts).enumerate().take(count) {
             let text = text.replace('\n', " ").to_lowercase();
             let own = own.as_ref().filter(|_| nth > of_target);
-            let has = |least: usize, own: Option<&String>| {
-                let mut pieces = sent.as_bytes().windows(least);
+            let has = |own: Option<&String>| {
+                let mut pieces = sent.as_bytes().windows(MIN_PIECE);
                 pieces.any(|piece| {
                     let piece = str::from_utf8(piece).expect("ASCII");
                     text.contains(piece) && !own.is_some_and(|own| own.contains(piece))
                 })
             };
             let is_found = found.iter().any(|found| found.from.function == *from);
-            let may_be = nth != of_target && has(16, None);
-            let must_be = nth != of_target && has(least, own);
+            let may_be = nth != of_target && has(None);
+            let must_be = nth != of_target && has(own);
             prop_assert!(!is_found || may_be, "{} in {}", from, sent);
             prop_assert!(is_found || !must_be, "{} not in {}", from, sent);
         }
@@ -107,15 +101,11 @@ proptest! {
 
     #[test]
     fn a_short_piece_is_found_at_every_place_of_long_arguments(
-        start in 0_usize..400, place in 0_usize..200, is_very_long in any::<bool>(),
+        start in 0_usize..400, place in 0_usize..200,
     ) {
-        let (length, piece) = match is_very_long {
-            true => (VERY_LONG, MIN_PIECE_IN_VERY_LONG),
-            false => (LONG, MIN_PIECE_IN_LONG),
-        };
         let text: String = (0..500_u32).map(noise).collect();
-        let piece = &text[start..start + piece];
-        let padding = ". ".repeat(length / 4) + &"-".repeat(place);
+        let piece = &text[start..start + MIN_PIECE];
+        let padding = ". ".repeat(50_000) + &"-".repeat(place);
         let arguments = json!({ "body": format!("{padding}{piece}{padding}") });
         let found = inspect(&[("crm_get", json!(text))], &arguments);
         prop_assert_eq!(found.len(), 1);
@@ -131,10 +121,10 @@ proptest! {
 
     #[test]
     fn any_text_is_taken(result in "\\PC{0,200}", arguments in "\\PC{0,200}") {
-        let mut flows = Flows::new(&arguments);
-        flows.learn(side("crm_get"), 1, &result);
-        flows.learn(side("crm_list"), 2, &json!([result, arguments]).to_string());
-        flows.inspect(&side("mail_send"), &arguments, &result);
-        flows.inspect(&side("mail_send"), &json!({ "a": result }).to_string(), "");
+        let flows = Detector::new(&arguments);
+        flows.learn(&side("crm_get"), 1, &result);
+        flows.learn(&side("crm_list"), 2, &json!([result, arguments]).to_string());
+        flows.find(&side("mail_send"), &arguments, &result);
+        flows.find(&side("mail_send"), &json!({ "a": result }).to_string(), "");
     }
 }
