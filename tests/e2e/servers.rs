@@ -50,7 +50,7 @@ fn a_lazy_server_is_listed_checked_and_typed_without_being_started() {
         .lines()
         .filter_map(|line| line.split_once(" INFO "));
     let logged: Vec<&str> = logged.map(|(_, event)| event).collect();
-    let known = "callgate::live: the tools of a server are known from an earlier time \
+    let known = "callgate::live_catalog: the tools of a server are known from an earlier time \
         server=\"odd\" revision=\"2025-11-25\" tools=40";
     assert_eq!(logged, [known], "{again:#?}");
     let types = bench.callgate(&["types", "odd_search_records_1"]);

@@ -34,14 +34,16 @@
 pub mod auth;
 mod cache;
 pub mod config;
+mod foresight;
 mod gate;
 mod harmless;
 mod host_functions;
 mod keep_in_file;
 mod live_catalog;
-mod mended;
 mod model_tools;
 mod models;
+mod names;
+mod position;
 mod question;
 mod quoted;
 mod read_script;
@@ -52,6 +54,7 @@ mod scope;
 mod script_calls;
 mod script_errors;
 mod search;
+mod settings;
 mod skill;
 mod tool_settings;
 mod type_check;
@@ -112,21 +115,27 @@ pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
 pub use callgate_typegen::{Detail, ambient as ambient_declarations};
 pub use tokio_util::sync::CancellationToken;
 
+pub use crate::gate::Gate;
+pub use crate::gate::builder::{BuildError, GateBuilder};
+pub use crate::gate::call::{CallRequest, Called};
 pub use crate::gate::export::{ExportFormat, Exported, UnknownFormat};
 pub use crate::gate::preview::{Preview, PreviewedTool};
 pub use crate::gate::servers::{Server, ServerError, ServerState};
-pub use crate::gate::{BuildError, CallRequest, Called, CatalogStamp, Gate, GateBuilder, Tool};
+pub use crate::gate::tools::{CatalogStamp, Tool};
 pub use crate::harmless::{harmless, indented, one_line};
-pub use crate::host_functions::extract::ExtractLimits;
+pub use crate::position::Position;
 pub use crate::question::{Shown, answer_text, change_text, question_text};
 pub use crate::quoted::{quoted, undrawn};
+pub use crate::report::emitted::{Emitted, EmittedResource};
+pub use crate::report::text::{Printed, Problems};
 pub use crate::report::{
-    Denial, Emitted, EmittedResource, ErrorKind, LimitHit, Output, Position, Printed, Problems,
-    REPORT_VERSION, Returned, RunError, RunReport, Status, Unavailable,
+    Denial, ErrorKind, LimitHit, Output, REPORT_VERSION, Returned, RunError, RunReport, Status,
+    Unavailable,
 };
 pub use crate::run_request::{CallEnd, Event, RunRequest};
-pub use crate::search::{Found, Hit, SearchBy, SearchError, SearchRequest};
+pub use crate::search::request::{Found, Hit, SearchError, SearchRequest};
+pub use crate::settings::{CheckMode, ExtractLimits, SearchBy, UnknownCheckMode};
 pub use crate::skill::{Skill, SkillError};
 pub use crate::tool_settings::{ToolSetting, ToolSettings, UnknownVisibility, Visibility};
-pub use crate::type_check::{CheckMode, CheckStatus, TypeCheck, TypeError, UnknownCheckMode};
+pub use crate::type_check::{CheckStatus, TypeCheck, TypeError};
 pub use crate::workers::Workers;

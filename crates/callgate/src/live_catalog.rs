@@ -1,27 +1,24 @@
-//! What is known of the servers' tools, kept up with the servers: the catalog is
-//! made anew when a list has changed, and swapped as a whole.
+//! The current catalog, rebuilt when a server's list of tools changes.
 //!
-//! A run sees tools that come and go while it lasts. Names stay: a function that
-//! stood for one tool never comes to stand for another as long as the gate lives.
+//! A run sees tools come and go. Names are stable: a function name never comes to mean
+//! another tool while the gate lives.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use callgate_broker::{Broker, CallError, CallOptions, Phase, Ready, ServerState, Status, Target};
-use callgate_catalog::search::SearchIndex;
-use callgate_catalog::{Catalog, ToolDefinition};
+use callgate_broker::{Broker, CallError, CallOptions, Phase, Ready, ServerState, Status};
+use callgate_catalog::{Catalog, CatalogTool, ToolDefinition};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use crate::cache::Cache;
+use crate::model_tools;
+use crate::names::{ServerNames, unavailable_message};
 use crate::scope::Scope;
-use crate::search::Indexes;
+use crate::tool_settings::ToolSettings;
 use crate::unmatched::Oversight;
-use crate::{model_tools, script_calls};
 
-/// How long something waits for lists that are being asked for anew, at most;
-/// after that, what is known serves.
+/// How long fresh lists are waited for; after that, the known lists serve.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The current catalog.
@@ -32,23 +29,23 @@ pub(crate) struct LiveCatalog {
 }
 
 impl LiveCatalog {
-    /// Reads what the servers list, and follows their changes from now on.
-    /// `reading` has what was read of them while others still started.
+    /// Reads the servers' lists, and follows their changes from now on.
     pub(crate) async fn follow(
         broker: Broker,
-        reading: Reading,
-        oversight: Arc<Oversight>,
+        names: Arc<ServerNames>,
+        settings: Arc<ToolSettings>,
+        lint: Arc<Oversight>,
         cache: Option<Arc<Cache>>,
     ) -> Self {
-        let reserving = Catalog::reserving(model_tools::FUNCTIONS, oversight.servers());
+        let catalog = Catalog::reserving(model_tools::FUNCTIONS, names.all());
         let shared = Arc::new(Shared {
-            reading,
-            indexes: Arc::new(Indexes::new(Arc::clone(&oversight.settings))),
-            oversight,
+            names,
+            settings,
+            lint,
             cache,
             known: RwLock::new(Arc::new(Known {
-                catalog: Arc::new(reserving),
-                ..Known::default()
+                catalog: Arc::new(catalog),
+                lists: Vec::new(),
             })),
             updating: Mutex::default(),
         });
@@ -56,7 +53,7 @@ impl LiveCatalog {
         changes.mark_unchanged();
         shared.update(&broker).await;
         let follower = tokio::spawn({
-            // The broker ends when the gate is dropped, and this with it.
+            // The broker ends with the gate, and this task with the broker.
             let (shared, broker) = (Arc::clone(&shared), broker.downgrade());
             async move {
                 while changes.changed().await.is_ok() {
@@ -74,9 +71,9 @@ impl LiveCatalog {
         }
     }
 
-    /// The tools there are.
+    /// The current tools.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.known().catalog)
+        Arc::clone(&self.shared.known().catalog)
     }
 
     /// The servers, in the order of the configuration.
@@ -84,100 +81,89 @@ impl LiveCatalog {
         self.broker.servers().collect()
     }
 
-    /// The index of this catalog, which is one that was current. `servers` are
-    /// those that it is of.
-    pub(crate) async fn index(
-        &self,
-        catalog: Arc<Catalog>,
-        servers: Vec<ServerState>,
-    ) -> Arc<SearchIndex> {
-        self.shared.indexes.of(catalog, servers).await
-    }
-
-    /// What is wrong with servers, tools and schemas without stopping anything.
+    /// Problems of servers, tools and schemas that stop nothing.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let known = self.known();
-        let of_tools = known.catalog.warnings();
-        let of_tools = of_tools.iter().map(ToString::to_string);
-        known.warnings.iter().cloned().chain(of_tools).collect()
+        let known = self.shared.known();
+        let lists = known.lists.iter().flat_map(|list| list.warnings.clone());
+        let tools = known.catalog.warnings();
+        lists.chain(tools.iter().map(ToString::to_string)).collect()
     }
 
-    /// The tools there are, after lists that are out of date, or known to have
-    /// changed, have been asked for.
+    /// The tools, after asking for lists that are out of date.
     pub(crate) async fn fresh(&self) -> Arc<Catalog> {
         self.broker.refresh_stale();
         self.settled().await
     }
 
-    /// [`LiveCatalog::fresh`] as far as one function goes.
+    /// As [`LiveCatalog::fresh`], but waits only for the server of this function, if one
+    /// has it.
     pub(crate) async fn fresh_for(&self, function: &str) -> Arc<Catalog> {
         self.broker.refresh_stale();
         self.settled_for(function).await
     }
 
-    /// The tools there are, after lists that are known to have changed have been
-    /// asked for.
+    /// The tools, after asking for lists that are known to have changed.
     pub(crate) async fn settled(&self) -> Arc<Catalog> {
-        self.settled_of(None).await
-    }
-
-    /// The same, where only the list of the server counts that has this function now; all of
-    /// them, if none has.
-    async fn settled_for(&self, function: &str) -> Arc<Catalog> {
-        if self.broker.is_settled() {
-            return self.catalog();
-        }
-        let target = script_calls::target(&self.catalog(), function);
-        let server = target.map(|target| target.server);
-        self.settled_of(server.as_deref()).await
-    }
-
-    async fn settled_of(&self, server: Option<&str>) -> Arc<Catalog> {
         if !self.broker.is_settled() {
-            // What does not come in time comes later.
-            self.broker.settle(server, PATIENCE).await;
-            self.shared.update(&self.broker).await;
+            self.settle(None).await;
         }
         self.catalog()
     }
 
-    /// The tool that a call of this function means, on a server that is connected
-    /// to if it can be: one that is idle may have other tools by now. And the
-    /// tools there are then.
-    pub(crate) async fn target(&self, function: &str) -> (Arc<Catalog>, Option<Target>) {
-        let catalog = self.settled_for(function).await;
-        let target = script_calls::target(&catalog, function);
-        match target {
-            Some(target) if self.is_resting(&target) => {
-                // Where it does not start, the call says why.
-                let _failed = self.broker.connect(&target.server).await;
-                self.update().await;
-                let catalog = self.catalog();
-                let target = script_calls::target(&catalog, function);
-                (catalog, target)
-            }
-            target => (catalog, target),
+    async fn settled_for(&self, function: &str) -> Arc<Catalog> {
+        let catalog = self.catalog();
+        let Some(tool) = catalog.get(function) else {
+            return self.settled().await;
+        };
+        let server = &tool.definition.server;
+        if self.broker.is_settled_at(server) {
+            return catalog;
         }
+        self.settle(Some(server)).await;
+        self.catalog()
     }
 
-    /// [`LiveCatalog::target`] for a call, whose time goes with it.
+    async fn settle(&self, server: Option<&str>) {
+        // A list that does not come in time comes later.
+        self.broker.settle(server, PATIENCE).await;
+        self.update().await;
+    }
+
+    /// The tool that a call of this function means, and the catalog that has it. Connects
+    /// to an idle server first: it may list other tools by now.
+    pub(crate) async fn tool(&self, function: &str) -> (Arc<Catalog>, Option<CatalogTool>) {
+        let mut catalog = self.settled_for(function).await;
+        if let Some(tool) = catalog.get(function)
+            && self.broker.is_resting(&tool.definition.server)
+        {
+            // The call says why the server does not start.
+            let _ = self.broker.connect(&tool.definition.server).await;
+            self.update().await;
+            catalog = self.catalog();
+        }
+        let tool = catalog.get(function).cloned();
+        (catalog, tool)
+    }
+
+    /// As [`LiveCatalog::tool`], within the time of a call: the wait counts against it.
     ///
     /// # Errors
     ///
-    /// The time is over: there is no call.
-    pub(crate) async fn target_in_time(
+    /// The time is over, so no call is made.
+    pub(crate) async fn tool_in_time(
         &self,
         function: &str,
         options: &mut CallOptions,
-    ) -> Result<(Arc<Catalog>, Option<Target>), CallError> {
+    ) -> Result<(Arc<Catalog>, Option<CatalogTool>), CallError> {
         let began = Instant::now();
-        let target = self.target(function);
+        let found = self.tool(function);
         let found = match options.timeout {
-            None => target.await,
-            Some(limit) => timeout(limit, target).await.map_err(|_late| {
-                let target = script_calls::target(&self.catalog(), function).unwrap_or_default();
+            None => found.await,
+            Some(limit) => timeout(limit, found).await.map_err(|_| {
+                let catalog = self.catalog();
+                let server = catalog.get(function).map(|tool| &tool.definition.server);
                 CallError::Timeout {
-                    server: target.server,
+                    server: server.cloned().unwrap_or_default(),
                     function: function.to_owned(),
                     limit,
                     retryable: true,
@@ -188,77 +174,58 @@ impl LiveCatalog {
         Ok(found)
     }
 
-    /// Whether a call has to wait for its server to be connected to.
-    pub(crate) fn is_resting(&self, target: &Target) -> bool {
-        self.broker.is_resting(&target.server)
-    }
-
-    /// Whether its server is connected to, and its tools are the newest that are known of.
-    pub(crate) fn is_settled_for(&self, target: &Target) -> bool {
-        self.broker.is_settled_at(&target.server) && !self.is_resting(target)
-    }
-
-    /// Whether a server is not in use.
+    /// Whether a server is disabled.
     pub(crate) fn is_disabled(&self, server: &str) -> bool {
         let mut servers = self.broker.servers();
         servers.any(|state| state.name == server && state.phase == Phase::Disabled)
     }
 
-    /// The server that is not in use and to which this name would belong.
+    /// The disabled server that this name belongs to.
     pub(crate) fn disabled_server_of(&self, function: &str) -> Option<String> {
-        let oversight = &self.shared.oversight;
-        let mut servers = self.broker.servers();
-        let found = servers.find(|server| {
-            server.phase == Phase::Disabled && oversight.would_own(&server.name, function)
-        });
-        found.map(|server| server.name)
+        self.owner(function, |server| server.phase == Phase::Disabled)
     }
 
-    /// The server in scope that did not start, so that its tools are not known, and to which this name would belong.
+    /// The message for a name of a server in scope that did not start.
     pub(crate) fn unlisted_server_of(&self, function: &str, scope: &Scope) -> Option<String> {
-        let oversight = &self.shared.oversight;
+        self.owner(function, |server| {
+            matches!(server.status, Status::Failed(_)) && scope.has(&server.name)
+        })
+    }
+
+    /// The first server of this kind that this name belongs to.
+    fn owner(&self, function: &str, is_kind: impl Fn(&ServerState) -> bool) -> Option<String> {
+        let names = &self.shared.names;
         let mut servers = self.broker.servers();
-        let found = servers.find(|server| {
-            matches!(server.status, Status::Failed(_))
-                && oversight.would_own(&server.name, function)
-                && scope.has(&server.name)
-        });
-        found.map(|server| server.name)
+        servers
+            .find(|server| is_kind(server) && names.owns(&server.name, function))
+            .map(|server| server.name)
     }
 
-    /// Why a name is no tool, where it would belong to a server that is not in use, now or
-    /// by the configuration. Of a server that is out of scope nothing is said.
+    /// The message for a name that belongs to a disabled server, unless that server is
+    /// out of scope.
     pub(crate) fn disabled_message(&self, function: &str, scope: &Scope) -> Option<String> {
-        let oversight = &self.shared.oversight;
-        match self.disabled_server_of(function) {
-            Some(server) => scope
-                .has(&server)
-                .then(|| script_calls::disabled_message(function, &server)),
+        let (server, why) = match self.disabled_server_of(function) {
+            Some(server) => (server, "is disabled"),
             None => {
-                let server = oversight.left_out_server_of(function)?;
-                let message = script_calls::disabled_message(function, server);
-                scope
-                    .has(server)
-                    .then(|| format!("{message} in the configuration"))
+                let server = self.shared.names.left_out_owner(function)?;
+                (server.to_owned(), "is disabled in the configuration")
             }
-        }
+        };
+        scope
+            .has(&server)
+            .then(|| unavailable_message(function, &server, why))
     }
 
-    /// Brings the catalog up to what the servers list now.
+    /// Rebuilds the catalog if a server lists something new.
     pub(crate) async fn update(&self) {
         self.shared.update(&self.broker).await;
     }
 
-    /// Has what servers list now written down, where that is to be kept.
-    pub(crate) async fn keep(&self) {
-        let states: Vec<ServerState> = self.broker.servers().collect();
-        if let Some(keeping) = self.shared.keep(states) {
-            let _ended = keeping.await;
+    /// Writes the servers' lists to the cache, if there is one.
+    pub(crate) async fn save(&self) {
+        if let Some(saving) = self.shared.save(self.servers()) {
+            let _ = saving.await;
         }
-    }
-
-    fn known(&self) -> Arc<Known> {
-        self.shared.known()
     }
 }
 
@@ -268,20 +235,17 @@ impl Drop for LiveCatalog {
     }
 }
 
-/// What is known at one time.
-#[derive(Default)]
+/// One state of the catalog.
 struct Known {
     catalog: Arc<Catalog>,
-    /// What servers did that was odd, and entries that are no tools.
-    warnings: Vec<String>,
-    /// The lists that the catalog was made of, in their order.
-    lists: Vec<Arc<Ready>>,
+    /// The lists that the catalog was built from, in order.
+    lists: Vec<Arc<ReadList>>,
 }
 
 struct Shared {
-    reading: Reading,
-    indexes: Arc<Indexes>,
-    oversight: Arc<Oversight>,
+    names: Arc<ServerNames>,
+    settings: Arc<ToolSettings>,
+    lint: Arc<Oversight>,
     cache: Option<Arc<Cache>>,
     known: RwLock<Arc<Known>>,
     updating: Mutex<()>,
@@ -292,8 +256,6 @@ impl Shared {
         Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes the catalog of what the servers list now, if that is another than
-    /// before.
     async fn update(self: &Arc<Self>, broker: &Broker) {
         let (shared, broker) = (Arc::clone(self), broker.clone());
         let updated = tokio::task::spawn_blocking(move || shared.update_from(&broker));
@@ -302,146 +264,99 @@ impl Shared {
         }
     }
 
-    fn keep(&self, states: Vec<ServerState>) -> Option<JoinHandle<()>> {
+    fn save(&self, states: Vec<ServerState>) -> Option<JoinHandle<()>> {
         let cache = self.cache.clone()?;
         Some(tokio::task::spawn_blocking(move || cache.follow(&states)))
     }
 
     fn update_from(&self, broker: &Broker) {
-        // One at a time, each from what is then there: the last one is right.
+        // The lock makes the last update see the last lists.
         let _updating = self.updating.lock().unwrap_or_else(PoisonError::into_inner);
         let states: Vec<ServerState> = broker.servers().collect();
-        // Nobody waits for the disk.
-        let _keeping = self.keep(states.clone());
-        let lists: Vec<Arc<Ready>> = states.iter().filter_map(ready).cloned().collect();
+        // Runs do not wait for the disk.
+        drop(self.save(states.clone()));
         let before = self.known();
-        let same = |(a, b): (&Arc<Ready>, &Arc<Ready>)| Arc::ptr_eq(a, b);
-        if lists.len() == before.lists.len() && lists.iter().zip(&before.lists).all(same) {
+        let is_of = |ready: &Arc<Ready>, list: &&Arc<ReadList>| Arc::ptr_eq(&list.ready, ready);
+        let lists: Vec<Arc<ReadList>> = states
+            .iter()
+            .filter_map(|state| {
+                let ready = ready(state)?;
+                let known = before.lists.iter().find(|list| is_of(ready, list));
+                Some(match known {
+                    Some(list) => Arc::clone(list),
+                    None => Arc::new(ReadList::read(state, ready)),
+                })
+            })
+            .collect();
+        if lists.len() == before.lists.len()
+            && lists
+                .iter()
+                .zip(&before.lists)
+                .all(|(a, b)| Arc::ptr_eq(a, b))
+        {
             return;
         }
-        let mut definitions = Vec::new();
-        let mut warnings = Vec::new();
-        for state in &states {
-            if let Some(ready) = ready(state) {
-                let read = self.reading.of(state, ready);
-                definitions.extend(read.definitions.iter().cloned());
-                warnings.extend(read.warnings.iter().cloned());
-            }
-        }
+        let definitions = lists.iter().flat_map(|list| list.definitions.clone());
         let catalog = Arc::new(Catalog::build_without(
             before.catalog.names(),
-            definitions,
-            |function, other_names| self.oversight.settings.hides(function, other_names),
+            definitions.collect(),
+            |function, other_names| self.settings.hides(function, other_names),
         ));
-        let known = Known {
+        let known = Arc::new(Known {
             catalog: Arc::clone(&catalog),
-            warnings,
             lists,
-        };
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
-        self.oversight.log(&catalog, &states);
-        // Nobody waits for them yet, and the first who does need not make them.
-        let indexes = Arc::clone(&self.indexes);
-        let _making = tokio::task::spawn_blocking(move || {
-            catalog.declare();
-            indexes.renew(&catalog, &states);
         });
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+        self.lint.log(&catalog, &states);
+        // Declarations of a large catalog take some milliseconds.
+        drop(tokio::task::spawn_blocking(move || catalog.declare()));
     }
 }
 
 fn ready(state: &ServerState) -> Option<&Arc<Ready>> {
     match &state.status {
         Status::Ready(ready) if state.phase != Phase::Disabled => Some(ready),
-        // It has no tools.
         _ => None,
     }
 }
 
-/// The definitions of each server's list, read when it comes and kept until
-/// there is another: while the slowest server starts, the lists of the others
-/// are read. Clones are the same.
-#[derive(Clone, Default)]
-pub(crate) struct Reading {
-    lists: Arc<Mutex<HashMap<String, Arc<List>>>>,
-}
-
-struct List {
+/// A server's list, and the definitions read from it.
+struct ReadList {
     ready: Arc<Ready>,
-    read: OnceLock<Arc<Read>>,
-}
-
-struct Read {
     definitions: Vec<Arc<ToolDefinition>>,
     warnings: Vec<String>,
 }
 
-impl Reading {
-    /// Reads the list of a server that has started, on a thread for such work.
-    pub(crate) fn begin(&self, state: &ServerState) {
-        if let Some(ready) = ready(state) {
-            let list = self.list(&state.name, ready);
-            let (name, heard) = (state.name.clone(), state.heard);
-            let _reading = tokio::task::spawn_blocking(move || {
-                list.read(&name, heard);
-            });
+impl ReadList {
+    fn read(state: &ServerState, ready: &Arc<Ready>) -> Self {
+        let (server, revision) = (&state.name, &ready.protocol_version);
+        let tools = ready.tools.len();
+        if state.heard {
+            tracing::info!(server, revision, tools, "server is ready");
+        } else {
+            tracing::info!(
+                server,
+                revision,
+                tools,
+                "the tools of a server are known from an earlier time"
+            );
         }
-    }
-
-    /// What the list says; waits for another thread that reads it.
-    fn of(&self, state: &ServerState, ready: &Arc<Ready>) -> Arc<Read> {
-        let list = self.list(&state.name, ready);
-        Arc::clone(list.read(&state.name, state.heard))
-    }
-
-    fn list(&self, name: &str, ready: &Arc<Ready>) -> Arc<List> {
-        let mut lists = self.lists();
-        if let Some(list) = lists.get(name)
-            && Arc::ptr_eq(&list.ready, ready)
-        {
-            return Arc::clone(list);
+        let mut warnings: Vec<String> = ready
+            .warnings
+            .iter()
+            .map(|warning| format!("server {server:?}: {warning}"))
+            .collect();
+        let mut definitions = Vec::with_capacity(tools);
+        for raw in &ready.tools {
+            match ToolDefinition::parse(server, raw) {
+                Ok(definition) => definitions.push(Arc::new(definition)),
+                Err(malformed) => warnings.push(malformed.to_string()),
+            }
         }
-        let list = Arc::new(List {
+        Self {
             ready: Arc::clone(ready),
-            read: OnceLock::new(),
-        });
-        lists.insert(name.to_owned(), Arc::clone(&list));
-        list
-    }
-
-    fn lists(&self) -> MutexGuard<'_, HashMap<String, Arc<List>>> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl List {
-    /// `heard` is whether it comes from the server and not from an earlier time.
-    fn read(&self, name: &str, heard: bool) -> &Arc<Read> {
-        self.read.get_or_init(|| {
-            let ready = &self.ready;
-            let (revision, tools) = (&ready.protocol_version, ready.tools.len());
-            match heard {
-                true => tracing::info!(server = name, revision, tools, "server is ready"),
-                false => tracing::info!(
-                    server = name,
-                    revision,
-                    tools,
-                    "the tools of a server are known from an earlier time"
-                ),
-            }
-            let mut read = Read {
-                definitions: Vec::with_capacity(ready.tools.len()),
-                warnings: Vec::new(),
-            };
-            for warning in &ready.warnings {
-                read.warnings.push(format!("server {name:?}: {warning}"));
-            }
-            for raw in &ready.tools {
-                match ToolDefinition::parse(name, raw) {
-                    Ok(definition) => read.definitions.push(Arc::new(definition)),
-                    Err(malformed) => read.warnings.push(malformed.to_string()),
-                }
-            }
-            Arc::new(read)
-        })
+            definitions,
+            warnings,
+        }
     }
 }

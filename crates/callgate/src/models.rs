@@ -1,6 +1,6 @@
-//! The models that a gate can ask: those of its configuration, and that of the
-//! client which stands behind a run.
+//! The models that a gate can ask: those of its configuration, and the client's model.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,40 +11,38 @@ use tokio::sync::OnceCell;
 
 use crate::config::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 
-/// How long a client may take to have its model answer: a person may look at it
-/// first.
+/// How long a client's model may take: a person may have to allow the request.
 const SAMPLING_TIME: Duration = Duration::from_secs(300);
-/// The most bytes that are taken of a client's answer.
+/// The most bytes of a client's answer.
 const MAX_SAMPLED: usize = 8 << 20;
-/// The most tokens of an answer where no configuration says otherwise.
+/// The most tokens of an answer, if the configuration does not say.
 const MAX_TOKENS: u32 = 4096;
 
-/// The models of one gate. Keys are looked up when a model is asked first.
+/// The models of one gate. Keys are looked up at the first request.
 pub(crate) struct Models {
     embeddings: Option<(EmbeddingsConfig, OnceCell<Embedder>)>,
     small: Option<(SmallModelConfig, OnceCell<Model>)>,
 }
 
-/// What a model is asked.
+/// A request to a model.
 pub(crate) struct Task<'a> {
-    /// What it is asked for: the name of a function of `mcp`.
+    /// The function of `mcp` that asks.
     pub(crate) of: &'a str,
     pub(crate) system: &'a str,
     pub(crate) text: &'a str,
     pub(crate) schema: Option<&'a Value>,
 }
 
-/// What a model said.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A model's answer.
 pub(crate) struct Said {
     pub(crate) text: String,
-    /// Whether it was cut off where an answer may be no longer.
+    /// Whether the limit of tokens cut the answer off.
     pub(crate) cut: bool,
 }
 
 impl Said {
-    /// The JSON value in it: the whole of it, or what stands in its code fence,
-    /// or the first list or object.
+    /// The JSON value in the answer: all of it, the content of its code fence, or the first
+    /// array or object.
     pub(crate) fn json(&self) -> Option<Value> {
         let text = self.text.trim();
         if let Ok(value) = serde_json::from_str(text) {
@@ -57,31 +55,36 @@ impl Said {
         if let Some(value) = fenced.and_then(|body| serde_json::from_str(body.trim()).ok()) {
             return Some(value);
         }
-        let start = text.find(['{', '['])?;
-        let rest = text.get(start..)?;
+        let rest = text.get(text.find(['{', '['])?..)?;
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
         values.next()?.ok()
     }
 }
 
-/// Why no model said anything. The texts hold no secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Silent {
-    /// There is none.
-    Nobody,
-    /// It took too long.
+/// Why no model answered. The texts hold no secret.
+pub(crate) enum NoAnswer {
+    NoModel,
     Late(String),
-    /// It failed.
     Failed(String),
 }
 
-impl Silent {
-    pub(crate) fn message(&self) -> String {
-        match self {
-            Self::Nobody => "there is no model to ask: the client offers none (sampling), and the \
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoModel => {
+                "there is no model to ask: the client offers none (sampling), and the \
                  configuration names none (models.small)"
-                .to_owned(),
-            Self::Late(message) | Self::Failed(message) => message.clone(),
+            }
+            Self::Late(message) | Self::Failed(message) => message,
+        })
+    }
+}
+
+impl From<ModelError> for NoAnswer {
+    fn from(error: ModelError) -> Self {
+        match error.kind() {
+            ErrorKind::TimedOut => Self::Late(error.to_string()),
+            _ => Self::Failed(error.to_string()),
         }
     }
 }
@@ -94,66 +97,61 @@ impl Models {
         }
     }
 
-    /// Whether a model is configured that answers prompts.
+    /// Whether the configuration has a model that answers prompts.
     pub(crate) fn has_small(&self) -> bool {
         self.small.is_some()
     }
 
-    /// Whether there is an endpoint of embeddings.
+    /// Whether the configuration has an embeddings endpoint.
     pub(crate) fn has_embeddings(&self) -> bool {
         self.embeddings.is_some()
     }
 
-    /// What makes vectors; `None` where nothing is configured.
-    pub(crate) async fn embedder(&self) -> Option<Result<&Embedder, String>> {
-        let (config, embedder) = self.embeddings.as_ref()?;
+    /// The client of the embeddings endpoint.
+    pub(crate) async fn embedder(&self) -> Result<&Embedder, String> {
+        let Some((config, embedder)) = &self.embeddings else {
+            return Err("no endpoint of embeddings is configured (models.embeddings)".to_owned());
+        };
         let made = embedder.get_or_try_init(|| async {
             let endpoint = endpoint(&config.url, config.key.as_ref(), config.timeout).await?;
             Ok(Embedder::new(endpoint, &config.model, config.dimensions))
         });
-        Some(made.await)
+        made.await
     }
 
-    /// Asks the client's model, else the one of the configuration.
+    /// Asks the client's model, else the configured one.
     pub(crate) async fn ask(
         &self,
         caller: Option<&Arc<dyn Caller>>,
         task: &Task<'_>,
-    ) -> Result<Said, Silent> {
-        let sampled = match caller {
-            Some(caller) if caller.offers().sampling => self.sample(caller.as_ref(), task).await,
-            _ => Err(Silent::Nobody),
-        };
-        match (sampled, &self.small) {
-            (Err(silent), Some(_)) => {
-                if silent != Silent::Nobody {
-                    tracing::debug!(
-                        reason = silent.message(),
-                        "the client's model did not answer"
-                    );
+    ) -> Result<Said, NoAnswer> {
+        if let Some(caller) = caller.filter(|caller| caller.offers().sampling) {
+            match self.sample(caller.as_ref(), task).await {
+                Err(reason) if self.has_small() => {
+                    tracing::debug!(%reason, "the client's model did not answer");
                 }
-                self.ask_small(task).await
+                sampled => return sampled,
             }
-            (sampled, _) => sampled,
         }
+        self.ask_small(task).await
     }
 
-    async fn ask_small(&self, task: &Task<'_>) -> Result<Said, Silent> {
+    async fn ask_small(&self, task: &Task<'_>) -> Result<Said, NoAnswer> {
         let Some((config, model)) = &self.small else {
-            return Err(Silent::Nobody);
+            return Err(NoAnswer::NoModel);
         };
         let made = model.get_or_try_init(|| async {
             let endpoint = endpoint(&config.url, config.key.as_ref(), config.timeout).await?;
             Ok(Model::new(endpoint, config.api, &config.model))
         });
-        let model = made.await.map_err(Silent::Failed)?;
+        let model = made.await.map_err(NoAnswer::Failed)?;
         let prompt = Prompt {
             system: task.system,
             text: task.text,
             schema: task.schema,
             max_tokens: config.max_tokens,
         };
-        let said = model.ask(&prompt).await.map_err(silent)?;
+        let said = model.ask(&prompt).await?;
         tracing::debug!(
             model = config.model,
             of = task.of,
@@ -167,52 +165,41 @@ impl Models {
         })
     }
 
-    /// Asks by `sampling/createMessage` (MCP 2025-11-25, client/sampling).
-    async fn sample(&self, caller: &dyn Caller, task: &Task<'_>) -> Result<Said, Silent> {
-        let most = self
-            .small
-            .as_ref()
-            .map_or(MAX_TOKENS, |(config, _)| config.max_tokens);
+    /// Asks with `sampling/createMessage` (MCP 2025-11-25, client/sampling).
+    async fn sample(&self, caller: &dyn Caller, task: &Task<'_>) -> Result<Said, NoAnswer> {
+        let small = self.small.as_ref();
         let params = json!({
             "messages": [{ "role": "user", "content": { "type": "text", "text": task.text } }],
             "systemPrompt": task.system,
             "includeContext": "none",
-            "maxTokens": most,
+            "maxTokens": small.map_or(MAX_TOKENS, |(config, _)| config.max_tokens),
         });
         let asked = caller.sample(Sample::new("callgate", Some(task.of), &params));
         match tokio::time::timeout(SAMPLING_TIME, asked).await {
-            Ok(Ok(message)) => sampled(&message).map_err(Silent::Failed),
-            Ok(Err(refusal)) => Err(Silent::Failed(format!(
+            Ok(Ok(message)) => sampled(&message).map_err(NoAnswer::Failed),
+            Ok(Err(refusal)) => Err(NoAnswer::Failed(format!(
                 "the client's model was not asked: {refusal}"
             ))),
-            Err(_elapsed) => {
-                let limit = SAMPLING_TIME.as_secs();
-                Err(Silent::Late(format!(
-                    "the client's model gave no answer within {limit} s"
-                )))
-            }
+            Err(_) => Err(NoAnswer::Late(format!(
+                "the client's model gave no answer within {} s",
+                SAMPLING_TIME.as_secs()
+            ))),
         }
     }
 }
 
-/// The text of a `CreateMessageResult`, whose content is one block or a list.
+/// The text of a `CreateMessageResult`, whose content is one block or a list of blocks.
 fn sampled(message: &Value) -> Result<Said, String> {
-    let content = message.get("content").unwrap_or(&Value::Null);
-    let blocks = match content {
-        Value::Array(blocks) => blocks.as_slice(),
-        one => std::slice::from_ref(one),
+    let blocks = match message.get("content") {
+        Some(Value::Array(blocks)) => blocks.as_slice(),
+        Some(block) => std::slice::from_ref(block),
+        None => &[],
     };
-    let mut text = String::new();
-    for block in blocks {
-        if block.get("type").and_then(Value::as_str) == Some("text") {
-            text.push_str(
-                block
-                    .get("text")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default(),
-            );
-        }
-    }
+    let text: String = blocks
+        .iter()
+        .filter(|block| block["type"] == "text")
+        .filter_map(|block| block["text"].as_str())
+        .collect();
     if text.is_empty() {
         return Err("the client's model answered without a text".to_owned());
     }
@@ -221,10 +208,9 @@ fn sampled(message: &Value) -> Result<Said, String> {
             "the client's model answered with more than {MAX_SAMPLED} bytes"
         ));
     }
-    let reason = message.get("stopReason").and_then(Value::as_str);
     Ok(Said {
         text,
-        cut: reason == Some("maxTokens"),
+        cut: message["stopReason"] == "maxTokens",
     })
 }
 
@@ -238,11 +224,4 @@ async fn endpoint(url: &str, key: Option<&Source>, timeout: Duration) -> Result<
         None => None,
     };
     Endpoint::new(url, key, timeout).map_err(|error| error.to_string())
-}
-
-fn silent(error: ModelError) -> Silent {
-    match error.kind() {
-        ErrorKind::TimedOut => Silent::Late(error.to_string()),
-        _ => Silent::Failed(error.to_string()),
-    }
 }

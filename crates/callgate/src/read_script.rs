@@ -1,52 +1,46 @@
-//! Reading a script, in the worker that is then to run it.
+//! Reads a script in the worker that then runs it.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use callgate_sandbox::{End, Launcher, NotRead, Reserved};
-use callgate_script::Prepared;
+use callgate_sandbox::{End, Launcher, Limits, NotRead};
 
-use crate::report::{self, RunReport};
-use crate::{Limits, RunRequest};
+use crate::report::RunReport;
+use crate::report::build::{cancelled, millis, rejected, unread};
+use crate::run_request::{ReadScript, RunRequest};
+use crate::workers::Workers;
 
-/// A script that was read, and the worker that waits for it.
-pub(crate) struct Read {
-    pub(crate) prepared: Prepared,
-    pub(crate) worker: Reserved,
-    /// Wall time that reading took.
-    pub(crate) took: Duration,
-}
-
-/// What was read of a request's script before there was a gate for it.
-#[derive(Clone, Default)]
-pub(crate) struct ReadAhead(Arc<Mutex<Option<Read>>>);
-
-impl ReadAhead {
-    pub(crate) fn keep(&self, read: Read) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
-    }
-
-    /// Wall time that reading what is kept took.
-    pub(crate) fn took(&self) -> Duration {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.as_ref().map_or(Duration::ZERO, |read| read.took)
-    }
-
-    /// What is kept, once, if its worker is one for these limits and has not ended meanwhile: it
-    /// may have waited for a person.
-    fn take(&self, limits: &Limits) -> Option<Read> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut read = kept.filter(|read| read.worker.fits(limits))?;
-        read.worker.is_alive().then_some(read)
+impl RunRequest {
+    /// The report of this request if its text is no acceptable script; found out before any
+    /// server starts.
+    ///
+    /// The script is read in one of these workers. The next run of the request or of a clone
+    /// takes place in that worker, if its limits are the same; a
+    /// [`preview`](crate::Gate::preview) keeps it for the run.
+    pub async fn rejected(&self, workers: &Workers) -> Option<RunReport> {
+        let started = Instant::now();
+        match read(&workers.launcher, &workers.limits, self).await {
+            Ok(read) => {
+                self.read_ahead.keep(read);
+                None
+            }
+            Err(mut report) => {
+                report.total_ms = millis(started.elapsed());
+                Some(*report)
+            }
+        }
     }
 }
 
-/// Reads the script of a request, or gives the report with which its run ends.
+/// Reads the script of a request.
+///
+/// # Errors
+///
+/// The report of a run that ends before it begins.
 pub(crate) async fn read(
     launcher: &Launcher,
     limits: &Limits,
     request: &RunRequest,
-) -> Result<Read, Box<RunReport>> {
+) -> Result<ReadScript, Box<RunReport>> {
     if let Some(read) = request.read_ahead.take(limits) {
         return Ok(read);
     }
@@ -58,15 +52,15 @@ pub(crate) async fn read(
     };
     let read = tokio::select! {
         read = reading => read,
-        () = request.cancel.cancelled() => return Err(Box::new(report::cancelled(request))),
+        () = request.cancel.cancelled() => return Err(Box::new(cancelled(request))),
     };
     match read {
-        Ok((worker, prepared)) => Ok(Read {
+        Ok((worker, prepared)) => Ok(ReadScript {
             prepared,
             worker,
             took: started.elapsed(),
         }),
-        Err(NotRead::Refused(error)) => Err(Box::new(report::rejected(request, &error))),
-        Err(NotRead::Ended(end)) => Err(Box::new(report::unread(request, end))),
+        Err(NotRead::Refused(error)) => Err(Box::new(rejected(request, &error))),
+        Err(NotRead::Ended(end)) => Err(Box::new(unread(request, end))),
     }
 }

@@ -1,22 +1,21 @@
-//! One request to run a script: the text, and what is different in this run.
+//! A request to run a script, and the events of a run.
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use callgate_broker::{Asker, Caller, DryRun};
 use callgate_policy::{Grant, Rules, SessionGrants};
+use callgate_sandbox::{Limits, Reserved};
+use callgate_script::Prepared;
 use tokio_util::sync::CancellationToken;
 
-use crate::read_script::{self, ReadAhead};
-use crate::report::{self, RunReport};
 use crate::scope::Scope;
-use crate::{CheckMode, Limits, Workers};
+use crate::settings::CheckMode;
 
-/// A script to run, and what is different in this run.
+/// A script to run, and the settings of this run that differ from the gate's.
 ///
-/// A string is a request with the gate's own settings:
-/// `gate.run("return 1 + 1")`.
+/// A string is a request with the gate's own settings: `gate.run("return 1 + 1")`.
 #[derive(Clone)]
 pub struct RunRequest {
     pub(crate) source: Arc<str>,
@@ -37,13 +36,13 @@ pub struct RunRequest {
 
 pub(crate) type Observer = Arc<dyn Fn(Event<'_>) + Send + Sync>;
 
-/// Something that happened in a run, for those who watch it.
+/// An event of a run, for its observer.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A call was asked for; a decision, perhaps a person's, comes next.
+    /// The script calls a tool; a decision comes next, perhaps a person's.
     CallStarted {
-        /// Counts the calls of this run from 0; the same in `CallEnded`.
+        /// Counts the calls of the run from 0; the same in `CallEnded`.
         call: u64,
         /// The tool's generated name.
         function: &'a str,
@@ -52,8 +51,8 @@ pub enum Event<'a> {
         /// The tool's own name.
         tool: &'a str,
     },
-    /// The script printed something. What is beyond the head of its output is
-    /// told only as far as it is [kept in whole](Limits::whole_bytes).
+    /// The script printed something. Past the head of the output, only as far as it is
+    /// [kept in whole](Limits::whole_bytes).
     Printed {
         /// The messages, or the beginning of one that is cut.
         text: &'a str,
@@ -64,22 +63,22 @@ pub enum Event<'a> {
         call: u64,
         /// The tool's generated name.
         function: &'a str,
-        /// What came of it.
+        /// The outcome.
         end: CallEnd,
     },
 }
 
-/// What came of a call, for those who watch the run.
+/// The outcome of a call, for the run's observer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallEnd {
     /// The script got a result.
     Ok,
-    /// It was denied, and nothing was sent.
+    /// The call was denied, and nothing was sent.
     Denied,
-    /// It was not made in a dry run, and the script got an error in its place.
+    /// A dry run did not make the call, and the script got an error.
     Withheld,
-    /// The script got any other error, or gave it up.
+    /// The script got any other error, or cancelled the call.
     Failed,
 }
 
@@ -104,80 +103,51 @@ impl RunRequest {
         }
     }
 
-    /// The report of this request if its text is no acceptable script, whatever
-    /// servers there are: to know before they are started. The script is read in one of
-    /// these workers, which the next run of the request or of a clone is then in, if the limits
-    /// of that run are theirs; a [`preview`](crate::Gate::preview) hands it on. Until then the
-    /// process waits, as long as the request or a clone of it lives.
-    pub async fn rejected(&self, workers: &Workers) -> Option<RunReport> {
-        let started = Instant::now();
-        match read_script::read(&workers.launcher, &workers.limits, self).await {
-            Ok(read) => {
-                self.read_ahead.keep(read);
-                None
-            }
-            Err(mut report) => {
-                report.total_ms = report::millis(started.elapsed());
-                Some(*report)
-            }
-        }
-    }
-
-    /// The report of this request if it is given up before there is a gate to run
-    /// it: a run ends in a report then, too.
-    pub fn cancelled(&self) -> RunReport {
-        report::cancelled(self)
-    }
-
-    /// The name that messages and stack traces give the script.
+    /// Sets the script's name in messages and stack traces.
     #[must_use]
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Limits of this run in place of the gate's.
+    /// Sets the limits of this run.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
         self
     }
 
-    /// Rules of this run in place of the gate's.
+    /// Sets the rules of this run.
     #[must_use]
     pub fn rules(mut self, rules: Rules) -> Self {
         self.rules = Some(Arc::new(rules));
         self
     }
 
-    /// Who answers the questions of this run in place of the gate's asker.
+    /// Sets the asker for questions of this run.
     #[must_use]
     pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
         self.asker = Some(asker);
         self
     }
 
-    /// What can be done for servers while they work on this run's calls, in
-    /// place of the gate's caller.
+    /// Sets the caller that servers can ask while they work on this run's calls.
     #[must_use]
     pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
         self.caller = Some(caller);
         self
     }
 
-    /// Grants something for this run before it begins, such as what
-    /// [`Preview`](crate::Preview) says that it will need. It lets calls
-    /// through that a rule would ask about, and none that a rule denies. May be
-    /// called more than once.
+    /// Adds a grant for this run, such as a [`Preview`](crate::Preview) shows to be needed.
+    /// It allows calls that a rule would ask about, and none that a rule denies.
     #[must_use]
     pub fn grant(mut self, grant: Grant) -> Self {
         self.grants.push(grant);
         self
     }
 
-    /// The session of this run in place of the gate's: what is granted for a
-    /// session in one run counts in every other run of it. For a host with
-    /// several callers, each of which answers for itself.
+    /// Sets the session of this run: grants for the session count in its other runs. For a
+    /// host with several callers, each of which answers for itself.
     #[must_use]
     pub fn session(mut self, session: Arc<SessionGrants>) -> Self {
         self.session = Some(session);
@@ -191,32 +161,31 @@ impl RunRequest {
         self
     }
 
-    /// What the type check decides in this run, in place of the gate's mode.
+    /// Sets the mode of the type check in this run.
     #[must_use]
     pub fn check(mut self, mode: CheckMode) -> Self {
         self.check = Some(mode);
         self
     }
 
-    /// Restricts this run to the tools of these servers, by their names in the
-    /// configuration: the type check knows no others, and a call of another one
-    /// throws `McpDeniedError` and is in the ledger as denied. A name that no server has is
-    /// nothing. Default: all servers.
+    /// Restricts this run to the tools of these servers, by their names in the configuration.
+    /// The type check knows no other tools; a call of one throws `McpDeniedError` and has a
+    /// ledger line. Names of no server are ignored. Default: all servers.
     #[must_use]
     pub fn servers(mut self, servers: Vec<String>) -> Self {
         self.scope = Scope::of(servers);
         self
     }
 
-    /// Called for each [`Event`] of the run, from the tasks that run it: it
-    /// must be quick and must not block.
+    /// Sets the observer, which is called for each [`Event`] from the tasks that run the
+    /// script: it must be quick and must not block.
     #[must_use]
     pub fn on_event(mut self, observer: impl Fn(Event<'_>) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
         self
     }
 
-    /// Cancelling `token` ends the run with
+    /// Sets the token whose cancellation ends the run with
     /// [`Status::Cancelled`](crate::Status::Cancelled).
     #[must_use]
     pub fn cancel_on(mut self, token: CancellationToken) -> Self {
@@ -247,5 +216,36 @@ impl fmt::Debug for RunRequest {
             .field("grants", &self.grants)
             .field("dry_run", &self.dry_run)
             .finish_non_exhaustive()
+    }
+}
+
+/// A script that was read, and the worker that waits for it.
+pub(crate) struct ReadScript {
+    pub(crate) prepared: Prepared,
+    pub(crate) worker: Reserved,
+    /// Wall time that reading took.
+    pub(crate) took: Duration,
+}
+
+/// The script of a request, if it was read before the run. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct ReadAhead(Arc<Mutex<Option<ReadScript>>>);
+
+impl ReadAhead {
+    pub(crate) fn keep(&self, read: ReadScript) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+    }
+
+    /// Wall time that reading took.
+    pub(crate) fn took(&self) -> Duration {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().map_or(Duration::ZERO, |read| read.took)
+    }
+
+    /// Takes the script, if its worker has these limits and is still alive.
+    pub(crate) fn take(&self, limits: &Limits) -> Option<ReadScript> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut read = kept.filter(|read| read.worker.fits(limits))?;
+        read.worker.is_alive().then_some(read)
     }
 }

@@ -2,73 +2,64 @@
 
 use std::sync::Arc;
 
-use callgate_broker::Target;
 use callgate_catalog::Catalog;
 
-/// Names of servers that are said in a message.
-const SAID: usize = 8;
+/// Names of servers that a message lists.
+const SHOWN_SERVERS: usize = 8;
 
-/// The servers whose tools a run may use: all, or these alone.
+/// The servers whose tools a run may use: all, or only these.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scope(Option<Arc<[String]>>);
 
 impl Scope {
-    /// These servers alone.
+    /// Only these servers.
     pub(crate) fn of(servers: Vec<String>) -> Self {
         Self(Some(servers.into()))
     }
 
-    /// Whether all servers are in it.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.0.is_none()
-    }
-
-    /// The servers, unless it is all of them.
+    /// The servers, unless all are in scope.
     pub(crate) fn servers(&self) -> Option<Vec<String>> {
         self.0.as_deref().map(<[String]>::to_vec)
     }
 
-    /// Whether this server is in it.
+    /// Whether this server is in scope.
     pub(crate) fn has(&self, server: &str) -> bool {
         let servers = self.0.as_deref();
         servers.is_none_or(|servers| servers.iter().any(|name| name == server))
     }
 
-    /// Whether a tool with this generated name is out of it.
+    /// Whether this function is a tool out of scope.
     pub(crate) fn excludes(&self, catalog: &Catalog, function: &str) -> bool {
-        !self.is_whole()
+        self.0.is_some()
             && catalog
                 .get(function)
                 .is_some_and(|tool| !self.has(&tool.definition.server))
     }
 
-    /// The function most like a name that is none, unless its tool is out of it.
+    /// The tool most like a name that is no tool, if that one is in scope.
     pub(crate) fn nearest<'c>(&self, catalog: &'c Catalog, name: &str) -> Option<&'c str> {
         let near = catalog.suggest(name);
         near.filter(|near| !self.excludes(catalog, near))
     }
 
-    /// Why a tool that is out of it is not called.
-    pub(crate) fn why_not(&self, function: &str, server: &str) -> String {
-        let servers = self.0.as_deref().unwrap_or_default();
-        let mut said: Vec<String> = servers
-            .iter()
-            .take(SAID)
-            .map(|name| format!("{name:?}"))
-            .collect();
-        if servers.len() > SAID {
-            said.push(format!("{} more", servers.len() - SAID));
+    /// Why the run may not call this function of this server; `None` if it may.
+    pub(crate) fn refusal(&self, function: &str, server: &str) -> Option<String> {
+        if self.has(server) {
+            return None;
         }
-        let may = match said.is_empty() {
-            true => "none".to_owned(),
-            false => format!("{} alone", said.join(", ")),
+        let servers = self.0.as_deref().unwrap_or_default();
+        let shown = servers.iter().take(SHOWN_SERVERS);
+        let mut shown: Vec<String> = shown.map(|name| format!("{name:?}")).collect();
+        if servers.len() > SHOWN_SERVERS {
+            shown.push(format!("{} more", servers.len() - SHOWN_SERVERS));
+        }
+        let allowed = if shown.is_empty() {
+            "none".to_owned()
+        } else {
+            format!("{} alone", shown.join(", "))
         };
-        format!("{function} is of server {server:?}, and this run may use the tools of {may}")
-    }
-
-    /// Why a run may not call this tool; `None` for one that is in it.
-    pub(crate) fn refusal(&self, target: &Target) -> Option<String> {
-        let out = !self.has(&target.server);
-        out.then(|| self.why_not(&target.function, &target.server))
+        Some(format!(
+            "{function} is of server {server:?}, and this run may use the tools of {allowed}"
+        ))
     }
 }

@@ -1,4 +1,4 @@
-//! What a script catches of a call that failed: the broker's error, as the sandbox throws it.
+//! The error that a script catches when a call fails.
 
 use callgate_broker::{CallError, Ruling};
 use callgate_sandbox::{ErrorClass, Thrown};
@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The error as it is thrown. Class and fields say which tool it was, so the
-/// message is what happened, without the tool's name where it can be.
+/// The error as the sandbox throws it. Its fields name the tool, so the message does so only
+/// where the error has no other words.
 pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
     let shown = error.to_string();
     let (class, message, fields) = match error {
@@ -63,7 +63,7 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
             function: ruled,
             ..
         } => {
-            // What rules know it by, which `mcp.extract` is not.
+            // The name that rules know: not `mcp.extract`.
             let by = Some((&*ruling, ruled.as_str()));
             let fields = denied(function, &server, ruling.to_string(), by);
             (ErrorClass::Denied, shown, text(&fields))
@@ -80,7 +80,7 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
             shown,
             text(&json!({ "tool": function, "server": server, "decision": decision })),
         ),
-        // A kind that is added later must not pass for a result.
+        // A new kind of error must not pass for a result.
         _ => {
             let fields = json!({ "tool": function });
             (ErrorClass::Protocol, shown, text(&fields))
@@ -93,8 +93,8 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
     }
 }
 
-/// The fields of an `McpToolError`. What a server sent stays text: it may be
-/// nested deeper than anything here reads.
+/// The fields of an `McpToolError`. Content of a server stays text: it may be nested deeper
+/// than a parser here reads.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolFields<'a> {
@@ -116,11 +116,11 @@ struct ProtocolFields<'a> {
 }
 
 fn text(fields: &impl Serialize) -> String {
-    // There is nothing in them that could not be written.
+    // The fields are strings, numbers and JSON: they serialize.
     serde_json::to_string(fields).unwrap_or_else(|_| "{}".to_owned())
 }
 
-/// What a script gets to know of a denial: the rule as it is written, and where.
+/// The fields of a denial: the rule as written, and its place.
 fn denied(function: &str, server: &str, because: String, ruling: Option<(&Ruling, &str)>) -> Value {
     let (rule, written_in) = ruling.and_then(|(ruling, _)| ruling.written_rule()).unzip();
     json!({

@@ -14,19 +14,17 @@ use callgate_policy::flow::{FlowRules, Side, UnknownTools};
 use callgate_policy::{Hints, KnownTool, Rules, Unmatched, Why};
 use jiff::Timestamp;
 
-use crate::ToolSettings;
-use crate::gate::hints;
+use crate::foresight::hints;
 use crate::model_tools::{EXTRACTION, SEARCH};
+use crate::names::ServerNames;
+use crate::tool_settings::ToolSettings;
 
 /// What there is to hold against the tools.
 pub(crate) struct Oversight {
     pub(crate) rules: Arc<Rules>,
     pub(crate) flows: Arc<FlowRules>,
     pub(crate) settings: Arc<ToolSettings>,
-    /// What the names of each server's tools begin with.
-    pub(crate) prefixes: Vec<(String, String)>,
-    /// The servers that the configuration disables: nothing else is known of them.
-    pub(crate) left_out: Vec<String>,
+    pub(crate) names: Arc<ServerNames>,
     /// What is consulted, as a tool is called.
     pub(crate) consults: Vec<&'static Consultant>,
     pub(crate) told: Told,
@@ -157,10 +155,10 @@ impl Oversight {
         let mut unmatched = self.rules.unmatched(tools, Timestamp::now());
         unmatched.retain(|rule| {
             !unknown.iter().any(|server| {
-                let beginning = self.beginning(&server.name);
+                let beginning = self.names.beginning(&server.name);
                 rule.may_be_about(&server.name, beginning, server.trusted)
-            }) && !self.left_out.iter().any(|server| {
-                let beginning = self.beginning(server);
+            }) && !self.names.left_out().iter().any(|server| {
+                let beginning = self.names.beginning(server);
                 [true, false]
                     .iter()
                     .any(|trusted| rule.may_be_about(server, beginning, *trusted))
@@ -188,24 +186,6 @@ impl Oversight {
         sides
     }
 
-    /// Whether a name begins as those of a server's tools do.
-    pub(crate) fn would_own(&self, server: &str, function: &str) -> bool {
-        let beginning = self.beginning(server);
-        beginning.is_some_and(|beginning| function.starts_with(beginning))
-    }
-
-    /// The server that the configuration disables and to which this name would belong,
-    /// if it belongs to none of the others.
-    pub(crate) fn left_out_server_of(&self, function: &str) -> Option<&str> {
-        let mut servers = self.prefixes.iter().map(|(name, _)| name);
-        let is_left_out = |name: &String| self.left_out.contains(name);
-        if servers.any(|name| !is_left_out(name) && self.would_own(name, function)) {
-            return None;
-        }
-        let mut left_out = self.left_out.iter().map(String::as_str);
-        left_out.find(|name| self.would_own(name, function))
-    }
-
     /// The servers whose tools are not known: these, and those that the configuration
     /// disables.
     fn unknown_tools<'a>(
@@ -213,24 +193,12 @@ impl Oversight {
         unknown: impl Iterator<Item = &'a ServerState>,
     ) -> Vec<UnknownTools<'a>> {
         let unknown = unknown.map(|server| server.name.as_str());
-        let left_out = self.left_out.iter().map(String::as_str);
+        let left_out = self.names.left_out().iter().map(String::as_str);
         let all = unknown.chain(left_out).map(|server| UnknownTools {
             server,
-            beginning: self.beginning(server),
+            beginning: self.names.beginning(server),
         });
         all.collect()
-    }
-
-    /// What the names of a server's tools begin with.
-    fn beginning(&self, server: &str) -> Option<&str> {
-        let mut prefixes = self.prefixes.iter();
-        let (_, beginning) = prefixes.find(|(name, _)| name == server)?;
-        Some(beginning)
-    }
-
-    /// The names of all servers, those too that the configuration disables.
-    pub(crate) fn servers(&self) -> impl Iterator<Item = &str> {
-        self.prefixes.iter().map(|(name, _)| name.as_str())
     }
 }
 

@@ -1,21 +1,18 @@
-//! Worker processes that several gates take from.
+//! Worker processes that several gates share.
 
-use callgate_sandbox::{Jail, JailOptions, Launcher, LauncherOptions, WorkerProgram};
+use callgate_sandbox::{Jail, JailOptions, Launcher, LauncherOptions, Limits, WorkerProgram};
 
-use crate::Limits;
-
-/// Worker processes, started ahead of time, that several gates take from. A
-/// worker runs one script and ends, so nothing of one gate's script meets
-/// another's. Clones are the same.
+/// Worker processes, started ahead of time, that several gates share. A worker runs one
+/// script and ends, so scripts of different gates never meet. Clones are the same.
 #[derive(Debug, Clone)]
 pub struct Workers {
     pub(crate) launcher: Launcher,
-    /// Of the runs they are for.
+    /// The limits of the runs.
     pub(crate) limits: Limits,
 }
 
 impl Workers {
-    /// So many workers that wait, for runs with these limits, in this jail.
+    /// Workers for runs with these limits in this jail, of which `spares` wait.
     #[must_use]
     pub fn new(program: WorkerProgram, spares: usize, limits: &Limits, jail: &JailOptions) -> Self {
         let mut options = LauncherOptions::default();
@@ -29,7 +26,7 @@ impl Workers {
         }
     }
 
-    /// The kernel layers that scripts run in. Takes a worker to find out.
+    /// The kernel layers around scripts, asked of a worker.
     ///
     /// # Errors
     ///

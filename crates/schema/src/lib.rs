@@ -12,4 +12,4 @@ mod text;
 
 pub use declared::{Declared, Fit};
 pub use schema::{Author, Schema};
-pub use text::{mended, read};
+pub use text::{mended, read, replace_lone_surrogates};

@@ -3,6 +3,7 @@
 
 use memchr::memmem;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
 /// How much a text is as values, at the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +64,14 @@ pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
 pub fn mended(json: &str) -> Option<String> {
     // Most texts have no such escape, and that is told soon.
     memmem::find(json.as_bytes(), b"\\u").and_then(|_| without_halves(json))
+}
+
+/// The JSON text with U+FFFD in place of each lone surrogate, so that every reader sees the
+/// same text.
+pub fn replace_lone_surrogates(json: Box<RawValue>) -> Box<RawValue> {
+    mended(json.get())
+        .and_then(|mended| RawValue::from_string(mended).ok())
+        .unwrap_or(json)
 }
 
 fn without_halves(json: &str) -> Option<String> {

@@ -44,9 +44,9 @@ use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
 use callgate_sandbox::{JailOptions, Limits};
 
-use crate::host_functions::extract::ExtractLimits;
-use crate::search::SearchBy;
-use crate::{CheckMode, Skill, ToolSettings};
+use crate::settings::{CheckMode, ExtractLimits, SearchBy};
+use crate::skill::Skill;
+use crate::tool_settings::ToolSettings;
 
 pub use amend::{AmendError, allow, takes_rules};
 pub use cache::CacheConfig;

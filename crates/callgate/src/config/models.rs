@@ -14,8 +14,7 @@ use super::keys;
 use super::reader::Reader;
 use super::server::expanded;
 use super::source::source;
-use crate::host_functions::extract::ExtractLimits;
-use crate::search::SearchBy;
+use crate::settings::{ExtractLimits, SearchBy};
 
 /// The endpoints of models that a file names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

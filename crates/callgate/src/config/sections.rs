@@ -18,9 +18,8 @@ use super::{
     CacheConfig, CheckConfig, Config, HttpConfig, LedgerConfig, LimitsConfig, ModelsConfig, Place,
     ServeConfig, UsersConfig, cache, keys, models, permissions, roots, sandbox, serve,
 };
-use crate::host_functions::extract::ExtractLimits;
-use crate::search::SearchBy;
-use crate::{CheckMode, ToolSettings};
+use crate::settings::{CheckMode, ExtractLimits, SearchBy};
+use crate::tool_settings::ToolSettings;
 
 /// The most full ledgers that are kept: each time one is full, each is renamed.
 const MAX_KEPT_LEDGERS: u64 = 1_000;

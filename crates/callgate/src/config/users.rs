@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use callgate_policy::Rules;
+use callgate_policy::{Rules, nearest};
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 
 use super::error::ConfigErrorKind;
 use super::keys::Keys;
 use super::reader::{Reader, name_range};
 use super::{Config, permissions, tools};
-use crate::gate::servers::closest;
 use crate::tool_settings::ToolSettings;
 
 /// Keys of `users`.
@@ -233,7 +232,7 @@ pub(super) fn check(
     for member in members("named") {
         let name = member.name.as_str();
         if config.http.token_names().all(|known| known != name) {
-            let near = closest(name, config.http.token_names());
+            let near = nearest(name, config.http.token_names());
             let near = near.map(|near| format!("; did you mean \"{near}\"?"));
             let message = format!(
                 "\"named\" has \"{name}\", and no token of \"bearer\" has this name{}",

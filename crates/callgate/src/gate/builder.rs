@@ -1,126 +1,106 @@
-//! What a gate is made of, and making it.
+//! Building a gate.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use callgate_broker::auth::{Browser, OpenUrl};
 use callgate_broker::{
-    Asker, Broker, Caller, Consultant, Journal, JournalError, JournalOptions, Keep, NobodyToAsk,
-    Reviewer, Root, ServerSpec, Transport,
+    Asker, Broker, Caller, Connect, Consultant, Journal, JournalError, JournalOptions, Keep,
+    NobodyToAsk, Reviewer, Root, ServerSpec, Transport,
 };
-use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
-use callgate_sandbox::{JailOptions, WorkerProgram};
+use callgate_policy::{Rules, nearest};
+use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
 
 use super::Gate;
-use crate::auth::{Browser, OpenUrl};
+use crate::cache::Cache;
 use crate::config::{CacheConfig, Config, ModelsConfig};
-use crate::host_functions::extract::ExtractLimits;
 use crate::keep_in_file::KeepInFile;
-use crate::live_catalog::{LiveCatalog, Reading};
+use crate::live_catalog::LiveCatalog;
 use crate::model_tools::{EXTRACTION, SEARCH};
 use crate::models::Models;
+use crate::names::{ServerNames, did_you_mean};
 use crate::roots::with_roots;
+use crate::search::Searcher;
 use crate::search::vectors::Vectors;
-use crate::search::{SearchBy, Searcher};
-use crate::type_check::{Check, CheckMode, Places};
+use crate::settings::{CheckMode, ExtractLimits, SearchBy};
+use crate::skill::Skill;
+use crate::tool_settings::ToolSettings;
+use crate::type_check::{TypeChecker, TypeScriptPlaces};
 use crate::unmatched::{Oversight, Told};
 use crate::workers::Workers;
-use crate::{Limits, Skill, ToolSettings};
 
-/// Why a gate could not be built. A server that does not start is no reason:
-/// see [`Gate::unavailable`].
+/// Why a gate could not be built. Servers that do not start are no reason: see
+/// [`Gate::unavailable`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Two servers have one name, so their tools could not be told apart.
+    /// Two servers have the same name.
     #[error("two servers are named {0:?}; give one of them another name")]
     DuplicateServer(String),
-    /// The ledger's file cannot be written to, so no call could be made.
+    /// The ledger's file cannot be written, so no call could be made.
     #[error(transparent)]
     Ledger(#[from] JournalError),
-    /// Two skills have one name, so they could not be told apart.
+    /// Two skills have the same name.
     #[error("two skills are named {0:?}; give one of them another name")]
     DuplicateSkill(String),
-    /// A skill names a server that there is not.
+    /// A skill names an unknown server.
     #[error(
         "skill {skill:?} names the server {server:?}, and none has this name{}",
-        crate::gate::servers::nearest(near.as_deref())
+        did_you_mean(near.as_deref())
     )]
     SkillServer {
         /// The skill's name.
         skill: String,
         /// The server's name.
         server: String,
-        /// The nearest that is one.
+        /// The nearest name of a server.
         near: Option<String>,
     },
 }
 
-/// What a [`Gate`] is made of.
+/// The parts of a [`Gate`].
+#[derive(Default)]
 #[must_use]
 pub struct GateBuilder {
-    pub(super) servers: Vec<ServerSpec>,
-    /// The servers that the configuration disables, by name.
-    pub(super) left_out: Vec<String>,
-    pub(super) rules: Rules,
-    pub(super) limits: Limits,
-    pub(super) models: ModelsConfig,
-    pub(super) extract: ExtractLimits,
-    pub(super) search: SearchBy,
-    pub(super) asker: Arc<dyn Asker>,
-    pub(super) caller: Option<Arc<dyn Caller>>,
-    pub(super) flows: FlowRules,
-    pub(super) reviewers: Vec<Arc<dyn Reviewer>>,
-    pub(super) keep: Option<Arc<dyn Keep>>,
-    pub(super) browser: Option<Browser>,
-    pub(super) ledger: Option<(PathBuf, JournalOptions)>,
-    pub(super) worker: WorkerProgram,
-    pub(super) spares: usize,
-    pub(super) workers: Option<Workers>,
-    pub(super) jail: JailOptions,
-    pub(super) check: CheckMode,
-    pub(super) typescript: Places,
-    pub(super) roots: Vec<Root>,
-    pub(super) tool_settings: ToolSettings,
-    pub(super) cache: Option<CacheConfig>,
-    pub(super) cache_scope: Option<String>,
-    pub(super) skills: Vec<Skill>,
+    servers: Vec<ServerSpec>,
+    /// Names of servers that the configuration disables.
+    left_out: Vec<String>,
+    rules: Rules,
+    limits: Limits,
+    models: ModelsConfig,
+    extract: ExtractLimits,
+    search: SearchBy,
+    asker: Option<Arc<dyn Asker>>,
+    caller: Option<Arc<dyn Caller>>,
+    flows: FlowRules,
+    reviewers: Vec<Arc<dyn Reviewer>>,
+    keep: Option<Arc<dyn Keep>>,
+    browser: Option<Browser>,
+    ledger: Option<(PathBuf, JournalOptions)>,
+    worker: Option<WorkerProgram>,
+    spares: Option<usize>,
+    workers: Option<Workers>,
+    jail: JailOptions,
+    check: CheckMode,
+    typescript: TypeScriptPlaces,
+    roots: Vec<Root>,
+    tool_settings: ToolSettings,
+    cache: Option<CacheConfig>,
+    cache_scope: Option<String>,
+    skills: Vec<Skill>,
 }
 
-impl Default for GateBuilder {
-    fn default() -> Self {
-        Self {
-            servers: Vec::new(),
-            left_out: Vec::new(),
-            rules: Rules::default(),
-            limits: Limits::default(),
-            models: ModelsConfig::default(),
-            extract: ExtractLimits::default(),
-            search: SearchBy::default(),
-            asker: Arc::new(NobodyToAsk),
-            caller: None,
-            flows: FlowRules::default(),
-            reviewers: Vec::new(),
-            keep: None,
-            browser: None,
-            ledger: None,
-            worker: WorkerProgram::CurrentExe,
-            spares: 1,
-            workers: None,
-            jail: JailOptions::default(),
-            check: CheckMode::default(),
-            typescript: Places::default(),
-            roots: Vec::new(),
-            tool_settings: ToolSettings::default(),
-            cache: None,
-            cache_scope: None,
-            skills: Vec::new(),
-        }
+impl Gate {
+    /// A builder without servers or rules.
+    pub fn builder() -> GateBuilder {
+        GateBuilder::default()
     }
 }
 
 impl GateBuilder {
-    /// Takes servers, rules and limits from a configuration file.
+    /// Takes all settings from a configuration.
     pub fn config(mut self, config: &Config) -> Self {
         for server in &config.servers {
             let mut server = server.clone();
@@ -144,7 +124,7 @@ impl GateBuilder {
         self.cache = Some(config.cache.clone());
         self.skills.extend_from_slice(&config.skills);
         self.check = config.check.mode.unwrap_or_default();
-        self.typescript = Places {
+        self.typescript = TypeScriptPlaces {
             named: config.check.typescript.clone(),
             project: Some(config.folder.clone()),
         };
@@ -157,134 +137,165 @@ impl GateBuilder {
         self
     }
 
-    /// The rules over tool calls. Default: none, so every call that is not
-    /// read-only on a trusted server asks.
+    /// Sets the rules over tool calls. Default: none, so every call asks that is not read-only
+    /// on a trusted server.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
         self
     }
 
-    /// The limits of each run. Default: [`Limits::default`].
+    /// Sets the limits of each run.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The endpoints of models: for searches by what is meant, and for
-    /// `mcp.extract`. Default: none.
+    /// Sets the model endpoints for searches by meaning and for `mcp.extract`. Default: none.
     pub fn models(mut self, models: ModelsConfig) -> Self {
         self.models = models;
         self
     }
 
-    /// How tools are looked for where a request leaves it open. Default:
-    /// [`SearchBy::Auto`], which is by words and by what is meant where there is
-    /// an endpoint of embeddings, and by words where there is none.
+    /// Sets the way of searching for requests that leave it open. Default:
+    /// [`SearchBy::Auto`].
     pub fn search_by(mut self, by: SearchBy) -> Self {
         self.search = by;
         self
     }
 
-    /// The limits of `mcp.extract` in each run. Default:
-    /// [`ExtractLimits::default`].
+    /// Sets the limits of `mcp.extract` in each run.
     pub fn extract_limits(mut self, limits: ExtractLimits) -> Self {
         self.extract = limits;
         self
     }
 
-    /// What can be done for all servers while they work, in place of what each
-    /// server's own [`ServerSpec::caller`] says. It is announced to them when
-    /// they are connected to, so a run whose [`RunRequest::caller`](crate::RunRequest::caller) can do more
-    /// does that for servers of the newest revision only.
+    /// Sets settings of single tools.
+    pub fn tool_settings(mut self, settings: ToolSettings) -> Self {
+        self.tool_settings = settings;
+        self
+    }
+
+    /// Sets the caller that all servers can ask, in place of each [`ServerSpec::caller`].
+    ///
+    /// Servers learn its abilities when they are connected to. If the caller of a run offers
+    /// more ([`RunRequest::caller`](crate::RunRequest::caller)), only servers of the newest
+    /// revision can use that.
     pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
         self.caller = Some(caller);
         self
     }
 
-    /// Who is asked where the rules say ask. Default: nobody, and that denies.
+    /// Sets the asker for rules that ask. Default: none, and such calls are denied.
     pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
-        self.asker = asker;
+        self.asker = Some(asker);
         self
     }
 
-    /// Where an answer "always" is kept. Default: the configuration's file, if
-    /// there is one; else nowhere, so that it lasts for the session.
+    /// Sets the rules over data that goes from one server to another. Default: none, so flows
+    /// are recorded and pass.
+    pub fn flow_rules(mut self, rules: FlowRules) -> Self {
+        self.flows = rules;
+        self
+    }
+
+    /// Adds a reviewer of arguments and results.
+    pub fn reviewer(mut self, reviewer: Arc<dyn Reviewer>) -> Self {
+        self.reviewers.push(reviewer);
+        self
+    }
+
+    /// Sets the place where an answer "always" is kept. Default: the configuration's file;
+    /// without one, such an answer lasts for the session.
     pub fn keep(mut self, keep: Arc<dyn Keep>) -> Self {
         self.keep = Some(keep);
         self
     }
 
-    /// Has an answer "always" last for the session only, whatever the
-    /// configuration: for gates of users who may not write into its file.
+    /// Makes an answer "always" last for the session only: for users who may not write into
+    /// the configuration's file.
     pub fn keep_nothing(mut self) -> Self {
         self.keep = None;
         self
     }
 
-    /// Who shows a person the page of a login that a call waits for. Default:
-    /// nobody, and such a call fails and says which login to make. The login
-    /// has five minutes, within the time limit of the call. A page that a person
-    /// has refused is not shown again for the same scopes of that server by the
-    /// same gate, unless there was another login since; calls fail with
+    /// Sets the browser for logins that calls wait for. Default: none, and such a call fails
+    /// with the login that it needs.
+    ///
+    /// A login has five minutes, within the time limit of the call. A page that a person
+    /// refused is not shown again for the same scopes of that server, unless there was another
+    /// login since; calls fail with
     /// [`AuthErrorKind::Declined`](crate::auth::AuthErrorKind::Declined).
     pub fn browser(mut self, browser: Arc<dyn OpenUrl>) -> Self {
         self.browser = Some(Browser::new(browser));
         self
     }
 
-    /// The file that every call is written to, before it is sent and when it is
-    /// over. A call whose line nothing takes is not sent. Default: that of
-    /// the configuration; else none, so that calls are in the report of their
-    /// run alone.
+    /// Sets the ledger's file. Every call is written to it before it is sent and after it
+    /// ends; a call that cannot be written is not sent. Default: none.
     pub fn ledger(mut self, file: Option<(PathBuf, JournalOptions)>) -> Self {
         self.ledger = file;
         self
     }
 
-    /// The worker program, or its path. Default: this executable started again,
-    /// which needs [`worker_main_if_requested`](crate::worker_main_if_requested)
-    /// first thing in its `main`.
+    /// Sets the worker program. Default: this executable, whose `main` begins with
+    /// [`worker_main_if_requested`](crate::worker_main_if_requested).
     pub fn worker_binary(mut self, program: impl Into<WorkerProgram>) -> Self {
-        self.worker = program.into();
+        self.worker = Some(program.into());
         self
     }
 
-    /// The kernel layers around workers of the gate's own. Default: that of the
-    /// configuration; else all that the kernel has, and a worker without Landlock
-    /// or seccomp runs no script.
+    /// Sets the kernel layers around the gate's own workers. Default: all that the kernel has;
+    /// a worker without Landlock or seccomp runs no script.
     pub fn jail(mut self, jail: JailOptions) -> Self {
         self.jail = jail;
         self
     }
 
-    /// How many workers wait, started, for a script. Default: 1. Each costs
-    /// an idle process; without any, a run waits for its worker to start. While
-    /// runs come faster than workers start, more wait: up to twice as many as
-    /// there are processors.
+    /// Sets the number of workers that wait for a script. Default: 1. More wait while runs
+    /// come faster than workers start: up to twice the number of processors.
     pub fn spare_workers(mut self, spares: usize) -> Self {
-        self.spares = spares;
+        self.spares = Some(spares);
         self
     }
 
-    /// Takes workers from these, in place of ones of the gate's own. Default:
-    /// its own.
+    /// Sets shared workers, in place of the gate's own.
     pub fn workers(mut self, workers: Workers) -> Self {
         self.workers = Some(workers);
         self
     }
 
-    /// What the type check of a script decides. Default: [`CheckMode::On`].
+    /// Sets the mode of the type check. Default: [`CheckMode::On`].
     pub fn check(mut self, mode: CheckMode) -> Self {
         self.check = mode;
         self
     }
 
-    /// The native TypeScript 7 that checks scripts: its program, `lib/tsc` in its
-    /// package, or a folder it was installed in. Default: the one in
-    /// `typescript` beside this executable or one folder above it, else the one
-    /// in `node_modules` of the configuration's folder or the nearest above.
+    /// Sets the native TypeScript 7: its program, `lib/tsc` in its package, or a folder it is
+    /// installed in. Default: the one in `typescript` beside this executable or one folder
+    /// above, else the nearest `node_modules` at or above the configuration's folder.
     pub fn typescript(mut self, path: impl Into<PathBuf>) -> Self {
         self.typescript.named = Some(path.into());
+        self
+    }
+
+    /// Sets the cache for servers' lists and tools' vectors; `None` for no cache. Default: as
+    /// the configuration says, else none. If the folder cannot be used, [`Gate::warnings`]
+    /// says so, and nothing is cached.
+    pub fn cache(mut self, cache: Option<CacheConfig>) -> Self {
+        self.cache = cache;
+        self
+    }
+
+    /// Sets the cache's scope: gates of different scopes share nothing in one folder.
+    pub fn cache_scope(mut self, scope: impl Into<String>) -> Self {
+        self.cache_scope = Some(scope.into());
+        self
+    }
+
+    /// Adds a skill. If skills name servers, only those are in use, whatever the configuration
+    /// says; all others are disabled until they are enabled.
+    pub fn skill(mut self, skill: Skill) -> Self {
+        self.skills.push(skill);
         self
     }
 
@@ -292,10 +303,137 @@ impl GateBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] for settings that cannot work. Servers that do not start
-    /// are not an error: the others go on, and [`Gate::unavailable`] says
-    /// which and why.
+    /// [`BuildError`] for invalid settings. Servers that do not start are no error: see
+    /// [`Gate::unavailable`].
     pub async fn build(mut self) -> Result<Gate, BuildError> {
+        self.check_names()?;
+        self.apply_skills()?;
+        self.complete_servers();
+        let journal = match self.ledger.take() {
+            Some((path, options)) => Some(Arc::new(Journal::open(&path, options)?)),
+            None => None,
+        };
+        // Workers and TypeScript start while the servers do.
+        let workers = self.workers.take().unwrap_or_else(|| {
+            let program = self.worker.unwrap_or(WorkerProgram::CurrentExe);
+            Workers::new(program, self.spares.unwrap_or(1), &self.limits, &self.jail)
+        });
+        if self.typescript.project.is_none() {
+            self.typescript.project = std::env::current_dir().ok();
+        }
+        let checker = TypeChecker::new(self.check, self.typescript, &self.jail);
+        checker.start();
+        let (cache, uncached) = open_cache(self.cache, self.cache_scope, &mut self.servers).await;
+        let broker = Broker::start(self.servers).await;
+        let in_use = broker.servers().map(|server| server.name);
+        let names = Arc::new(ServerNames::new(in_use, self.left_out));
+        let tool_settings = Arc::new(self.tool_settings);
+        let lint = Arc::new(Oversight {
+            rules: Arc::new(self.rules),
+            flows: Arc::new(self.flows),
+            settings: Arc::clone(&tool_settings),
+            names: Arc::clone(&names),
+            consults: models_in_use(&self.models),
+            told: Told::default(),
+        });
+        let live = LiveCatalog::follow(
+            broker.clone(),
+            Arc::clone(&names),
+            Arc::clone(&tool_settings),
+            Arc::clone(&lint),
+            cache.clone(),
+        );
+        let live = Arc::new(live.await);
+        lint.begin(&live.catalog(), &live.servers());
+        if let Some(cache) = cache.clone() {
+            let (rules, catalog) = (Arc::clone(&lint.rules), live.catalog());
+            drop(tokio::task::spawn_blocking(move || {
+                cache.keep_granted(&rules, &catalog);
+                cache.tidy();
+            }));
+        }
+        let models = Arc::new(Models::new(self.models));
+        let folder = cache.as_ref().map(|cache| cache.vectors());
+        let searcher = Searcher::new(
+            Arc::clone(&live),
+            Arc::clone(&tool_settings),
+            &broker,
+            Arc::clone(&models),
+            Arc::new(Vectors::new(Arc::clone(&models), folder)),
+            self.search,
+        );
+        Ok(Gate {
+            broker,
+            live,
+            searcher: Arc::new(searcher),
+            launcher: workers.launcher,
+            rules: Arc::clone(&lint.rules),
+            limits: self.limits,
+            models,
+            extract: self.extract,
+            caller: self.caller,
+            roots: self.roots,
+            asker: self.asker.unwrap_or_else(|| Arc::new(NobodyToAsk)),
+            flows: Arc::clone(&lint.flows),
+            reviewers: self.reviewers,
+            session: Arc::default(),
+            keep: self.keep,
+            journal,
+            checker,
+            names,
+            lint,
+            tool_settings,
+            skills: self.skills,
+            cache,
+            uncached,
+        })
+    }
+
+    fn check_names(&self) -> Result<(), BuildError> {
+        let mut names = HashSet::new();
+        let mut servers = self.servers.iter();
+        if let Some(server) = servers.find(|server| !names.insert(&server.name)) {
+            return Err(BuildError::DuplicateServer(server.name.clone()));
+        }
+        let mut names = HashSet::new();
+        let mut skills = self.skills.iter();
+        match skills.find(|skill| !names.insert(&skill.name)) {
+            Some(skill) => Err(BuildError::DuplicateSkill(skill.name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Disables the servers that no skill names, if skills name any.
+    fn apply_skills(&mut self) -> Result<(), BuildError> {
+        let mut named = HashSet::new();
+        for skill in &self.skills {
+            for server in skill.servers.iter().flatten() {
+                let known = || self.servers.iter().map(|server| server.name.as_str());
+                if !known().any(|name| name == server) {
+                    return Err(BuildError::SkillServer {
+                        skill: skill.name.clone(),
+                        server: server.clone(),
+                        near: nearest(server, known()).map(str::to_owned),
+                    });
+                }
+                named.insert(server.as_str());
+            }
+        }
+        if self.skills.iter().all(|skill| skill.servers.is_none()) {
+            return Ok(());
+        }
+        for server in &mut self.servers {
+            if !named.contains(server.name.as_str()) {
+                server.connect = Connect::Manual;
+            } else if server.connect == Connect::Manual {
+                server.connect = Connect::Lazy;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the servers the gate's caller, folders and browser.
+    fn complete_servers(&mut self) {
         for server in &mut self.servers {
             let caller = self.caller.as_ref().unwrap_or(&server.caller);
             server.caller = with_roots(&self.roots, Arc::clone(caller));
@@ -305,99 +443,39 @@ impl GateBuilder {
                 oauth.browser = oauth.browser.take().or_else(|| self.browser.clone());
             }
         }
-        let mut names: Vec<&str> = self
-            .servers
-            .iter()
-            .map(|server| server.name.as_str())
-            .collect();
-        names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(BuildError::DuplicateServer(pair[0].to_owned()));
-        }
-        self.follow_skills()?;
-        let journal = match self.ledger.take() {
-            Some((path, options)) => Some(Arc::new(Journal::open(&path, options)?)),
-            None => None,
-        };
-        // Before the servers, so that workers start while servers do.
-        let launcher = match self.workers.take() {
-            Some(workers) => workers,
-            None => Workers::new(self.worker.clone(), self.spares, &self.limits, &self.jail),
-        };
-        let launcher = launcher.launcher;
-        let mut places = self.typescript.clone();
-        if places.project.is_none() {
-            places.project = std::env::current_dir().ok();
-        }
-        let check = Check::new(self.check, places, &self.jail);
-        check.start();
-        let (cache, uncached) = self.recall().await;
-        let tool_settings = Arc::new(self.tool_settings);
-        let reading = Reading::default();
-        let noted = reading.clone();
-        let broker = Broker::start_noting(self.servers, move |state| noted.begin(state)).await;
-        let servers = broker.servers().map(|server| server.name);
-        let names = servers.chain(self.left_out.iter().cloned());
-        let prefixes = names.map(|name| {
-            let beginning = callgate_typegen::names::beginning(&name);
-            (name, beginning)
-        });
-        let prefixes = prefixes.collect();
-        let oversight = Arc::new(Oversight {
-            rules: Arc::new(self.rules),
-            flows: Arc::new(self.flows),
-            settings: Arc::clone(&tool_settings),
-            prefixes,
-            left_out: self.left_out,
-            consults: consulted(&self.models),
-            told: Told::default(),
-        });
-        let watch = Arc::clone(&oversight);
-        let live = LiveCatalog::follow(broker.clone(), reading, watch, cache.clone()).await;
-        let catalog = live.catalog();
-        oversight.begin(&catalog, &live.servers());
-        let live = Arc::new(live);
-        let models = Arc::new(Models::new(self.models));
-        let kept = cache.as_ref().map(|cache| cache.vectors());
-        let vectors = Arc::new(Vectors::new(Arc::clone(&models), kept));
-        let searcher = Searcher::new(
-            Arc::clone(&live),
-            &broker,
-            Arc::clone(&models),
-            vectors,
-            self.search,
-        );
-        let gate = Gate {
-            broker,
-            searcher: Arc::new(searcher),
-            live,
-            launcher,
-            rules: Arc::clone(&oversight.rules),
-            limits: self.limits,
-            models,
-            extract: self.extract,
-            caller: self.caller,
-            roots: self.roots,
-            asker: self.asker,
-            flows: Arc::clone(&oversight.flows),
-            reviewers: self.reviewers,
-            session: Arc::default(),
-            keep: self.keep,
-            journal,
-            check,
-            oversight,
-            tool_settings,
-            skills: self.skills,
-            cache,
-            uncached,
-        };
-        gate.keep_at_start(catalog);
-        Ok(gate)
     }
 }
 
-/// What the models of a configuration are for.
-fn consulted(models: &ModelsConfig) -> Vec<&'static Consultant> {
+/// Opens the cache, and gives the servers their lists from it. Also returns why there is no
+/// cache, if there should be one.
+async fn open_cache(
+    config: Option<CacheConfig>,
+    scope: Option<String>,
+    servers: &mut Vec<ServerSpec>,
+) -> (Option<Arc<Cache>>, Option<String>) {
+    let Some(config) = config else {
+        return (None, None);
+    };
+    let mut recalled = servers.clone();
+    let opening = tokio::task::spawn_blocking(move || {
+        let cache = Cache::open(&config, scope.as_deref())?;
+        if let Some(cache) = &cache {
+            recalled.iter_mut().for_each(|server| cache.recall(server));
+        }
+        Ok((cache, recalled))
+    });
+    let opened = opening.await.unwrap_or_else(|error| Err(error.to_string()));
+    match opened {
+        Ok((cache, recalled)) => {
+            *servers = recalled;
+            (cache.map(Arc::new), None)
+        }
+        Err(reason) => (None, Some(format!("nothing is cached: {reason}"))),
+    }
+}
+
+/// The model tools that a configuration makes possible.
+fn models_in_use(models: &ModelsConfig) -> Vec<&'static Consultant> {
     let (small, embeddings) = (models.small.is_some(), models.embeddings.is_some());
     let extraction = small.then_some(&*EXTRACTION);
     let search = (small || embeddings).then_some(&*SEARCH);

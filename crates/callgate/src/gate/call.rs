@@ -1,4 +1,4 @@
-//! One call without a script, through the same rules and ledger as a script's.
+//! One call without a script.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,29 +6,31 @@ use std::time::Duration;
 
 use callgate_broker::{Asker, CallError, CallOptions, Caller, DryRun, LedgerLine, Withheld};
 use callgate_policy::{Grant, Rules, SessionGrants};
+use callgate_schema::replace_lone_surrogates;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::Gate;
-use crate::mended::mended;
+use crate::names::unknown_tool;
+use crate::report::text::write_dry_run;
 use crate::roots::with_roots;
-use crate::{report, script_calls};
+use crate::script_calls::target;
 
-/// A call to make without a script, and what is different in it.
+/// A call to make without a script, and the settings of this call that differ from the gate's.
 #[derive(Clone)]
 #[must_use]
 pub struct CallRequest {
-    pub(crate) function: String,
-    pub(crate) arguments: Box<RawValue>,
-    pub(crate) rules: Option<Arc<Rules>>,
-    pub(crate) asker: Option<Arc<dyn Asker>>,
-    pub(crate) grants: Vec<Grant>,
-    pub(crate) session: Option<Arc<SessionGrants>>,
-    pub(crate) dry_run: Option<Arc<DryRun>>,
-    pub(crate) caller: Option<Arc<dyn Caller>>,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) whole: bool,
-    pub(crate) cancel: CancellationToken,
+    function: String,
+    arguments: Box<RawValue>,
+    rules: Option<Arc<Rules>>,
+    asker: Option<Arc<dyn Asker>>,
+    grants: Vec<Grant>,
+    session: Option<Arc<SessionGrants>>,
+    dry_run: Option<Arc<DryRun>>,
+    caller: Option<Arc<dyn Caller>>,
+    timeout: Option<Duration>,
+    whole: bool,
+    cancel: CancellationToken,
 }
 
 impl CallRequest {
@@ -49,54 +51,53 @@ impl CallRequest {
         }
     }
 
-    /// What can be done for the server while it works on this call, and who hears
-    /// how far it is; as [`RunRequest::caller`](crate::RunRequest::caller).
+    /// Sets the caller that the server can ask during the call, and that hears of its
+    /// progress; as [`RunRequest::caller`](crate::RunRequest::caller).
     pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
         self.caller = Some(caller);
         self
     }
 
-    /// How long the call may take; the server's own limits hold all the same.
+    /// Sets the most time of the call. The server's own limits hold, too.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Has the result be what the server answered (MCP 2026-07-28, server/tools,
-    /// "Tool Result"): all its content, `structuredContent`, `isError` and
-    /// `_meta`. A tool that failed is a result then, and no error.
+    /// Makes the result the server's whole answer (MCP 2026-07-28, server/tools, "Tool
+    /// Result"): content, `structuredContent`, `isError` and `_meta`. A failed tool is a
+    /// result then, and no error.
     pub fn whole(mut self) -> Self {
         self.whole = true;
         self
     }
 
-    /// Rules of this call in place of the gate's.
+    /// Sets the rules of this call.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.rules = Some(Arc::new(rules));
         self
     }
 
-    /// Who answers the question of this call in place of the gate's asker.
+    /// Sets the asker for the question of this call.
     pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
         self.asker = Some(asker);
         self
     }
 
-    /// Grants something for this call.
+    /// Adds a grant for this call.
     pub fn grant(mut self, grant: Grant) -> Self {
         self.grants.push(grant);
         self
     }
 
-    /// The session it belongs to in place of the gate's: what was granted in it, and what
-    /// rules with `maxCalls` have counted of its calls without a script.
+    /// Sets the session: its grants, and its counts for rules with `maxCalls`.
     pub fn session(mut self, session: Arc<SessionGrants>) -> Self {
         self.session = Some(session);
         self
     }
 
-    /// Cancelling `token` ends the call with [`CallError::Cancelled`], which says whether it
-    /// may have been sent.
+    /// Sets the token whose cancellation ends the call with [`CallError::Cancelled`], which
+    /// says whether the call may have been sent.
     pub fn cancel_on(mut self, token: CancellationToken) -> Self {
         self.cancel = token;
         self
@@ -120,71 +121,89 @@ impl fmt::Debug for CallRequest {
     }
 }
 
-/// What came of one call.
+/// The outcome of one call.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Called {
-    /// The result, or the error as a script would have caught it; for a name
-    /// that is no tool, [`CallError::Protocol`].
+    /// The result, or the error as a script would catch it; for a name that is no tool,
+    /// [`CallError::Protocol`].
     pub result: Result<Box<RawValue>, CallError>,
-    /// The ledger's line; `None` for a name that is no tool, and where the time was over, or
-    /// the call cancelled, before its server was connected to.
+    /// The ledger's line; `None` for a name that is no tool, and for a call that ended before
+    /// its server was connected to.
     pub line: Option<LedgerLine>,
-    /// What was not called, in a dry run.
+    /// The call, if a dry run did not make it.
     pub withheld: Option<Withheld>,
 }
 
 impl Called {
-    /// What was not called, as text; empty where everything was.
+    /// The call that a dry run did not make, as text; empty for any other call.
     #[must_use]
     pub fn problems(&self) -> String {
         let mut text = String::new();
         if let Some(withheld) = &self.withheld {
-            // Writing to a string does not fail.
-            let _written = report::write_dry_run(&mut text, std::slice::from_ref(withheld));
+            let _ = write_dry_run(&mut text, std::slice::from_ref(withheld));
         }
         text
     }
 }
 
+impl From<CallError> for Called {
+    fn from(error: CallError) -> Self {
+        Self {
+            result: Err(error),
+            line: None,
+            withheld: None,
+        }
+    }
+}
+
 impl Gate {
-    /// ScriptCalls one tool without a script, through the same rules and ledger.
+    /// Calls one tool without a script, through the same rules and ledger.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] as a script would catch it.
+    pub async fn call(
+        &self,
+        function: &str,
+        arguments: Box<RawValue>,
+    ) -> Result<Box<RawValue>, CallError> {
+        let request = CallRequest::new(function, arguments);
+        self.call_with(request).await.result
+    }
+
+    /// As [`Gate::call`], with settings of the call.
     pub async fn call_with(&self, request: CallRequest) -> Called {
         let mut options = CallOptions {
             timeout: request.timeout,
             whole: request.whole,
             ..CallOptions::default()
         };
-        let none = |error| Called {
-            result: Err(error),
-            line: None,
-            withheld: None,
-        };
-        let function = &request.function;
+        let function = request.function.as_str();
         let cancelled = |server: Option<String>, sent| CallError::Cancelled {
             server: server.unwrap_or_default(),
-            function: function.clone(),
+            function: function.to_owned(),
             sent,
         };
         let finding = async {
-            self.fresh_catalog().await;
-            self.live.target_in_time(function, &mut options).await
+            self.live.fresh().await;
+            self.live.tool_in_time(function, &mut options).await
         };
         let found = tokio::select! {
             biased;
             () = request.cancel.cancelled() => {
-                let known = script_calls::target(&self.catalog(), function);
-                return none(cancelled(known.map(|target| target.server), false));
+                let catalog = self.live.catalog();
+                let tool = catalog.get(function);
+                return cancelled(tool.map(|it| it.definition.server.clone()), false).into();
             }
             found = finding => found,
         };
-        let target = match found {
-            Ok((_, Some(target))) => target,
+        let tool = match found {
+            Ok((_, Some(tool))) => tool,
             Ok((_, None)) => {
-                let message = self.unknown_tool_message(function);
-                return none(script_calls::unknown_tool(function, message));
+                return unknown_tool(function, "", self.unknown_tool_message(function)).into();
             }
-            Err(late) => return none(late),
+            Err(late) => return late.into(),
         };
         let mut setup = self.setup(request.rules.as_ref(), request.asker.as_ref());
         setup.one_call = true;
@@ -195,20 +214,21 @@ impl Gate {
         setup.dry_run = request.dry_run;
         setup.caller = request.caller.map(|caller| with_roots(&self.roots, caller));
         let run = self.broker.run_with(setup);
-        let calling = run.call(target, mended(request.arguments), options);
+        let arguments = replace_lone_surrogates(request.arguments);
         let result = tokio::select! {
             biased;
-            result = calling => Some(result),
+            result = run.call(target(&tool), arguments, options) => Some(result),
             () = request.cancel.cancelled() => None,
         };
-        // Of a call that was decided about anew, the one that was made.
+        // If the call was decided on again, the last line is of the call that was made.
         let line = run.ledger().into_iter().next_back();
+        let result = result.unwrap_or_else(|| {
+            let sent = line.as_ref().is_some_and(|line| line.took_ms.is_some());
+            let server = line.as_ref().map(|line| line.server.clone());
+            Err(cancelled(server, sent))
+        });
         Called {
-            result: result.unwrap_or_else(|| {
-                let sent = line.as_ref().is_some_and(|line| line.took_ms.is_some());
-                let server = line.as_ref().map(|line| line.server.clone());
-                Err(cancelled(server, sent))
-            }),
+            result,
             line,
             withheld: run.withheld().into_iter().next(),
         }

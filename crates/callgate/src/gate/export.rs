@@ -11,7 +11,7 @@ use std::str::FromStr;
 use callgate_catalog::{Catalog, CatalogTool};
 use serde_json::{Map, Value, json};
 
-use crate::Gate;
+use super::Gate;
 
 /// Whose interface the array is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,7 +90,7 @@ impl Gate {
         defer: impl Fn(&str) -> bool,
     ) -> Exported {
         let chosen = |function: &str| choose(function) && !self.denies(function);
-        exported(&self.catalog(), format, chosen, defer)
+        exported(&self.live.catalog(), format, chosen, defer)
     }
 }
 

@@ -1,11 +1,10 @@
-//! What a script would do, said before it runs: which tools it names, and
-//! what the rules say of each.
+//! The preview of a script: the tools it names, and the decisions about them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use callgate_broker::{Changed, Consultant};
-use callgate_catalog::{Catalog, CatalogTool};
+use callgate_broker::Changed;
+use callgate_catalog::CatalogTool;
 use callgate_policy::flow::Side;
 use callgate_policy::{
     Because, Decision, Definition, DefinitionHash, Effect, Grant, OtherNames, Verdict,
@@ -13,23 +12,27 @@ use callgate_policy::{
 use callgate_script::Prepared;
 use serde::Serialize;
 
-use crate::RunRequest;
-use crate::gate::Gate;
-use crate::host_functions::extract;
-use crate::host_functions::lookup::Lookup;
+use super::Gate;
+use crate::host_functions::HostFunction;
 use crate::model_tools::EXTRACTION;
-use crate::models::Silent;
-use crate::read_script;
-use crate::report::{self, RunReport, Status};
-use crate::script_calls::unknown_tool_message;
+use crate::models::NoAnswer;
+use crate::names::unknown_tool_message;
+use crate::read_script::read;
+use crate::report::text::write_check;
+use crate::report::{RunReport, Status};
+use crate::run_request::RunRequest;
 use crate::type_check::TypeCheck;
 
-/// The tools a script names and the decisions they would meet.
+/// Unknown names for which the nearest tool is searched, and tools whose data flows are
+/// previewed. A script can hold many names.
+const MAX_NAMES: usize = 100;
+/// The most data flows that are listed.
+const MAX_FLOWS: usize = 20;
+
+/// The tools that a script names, and the decisions that calls of them would meet.
 ///
-/// It is read off the text, so it is neither a promise nor a grant: a script
-/// may name a tool and never call it, and one that calls `mcp.callTool` with a
-/// computed name, or uses the global object, can call tools that are not listed
-/// ([`Self::dynamic`]).
+/// It is read from the text, so it is no promise and no grant: a script may name a tool and
+/// not call it, and may call tools that it does not name ([`Self::dynamic`]).
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -38,44 +41,41 @@ pub struct Preview {
     pub tools: Vec<PreviewedTool>,
     /// Names of tools whose server is not available.
     pub missing: Vec<UnknownTool>,
-    /// Names that look like a tool of a configured server but are none, and those
-    /// given to `mcp.callTool` that are none; `mcp.extract`, where there is no model for it.
+    /// Names that look like a tool of a configured server but are none, names given to
+    /// `mcp.callTool` that are none, and `mcp.extract` without a model.
     pub unknown: Vec<UnknownTool>,
-    /// What rules and labels may have to say of data on its way between the tools it
-    /// names, each in a sentence. Whether there will be any, the text does not tell.
+    /// Rules and labels over data that may go between the tools, each in a sentence.
     pub flows: Vec<String>,
-    /// Whether it may call tools that its text does not name.
+    /// Whether the script may call tools that its text does not name: through
+    /// `mcp.callTool` with a computed name, or the global object.
     pub dynamic: bool,
-    /// Whether that is so because it uses the global object as a value, or a
-    /// computed name on it.
+    /// Whether it uses the global object as a value, or a computed name on it.
     pub global: bool,
-    /// What came of the type check; `None` where there was to be none, and where
-    /// tools are missing.
+    /// The type check; `None` if it is off, and if servers are missing.
     pub check: Option<TypeCheck>,
     #[serde(skip)]
     script: Arc<str>,
 }
 
 impl Preview {
-    /// How a run would end that calls all it names: for want of a server, by a
-    /// denial, at a name that is no tool, or well.
+    /// The status of a run that calls all tools it names.
     #[must_use]
     pub fn status(&self) -> Status {
-        self.status_where(|tool| tool.verdict == Verdict::Deny)
+        self.status_with(|tool| tool.verdict == Verdict::Deny)
     }
 
-    /// The same where there is nobody to ask: a tool that would be asked about is
-    /// denied. One for which the arguments decide whether it is counts as let through.
+    /// The same without an asker: tools that would be asked about are denied. A tool whose
+    /// arguments decide counts as allowed.
     #[must_use]
     pub fn unattended_status(&self) -> Status {
-        self.status_where(|tool| match tool.verdict {
+        self.status_with(|tool| match tool.verdict {
             Verdict::Allow => false,
             Verdict::Ask => tool.depends_on.is_none(),
             Verdict::Deny => true,
         })
     }
 
-    fn status_where(&self, is_denied: impl FnMut(&PreviewedTool) -> bool) -> Status {
+    fn status_with(&self, is_denied: impl FnMut(&PreviewedTool) -> bool) -> Status {
         if !self.missing.is_empty() {
             Status::MissingServer
         } else if self.tools.iter().any(is_denied) {
@@ -87,14 +87,12 @@ impl Preview {
         }
     }
 
-    /// What the type check has to say of a script that it does not stop, as a
-    /// run would say it.
+    /// The warnings of a type check that does not stop the script, as text.
     #[must_use]
     pub fn warnings(&self) -> String {
         let mut text = String::new();
         if let Some(check) = &self.check {
-            // Writing to a string does not fail.
-            let _written = report::write_check(&mut text, &self.script, check, None);
+            let _ = write_check(&mut text, &self.script, check, None);
         }
         text
     }
@@ -105,8 +103,7 @@ impl Preview {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PreviewedTool {
-    /// The generated name, as the script has it; for `mcp.extract`, what rules and the ledger
-    /// know it by.
+    /// The generated name; for `mcp.extract`, its name in rules and in the ledger.
     pub function: String,
     /// The server's name in the configuration.
     pub server: String,
@@ -114,253 +111,217 @@ pub struct PreviewedTool {
     pub tool: String,
     /// The line of the first mention, counted from 1.
     pub line: u32,
-    /// What the rules say of it.
+    /// The decision of the rules.
     pub verdict: Verdict,
-    /// Why they say so.
+    /// The reason for the decision.
     pub because: String,
     /// The tool's name for people, in its server's words.
     pub title: Option<String>,
-    /// The first sentence or line of what its server says it does.
+    /// The first sentence or line of its description.
     pub summary: Option<String>,
     /// The hash of its definition, to which a grant is bound.
     pub definition: String,
-    /// How it has changed since it was allowed, if that is why it would be asked about.
+    /// The change since it was allowed, if that is why it would be asked about.
     #[serde(skip)]
     pub changed: Option<Changed>,
     #[serde(skip)]
     other_names: Option<Arc<OtherNames>>,
     #[serde(skip)]
     identity: Arc<Definition>,
-    /// What the rule does that looks at the arguments, where it is that one's word.
+    /// The effect of the deciding rule, if that rule tests arguments.
     #[serde(skip)]
     depends_on: Option<Effect>,
 }
 
 impl PreviewedTool {
-    /// Whether leave would change what the rules say: they would ask, and not only
-    /// because one that denies looks at the arguments. No leave lifts that.
+    /// Whether a grant would change the decision: the rules would ask, and not only because a
+    /// deny rule tests the arguments.
     #[must_use]
     pub fn lacks_leave(&self) -> bool {
         self.verdict == Verdict::Ask && self.depends_on != Some(Effect::Deny)
     }
 
-    /// What the script has written: the function, or `mcp.extract`.
+    /// The name in the script: the function, or `mcp.extract`.
     #[must_use]
     pub fn written(&self) -> &str {
-        match self.function == EXTRACTION.function {
-            true => extract::NAME,
-            false => &self.function,
+        if self.function == EXTRACTION.function {
+            HostFunction::Extract.name()
+        } else {
+            &self.function
         }
     }
 
-    /// Leave for every call of this tool, as long as it stays what it is now:
-    /// for [`RunRequest::grant`] or [`Gate::keep`].
+    /// A grant for every call of this tool as it is now, for [`RunRequest::grant`] or
+    /// [`Gate::keep`].
     #[must_use]
     pub fn grant(&self) -> Grant {
         Grant::new(self.function.as_str()).of(Arc::clone(&self.identity))
     }
 
-    fn of_tool(tool: &CatalogTool, summary: Option<&str>, line: u32, foreseen: Foreseen) -> Self {
-        let Foreseen { decision, changed } = foreseen;
+    fn new(gate: &Gate, tool: &CatalogTool, decision: &Decision, line: u32) -> Self {
         let definition = &tool.definition;
+        let catalog = gate.live.catalog();
         Self {
             function: tool.function.clone(),
-            other_names: Some(Arc::clone(&tool.other_names)),
             server: definition.server.clone(),
             tool: definition.name.clone(),
-            line,
-            verdict: decision.verdict,
-            because: decision.to_string(),
             title: definition.title.clone(),
-            summary: summary.map(str::to_owned),
-            definition: definition.identity.hash().to_string(),
-            changed,
-            identity: Arc::clone(&definition.identity),
-            depends_on: depends_on(&decision),
+            summary: catalog.summary(&tool.function).map(str::to_owned),
+            other_names: Some(Arc::clone(&tool.other_names)),
+            ..Self::decided(gate, decision, &definition.identity, line)
         }
     }
 
-    fn of_extraction(line: u32, foreseen: Foreseen) -> Self {
-        let Foreseen { decision, changed } = foreseen;
-        let Consultant {
-            function,
-            server,
-            tool,
-            definition,
-        } = EXTRACTION.clone();
+    fn extraction(gate: &Gate, decision: &Decision, line: u32) -> Self {
+        let decided = Self::decided(gate, decision, &EXTRACTION.definition, line);
         Self {
-            function,
-            other_names: None,
-            server,
-            tool,
-            line,
-            verdict: decision.verdict,
+            function: EXTRACTION.function.clone(),
+            server: EXTRACTION.server.clone(),
+            tool: EXTRACTION.tool.clone(),
             because: match decision.because {
-                // That it only reads is what we say of it, and not a server.
+                // The hint is the host's own, and no server's.
                 Because::ReadOnlyHint => "allowed: no rule is about it".to_owned(),
-                _ => decision.to_string(),
+                _ => decided.because,
             },
-            title: None,
-            summary: None,
-            definition: definition.hash().to_string(),
-            changed,
-            identity: definition,
-            depends_on: depends_on(&decision),
+            ..decided
         }
     }
-}
 
-/// What the rules say of a tool, and how it has changed, if that is why.
-struct Foreseen {
-    decision: Decision,
-    changed: Option<Changed>,
-}
-
-impl Foreseen {
-    fn new(gate: &Gate, decision: Decision, now: &Arc<Definition>) -> Self {
+    /// The fields that follow from the decision; the tool's own are left empty.
+    fn decided(gate: &Gate, decision: &Decision, now: &Arc<Definition>, line: u32) -> Self {
         let definitions = gate.definitions();
         let find = |hash: &DefinitionHash| definitions.as_ref()?.find(hash);
         Self {
-            changed: Changed::of(&decision, Some(now), find),
-            decision,
+            function: String::new(),
+            server: String::new(),
+            tool: String::new(),
+            line,
+            verdict: decision.verdict,
+            because: decision.to_string(),
+            title: None,
+            summary: None,
+            definition: now.hash().to_string(),
+            changed: Changed::of(decision, Some(now), find),
+            other_names: None,
+            identity: Arc::clone(now),
+            depends_on: match &decision.because {
+                Because::Depends(rule) => Some(rule.effect),
+                _ => None,
+            },
         }
     }
 }
 
-fn depends_on(decision: &Decision) -> Option<Effect> {
-    match &decision.because {
-        Because::Depends(rule) => Some(rule.effect),
-        _ => None,
-    }
-}
-
-/// A name in a script that is no tool and was probably meant for one.
+/// A name in a script that is no tool and was probably meant as one.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UnknownTool {
-    /// The name as the script has it.
+    /// The name in the script.
     pub name: String,
     /// The line of the first mention, counted from 1.
     pub line: u32,
-    /// What is the matter, with the nearest name if there is one.
+    /// The problem, with the nearest name if there is one.
     pub message: String,
 }
 
 impl Gate {
-    /// What a script would call, by its text, and what this gate's rules and
-    /// the type check say of that. Nothing runs.
+    /// The preview of a script: the tools it would call, by its text, and the decisions of the
+    /// rules and the type check about it. Nothing runs.
     ///
-    /// The worker that has read the script waits for the run of a clone of the request, as
-    /// with [`RunRequest::rejected`]: what was read is what then runs.
+    /// The worker that read the script waits for the run of a clone of the request, as with
+    /// [`RunRequest::rejected`]: the previewed text is the one that runs.
     ///
     /// # Errors
     ///
-    /// The report with which a run would end before it began: of a text that is
-    /// no acceptable script, or whose type check stops it.
+    /// The report of a run that ends before it begins.
     pub async fn preview(&self, request: impl Into<RunRequest>) -> Result<Preview, Box<RunReport>> {
         let request = request.into();
-        let limits = request.limits.as_ref().unwrap_or_else(|| self.limits());
-        let read = read_script::read(&self.launcher, limits, &request).await?;
-        let catalog = self.fresh_catalog().await;
-        let mut preview = of(&read.prepared, self, &catalog, &request);
-        preview.script = Arc::clone(&request.name);
-        // What tools that are not there would have declared, nobody knows.
+        let limits = request.limits.as_ref().unwrap_or(&self.limits);
+        let read = read(&self.launcher, limits, &request).await?;
+        let catalog = self.live.fresh().await;
+        let mut preview = self.preview_names(&read.prepared, &request);
+        // Declarations of missing tools are unknown, so a check would mislead.
         if preview.missing.is_empty() {
             preview.check = self.type_check(&request, &read.prepared, &catalog).await?;
         }
         request.read_ahead.keep(read);
         Ok(preview)
     }
-}
 
-/// Names that are no tool and are looked up for one that is like them. It goes
-/// through the whole catalog each time, and a text can hold many names.
-const LOOKED_UP: usize = 100;
-
-/// Ways of data that are told of: there may be one between every two tools.
-const FORESEEN_FLOWS: usize = 20;
-
-fn of(prepared: &Prepared, gate: &Gate, catalog: &Catalog, request: &RunRequest) -> Preview {
-    let scope = &request.scope;
-    let caller = gate.caller_of(request);
-    let extraction = gate.extraction(caller.is_some_and(|caller| caller.offers().sampling));
-    let mut preview = Preview {
-        tools: Vec::new(),
-        missing: Vec::new(),
-        unknown: Vec::new(),
-        flows: Vec::new(),
-        dynamic: prepared.named.dynamic || prepared.named.global,
-        global: prepared.named.global,
-        check: None,
-        script: Arc::default(),
-    };
-    let mut seen = HashSet::new();
-    let mut looked_up = 0;
-    for mention in &prepared.named.tools {
-        let name = mention.name.as_str();
-        if !seen.insert(name) {
-            continue;
-        }
-        let missing = gate.unavailable_server_of(name).is_some();
-        // What its server listed at an earlier time is no tool that a run has.
-        if !missing && let (Some(tool), Some(decision)) = (catalog.get(name), gate.decision(name)) {
-            let summary = catalog.summary(name);
-            let foreseen = Foreseen::new(gate, decision, &tool.definition.identity);
-            let tool = PreviewedTool::of_tool(tool, summary, mention.line, foreseen);
-            preview.tools.push(tool);
-        } else if name == extract::NAME {
-            if let Some(decision) = extraction.clone() {
-                let foreseen = Foreseen::new(gate, decision, &EXTRACTION.definition);
-                let tool = PreviewedTool::of_extraction(mention.line, foreseen);
-                preview.tools.push(tool);
-            } else {
-                preview.unknown.push(UnknownTool {
-                    name: name.to_owned(),
-                    line: mention.line,
-                    message: format!("{name}: {}", Silent::Nobody.message()),
-                });
-            }
-        } else {
-            looked_up += 1;
-            let like = (looked_up <= LOOKED_UP).then(|| gate.why_unknown(name, scope));
-            let is_ours = || Lookup::named(name).is_some();
-            let called = || {
-                (missing || mention.called && !is_ours()).then(|| unknown_tool_message(name, None))
-            };
-            let Some(message) = like.flatten().or_else(called) else {
+    fn preview_names(&self, prepared: &Prepared, request: &RunRequest) -> Preview {
+        let named = &prepared.named;
+        let mut preview = Preview {
+            tools: Vec::new(),
+            missing: Vec::new(),
+            unknown: Vec::new(),
+            flows: Vec::new(),
+            dynamic: named.dynamic || named.global,
+            global: named.global,
+            check: None,
+            script: Arc::clone(&request.name),
+        };
+        let catalog = self.live.catalog();
+        let caller = self.caller_of(request);
+        let extraction = self.extraction(caller.is_some_and(|caller| caller.offers().sampling));
+        let mut seen = HashSet::new();
+        let mut suggested = 0;
+        for mention in &named.tools {
+            let (name, line) = (mention.name.as_str(), mention.line);
+            if !seen.insert(name) {
                 continue;
+            }
+            let is_missing = self.unavailable_server_of(name).is_some();
+            let message = if let Some(tool) = catalog.get(name).filter(|_| !is_missing)
+                && let Some(decision) = self.decision(name)
+            {
+                let tool = PreviewedTool::new(self, tool, &decision, line);
+                preview.tools.push(tool);
+                continue;
+            } else if name == HostFunction::Extract.name() {
+                if let Some(decision) = &extraction {
+                    let tool = PreviewedTool::extraction(self, decision, line);
+                    preview.tools.push(tool);
+                    continue;
+                }
+                Some(format!("{name}: {}", NoAnswer::NoModel))
+            } else {
+                suggested += 1;
+                let hint = (suggested <= MAX_NAMES).then(|| self.why_unknown(name, &request.scope));
+                let is_call = mention.called && HostFunction::named(name).is_none();
+                let plain = (is_missing || is_call).then(|| unknown_tool_message(name, None));
+                hint.flatten().or(plain)
             };
-            let list = match missing {
-                true => &mut preview.missing,
-                false => &mut preview.unknown,
+            let Some(message) = message else { continue };
+            let list = if is_missing {
+                &mut preview.missing
+            } else {
+                &mut preview.unknown
             };
             list.push(UnknownTool {
                 name: name.to_owned(),
-                line: mention.line,
+                line,
                 message,
             });
         }
+        preview.flows = self.preview_flows(&preview.tools);
+        preview
     }
-    preview.flows = flows(&preview.tools, gate);
-    preview
-}
 
-/// What may become of data on its way between these tools, the first
-/// [`LOOKED_UP`] of them.
-fn flows(tools: &[PreviewedTool], gate: &Gate) -> Vec<String> {
-    let tools = tools.iter().take(LOOKED_UP);
-    let sides: Vec<Side> = tools
-        .map(|tool| {
+    /// Rules and labels over data between these tools.
+    fn preview_flows(&self, tools: &[PreviewedTool]) -> Vec<String> {
+        let tools = tools.iter().take(MAX_NAMES);
+        let sides = tools.map(|tool| {
             let side = Side::new(&tool.function, &tool.server, &tool.tool);
             side.or_named(tool.other_names.as_ref())
-        })
-        .collect();
-    let pairs = sides
-        .iter()
-        .flat_map(|from| sides.iter().map(move |to| (from, to)));
-    pairs
-        .filter_map(|(from, to)| gate.flow_rules().foresee(from, to))
-        .take(FORESEEN_FLOWS)
-        .collect()
+        });
+        let sides: Vec<Side> = sides.collect();
+        let pairs = sides
+            .iter()
+            .flat_map(|from| sides.iter().map(move |to| (from, to)));
+        pairs
+            .filter_map(|(from, to)| self.flows.foresee(from, to))
+            .take(MAX_FLOWS)
+            .collect()
+    }
 }

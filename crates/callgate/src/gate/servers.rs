@@ -1,47 +1,47 @@
-//! The servers of a gate, and which of them are in use.
+//! The servers of a gate: state, enabling and disabling.
 
 use std::collections::HashMap;
 
-use callgate_broker::{Phase, Ready, Status};
+use callgate_broker::{Phase, Status};
+use callgate_policy::nearest;
 use serde::Serialize;
 
-use crate::Gate;
-use crate::harmless::one_line;
+use super::Gate;
+use crate::names::{did_you_mean, server_description};
 use crate::report::Unavailable;
 
-/// A server as a list shows it.
+/// A server in a list.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Server {
     /// Its name in the configuration.
     pub name: String,
-    /// What it is for, in one line: from the configuration, else from the
-    /// server itself.
+    /// Its purpose in one line: from the configuration, else from the server.
     pub description: Option<String>,
-    /// Whether it is there.
+    /// Its state.
     pub state: ServerState,
-    /// How many tools it offers.
+    /// The number of its tools.
     pub tools: usize,
-    /// Whether those are from a list of an earlier time.
+    /// Whether the list of tools is from an earlier time.
     pub stale: bool,
 }
 
-/// Whether a server is there.
+/// The state of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "is")]
 #[non_exhaustive]
 pub enum ServerState {
-    /// It is connected to.
+    /// Connected.
     Connected,
-    /// It is connected to when it is called.
+    /// Connected to when a tool is called.
     Idle,
-    /// It cannot be had at the moment.
+    /// Not available at the moment.
     Down {
-        /// Why, without secrets.
+        /// The reason, without secrets.
         reason: String,
     },
-    /// It is not in use until it is enabled.
+    /// Not in use until it is enabled.
     Disabled,
 }
 
@@ -50,219 +50,166 @@ pub enum ServerState {
 #[non_exhaustive]
 pub enum ServerError {
     /// No server has this name.
-    #[error("no server is named {name:?}{}", nearest(near.as_deref()))]
+    #[error("no server is named {name:?}{}", did_you_mean(near.as_deref()))]
     Unknown {
         /// The name.
         name: String,
-        /// The nearest that is one.
+        /// The nearest name of a server.
         near: Option<String>,
     },
-    /// It could not be connected to.
+    /// The server does not start.
     #[error("server {name:?} does not start: {reason}")]
     Down {
         /// The name.
         name: String,
-        /// Why, without secrets.
+        /// The reason, without secrets.
         reason: String,
     },
-}
-
-pub(crate) fn nearest(near: Option<&str>) -> String {
-    near.map(|near| format!("; did you mean {near:?}?"))
-        .unwrap_or_default()
 }
 
 impl Gate {
     /// The servers, in the order of the configuration.
     pub fn servers(&self) -> Vec<Server> {
-        let catalog = self.catalog();
+        let catalog = self.live.catalog();
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for tool in catalog.tools() {
             *counts.entry(&tool.definition.server).or_default() += 1;
         }
         let servers = self.broker.servers().map(|server| {
-            let counted = counts.get(server.name.as_str()).copied();
-            Server::of(server, counted.unwrap_or_default())
+            let tools = counts.get(server.name.as_str()).copied();
+            Server::new(server, tools.unwrap_or_default())
         });
         servers.collect()
-    }
-
-    /// Takes a server into use, and connects to it; one that is in use already is
-    /// connected to if it is idle or down. Its tools are there when this returns.
-    ///
-    /// # Errors
-    ///
-    /// [`ServerError`] for a name that no server has, and for a server that does
-    /// not start. It is in use then all the same, and is tried again.
-    pub async fn enable(&self, name: &str) -> Result<Server, ServerError> {
-        self.server(name)?;
-        let enabled = self.broker.enable(name).await;
-        self.live.update().await;
-        match enabled {
-            Ok(()) => self.server(name),
-            Err(reason) => Err(ServerError::Down {
-                name: name.to_owned(),
-                reason,
-            }),
-        }
-    }
-
-    /// Takes a server out of use: its connection ends, calls in flight fail, and
-    /// its tools are gone until it is enabled. Nothing happens to one that is not
-    /// in use.
-    ///
-    /// # Errors
-    ///
-    /// [`ServerError::Unknown`] for a name that no server has.
-    pub async fn disable(&self, name: &str) -> Result<Server, ServerError> {
-        self.server(name)?;
-        // It is there: it was just looked up, and none ever goes.
-        let _known = self.broker.disable(name).await;
-        self.live.update().await;
-        self.server(name)
-    }
-
-    /// Tells servers that the folders they may ask for outside of calls are others now: for a
-    /// host whose [`GateBuilder::caller`](crate::GateBuilder::caller) names others than before.
-    /// It is told to servers of 2025-11-25 and before, which ask that caller again if they
-    /// care, and calls made right after this wait up to 50 ms for that. A server of 2026-07-28
-    /// asks within each call, and is told nothing.
-    pub fn roots_changed(&self) {
-        self.broker.roots_changed();
-    }
-
-    /// Servers in use that have not been connected to though they should be, and
-    /// why. They are tried again.
-    pub fn unavailable(&self) -> Vec<Unavailable> {
-        let servers = self.broker.servers();
-        servers.filter_map(|server| unavailable(&server)).collect()
-    }
-
-    /// The server that could not be connected to and to which this name belongs,
-    /// or would if its tools were known.
-    pub fn unavailable_server_of(&self, function: &str) -> Option<Unavailable> {
-        let catalog = self.catalog();
-        let tool = catalog.get(function);
-        let owns = |name: &str| match tool {
-            Some(tool) => tool.definition.server == name,
-            None => self.oversight.would_own(name, function),
-        };
-        let mut servers = self.broker.servers().filter(|server| owns(&server.name));
-        servers.find_map(|server| unavailable(&server))
-    }
-
-    /// The server that is not in use and to which this name would belong.
-    pub fn disabled_server_of(&self, function: &str) -> Option<String> {
-        self.live.disabled_server_of(function)
     }
 
     /// The server of this name.
     ///
     /// # Errors
     ///
-    /// [`ServerError::Unknown`], with the nearest name there is.
+    /// [`ServerError::Unknown`], with the nearest name.
     pub fn server(&self, name: &str) -> Result<Server, ServerError> {
         let mut servers = self.servers();
         match servers.iter().position(|server| server.name == name) {
-            Some(at) => Ok(servers.swap_remove(at)),
-            None => Err(ServerError::Unknown {
-                name: name.to_owned(),
-                near: closest(name, servers.iter().map(|server| server.name.as_str())),
-            }),
+            Some(place) => Ok(servers.swap_remove(place)),
+            None => {
+                let names = servers.iter().map(|server| server.name.as_str());
+                Err(ServerError::Unknown {
+                    name: name.to_owned(),
+                    near: nearest(name, names).map(str::to_owned),
+                })
+            }
         }
+    }
+
+    /// Enables a server and connects to it. A server in use that is idle or down is connected
+    /// to. The server's tools are known afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] for an unknown name, and for a server that does not start; that one is
+    /// enabled all the same, and tried again.
+    pub async fn enable(&self, name: &str) -> Result<Server, ServerError> {
+        self.server(name)?;
+        let enabled = self.broker.enable(name).await;
+        self.live.update().await;
+        enabled.map_err(|reason| ServerError::Down {
+            name: name.to_owned(),
+            reason,
+        })?;
+        self.server(name)
+    }
+
+    /// Disables a server: its connection ends, calls in flight fail, and its tools are gone
+    /// until it is enabled.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Unknown`] for a name of no server.
+    pub async fn disable(&self, name: &str) -> Result<Server, ServerError> {
+        self.server(name)?;
+        // The only error is an unknown name.
+        let _ = self.broker.disable(name).await;
+        self.live.update().await;
+        self.server(name)
+    }
+
+    /// Tells servers that the folders of [`GateBuilder::caller`](crate::GateBuilder::caller)
+    /// have changed. Servers up to 2025-11-25 may ask for them again, and the next calls wait
+    /// up to 50 ms for that. Servers of 2026-07-28 ask within each call and are not told.
+    pub fn roots_changed(&self) {
+        self.broker.roots_changed();
+    }
+
+    /// Servers in use that could not be connected to, with reasons. They are tried again.
+    pub fn unavailable(&self) -> Vec<Unavailable> {
+        let servers = self.broker.servers();
+        servers.filter_map(|server| unavailable(&server)).collect()
+    }
+
+    /// The unavailable server that this function name belongs to.
+    pub fn unavailable_server_of(&self, function: &str) -> Option<Unavailable> {
+        let catalog = self.live.catalog();
+        let tool = catalog.get(function);
+        let owns = |server: &str| match tool {
+            Some(tool) => tool.definition.server == server,
+            None => self.names.owns(server, function),
+        };
+        let mut servers = self.broker.servers().filter(|server| owns(&server.name));
+        servers.find_map(|server| unavailable(&server))
+    }
+
+    /// The disabled server that this function name belongs to.
+    pub fn disabled_server_of(&self, function: &str) -> Option<String> {
+        self.live.disabled_server_of(function)
     }
 }
 
 impl Server {
-    fn of(state: callgate_broker::ServerState, counted: usize) -> Self {
-        let ready = match &state.status {
-            Status::Ready(ready) => Some(ready),
+    fn new(server: callgate_broker::ServerState, catalog_tools: usize) -> Self {
+        let description = server_description(&server);
+        let listed = match &server.status {
+            Status::Ready(ready) => Some(ready.tools.len()),
             _ => None,
         };
-        let is_disabled = state.phase == Phase::Disabled;
+        let (state, tools) = match server.phase {
+            Phase::Up => (ServerState::Connected, catalog_tools),
+            Phase::Idle | Phase::Starting => (ServerState::Idle, catalog_tools),
+            Phase::Down(reason) => (ServerState::Down { reason }, catalog_tools),
+            // No catalog has its tools.
+            Phase::Disabled => (ServerState::Disabled, listed.unwrap_or_default()),
+            _ => {
+                let reason = "it was shut down".to_owned();
+                (ServerState::Down { reason }, catalog_tools)
+            }
+        };
         Self {
-            description: description(&state),
-            tools: match ready {
-                // It is in no catalog, and may be of interest all the same.
-                Some(ready) if is_disabled => ready.tools.len(),
-                _ => counted,
-            },
-            stale: ready.is_some() && state.stale,
-            state: match state.phase {
-                Phase::Up => ServerState::Connected,
-                Phase::Idle | Phase::Starting => ServerState::Idle,
-                Phase::Down(reason) => ServerState::Down { reason },
-                Phase::Disabled => ServerState::Disabled,
-                _ => ServerState::Down {
-                    reason: "it was shut down".to_owned(),
-                },
-            },
-            name: state.name,
+            name: server.name,
+            description,
+            state,
+            tools,
+            stale: listed.is_some() && server.stale,
         }
     }
 }
 
-/// What a server is for, in one line: from the configuration, else from itself.
-pub(crate) fn description(state: &callgate_broker::ServerState) -> Option<String> {
-    let ready = match &state.status {
-        Status::Ready(ready) => Some(ready),
-        _ => None,
-    };
-    let own = || own_words(ready?);
-    state.description.clone().or_else(own)
-}
-
-/// The longest description that is taken from a server, in characters.
-const MAX_DESCRIPTION: usize = 200;
-
-/// What a server says of itself, as one line that can be shown.
-fn own_words(ready: &Ready) -> Option<String> {
-    let instructions = ready.instructions.as_deref().unwrap_or_default();
-    let mut lines = instructions.lines().map(str::trim);
-    let first = lines.find(|line| !line.is_empty());
-    let title = || ready.server_info.as_ref()?.title.as_deref();
-    Some(one_line(first.or_else(title)?, MAX_DESCRIPTION))
-}
-
-/// What to say of a server that should be connected to and never was.
+/// Why a server in use is not connected to, if it never was.
 fn unavailable(server: &callgate_broker::ServerState) -> Option<Unavailable> {
     if server.phase == Phase::Disabled {
         return None;
     }
     let mut reason = server.failed.as_ref()?.to_string();
     if matches!(server.status, Status::Ready(_)) {
+        let age = match server.age.map(|age| age.as_secs() / 60) {
+            None => "at an earlier time".to_owned(),
+            Some(0) => "less than a minute ago".to_owned(),
+            Some(1) => "a minute ago".to_owned(),
+            Some(minutes) => format!("{minutes} minutes ago"),
+        };
         reason.push_str("\n  its tools are listed as they were ");
-        match server.age {
-            Some(age) => reason.push_str(&match age.as_secs() / 60 {
-                0 => "less than a minute ago".to_owned(),
-                1 => "a minute ago".to_owned(),
-                minutes => format!("{minutes} minutes ago"),
-            }),
-            None => reason.push_str("at an earlier time"),
-        }
+        reason.push_str(&age);
     }
     Some(Unavailable {
         server: server.name.clone(),
         reason,
     })
-}
-
-/// How alike a name must be to be suggested: 1 is equal, 0 is nothing alike.
-const MIN_LIKENESS: f64 = 0.6;
-/// Bytes of a name for which the nearest is looked for.
-const MAX_ASKED: usize = 300;
-
-/// The name that was probably meant.
-pub(crate) fn closest<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
-    if asked.len() > MAX_ASKED {
-        return None;
-    }
-    let asked = asked.to_lowercase();
-    let likeness =
-        |name: &str| strsim::normalized_damerau_levenshtein(&asked, &name.to_lowercase());
-    names
-        .map(|name| (likeness(name), name))
-        .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, name)| name.to_owned())
 }

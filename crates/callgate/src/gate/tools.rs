@@ -1,108 +1,197 @@
-//! What can be asked about the tools themselves, besides what declarations say.
+//! Questions about tools.
 
 use std::fmt;
 use std::sync::Arc;
 
 use callgate_catalog::{Catalog, Detail};
+use callgate_rust_types::RustTypes;
+use callgate_schema::Declared;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Gate, GateBuilder};
-use crate::ToolSettings;
+use super::Gate;
+use crate::names;
+use crate::scope::Scope;
+use crate::search::request::{Found, SearchError, SearchRequest};
+use crate::settings::SearchBy;
+use crate::tool_settings::ToolSettings;
+use crate::unmatched;
 
-impl GateBuilder {
-    /// What is set for tools one by one. Default: that of the configuration;
-    /// else nothing.
-    pub fn tool_settings(mut self, settings: ToolSettings) -> Self {
-        self.tool_settings = settings;
-        self
-    }
+/// A tool in a list.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Tool {
+    /// The name of its function in a script.
+    pub function: String,
+    /// The server's name in the configuration.
+    pub server: String,
+    /// The tool's own name.
+    pub tool: String,
+    /// The first sentence or line of its description.
+    pub summary: Option<String>,
 }
 
 impl Gate {
-    /// What is set for tools one by one.
-    pub fn tool_settings(&self) -> &ToolSettings {
-        &self.tool_settings
+    /// The tools, grouped by server in the order of the configuration.
+    pub fn tools(&self) -> Vec<Tool> {
+        let catalog = self.live.catalog();
+        let by_server = catalog.by_server();
+        let tools = by_server.iter().flat_map(|(_, tools)| tools);
+        tools
+            .map(|tool| Tool {
+                function: tool.function.clone(),
+                server: tool.definition.server.clone(),
+                tool: tool.definition.name.clone(),
+                summary: catalog.summary(&tool.function).map(str::to_owned),
+            })
+            .collect()
     }
 
-    /// As [`Gate::declarations`], of these functions in this order; names that
-    /// are none are passed over.
-    pub fn declarations_of(&self, detail: Detail, functions: &[&str]) -> String {
-        self.catalog().declarations_of(detail, functions)
+    /// Whether a tool has this generated name.
+    pub fn has_tool(&self, function: &str) -> bool {
+        self.live.catalog().get(function).is_some()
     }
 
-    /// Whether a tool has this generated name, after lists that are out of date
-    /// have been asked for, as by [`Gate::refresh`]; but only that of the server is waited for
-    /// that has the name, if one has.
+    /// Whether a tool has this generated name, after [`Gate::refresh`]; waits only for the
+    /// server of the tool, if there is one.
     pub async fn finds_tool(&self, function: &str) -> bool {
         self.live.fresh_for(function).await.get(function).is_some()
     }
 
-    /// Asks for lists of tools that are out of date, and waits for them, for two
-    /// seconds at most. One that does not come in that time is not waited for again, by
-    /// anybody, until its server has answered.
+    /// Asks servers for lists of tools that are out of date, and waits up to two seconds.
     pub async fn refresh(&self) {
-        let _catalog = self.fresh_catalog().await;
+        let _ = self.live.fresh().await;
     }
 
-    /// Which tools there are now, to tell whether there are others later.
+    /// A stamp of the current tools, to find out later whether they have changed.
     pub fn catalog_stamp(&self) -> CatalogStamp {
-        CatalogStamp(self.catalog())
+        CatalogStamp(self.live.catalog())
     }
 
-    /// A tool as its server lists it (MCP 2026-07-28, server/tools, "Tool"), but
-    /// for its name, which is the generated one: schemas, title, description,
-    /// annotations and `_meta` are the server's own words. Hints that say that a call does
-    /// less than the protocol takes for granted are left out, unless the server is trusted:
-    /// who reads them may ask less. `None` for a name that is no tool.
+    /// The settings of single tools.
+    pub fn tool_settings(&self) -> &ToolSettings {
+        &self.tool_settings
+    }
+
+    /// Searches the current tools.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError`] for an unknown server or an invalid expression.
+    pub async fn search(&self, request: &SearchRequest) -> Result<Found, SearchError> {
+        self.searcher.search(request, &self.rules, None).await
+    }
+
+    /// The way of searching that [`SearchBy::Auto`] stands for here; any other as it is.
+    pub fn search_way(&self, by: SearchBy) -> SearchBy {
+        self.searcher.way(by)
+    }
+
+    /// The message for a name that is no tool, with the nearest tool.
+    pub fn unknown_tool_message(&self, function: &str) -> String {
+        self.no_tool_message(function, names::unknown_tool_message)
+    }
+
+    /// The message for a pattern that matches no tool, with the nearest tool.
+    pub fn unmatched_message(&self, pattern: &str) -> String {
+        self.no_tool_message(pattern, names::unmatched_message)
+    }
+
+    fn no_tool_message(&self, name: &str, message: fn(&str, Option<&str>) -> String) -> String {
+        let disabled = self.live.disabled_message(name, &Scope::default());
+        disabled.unwrap_or_else(|| message(name, self.live.catalog().suggest(name)))
+    }
+
+    /// Why no tool has this name, if its server hides it from models. For people: models do
+    /// not learn of such tools.
+    pub fn kept_from_models(&self, function: &str) -> Option<String> {
+        let catalog = self.live.catalog();
+        let mut kept = catalog.not_for_models();
+        kept.any(|kept| kept == function)
+            .then(|| unmatched::not_for_models(function))
+    }
+
+    /// The chosen tools at this level of detail: names, or TypeScript declarations with the
+    /// types they use. [`ambient_declarations`](crate::ambient_declarations) has the rest of
+    /// a script's globals.
+    pub fn declarations(&self, detail: Detail, choose: impl Fn(&str) -> bool) -> String {
+        self.live.catalog().declarations(detail, choose)
+    }
+
+    /// As [`Gate::declarations`], of these functions in this order, without unknown names.
+    pub fn declarations_of(&self, detail: Detail, functions: &[&str]) -> String {
+        self.live.catalog().declarations_of(detail, functions)
+    }
+
+    /// Rust types of the chosen tools' arguments and results, for a host that calls the tools
+    /// itself. A schema without a Rust type becomes a JSON value, and is named as a problem.
+    pub fn rust_types(&self, choose: impl Fn(&str) -> bool) -> RustTypes {
+        let catalog = self.live.catalog();
+        let chosen = catalog.tools().iter();
+        let tools: Vec<callgate_rust_types::Tool<'_>> = chosen
+            .filter(|tool| choose(&tool.function))
+            .map(|tool| callgate_rust_types::Tool {
+                function: &tool.function,
+                server: &tool.definition.server,
+                tool: &tool.definition.name,
+                input: &tool.definition.input_schema,
+                output: tool.definition.output_schema.as_ref().map(Declared::value),
+            })
+            .collect();
+        callgate_rust_types::generate(&tools)
+    }
+
+    /// A tool as its server lists it (MCP 2026-07-28, server/tools, "Tool"), under its
+    /// generated name; `None` for a name that is no tool.
+    ///
+    /// Hints of an untrusted server that make a tool look safer than the protocol's defaults
+    /// are left out: a client could ask less because of them.
     pub fn tool_entry(&self, function: &str) -> Option<Map<String, Value>> {
-        let catalog = self.catalog();
+        let catalog = self.live.catalog();
         let tool = catalog.get(function)?;
         let definition = &tool.definition;
-        let mut entry = Map::new();
-        let mut put = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                entry.insert(key.to_owned(), value);
-            }
-        };
-        put("name", Some(tool.function.as_str().into()));
-        put("title", definition.title.clone().map(Value::from));
-        put(
-            "description",
-            definition.description.clone().map(Value::from),
-        );
-        put("inputSchema", Some(definition.input_schema.clone()));
-        let output = definition.output_schema.as_ref();
-        put("outputSchema", output.map(|it| it.value().clone()));
-        let said = &definition.annotations;
+        let mut servers = self.broker.servers();
+        let is_trusted = servers.any(|it| it.trusted && it.name == definition.server);
+        let hints = &definition.annotations;
+        let safer = |hint: Option<bool>, safe: bool| hint.filter(|it| is_trusted || *it != safe);
         let mut annotations = json!({
-            "title": said.title,
-            "readOnlyHint": said.read_only_hint,
-            "destructiveHint": said.destructive_hint,
-            "idempotentHint": said.idempotent_hint,
-            "openWorldHint": said.open_world_hint,
+            "title": hints.title,
+            "readOnlyHint": safer(hints.read_only_hint, true),
+            "destructiveHint": safer(hints.destructive_hint, false),
+            "idempotentHint": safer(hints.idempotent_hint, true),
+            "openWorldHint": safer(hints.open_world_hint, false),
         });
-        let is_trusted = || {
-            let mut servers = self.broker.servers();
-            servers.any(|it| it.trusted && it.name == definition.server)
-        };
-        let widens = |hint: &str, value: &Value| match hint {
-            "readOnlyHint" | "idempotentHint" => *value == Value::Bool(true),
-            "destructiveHint" | "openWorldHint" => *value == Value::Bool(false),
-            _ => false,
-        };
         if let Value::Object(annotations) = &mut annotations {
-            let is_trusted = annotations.iter().any(|(hint, it)| widens(hint, it)) && is_trusted();
-            annotations.retain(|hint, it| !it.is_null() && (is_trusted || !widens(hint, it)));
+            annotations.retain(|_, hint| !hint.is_null());
         }
-        let any = annotations != json!({});
-        put("annotations", any.then_some(annotations));
-        put("_meta", definition.meta.clone().map(Value::from));
-        Some(entry)
+        let output = definition.output_schema.as_ref();
+        let members = [
+            ("name", Some(json!(tool.function))),
+            ("title", definition.title.clone().map(Value::from)),
+            (
+                "description",
+                definition.description.clone().map(Value::from),
+            ),
+            ("inputSchema", Some(definition.input_schema.clone())),
+            ("outputSchema", output.map(|schema| schema.value().clone())),
+            (
+                "annotations",
+                Some(annotations).filter(|it| *it != json!({})),
+            ),
+            ("_meta", definition.meta.clone().map(Value::from)),
+        ];
+        let members = members.into_iter();
+        Some(
+            members
+                .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+                .collect(),
+        )
     }
 }
 
-/// Which tools there were at one time. Two are equal as long as no tool has come,
-/// gone or changed between them.
+/// The tools at one time. Two stamps are equal if no tool has come, gone or changed between
+/// them.
 #[derive(Clone)]
 pub struct CatalogStamp(Arc<Catalog>);
 

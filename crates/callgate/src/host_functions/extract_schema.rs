@@ -1,18 +1,17 @@
-//! The schema that a script gives: a JSON Schema, or a TypeScript type as text.
+//! The schema that a script gives to `mcp.extract`: a JSON Schema, or a TypeScript type as
+//! text.
 
-use callgate_sandbox::{Launcher, NotRead};
+use callgate_sandbox::{Launcher, Limits, NotRead};
 use callgate_schema::{Author, Schema};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::Limits;
-
 /// Why there is no schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoSchema {
-    /// What was given is at fault, for this reason.
+    /// The script's schema is at fault, for this reason.
     Refused(String),
-    /// There was no process that reads types, or it ended.
+    /// No process could read the type.
     Unread,
 }
 
@@ -22,41 +21,15 @@ impl From<String> for NoSchema {
     }
 }
 
-/// Reads a JSON Schema, or a TypeScript type in a JSON string.
-pub(super) async fn read(text: &str, types: &TypeReader) -> Result<Schema, NoSchema> {
-    let refused = |message: &str| NoSchema::Refused(message.to_owned());
-    Author::Script.takes(text.len())?;
-    let value: Value = serde_json::from_str(text).map_err(|error| {
-        let message = error.to_string();
-        // A script gives whole JSON. The parser has a key of its own, though, whose value it does
-        // not take as it is.
-        NoSchema::Refused(match message.starts_with("recursion limit exceeded") {
-            true => "the schema is nested too deep".to_owned(),
-            false => format!("the schema could not be read: {message}"),
-        })
-    })?;
-    let value = match value {
-        Value::String(ty) => types.read(&ty).await?,
-        Value::Object(_) => value,
-        _ => {
-            let message = "the schema must be a JSON Schema object, or a TypeScript type as text";
-            return Err(refused(message));
-        }
-    };
-    // It may take a while to compile.
-    let compiled = tokio::task::spawn_blocking(|| Schema::new(value, Author::Script)).await;
-    Ok(compiled.map_err(|_panic| refused("the schema could not be read"))??)
-}
-
-/// Has types parsed, one after the other, each in a worker of its own: the text may do
-/// anything to the parser.
-pub(crate) struct TypeReader {
+/// Reads schemas. Types are parsed one at a time, each in a worker of its own: a hostile text
+/// can crash the parser.
+pub(crate) struct SchemaReader {
     launcher: Mutex<Launcher>,
-    /// Of the workers that wait.
+    /// The limits of the waiting workers.
     limits: Limits,
 }
 
-impl TypeReader {
+impl SchemaReader {
     pub(crate) fn new(launcher: Launcher, limits: Limits) -> Self {
         Self {
             launcher: Mutex::new(launcher),
@@ -64,8 +37,33 @@ impl TypeReader {
         }
     }
 
-    async fn read(&self, ty: &str) -> Result<Value, NoSchema> {
-        // What is the matter with the host's own processes is nothing for a script.
+    /// Reads a JSON Schema, or a TypeScript type in a JSON string.
+    pub(super) async fn read(&self, text: &str) -> Result<Schema, NoSchema> {
+        Author::Script.takes(text.len())?;
+        let value: Value = serde_json::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            if message.starts_with("recursion limit exceeded") {
+                "the schema is nested too deep".to_owned()
+            } else {
+                format!("the schema could not be read: {message}")
+            }
+        })?;
+        let schema = match value {
+            Value::String(type_text) => self.read_type(&type_text).await?,
+            Value::Object(_) => value,
+            _ => {
+                let message =
+                    "the schema must be a JSON Schema object, or a TypeScript type as text";
+                return Err(NoSchema::Refused(message.to_owned()));
+            }
+        };
+        let compiled = tokio::task::spawn_blocking(|| Schema::new(schema, Author::Script)).await;
+        let compiled = compiled.map_err(|_panic| "the schema could not be read".to_owned())?;
+        Ok(compiled?)
+    }
+
+    async fn read_type(&self, text: &str) -> Result<Value, NoSchema> {
+        // A script does not learn why the host's processes fail.
         let unread = |reason: &dyn std::fmt::Debug| {
             tracing::warn!(?reason, "a type was not read");
             NoSchema::Unread
@@ -73,7 +71,7 @@ impl TypeReader {
         let launcher = self.launcher.lock().await;
         let worker = launcher.take(&self.limits).await;
         let worker = worker.map_err(|reason| unread(&reason))?;
-        worker.read_type(ty).await.map_err(|error| match error {
+        worker.read_type(text).await.map_err(|error| match error {
             NotRead::Refused(error) => NoSchema::Refused(error.to_string()),
             NotRead::Ended(end) => unread(&end),
         })
@@ -83,54 +81,36 @@ impl TypeReader {
 #[cfg(test)]
 mod tests {
     use callgate_sandbox::{LauncherOptions, WorkerProgram};
-    use expect_test::{Expect, expect};
     use serde_json::json;
 
     use super::*;
 
-    /// There is no worker here: types are read in the tests of `mcp.extract`.
-    fn check(schema: &Value, expected: Expect) {
+    #[tokio::test]
+    async fn schemas_are_read_and_refused() {
         let program = WorkerProgram::Path("/nonexistent/worker".into());
         let mut options = LauncherOptions::default();
         options.spares = 0;
-        let types = TypeReader::new(Launcher::new(program, options), Limits::default());
-        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-        let shown = match runtime.block_on(read(&schema.to_string(), &types)) {
-            Ok(schema) => schema.text().to_owned(),
-            Err(NoSchema::Refused(message)) => message,
-            Err(NoSchema::Unread) => "it was not read".to_owned(),
-        };
-        expected.assert_eq(&shown);
-    }
-
-    #[test]
-    fn schemas() {
-        check(
-            &json!({ "type": "array", "items": { "$ref": "#/$defs/a" }, "$defs": { "a": {} } }),
-            expect![[r##"{"type":"array","items":{"$ref":"#/$defs/a"},"$defs":{"a":{}}}"##]],
-        );
-        check(
-            &json!({ "properties": { "$ref": { "type": "string" } } }),
-            expect![[r#"{"properties":{"$ref":{"type":"string"}}}"#]],
-        );
-        check(
-            &json!({ "properties": { "$serde_json::private::RawValue": {} } }),
-            expect![
-                "the schema could not be read: invalid type: map, expected raw value at line 1 column 48"
-            ],
-        );
-    }
-
-    #[test]
-    fn what_is_no_schema() {
-        check(
-            &json!(5),
-            expect!["the schema must be a JSON Schema object, or a TypeScript type as text"],
-        );
-        check(&json!("Date"), expect!["it was not read"]);
-        check(
-            &json!({ "description": "x".repeat(70_000) }),
-            expect!["the schema has 70018 bytes, over the limit of 65536"],
-        );
+        let reader = SchemaReader::new(Launcher::new(program, options), Limits::default());
+        let schema = json!({ "items": { "$ref": "#/$defs/a" }, "$defs": { "a": {} } });
+        let read = reader.read(&schema.to_string()).await.expect("a schema");
+        assert_eq!(read.text(), schema.to_string());
+        let refused = |message: &str| NoSchema::Refused(message.to_owned());
+        let not_object = "the schema must be a JSON Schema object, or a TypeScript type as text";
+        let long = json!({ "description": "x".repeat(70_000) });
+        for (schema, expected) in [
+            (json!(5), refused(not_object)),
+            // No worker can be started here.
+            (json!("Date"), NoSchema::Unread),
+            (
+                long,
+                refused("the schema has 70018 bytes, over the limit of 65536"),
+            ),
+        ] {
+            let error = reader
+                .read(&schema.to_string())
+                .await
+                .expect_err("no schema");
+            assert_eq!(error, expected);
+        }
     }
 }

@@ -1,5 +1,74 @@
 //! Functions of `mcp` that the host answers itself.
 
 pub(crate) mod extract;
-mod extract_schema;
+pub(crate) mod extract_schema;
 pub(crate) mod lookup;
+
+use callgate_broker::CallOptions;
+use callgate_sandbox::{ErrorClass, Thrown};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use extract::Extractor;
+use lookup::Lookups;
+
+/// One of these functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HostFunction {
+    SearchTools,
+    GetToolDetails,
+    Extract,
+}
+
+impl HostFunction {
+    /// The function of this name. No server's tool has such a name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let all = [Self::SearchTools, Self::GetToolDetails, Self::Extract];
+        all.into_iter().find(|function| function.name() == name)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::SearchTools => "mcp.searchTools",
+            Self::GetToolDetails => "mcp.getToolDetails",
+            Self::Extract => "mcp.extract",
+        }
+    }
+}
+
+/// The host's functions in one run.
+pub(crate) struct HostFunctions {
+    pub(crate) lookups: Lookups,
+    pub(crate) extractor: Extractor,
+}
+
+impl HostFunctions {
+    /// Answers a call, within the script's time limit for it.
+    pub(crate) async fn call(
+        &self,
+        function: HostFunction,
+        input: &RawValue,
+        options: &CallOptions,
+    ) -> Result<Box<RawValue>, Thrown> {
+        let place = options.place;
+        let answer = async {
+            match function {
+                HostFunction::Extract => self.extractor.answer(input, place).await,
+                _ => self.lookups.answer(function, input, place).await,
+            }
+        };
+        let Some(limit) = options.timeout else {
+            return answer.await;
+        };
+        let answer = tokio::time::timeout(limit, answer).await;
+        answer.unwrap_or_else(|_| {
+            let name = function.name();
+            let fields = json!({ "tool": name, "retryable": true });
+            Err(Thrown {
+                class: ErrorClass::Timeout,
+                message: format!("{name} gave no answer within {} ms", limit.as_millis()).into(),
+                fields: fields.to_string().into(),
+            })
+        })
+    }
+}

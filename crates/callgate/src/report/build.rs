@@ -1,50 +1,41 @@
-//! From the end of a run, in each crate's own words, to the report.
+//! Reports from the ends of runs.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use std::sync::Arc;
-
 use callgate_broker::{LedgerLine, Outcome, Withheld};
-use callgate_sandbox::{Captured, End, Ended, ScriptException, WhichLimit};
-use callgate_schema::read;
+use callgate_sandbox::{Captured, End, Ended, Limits, ScriptException, WhichLimit};
+use callgate_schema::{read, replace_lone_surrogates};
 use callgate_script::ScriptError;
 use serde_json::value::RawValue;
 
+use super::emitted::Emitted;
 use super::{
-    Emitted, ErrorKind, LimitHit, Output, Position, REPORT_VERSION, Returned, RunError, RunReport,
-    Status, Unavailable, denials,
+    Denial, ErrorKind, LimitHit, Output, REPORT_VERSION, Returned, RunError, RunReport, Status,
 };
-use crate::gate::Gate;
-use crate::mended::mended;
+use crate::position::Position;
+use crate::run_request::RunRequest;
 use crate::type_check::{CheckStatus, TypeCheck};
-use crate::{Limits, RunRequest};
 
-/// What is said of a script that the caller ended.
-const CANCELLED: &str = "the run was cancelled";
-/// What is said of one that was given up before: in a run, or where it was only looked at.
-const NOT_BEGUN: &str = "cancelled; nothing was run";
-
-/// Characters of a source line that a position shows.
-const SHOWN_LINE: usize = 160;
+impl RunRequest {
+    /// The report of this request if it is cancelled before it runs.
+    pub fn cancelled(&self) -> RunReport {
+        cancelled(self)
+    }
+}
 
 /// The report of a text that is no acceptable script.
 pub(crate) fn rejected(request: &RunRequest, error: &ScriptError) -> RunReport {
-    let position = position(
-        &request.source,
-        error.line().unwrap_or(0),
-        error.column().unwrap_or(0),
-    );
-    failed(
-        request,
-        Status::Failed,
-        RunError {
-            position,
-            ..RunError::new(ErrorKind::Syntax, error.message())
-        },
-    )
+    let (line, column) = (error.line().unwrap_or(0), error.column().unwrap_or(0));
+    let error = RunError {
+        position: Position::find(&request.source, line, column),
+        ..RunError::new(ErrorKind::Syntax, error.message())
+    };
+    failed(request, Status::Failed, error)
 }
 
-/// The report of a script that names tools of a server that did not start.
+/// The report of a script that names a tool of a server that did not start.
 pub(crate) fn missing_server(
     request: &RunRequest,
     name: &str,
@@ -52,36 +43,32 @@ pub(crate) fn missing_server(
     column: u32,
 ) -> RunReport {
     let message = format!("{name} belongs to a server that is not available; nothing was run");
-    failed(
-        request,
-        Status::MissingServer,
-        RunError {
-            position: position(&request.source, line, column),
-            ..RunError::new(ErrorKind::MissingServer, message)
-        },
-    )
+    let error = RunError {
+        position: Position::find(&request.source, line, column),
+        ..RunError::new(ErrorKind::MissingServer, message)
+    };
+    failed(request, Status::MissingServer, error)
 }
 
-/// The report of a script that its type check keeps from running.
-pub(crate) fn unfit(request: &RunRequest, check: TypeCheck) -> RunReport {
+/// The report of a script that the type check stops.
+pub(crate) fn stopped_by_check(request: &RunRequest, check: TypeCheck) -> RunReport {
     let reason = check.reason.as_deref().unwrap_or_default();
-    let error = match (check.status, check.advice) {
-        (CheckStatus::Unchecked, Some(advice)) => RunError {
-            hint: Some(advice.to_owned()),
-            ..RunError::new(ErrorKind::Unchecked, format!("{reason}; nothing was run"))
-        },
-        (CheckStatus::Unchecked, None) => {
-            let message =
-                format!("the script must be type-checked and was not; nothing was run: {reason}");
-            RunError::new(ErrorKind::Unchecked, message)
+    let error = if check.status != CheckStatus::Unchecked {
+        let message = format!("{}; nothing was run", check.counted());
+        let first = check.errors.first();
+        RunError {
+            position: first.and_then(|error| error.position.clone()),
+            ..RunError::new(ErrorKind::Types, message)
         }
-        _ => RunError {
-            position: check.errors.first().and_then(|e| e.position.clone()),
-            ..RunError::new(
-                ErrorKind::Types,
-                format!("{}; nothing was run", check.counted()),
-            )
-        },
+    } else if check.advice.is_some() {
+        RunError {
+            hint: check.advice.map(str::to_owned),
+            ..RunError::new(ErrorKind::Unchecked, format!("{reason}; nothing was run"))
+        }
+    } else {
+        let message =
+            format!("the script must be type-checked and was not; nothing was run: {reason}");
+        RunError::new(ErrorKind::Unchecked, message)
     };
     RunReport {
         check: Some(check),
@@ -89,94 +76,93 @@ pub(crate) fn unfit(request: &RunRequest, check: TypeCheck) -> RunReport {
     }
 }
 
-/// The report of a script that was given up before it began.
+/// The report of a script that was cancelled before it began.
 pub(crate) fn cancelled(request: &RunRequest) -> RunReport {
-    let error = RunError::new(ErrorKind::Cancelled, NOT_BEGUN);
+    let error = RunError::new(ErrorKind::Cancelled, "cancelled; nothing was run");
     failed(request, Status::Cancelled, error)
 }
 
-/// The report of a script that ran.
+/// The report of a script whose worker ended before reading it.
+pub(crate) fn unread(request: &RunRequest, end: End) -> RunReport {
+    let (status, error) = failure(end);
+    failed(request, status, error)
+}
+
+/// The report of a script that ran. `hint` gives advice about an undefined name.
 pub(crate) fn ended(
     request: &RunRequest,
     limits: &Limits,
-    ended: Ended,
+    mut ended: Ended,
     calls: Vec<LedgerLine>,
     withheld: Option<Vec<Withheld>>,
-    gate: &Gate,
+    hint: impl FnOnce(&str) -> Option<String>,
 ) -> RunReport {
-    let mut report = empty(request);
-    report.whole = whole(&ended.output, &ended.end);
-    report.output = output(ended.output);
-    report.emitted = emitted(&ended.emitted);
-    report.sandbox = ended.jail;
-    report.script_ms = millis(ended.script_time);
-    report.denials = denials::gather(&calls);
-    report.calls = calls;
-    report.dry_run = withheld;
-    let (status, error) = match ended.end {
-        End::Returned(value) => {
-            report.value = returned(value, limits);
-            return report;
-        }
-        End::Threw(exception) => threw(request, exception, &report.calls, gate),
-        End::Limit {
-            which,
-            limit,
-            observed,
-        } => (Status::Limit, limit_error(which, limit, observed)),
-        End::NeverSettled => {
-            let message = "the script waits for a promise that nothing can settle: no call and no \
-                           timer is left";
-            (
-                Status::Failed,
-                RunError::new(ErrorKind::NeverSettled, message),
-            )
-        }
-        End::Cancelled => (
-            Status::Cancelled,
-            RunError::new(ErrorKind::Cancelled, CANCELLED),
-        ),
-        end => (Status::Failed, without_result(end)),
+    let printed = ended.output.whole.take();
+    let mut report = RunReport {
+        output: output(ended.output),
+        emitted: emitted(&ended.emitted),
+        sandbox: ended.jail,
+        script_ms: millis(ended.script_time),
+        denials: denials(&calls),
+        calls,
+        dry_run: withheld,
+        ..empty(request)
     };
-    report.status = status;
-    report.error = Some(error);
+    let mut whole_value = None;
+    let failure = match ended.end {
+        End::Returned(value) => {
+            (report.value, whole_value) = returned(value, limits);
+            None
+        }
+        End::Threw(exception) => Some(threw(request, exception, &report.calls, hint)),
+        end => Some(failure(end)),
+    };
+    if let Some((status, error)) = failure {
+        report.status = status;
+        report.error = Some(error);
+    }
+    report.whole = whole(&report, printed, whole_value);
     report
 }
 
-/// The report of a script whose worker did not come to read it.
-pub(crate) fn unread(request: &RunRequest, end: End) -> RunReport {
-    match end {
+/// Status and error of an end without a value or an exception.
+fn failure(end: End) -> (Status, RunError) {
+    let (kind, message) = match end {
         End::Limit {
             which,
             limit,
             observed,
-        } => failed(request, Status::Limit, limit_error(which, limit, observed)),
-        end => failed(request, Status::Failed, without_result(end)),
-    }
-}
-
-/// The error of an end that is the worker's.
-fn without_result(end: End) -> RunError {
-    let message = match end {
-        End::SystemCall { name } => return forbidden_system_call(name.as_deref()),
-        End::Crashed { reason } => {
-            format!("the worker process ended without a result: {reason}")
+        } => return (Status::Limit, limit_error(which, limit, observed)),
+        End::Cancelled => {
+            let error = RunError::new(ErrorKind::Cancelled, "the run was cancelled");
+            return (Status::Cancelled, error);
         }
-        End::NotStarted { reason } => format!("no worker process could be started: {reason}"),
-        // An end that is added later is at least no success.
-        other => format!("{other:?}"),
+        End::NeverSettled => (
+            ErrorKind::NeverSettled,
+            "the script waits for a promise that nothing can settle: no call and no timer is left"
+                .to_owned(),
+        ),
+        End::SystemCall { name } => {
+            let name = name.as_deref().unwrap_or("of unknown name");
+            tracing::error!(
+                name,
+                "ALERT: a worker tried a system call that it may not make"
+            );
+            let message = format!("the worker tried a system call that it may not make: {name}");
+            (ErrorKind::SystemCall, message)
+        }
+        End::Crashed { reason } => {
+            let message = format!("the worker process ended without a result: {reason}");
+            (ErrorKind::Crashed, message)
+        }
+        End::NotStarted { reason } => {
+            let message = format!("no worker process could be started: {reason}");
+            (ErrorKind::Crashed, message)
+        }
+        // A new kind of end is no success.
+        other => (ErrorKind::Crashed, format!("{other:?}")),
     };
-    RunError::new(ErrorKind::Crashed, message)
-}
-
-fn forbidden_system_call(name: Option<&str>) -> RunError {
-    let name = name.unwrap_or("of unknown name");
-    tracing::error!(
-        name,
-        "ALERT: a worker tried a system call that it may not make"
-    );
-    let message = format!("the worker tried a system call that it may not make: {name}");
-    RunError::new(ErrorKind::SystemCall, message)
+    (Status::Failed, RunError::new(kind, message))
 }
 
 impl RunError {
@@ -209,7 +195,7 @@ fn empty(request: &RunRequest) -> RunReport {
         denials: Vec::new(),
         dry_run: None,
         check: None,
-        unavailable: Vec::<Unavailable>::new(),
+        unavailable: Vec::new(),
         sandbox: None,
         script_ms: 0,
         total_ms: 0,
@@ -228,23 +214,21 @@ fn threw(
     request: &RunRequest,
     exception: ScriptException,
     calls: &[LedgerLine],
-    gate: &Gate,
+    hint: impl FnOnce(&str) -> Option<String>,
 ) -> (Status, RunError) {
-    // The class is the worker's word; what became of a call is the ledger's.
-    let any = |outcome| calls.iter().any(|line| line.outcome == outcome);
-    let kept = |line: &LedgerLine| matches!(line.outcome, Outcome::Kept { .. });
+    // The class is the worker's claim; the ledger knows the outcomes of calls.
+    let any = |is: fn(&Outcome) -> bool| calls.iter().any(|line| is(&line.outcome));
+    let is_denied = |it: &Outcome| matches!(it, Outcome::Denied | Outcome::Kept { .. });
     let (status, kind) = match exception.name.as_str() {
-        "McpDeniedError" if any(Outcome::Denied) || calls.iter().any(kept) => {
-            (Status::Denied, ErrorKind::Denied)
+        "McpDeniedError" if any(is_denied) => (Status::Denied, ErrorKind::Denied),
+        "McpDryRunError" if any(|it| *it == Outcome::Withheld) => {
+            (Status::DryRun, ErrorKind::DryRun)
         }
-        "McpDryRunError" if any(Outcome::Withheld) => (Status::DryRun, ErrorKind::DryRun),
         _ => (Status::Failed, ErrorKind::Exception),
     };
     if exception.name.is_empty() && exception.stack.is_empty() {
-        let message = format!(
-            "the script threw a value that is no Error: {}",
-            exception.message
-        );
+        let thrown = exception.message;
+        let message = format!("the script threw a value that is no Error: {thrown}");
         let error = RunError {
             hint: Some("throw an Error, which says where it comes from".to_owned()),
             ..RunError::new(kind, message)
@@ -257,9 +241,9 @@ fn threw(
     let error = RunError {
         hint: undefined.and_then(|name| match callgate_script::instead_of(name) {
             Some(instead) => Some(instead.to_owned()),
-            None => gate.why_unknown(name, &request.scope),
+            None => hint(name),
         }),
-        position: position(&request.source, exception.line, exception.column),
+        position: Position::find(&request.source, exception.line, exception.column),
         name: Some(exception.name).filter(|name| !name.is_empty()),
         stack: frames(&exception.stack),
         ..RunError::new(kind, exception.message)
@@ -267,8 +251,8 @@ fn threw(
     (status, error)
 }
 
-/// The frames of a stack, and what it says of causes, without its first line: class
-/// and message stand elsewhere.
+/// The frames of a stack and its causes, without the first line: class and message stand
+/// elsewhere.
 fn frames(stack: &str) -> String {
     let is_frame = |line: &&str| line.starts_with("at ") || line.starts_with("Caused by: ");
     let lines = stack.lines().skip(1).map(str::trim_start);
@@ -307,7 +291,8 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64) -> RunError {
             "entries",
             "entries",
             format!(
-                "the script made an array or a table of {observed} entries, over the {limit} that one can hold"
+                "the script made an array or a table of {observed} entries, over the {limit} that \
+                 one can hold"
             ),
             "work on the value in pieces",
         ),
@@ -330,8 +315,6 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64) -> RunError {
     }
 }
 
-/// The kept output. Where something was cut, its first line says so, and a line
-/// between head and tail marks the place.
 fn output(captured: Captured) -> Output {
     let Captured {
         head,
@@ -339,96 +322,54 @@ fn output(captured: Captured) -> Output {
         cut_bytes,
         ..
     } = captured;
-    // The count of what was cut is the worker's word.
+    // The worker's count may be any number.
     let bytes = cut_bytes.saturating_add((head.len() + tail.len()) as u64);
-    let text = match cut_bytes {
-        0 => head + &tail,
-        _ => cut(&head, &tail, cut_bytes, bytes, "printed"),
-    };
     Output {
-        text,
+        text: if cut_bytes == 0 {
+            head + &tail
+        } else {
+            cut_text(&head, &tail, bytes, "printed")
+        },
         bytes,
         cut_bytes,
     }
 }
 
-/// All that was printed and returned, where some of it is cut and all is there.
-fn whole(printed: &callgate_sandbox::Captured, end: &End) -> Option<Arc<str>> {
-    use callgate_sandbox::Returned as Worker;
-    let value = match end {
-        End::Returned(Worker::Cut { whole, .. }) => whole.as_deref(),
-        _ => None,
-    };
-    if printed.whole.is_none() && value.is_none() {
-        return None;
-    }
-    let mut whole = match &printed.whole {
-        Some(whole) => whole.clone(),
-        None => output(printed.clone()).text,
-    };
-    let value = match (value, end) {
-        // A string as it is: a value that JSON cannot express is shown, and that
-        // is no JSON string.
-        (Some(value), _) => read(value).unwrap_or_else(|_| value.to_owned()),
-        (None, End::Returned(Worker::Json(json))) => plain(json),
-        (None, End::Returned(Worker::Shown(text))) => text.clone(),
-        (
-            None,
-            End::Returned(Worker::Cut {
-                head,
-                tail,
-                total_bytes,
-                ..
-            }),
-        ) => {
-            let hidden = total_bytes.saturating_sub((head.len() + tail.len()) as u64);
-            cut(head, tail, hidden, *total_bytes, "returned")
-        }
-        _ => String::new(),
-    };
-    if !whole.is_empty() && !whole.ends_with('\n') {
-        whole.push('\n');
-    }
-    whole.push_str(&value);
-    Some(whole.into())
-}
-
-/// The blocks that are what they should be.
-fn emitted(blocks: &[Box<RawValue>]) -> Vec<Emitted> {
-    let read = blocks.iter().map(|block| Emitted::read(block));
-    read.filter_map(|block| {
-        block
-            .inspect_err(|unfit| tracing::warn!(%unfit, "a worker emitted what no worker emits"))
-            .ok()
-    })
-    .collect()
-}
-
-fn cut(head: &str, tail: &str, cut: u64, bytes: u64, what: &str) -> String {
+/// Beginning and end of a text, under a line that says how much is missing.
+fn cut_text(head: &str, tail: &str, bytes: u64, what: &str) -> String {
+    let cut = bytes.saturating_sub((head.len() + tail.len()) as u64);
     let gap = if head.ends_with('\n') { "" } else { "\n" };
     format!(
-        "[{cut} of {bytes} bytes {what} are cut: the beginning and the end follow]\n{head}{gap}[…]\n{tail}"
+        "[{cut} of {bytes} bytes {what} are cut: the beginning and the end follow]\n\
+         {head}{gap}[…]\n{tail}"
     )
 }
 
-fn returned(value: callgate_sandbox::Returned, limits: &Limits) -> Option<Returned> {
+/// The returned value, and its whole text if it was cut.
+fn returned(
+    value: callgate_sandbox::Returned,
+    limits: &Limits,
+) -> (Option<Returned>, Option<String>) {
     use callgate_sandbox::Returned as Worker;
-    Some(match value {
-        Worker::Undefined => return None,
+    let returned = match value {
+        Worker::Undefined => return (None, None),
         Worker::Json(json) => {
-            let json = mended(json);
-            let bytes = json.get().len() as u64;
+            let json = replace_lone_surrogates(json);
             Returned {
-                text: plain(&json),
+                text: plain(json.get()),
+                bytes: json.get().len() as u64,
                 json: Some(json),
-                bytes,
             }
         }
-        Worker::Shown(text) => {
+        Worker::Shown(mut text) => {
             let bytes = text.len() as u64;
+            if bytes > limits.output_bytes {
+                text.truncate(text.floor_char_boundary(limits.output_bytes as usize));
+                text.push('…');
+            }
             Returned {
                 json: None,
-                text: shortened(text, limits.output_bytes),
+                text,
                 bytes,
             }
         }
@@ -436,49 +377,68 @@ fn returned(value: callgate_sandbox::Returned, limits: &Limits) -> Option<Return
             head,
             tail,
             total_bytes,
-            whole: _,
+            whole,
         } => {
-            let hidden = total_bytes.saturating_sub((head.len() + tail.len()) as u64);
-            let text = cut(&head, &tail, hidden, total_bytes, "returned");
-            Returned {
+            let returned = Returned {
                 json: None,
-                text,
+                text: cut_text(&head, &tail, total_bytes, "returned"),
                 bytes: total_bytes,
-            }
+            };
+            return (Some(returned), whole.map(|whole| plain(&whole)));
         }
-    })
-}
-
-/// A string as it is, any other value as JSON.
-fn plain(json: &RawValue) -> String {
-    read(json.get()).unwrap_or_else(|_| json.get().to_owned())
-}
-
-fn shortened(mut text: String, limit: u64) -> String {
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    if text.len() > limit {
-        text.truncate(text.floor_char_boundary(limit));
-        text.push('…');
-    }
-    text
-}
-
-/// The place in the author's text; `None` where it is not known.
-pub(crate) fn position(source: &str, line: u32, column: u32) -> Option<Position> {
-    let text = callgate_script::printable(callgate_script::line(source, line)?);
-    // A caret under a shortened line would point to nothing.
-    let shown = match text.char_indices().nth(SHOWN_LINE) {
-        None => text,
-        Some((end, _)) if (column as usize) < SHOWN_LINE => {
-            format!("{}…", text.get(..end).unwrap_or_default())
-        }
-        Some(_) => String::new(),
     };
-    Some(Position {
-        line,
-        column: column.max(1),
-        source_line: shown,
+    (Some(returned), None)
+}
+
+/// A JSON string as its text, any other value as JSON.
+fn plain(json: &str) -> String {
+    read(json).unwrap_or_else(|_| json.to_owned())
+}
+
+/// The whole output and value, if one of them was cut and is there as a whole.
+fn whole(report: &RunReport, printed: Option<String>, value: Option<String>) -> Option<Arc<str>> {
+    if printed.is_none() && value.is_none() {
+        return None;
+    }
+    let mut whole = printed.unwrap_or_else(|| report.output.text.clone());
+    if !whole.is_empty() && !whole.ends_with('\n') {
+        whole.push('\n');
+    }
+    let cut = report.value.as_ref().map(|value| value.text.clone());
+    whole.push_str(&value.or(cut).unwrap_or_default());
+    Some(whole.into())
+}
+
+/// The valid content blocks.
+fn emitted(blocks: &[Box<RawValue>]) -> Vec<Emitted> {
+    let read = blocks.iter().map(|block| Emitted::read(block));
+    read.filter_map(|block| {
+        block
+            .inspect_err(|reason| tracing::warn!(reason, "a worker emitted an invalid block"))
+            .ok()
     })
+    .collect()
+}
+
+/// The denials among calls, grouped, in the order of the first of each group.
+fn denials(calls: &[LedgerLine]) -> Vec<Denial> {
+    let mut denials: Vec<Denial> = Vec::new();
+    let mut places: HashMap<(&str, Option<u32>, &str), usize> = HashMap::new();
+    for call in calls.iter().filter(|call| call.outcome == Outcome::Denied) {
+        let key = (call.function.as_str(), call.line, call.decision.as_str());
+        let place = *places.entry(key).or_insert(denials.len());
+        if let Some(denial) = denials.get_mut(place) {
+            denial.count += 1;
+        } else {
+            denials.push(Denial {
+                function: call.function.clone(),
+                line: call.line,
+                because: call.decision.clone(),
+                count: 1,
+            });
+        }
+    }
+    denials
 }
 
 /// Whole milliseconds.

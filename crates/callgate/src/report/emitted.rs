@@ -1,15 +1,11 @@
-//! What a script hands to its caller besides its output: content blocks as MCP
-//! has them.
-
-use std::fmt;
+//! Content blocks that a script emits with `mcp.emit`.
 
 use callgate_sandbox::is_base64;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A content block that a script emitted with `mcp.emit` (MCP 2025-11-25,
-/// server/tools, "Tool Result"). Its members are as they came from the script,
-/// but well-formed: base64 is base64, a URI has a scheme.
+/// A content block (MCP 2025-11-25, server/tools, "Tool Result"), as the script gave it and
+/// well-formed: base64 is base64, a URI has a scheme.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -27,7 +23,7 @@ pub enum Emitted {
         #[serde(rename = "mimeType")]
         mime_type: String,
     },
-    /// Sound.
+    /// A sound.
     Audio {
         /// Its bytes as base64.
         data: String,
@@ -44,14 +40,14 @@ pub enum Emitted {
         /// Its name for people.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
-        /// What it is.
+        /// Its description.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
         /// Its type.
         #[serde(rename = "mimeType", default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
     },
-    /// A resource with what is in it.
+    /// A resource with its content.
     Resource {
         /// The resource.
         resource: EmittedResource,
@@ -68,16 +64,16 @@ pub struct EmittedResource {
     /// Its type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// What is in it, if that is text.
+    /// Its content, if that is text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What is in it as base64, if it is anything else.
+    /// Its content as base64, if it is not text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
 }
 
 impl Emitted {
-    /// What it is, in a few words: for those who cannot see it.
+    /// The block in a few words, for clients that cannot show it.
     #[must_use]
     pub fn summary(&self) -> String {
         let decoded = |data: &str| data.len() / 4 * 3;
@@ -99,70 +95,44 @@ impl Emitted {
         }
     }
 
-    /// The block in this JSON text of a worker's, which is hostile input.
+    /// Reads a block from a worker, which is hostile input. `runtime-js/20_mcp.js` refuses
+    /// the same blocks.
     ///
     /// # Errors
     ///
-    /// What is wrong with it. A worker that is what it should be sends none of
-    /// that: `runtime-js/20_mcp.js` asks for the same.
-    pub(crate) fn read(block: &RawValue) -> Result<Self, Unfit> {
-        let block: Self =
-            serde_json::from_str(block.get()).map_err(|error| Unfit::Form(error.to_string()))?;
-        block.check()?;
-        Ok(block)
-    }
-
-    fn check(&self) -> Result<(), Unfit> {
-        let unless = |good: bool, unfit: Unfit| if good { Ok(()) } else { Err(unfit) };
-        match self {
-            Self::Text { .. } => Ok(()),
-            Self::Image { data, mime_type } | Self::Audio { data, mime_type } => {
-                unless(is_base64(data), Unfit::Base64)?;
-                unless(is_mime_type(mime_type), Unfit::MimeType)
-            }
-            Self::ResourceLink { uri, mime_type, .. } => {
-                unless(is_uri(uri), Unfit::Uri)?;
-                unless(
-                    mime_type.as_deref().is_none_or(is_mime_type),
-                    Unfit::MimeType,
-                )
-            }
-            Self::Resource { resource } => {
-                unless(is_uri(&resource.uri), Unfit::Uri)?;
-                let mime_type = resource.mime_type.as_deref();
-                unless(mime_type.is_none_or(is_mime_type), Unfit::MimeType)?;
-                unless(
-                    resource.text.is_some() != resource.blob.is_some(),
-                    Unfit::Contents,
-                )?;
-                unless(
-                    resource.blob.as_deref().is_none_or(is_base64),
-                    Unfit::Base64,
-                )
-            }
+    /// The problem, as a clause.
+    pub(crate) fn read(block: &RawValue) -> Result<Self, String> {
+        let block: Self = serde_json::from_str(block.get()).map_err(|error| error.to_string())?;
+        match block.problem() {
+            Some(problem) => Err(problem.to_owned()),
+            None => Ok(block),
         }
     }
-}
 
-/// What is wrong with a block.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unfit {
-    Form(String),
-    Base64,
-    MimeType,
-    Uri,
-    Contents,
-}
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Form(error) => error,
-            Self::Base64 => "its data is no base64",
-            Self::MimeType => "its type is no MIME type",
-            Self::Uri => "its address is no URI",
-            Self::Contents => "it has not either text or blob",
-        })
+    fn problem(&self) -> Option<&'static str> {
+        let (data, mime_type, uri) = match self {
+            Self::Text { .. } => return None,
+            Self::Image { data, mime_type } | Self::Audio { data, mime_type } => {
+                (Some(data), Some(mime_type), None)
+            }
+            Self::ResourceLink { uri, mime_type, .. } => (None, mime_type.as_ref(), Some(uri)),
+            Self::Resource { resource } => {
+                if resource.text.is_some() == resource.blob.is_some() {
+                    return Some("it has not either text or blob");
+                }
+                let mime_type = resource.mime_type.as_ref();
+                (resource.blob.as_ref(), mime_type, Some(&resource.uri))
+            }
+        };
+        if uri.is_some_and(|uri| !is_uri(uri)) {
+            Some("its address is no URI")
+        } else if mime_type.is_some_and(|mime_type| !is_mime_type(mime_type)) {
+            Some("its type is no MIME type")
+        } else if data.is_some_and(|data| !is_base64(data)) {
+            Some("its data is no base64")
+        } else {
+            None
+        }
     }
 }
 
@@ -196,49 +166,47 @@ mod tests {
 
     use super::*;
 
-    fn read(block: &Value) -> Result<Emitted, Unfit> {
+    fn read(block: &Value) -> Result<Emitted, String> {
         Emitted::read(&serde_json::value::to_raw_value(block).expect("JSON"))
-    }
-
-    /// Is well-formed, and is written as it was read.
-    fn good(block: Value, summary: &str) {
-        let read = read(&block).unwrap_or_else(|unfit| panic!("{block}: {unfit}"));
-        assert_eq!(read.summary(), summary);
-        assert_eq!(serde_json::to_value(&read).expect("JSON"), block);
     }
 
     #[test]
     fn blocks_are_read_and_written() {
-        good(json!({ "type": "text", "text": "ü" }), "text, 2 bytes");
-        good(
-            json!({ "type": "image", "data": "YWJj", "mimeType": "image/png" }),
-            "image, image/png, 3 bytes",
-        );
-        good(
-            json!({ "type": "audio", "data": "", "mimeType": "audio/wav; rate=8000" }),
-            "audio, audio/wav; rate=8000, 0 bytes",
-        );
-        good(
-            json!({ "type": "resource_link", "uri": "a:b", "name": "n", "title": "t" }),
-            "link to a:b",
-        );
-        good(
-            json!({ "type": "resource", "resource": { "uri": "file:///a", "text": "abc" } }),
-            "resource file:///a, 3 bytes",
-        );
-        good(
-            json!({ "type": "resource", "resource": {
-                "uri": "file:///a", "blob": "YQ==", "mimeType": "a/b"
-            } }),
-            "resource file:///a, 3 bytes",
-        );
+        for (block, summary) in [
+            (json!({ "type": "text", "text": "ü" }), "text, 2 bytes"),
+            (
+                json!({ "type": "image", "data": "YWJj", "mimeType": "image/png" }),
+                "image, image/png, 3 bytes",
+            ),
+            (
+                json!({ "type": "audio", "data": "", "mimeType": "audio/wav; rate=8000" }),
+                "audio, audio/wav; rate=8000, 0 bytes",
+            ),
+            (
+                json!({ "type": "resource_link", "uri": "a:b", "name": "n", "title": "t" }),
+                "link to a:b",
+            ),
+            (
+                json!({ "type": "resource", "resource": {
+                    "uri": "file:///a", "mimeType": "a/b", "blob": "YQ=="
+                } }),
+                "resource file:///a, 3 bytes",
+            ),
+        ] {
+            let read = read(&block).unwrap_or_else(|problem| panic!("{block}: {problem}"));
+            assert_eq!(read.summary(), summary);
+            assert_eq!(serde_json::to_value(&read).expect("JSON"), block);
+        }
     }
 
     #[test]
-    fn blocks_of_a_hostile_worker_are_refused() {
+    fn invalid_blocks_are_refused() {
+        let check = |block: Value, problem: &str| {
+            assert_eq!(read(&block).unwrap_err(), problem, "{block}");
+        };
         let image =
             |data: &str, mime: &str| json!({ "type": "image", "data": data, "mimeType": mime });
-        assert_eq!(read(&image("Y", "image/png")), Err(Unfit::Base64));
+        check(image("Y", "image/png"), "its data is no base64");
         for mime in [
             "",
             "image",
@@ -248,29 +216,26 @@ mod tests {
             "image/p\nng",
             "ü/ü",
         ] {
-            assert_eq!(read(&image("", mime)), Err(Unfit::MimeType), "{mime}");
+            check(image("", mime), "its type is no MIME type");
         }
-        let link = |uri: &str| json!({ "type": "resource_link", "uri": uri, "name": "" });
         for uri in ["", "a", "a:", ":b", "1:b", "a:b c", "a:\n", "a:ü"] {
-            assert_eq!(read(&link(uri)), Err(Unfit::Uri), "{uri}");
+            let link = json!({ "type": "resource_link", "uri": uri, "name": "" });
+            check(link, "its address is no URI");
         }
-        let resource = |resource: Value| json!({ "type": "resource", "resource": resource });
-        let both = json!({ "uri": "a:b", "text": "", "blob": "" });
-        assert_eq!(read(&resource(both)), Err(Unfit::Contents));
-        assert_eq!(
-            read(&resource(json!({ "uri": "a:b" }))),
-            Err(Unfit::Contents)
-        );
+        for resource in [
+            json!({ "uri": "a:b", "text": "", "blob": "" }),
+            json!({ "uri": "a:b" }),
+        ] {
+            let block = json!({ "type": "resource", "resource": resource });
+            check(block, "it has not either text or blob");
+        }
         for form in [
-            json!(null),
             json!([]),
-            json!({}),
             json!({ "type": "tool_use" }),
-            json!({ "type": "text" }),
             json!({ "type": "text", "text": 1 }),
             json!({ "type": "text", "text": "", "_meta": {} }),
         ] {
-            assert!(matches!(read(&form), Err(Unfit::Form(_))), "{form}");
+            assert!(read(&form).is_err(), "{form}");
         }
     }
 }

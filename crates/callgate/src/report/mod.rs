@@ -1,21 +1,11 @@
-//! What a run leaves behind: one [`RunReport`], however the run ended.
+//! The report of a run: one [`RunReport`], however the run ended.
 //!
-//! The report has two faces over the same data: the short text that goes to a
-//! model or a terminal (its [`Display`](std::fmt::Display)), and JSON
-//! (`serde`), whose shape docs/report.md describes.
+//! A report has two forms: the short text for a model or a terminal (its
+//! [`Display`](std::fmt::Display)), and JSON (`serde`), described in docs/report.md.
 
-mod build;
-mod denials;
-mod emitted;
-mod text;
-
-pub(crate) use build::{
-    cancelled, ended, millis, missing_server, position, rejected, unfit, unread,
-};
-pub use denials::Denial;
-pub use emitted::{Emitted, EmittedResource};
-pub use text::{Printed, Problems};
-pub(crate) use text::{write_check, write_dry_run};
+pub(crate) mod build;
+pub(crate) mod emitted;
+pub(crate) mod text;
 
 use std::sync::Arc;
 
@@ -24,17 +14,17 @@ use callgate_sandbox::Jail;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::position::Position;
 use crate::type_check::TypeCheck;
+use emitted::Emitted;
 
-/// The version of the JSON shape; it changes when a field changes its meaning
-/// or goes away, not when one is added.
+/// The version of the JSON form. It changes when a field changes its meaning or goes away,
+/// not when one is added.
 pub const REPORT_VERSION: u32 = 1;
 
-/// The end of one run: what it printed, what it returned or why it failed,
-/// and every call it made.
+/// The end of one run: output, value or error, and every call.
 ///
-/// There is exactly one for every run, whether the script returned, threw,
-/// ran into a limit, was denied, was cancelled or took its worker down.
+/// There is exactly one for every run, however it ended.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -45,67 +35,43 @@ pub struct RunReport {
     pub script: Arc<str>,
     /// How the run ended.
     pub status: Status,
-    /// Why it ended so; `None` exactly when `status` is [`Status::Completed`].
+    /// The error; `None` exactly when `status` is [`Status::Completed`].
     pub error: Option<RunError>,
-    /// What the script printed with `console`.
+    /// The output of `console`.
     pub output: Output,
-    /// What the script returned; `None` for `undefined` and for a run that
-    /// did not complete.
+    /// The returned value; `None` for `undefined` and for a run that did not complete.
     pub value: Option<Returned>,
-    /// What the script handed to its caller with `mcp.emit`, in order.
+    /// The content blocks of `mcp.emit`, in order.
     pub emitted: Vec<Emitted>,
-    /// All that was printed and then returned, where some of it was cut in
-    /// `output` or `value` and [`Limits::whole_bytes`](crate::Limits::whole_bytes)
-    /// has room for it. Not part of the JSON form.
+    /// The whole output and value, if `output` or `value` is cut and
+    /// [`Limits::whole_bytes`](crate::Limits::whole_bytes) has room. Not in the JSON form.
     #[serde(skip)]
     pub whole: Option<Arc<str>>,
-    /// The run, as a ledger on disk names it: 128 random bits, as 32 hexadecimal
-    /// digits. `None` where no script ran.
+    /// The run's id in the ledger: 32 hexadecimal digits. `None` if no script ran.
     pub run: Option<String>,
-    /// Every call that was decided on, in the order in which it was asked for.
+    /// Every call that was decided on, in the order of the calls.
     pub calls: Vec<LedgerLine>,
-    /// How often the script looked tools up, with `mcp.searchTools` and
-    /// `mcp.getToolDetails`: those are no calls.
+    /// The number of lookups with `mcp.searchTools` and `mcp.getToolDetails`.
     pub lookups: u64,
-    /// The calls that were denied, gathered by function, line and reason.
+    /// The denied calls, grouped by function, line and reason.
     pub denials: Vec<Denial>,
-    /// The calls that a dry run did not make, in the order in which they were
-    /// asked for; `None` for any other run.
+    /// The calls that a dry run did not make, in order; `None` for any other run.
     pub dry_run: Option<Vec<Withheld>>,
-    /// What came of the type check; `None` where there was to be none, and
-    /// where the run ended before it.
+    /// The type check; `None` if it is off or the run ended before it.
     pub check: Option<TypeCheck>,
-    /// Servers that could not be used, and why.
+    /// Servers that could not be used, with reasons.
     pub unavailable: Vec<Unavailable>,
-    /// The kernel layers that were in force around the script; `None` where no
-    /// script ran.
+    /// The kernel layers around the script; `None` if no script ran.
     pub sandbox: Option<Jail>,
-    /// Milliseconds that count against the script-time limit: waiting for
-    /// tools and for a person's answer is not in it.
+    /// Milliseconds that count against the script-time limit: without waiting for tools and
+    /// answers.
     pub script_ms: u64,
     /// Milliseconds from the request to this report.
     pub total_ms: u64,
 }
 
-/// So that `?` passes on a report of a script that did not run, as
-/// [`Gate::preview`](crate::Gate::preview) returns it.
+/// A report is an error where [`Gate::preview`](crate::Gate::preview) returns it.
 impl std::error::Error for RunReport {}
-
-impl RunReport {
-    /// What the script printed and then, on a line of its own, what it
-    /// returned: a string as it is, any other value as JSON.
-    #[must_use]
-    pub fn printed(&self) -> Printed<'_> {
-        Printed(self)
-    }
-
-    /// Why the run failed, with the calls made so far, and what else its
-    /// author should know; empty for a run without any of these.
-    #[must_use]
-    pub fn problems(&self) -> Problems<'_> {
-        Problems(self)
-    }
-}
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -114,13 +80,11 @@ impl RunReport {
 pub enum Status {
     /// The script ran to its end.
     Completed,
-    /// The script does not parse, has type errors, threw, never settled, or its
-    /// worker died.
+    /// The script does not parse, has type errors, threw, never settled, or its worker died.
     Failed,
     /// A call was denied and the script did not catch the error.
     Denied,
-    /// A dry run came to a call that it did not make, and the script did not
-    /// catch the error that stood in for the result.
+    /// A dry run did not make a call, and the script did not catch the error.
     DryRun,
     /// A limit ended the run.
     Limit,
@@ -145,9 +109,8 @@ impl std::fmt::Display for Status {
 }
 
 impl Status {
-    /// The exit code of a command that reports this status: 0 completed, and a
-    /// dry run that went as far as it could, 1 failed, 3 denied, 4 limit, 5 missing server, 130 cancelled. 2 is left
-    /// to usage and configuration errors, which come before any run.
+    /// The exit code of a command with this status. 2 is for usage and configuration errors,
+    /// which come before any run.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
@@ -166,25 +129,23 @@ impl Status {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunError {
-    /// What went wrong, for programs.
+    /// The kind of error, for programs.
     pub kind: ErrorKind,
-    /// The class of the thrown error, such as `TypeError`; `None` where
-    /// nothing was thrown.
+    /// The class of the thrown error, such as `TypeError`; `None` if nothing was thrown.
     pub name: Option<String>,
-    /// What went wrong, for people, without the class and the position.
+    /// The message for people, without class and position.
     pub message: String,
-    /// Where in the author's text, if it is known.
+    /// The place in the author's text, if known.
     pub position: Option<Position>,
-    /// The stack of a thrown error in the author's positions, one frame a
-    /// line; empty where there is none.
+    /// The stack of a thrown error in the author's positions, one frame a line.
     pub stack: String,
     /// The limit that ended the run, for [`ErrorKind::Limit`].
     pub limit: Option<LimitHit>,
-    /// What to do about it, where we know.
+    /// Advice, if there is any.
     pub hint: Option<String>,
 }
 
-/// What kind of failure a [`RunError`] is.
+/// The kind of a [`RunError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -193,8 +154,7 @@ pub enum ErrorKind {
     Syntax,
     /// The script has type errors; nothing ran.
     Types,
-    /// There was no type check of the script, and the mode does not let it run
-    /// without one; nothing ran.
+    /// The script could not be type-checked, and the mode requires that; nothing ran.
     Unchecked,
     /// The script threw and did not catch it.
     Exception,
@@ -210,67 +170,68 @@ pub enum ErrorKind {
     MissingServer,
     /// The worker process died or broke the protocol.
     Crashed,
-    /// The worker tried a system call that it may not make, and the kernel
-    /// killed it: a bug, or an attempt to break out of the sandbox.
+    /// The worker tried a forbidden system call, and the kernel killed it: a bug, or an
+    /// attempt to break out of the sandbox.
     SystemCall,
     /// The caller cancelled the run.
     Cancelled,
 }
 
-/// A place in the author's text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Position {
-    /// The line, counted from 1.
-    pub line: u32,
-    /// The column in UTF-16 units, counted from 1, as editors count.
-    pub column: u32,
-    /// The line's text, without its end; long lines are shortened.
-    pub source_line: String,
-}
-
-/// A limit that ended a run, with what was seen.
+/// A limit that ended a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LimitHit {
-    /// The limit's name in the configuration's `limits`; `calls` is not set
-    /// there.
+    /// The limit's name in the configuration's `limits`; `calls` is not set there.
     pub which: String,
     /// The limit, in `unit`.
     pub limit: u64,
-    /// What was seen when the limit ended the run, in `unit`.
+    /// The value that ended the run, in `unit`.
     pub observed: u64,
     /// `ms`, `bytes` or `calls`.
     pub unit: String,
 }
 
-/// What a script printed, with its middle cut out if it was over the limit.
+/// The output of a script, with its middle cut out if it was over the limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Output {
-    /// The kept text. Where something was cut, its first line says how much,
-    /// and `head` and `tail` of the output follow.
+    /// The kept text. If something was cut, its first line says how much, and the beginning
+    /// and the end of the output follow.
     pub text: String,
-    /// Bytes (UTF-8) printed in all.
+    /// Bytes of the whole output.
     pub bytes: u64,
     /// Bytes that are not in `text`.
     pub cut_bytes: u64,
 }
 
-/// What a script returned.
+/// The value that a script returned.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Returned {
     /// The value as JSON, if it fits the output limit.
     pub json: Option<Box<RawValue>>,
-    /// The value as text: the JSON, or its head and tail where it was cut.
+    /// The value as text: the JSON, or its beginning and end if it was cut.
     pub text: String,
     /// Size of the whole value's JSON in bytes.
     pub bytes: u64,
+}
+
+/// Denials of one function, at one line, for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Denial {
+    /// The generated function name.
+    pub function: String,
+    /// The line of the call in the script, from 1, if known.
+    pub line: Option<u32>,
+    /// The reason.
+    pub because: String,
+    /// The number of calls.
+    pub count: usize,
 }
 
 /// A configured server that could not be used in this run.

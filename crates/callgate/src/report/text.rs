@@ -1,38 +1,46 @@
-//! The report as text: what a model or a person at a terminal reads.
+//! The report as text, for a model or a person at a terminal.
 //!
-//! A run that went well is just its output and value; the ledger is there
-//! when something went wrong, for then the question is what has been done
-//! already.
+//! The text of a good run is only its output and value. The ledger is shown if something
+//! went wrong: then the reader needs to know what has been done already.
 
 use std::fmt;
 
 use callgate_broker::{LedgerLine, Outcome, Withheld};
 
-use super::{Denial, ErrorKind, Position, RunError, RunReport, Status};
+use super::{ErrorKind, RunError, RunReport, Status};
 use crate::harmless::{indented, one_line};
+use crate::position::Position;
 use crate::type_check::TypeCheck;
 
-/// Ledger lines shown before the rest is only counted: the text is for a
-/// model's context, and the JSON form has all of them.
+/// Lines of a list that are shown; the JSON form has all of them.
 const SHOWN_CALLS: usize = 20;
-
-/// Characters of arguments that a dry run shows.
-const SHOWN_ARGUMENTS: usize = 300;
-
-/// Characters of why a call failed that are shown.
-const SHOWN_MESSAGE: usize = 300;
-
+/// Characters of a dry run's arguments and of an error message that are shown.
+const SHOWN_TEXT: usize = 300;
 /// Frames of a stack that are shown.
 const SHOWN_FRAMES: usize = 10;
 
-/// What the script printed and returned, as [`RunReport::printed`] gives it.
+/// The output and the value of a run, from [`RunReport::printed`].
 #[derive(Debug)]
-pub struct Printed<'a>(pub(super) &'a RunReport);
+pub struct Printed<'a>(&'a RunReport);
 
-/// Why the run failed and what its author should know, as
-/// [`RunReport::problems`] gives it.
+/// The problems of a run, from [`RunReport::problems`].
 #[derive(Debug)]
-pub struct Problems<'a>(pub(super) &'a RunReport);
+pub struct Problems<'a>(&'a RunReport);
+
+impl RunReport {
+    /// The output, and on a line of its own the value: a string as it is, any other value as
+    /// JSON.
+    #[must_use]
+    pub fn printed(&self) -> Printed<'_> {
+        Printed(self)
+    }
+
+    /// The error with the calls so far, and warnings for the author; empty for a good run.
+    #[must_use]
+    pub fn problems(&self) -> Problems<'_> {
+        Problems(self)
+    }
+}
 
 impl fmt::Display for RunReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,7 +103,7 @@ fn write_lines(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     Ok(())
 }
 
-/// What a type check found, where that is not the whole of the error.
+/// Writes the type errors, or why there was no check, unless the error says so already.
 pub(crate) fn write_check(
     f: &mut impl fmt::Write,
     script: &str,
@@ -106,22 +114,6 @@ pub(crate) fn write_check(
         Some(ErrorKind::Types) => "error",
         _ => "warning",
     };
-    write_type_errors(f, script, check, label)?;
-    match &check.reason {
-        Some(reason) if error != Some(ErrorKind::Unchecked) && !check.said_before => {
-            writeln!(f, "warning: the script was not type-checked: {reason}")
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The type errors, each at its place, and the count of those not shown.
-fn write_type_errors(
-    f: &mut impl fmt::Write,
-    script: &str,
-    check: &TypeCheck,
-    label: &str,
-) -> fmt::Result {
     for error in &check.errors {
         writeln!(f, "{label}: {}", error.message)?;
         if let Some(position) = &error.position {
@@ -129,9 +121,15 @@ fn write_type_errors(
         }
     }
     match check.more {
-        0 => Ok(()),
-        1 => writeln!(f, "{label}: 1 more type error is not shown"),
-        more => writeln!(f, "{label}: {more} more type errors are not shown"),
+        0 => {}
+        1 => writeln!(f, "{label}: 1 more type error is not shown")?,
+        more => writeln!(f, "{label}: {more} more type errors are not shown")?,
+    }
+    match &check.reason {
+        Some(reason) if error != Some(ErrorKind::Unchecked) && !check.said_before => {
+            writeln!(f, "warning: the script was not type-checked: {reason}")
+        }
+        _ => Ok(()),
     }
 }
 
@@ -146,8 +144,7 @@ fn write_error(f: &mut fmt::Formatter<'_>, script: &str, error: &RunError) -> fm
     {
         write_position(f, script, position)?;
     }
-    // A single frame is the position above; more of them tell how the script
-    // got there.
+    // A single frame is the position above.
     if error.position.is_none() || error.stack.lines().count() > 1 {
         for frame in error.stack.lines().take(SHOWN_FRAMES) {
             writeln!(f, "  {frame}")?;
@@ -165,91 +162,94 @@ fn write_calls(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
     }
     writeln!(f, "calls: {}", report.calls.len())?;
     for line in report.calls.iter().take(SHOWN_CALLS) {
-        write_call(f, line)?;
+        writeln!(
+            f,
+            "  {} {} {}",
+            line.ordinal,
+            line.function,
+            call_outcome(line)
+        )?;
     }
-    if report.calls.len() > SHOWN_CALLS {
-        writeln!(f, "  and {} more", report.calls.len() - SHOWN_CALLS)?;
-    }
-    Ok(())
+    write_more(f, "  and", report.calls.len())
 }
 
-fn write_call(f: &mut fmt::Formatter<'_>, line: &LedgerLine) -> fmt::Result {
-    write!(f, "  {} {} ", line.ordinal, line.function)?;
+/// Says how many lines of a list are not shown.
+fn write_more(f: &mut impl fmt::Write, and: &str, count: usize) -> fmt::Result {
+    match count.saturating_sub(SHOWN_CALLS) {
+        0 => Ok(()),
+        more => writeln!(f, "{and} {more} more"),
+    }
+}
+
+fn call_outcome(line: &LedgerLine) -> String {
     let took = line.took_ms.unwrap_or_default();
     match &line.outcome {
         Outcome::Ok => {
             let bytes = line.result_bytes.unwrap_or_default();
-            writeln!(f, "ok in {took} ms, {bytes} bytes")
+            format!("ok in {took} ms, {bytes} bytes")
         }
         Outcome::ToolError { message } => {
-            writeln!(f, "failed in {took} ms: {}", in_one_line(message))
+            format!("failed in {took} ms: {}", one_line(message, SHOWN_TEXT))
         }
         Outcome::ProtocolError { code, message } => {
-            writeln!(
-                f,
-                "failed in {took} ms: {} (code {code})",
-                in_one_line(message)
-            )
+            let message = one_line(message, SHOWN_TEXT);
+            format!("failed in {took} ms: {message} (code {code})")
         }
-        Outcome::TimedOut { limit_ms } => writeln!(f, "gave no answer within {limit_ms} ms"),
-        Outcome::Denied => writeln!(f, "{}", line.decision),
+        Outcome::TimedOut { limit_ms } => format!("gave no answer within {limit_ms} ms"),
+        Outcome::Denied => line.decision.clone(),
         Outcome::Kept { reason } => {
-            writeln!(f, "had its result withheld: {}", in_one_line(reason))
+            format!("had its result withheld: {}", one_line(reason, SHOWN_TEXT))
         }
-        Outcome::Withheld | Outcome::Recorded => writeln!(f, "was not made"),
-        Outcome::Asking => writeln!(f, "was being asked about"),
-        Outcome::InFlight => writeln!(f, "had no answer yet"),
+        Outcome::Withheld | Outcome::Recorded => "was not made".to_owned(),
+        Outcome::Asking => "was being asked about".to_owned(),
+        Outcome::InFlight => "had no answer yet".to_owned(),
         Outcome::Cancelled if line.took_ms.is_none() => {
-            writeln!(f, "was cancelled before it was sent")
+            "was cancelled before it was sent".to_owned()
         }
-        Outcome::Cancelled => writeln!(f, "was cancelled after {took} ms"),
-        _ => writeln!(f, "ended in {took} ms"),
+        Outcome::Cancelled => format!("was cancelled after {took} ms"),
+        _ => format!("ended in {took} ms"),
     }
 }
 
-/// What was denied, where the error does not say it already.
+/// Writes the denials, unless the error is the only one.
 fn write_denials(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result {
     let denials = &report.denials;
     if report.status == Status::Denied && matches!(denials.as_slice(), [one] if one.count == 1) {
         return Ok(());
     }
     for denial in denials.iter().take(SHOWN_CALLS) {
-        let Denial {
-            function,
-            line,
-            because,
-            count,
-        } = denial;
-        let line = line
-            .map(|line| format!(" (line {line})"))
-            .unwrap_or_default();
-        let times = match count {
+        let line = denial.line.map(|line| format!(" (line {line})"));
+        let times = match denial.count {
             1 => String::new(),
             count => format!(" {count} times"),
         };
-        writeln!(f, "denied{times}: {function}{line}: {because}")?;
+        writeln!(
+            f,
+            "denied{times}: {}{}: {}",
+            denial.function,
+            line.unwrap_or_default(),
+            denial.because
+        )?;
     }
-    match denials.len().checked_sub(SHOWN_CALLS) {
-        None | Some(0) => Ok(()),
-        Some(more) => writeln!(f, "denied: and {more} more"),
-    }
+    write_more(f, "denied: and", denials.len())
 }
 
-/// The tools whose results were not held to their schemas, each once.
+/// Names the tools whose results were not checked against their schemas, each once.
 fn write_unchecked(f: &mut fmt::Formatter<'_>, calls: &[LedgerLine]) -> fmt::Result {
     let mut told: Vec<&str> = Vec::new();
     for line in calls {
-        let Some(reason) = &line.unchecked else {
+        let function = line.function.as_str();
+        let Some(reason) = line
+            .unchecked
+            .as_ref()
+            .filter(|_| !told.contains(&function))
+        else {
             continue;
         };
-        if told.contains(&line.function.as_str()) {
-            continue;
-        }
-        told.push(&line.function);
+        told.push(function);
         if told.len() > SHOWN_CALLS {
             return writeln!(f, "warning: results of more tools were not checked");
         }
-        let function = &line.function;
         writeln!(
             f,
             "warning: a result of {function} was not checked against its outputSchema: {reason}"
@@ -258,39 +258,37 @@ fn write_unchecked(f: &mut fmt::Formatter<'_>, calls: &[LedgerLine]) -> fmt::Res
     Ok(())
 }
 
-/// What a dry run did that withheld no call: not all of them need have been made.
+/// Writes that a dry run withheld no call, and why calls were not made all the same.
 fn write_no_withheld(f: &mut impl fmt::Write, calls: &[LedgerLine]) -> fmt::Result {
+    if calls.is_empty() {
+        return writeln!(f, "dry run: there was no call to make");
+    }
     let count = |is: fn(&LedgerLine) -> bool| calls.iter().filter(|line| is(line)).count();
     let denied = count(|line| line.outcome == Outcome::Denied);
-    // A call under way has not taken any time that is known.
-    let unsent = count(|line| line.took_ms.is_none() && line.outcome != Outcome::InFlight);
-    let was = |count: usize, what: &str| match count {
-        1 => format!("1 was {what}"),
-        count => format!("{count} were {what}"),
-    };
-    match (denied, unsent.saturating_sub(denied)) {
-        (0, 0) if calls.is_empty() => writeln!(f, "dry run: there was no call to make"),
-        (0, 0) => writeln!(f, "dry run: every call only read, and was made"),
-        (denied, 0) => writeln!(
-            f,
-            "dry run: no call was withheld; {}",
-            was(denied, "denied")
-        ),
-        (0, other) => writeln!(
-            f,
-            "dry run: no call was withheld; {}",
-            was(other, "not sent")
-        ),
-        (denied, other) => writeln!(
-            f,
-            "dry run: no call was withheld; {}, {}",
-            was(denied, "denied"),
-            was(other, "not sent for another reason")
-        ),
+    // A call in flight has not taken any known time, but was sent.
+    let unsent = count(|line| {
+        line.took_ms.is_none() && !matches!(line.outcome, Outcome::InFlight | Outcome::Denied)
+    });
+    let were = |count: usize| if count == 1 { "was" } else { "were" };
+    let mut parts = Vec::new();
+    if denied > 0 {
+        parts.push(format!("{denied} {} denied", were(denied)));
     }
+    if unsent > 0 {
+        let why = if denied > 0 {
+            " for another reason"
+        } else {
+            ""
+        };
+        parts.push(format!("{unsent} {} not sent{why}", were(unsent)));
+    }
+    if parts.is_empty() {
+        return writeln!(f, "dry run: every call only read, and was made");
+    }
+    writeln!(f, "dry run: no call was withheld; {}", parts.join(", "))
 }
 
-/// What a dry run would have done.
+/// Writes the calls that a dry run did not make.
 pub(crate) fn write_dry_run(f: &mut impl fmt::Write, withheld: &[Withheld]) -> fmt::Result {
     match withheld.len() {
         1 => writeln!(f, "dry run: 1 call was not made")?,
@@ -299,31 +297,24 @@ pub(crate) fn write_dry_run(f: &mut impl fmt::Write, withheld: &[Withheld]) -> f
     for call in withheld.iter().take(SHOWN_CALLS) {
         let line = call.line.map(|line| format!(" (line {line})"));
         let arguments = match &call.arguments {
-            Some(arguments) => one_line(arguments.get(), SHOWN_ARGUMENTS),
+            Some(arguments) => one_line(arguments.get(), SHOWN_TEXT),
             None => format!("{} bytes", call.argument_bytes),
+        };
+        let answer = if call.recorded {
+            "answered with a recorded result"
+        } else {
+            "answered with an error"
         };
         writeln!(
             f,
-            "  {} {}{} {arguments}: {}; {}",
+            "  {} {}{} {arguments}: {}; {answer}",
             call.ordinal,
             call.function,
             line.unwrap_or_default(),
             call.decision,
-            match call.recorded {
-                true => "answered with a recorded result",
-                false => "answered with an error",
-            }
         )?;
     }
-    match withheld.len().checked_sub(SHOWN_CALLS) {
-        None | Some(0) => Ok(()),
-        Some(more) => writeln!(f, "  and {more} more"),
-    }
-}
-
-/// The first of several lines may say no more than that others follow.
-fn in_one_line(message: &str) -> String {
-    one_line(message, SHOWN_MESSAGE)
+    write_more(f, "  and", withheld.len())
 }
 
 fn write_position(f: &mut impl fmt::Write, script: &str, position: &Position) -> fmt::Result {
@@ -342,8 +333,8 @@ fn write_position(f: &mut impl fmt::Write, script: &str, position: &Position) ->
     writeln!(f, "  {:width$} | {lead}^", "", width = number.len())
 }
 
-/// What stands before the caret so that it falls under `column`: a space for
-/// each character, tabs kept so that they are as wide as in the line above.
+/// The text before a caret under `column`: a space for each character, and tabs, which are
+/// as wide as in the line above.
 fn caret_lead(source_line: &str, column: u32) -> String {
     let mut units = 1;
     let mut lead = String::new();
@@ -355,68 +346,4 @@ fn caret_lead(source_line: &str, column: u32) -> String {
         lead.push(if character == '\t' { '\t' } else { ' ' });
     }
     lead
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(outcome: Outcome, took_ms: Option<u64>) -> LedgerLine {
-        LedgerLine {
-            ordinal: 1,
-            function: "fs_read".to_owned(),
-            server: "fs".to_owned(),
-            tool: "read".to_owned(),
-            decision: String::new(),
-            line: None,
-            at: String::new(),
-            argument_bytes: 2,
-            argument_sha256: None,
-            flows: Vec::new(),
-            more_flows: 0,
-            result_bytes: None,
-            result_sha256: None,
-            unchecked: None,
-            started_ms: 0,
-            took_ms,
-            outcome,
-        }
-    }
-
-    #[test]
-    fn a_dry_run_that_withheld_nothing_says_what_was_not_made() {
-        let made = || line(Outcome::Ok, Some(1));
-        let under_way = || line(Outcome::InFlight, None);
-        let denied = || line(Outcome::Denied, None);
-        let unfit = || {
-            line(
-                Outcome::ProtocolError {
-                    code: -32602,
-                    message: String::new(),
-                },
-                None,
-            )
-        };
-        for (calls, said) in [
-            (vec![], "there was no call to make"),
-            (
-                vec![made(), under_way()],
-                "every call only read, and was made",
-            ),
-            (vec![made(), denied()], "no call was withheld; 1 was denied"),
-            (
-                vec![denied(), denied()],
-                "no call was withheld; 2 were denied",
-            ),
-            (vec![unfit()], "no call was withheld; 1 was not sent"),
-            (
-                vec![denied(), unfit(), unfit()],
-                "no call was withheld; 1 was denied, 2 were not sent for another reason",
-            ),
-        ] {
-            let mut text = String::new();
-            write_no_withheld(&mut text, &calls).expect("a string takes it");
-            assert_eq!(text, format!("dry run: {said}\n"));
-        }
-    }
 }

@@ -1,9 +1,9 @@
-//! Finding tools by what they do.
+//! Search for tools: by words, regular expression, meaning or a model.
 
-mod consulted;
 mod index;
 mod meaning;
-mod pick;
+pub(crate) mod pick;
+pub(crate) mod request;
 mod vector_store;
 mod vector_text;
 pub(crate) mod vectors;
@@ -11,183 +11,78 @@ pub(crate) mod vectors;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_broker::{Broker, Caller, Phase, ServerState};
-use callgate_catalog::Catalog;
-use callgate_catalog::search::{PatternFault, Ranked, SearchIndex};
-use callgate_policy::Rules;
+use callgate_broker::{Broker, Phase, ServerState};
+use callgate_catalog::search::SearchIndex;
+use callgate_catalog::{Catalog, CatalogTool};
+use callgate_policy::{Rules, nearest};
 use futures::FutureExt as _;
-use serde::Serialize;
 use tokio::task::JoinHandle;
 
-use crate::Gate;
-use crate::gate::Foresight;
-use crate::gate::servers::closest;
+use crate::foresight::Foresight;
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
-use crate::search::vectors::Vectors;
+use crate::settings::SearchBy;
+use crate::tool_settings::ToolSettings;
+use index::IndexCache;
+use pick::Consult;
+use request::{Found, Hit, SearchError, SearchRequest};
+use vectors::Vectors;
 
-pub(crate) use consulted::Searching;
-pub(crate) use index::Indexes;
-use pick::Showable;
-
-/// The most hits, whatever a request says.
+/// The most hits of a search.
 const MAX_LIMIT: usize = 200;
-/// Bytes of words that are read.
+/// The most bytes of a query that count.
 const MAX_WORDS_BYTES: usize = 2_000;
-/// How long a regular expression is looked for.
-const PATTERN_TIME: Duration = Duration::from_millis(500);
+/// How long a regular expression may take.
+const REGEX_TIME: Duration = Duration::from_millis(500);
 /// Characters of a server's name that an error repeats.
-const MAX_QUOTED: usize = 80;
+const SHOWN_NAME: usize = 80;
 
-/// What to look for. Begins with the defaults.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-#[must_use]
-pub struct SearchRequest {
-    /// Words, or what [`SearchBy`] says; of words, without the space around them, the first
-    /// 2,000 bytes count. A model or an endpoint gets no more of them.
-    /// Nothing at all finds every tool, in the order of the configuration.
-    pub query: String,
-    /// How it is looked for. Default: [`SearchBy::Auto`].
-    pub by: SearchBy,
-    /// Only tools of this server, by its name in the configuration. Default: all.
-    pub server: Option<String>,
-    /// Only tools of these servers, and no word of others. Default: all.
-    pub among: Option<Vec<String>>,
-    /// Whose model may be asked by [`SearchBy::Model`], before the one of the
-    /// configuration. Default: nobody's.
-    pub caller: Option<Arc<dyn Caller>>,
-    /// The most hits; over 200 is 200. Default: 10.
-    pub limit: usize,
-    /// How long vectors that tools have not got yet may be waited for. Default: not at
-    /// all; where some are missing, a note says so, and they are made for later.
-    pub patience: Duration,
-    /// Whether notes tell of servers that cannot be had, whose tools are missing or as they
-    /// were. Default: they do; for a host that tells of them itself
-    /// ([`Gate::unavailable`]) they need not.
-    pub tells_of_servers: bool,
+/// The search of one gate, for hosts and scripts.
+pub(crate) struct Searcher {
+    live: Arc<LiveCatalog>,
+    index: IndexCache,
+    vectors: Arc<Vectors>,
+    models: Arc<Models>,
+    /// The way of searching for requests that leave it open.
+    by: SearchBy,
+    /// The task that makes vectors when tools change.
+    follower: Option<JoinHandle<()>>,
 }
 
-/// How tools are looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum SearchBy {
-    /// The best way that is configured.
-    #[default]
-    Auto,
-    /// By the words of names, titles, descriptions, parameters and keywords.
-    Words,
-    /// By a regular expression over names, titles and descriptions, whatever
-    /// their case.
-    Regex,
-    /// By what is meant: embeddings of tools and of the query. Needs an endpoint
-    /// of embeddings; where it is away, by words, with a note.
-    Vectors,
-    /// By words and by what is meant, both rankings together. Needs the same.
-    Hybrid,
-    /// By a model that picks among what is found. Needs a client that offers
-    /// one, or an endpoint; where neither answers, by words, with a note.
-    Model,
+/// One search.
+struct Search<'a> {
+    catalog: &'a Arc<Catalog>,
+    servers: &'a [ServerState],
+    index: &'a SearchIndex,
+    rules: &'a Arc<Rules>,
+    request: &'a SearchRequest,
+    limit: usize,
 }
 
-/// A tool that was found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Hit {
-    /// The name of its function in a script.
-    pub function: String,
-    /// The server's name in the configuration.
-    pub server: String,
-    /// How well it fits: more is better. It compares within one answer only.
-    pub score: f64,
-}
-
-/// What was found, the best first.
-#[derive(Debug, Clone, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Found {
-    /// The tools, at most as many as were asked for.
-    pub hits: Vec<Hit>,
-    /// How many tools there were to look through.
-    pub searched: usize,
-    /// What whoever asked should know, such as that a way of searching was not
-    /// to be had; sentences.
-    pub notes: Vec<String>,
-}
-
-/// Why nothing could be looked for.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SearchError {
-    /// No server has this name.
-    #[error("no server is named {name:?}{}", did_you_mean(near.as_deref()))]
-    UnknownServer {
-        /// The name; its beginning, if it is long.
-        name: String,
-        /// The nearest that is one.
-        near: Option<String>,
-    },
-    /// The query is no regular expression.
-    #[error("the query is no regular expression: {0}")]
-    Regex(String),
-}
-
-impl SearchRequest {
-    /// A search for this.
-    pub fn new(query: impl Into<String>) -> Self {
-        Self {
-            query: query.into(),
-            by: SearchBy::default(),
-            server: None,
-            among: None,
-            caller: None,
-            limit: 10,
-            patience: Duration::ZERO,
-            tells_of_servers: true,
+impl Search<'_> {
+    fn by_words(&self, query: &str, limit: usize) -> Found {
+        let accepts = |server: &str| self.request.is_of(server);
+        let ranked = self.index.by_words(query, accepts, limit);
+        Found {
+            hits: ranked.iter().map(Hit::from).collect(),
+            ..Found::default()
         }
     }
 
-    fn is_of(&self, server: &str) -> bool {
-        let is_one = |among: &Vec<String>| among.iter().any(|one| one == server);
-        self.server.as_deref().is_none_or(|only| only == server)
-            && self.among.as_ref().is_none_or(is_one)
+    /// The searched tools that the rules do not deny, and the number of denied ones.
+    fn allowed(&self) -> (Vec<&CatalogTool>, usize) {
+        let foresight = Foresight::new(Arc::clone(self.rules), self.servers.iter().cloned());
+        let tools = self.catalog.tools().iter();
+        let tools = tools.filter(|tool| self.request.is_of(&tool.definition.server));
+        let (denied, allowed): (Vec<_>, Vec<_>) = tools.partition(|tool| foresight.denies(tool));
+        (allowed, denied.len())
     }
-}
-
-impl Gate {
-    /// Looks for tools among those there are now.
-    ///
-    /// # Errors
-    ///
-    /// [`SearchError`] for a request that means nothing here. Nothing found is
-    /// no error.
-    pub async fn search(&self, request: &SearchRequest) -> Result<Found, SearchError> {
-        self.searcher.search(request, &self.rules, None).await
-    }
-
-    /// How a search is done here that asks for this: what [`SearchBy::Auto`]
-    /// stands for, and any other way as it is.
-    pub fn search_way(&self, by: SearchBy) -> SearchBy {
-        self.searcher.way(by)
-    }
-}
-
-/// The search of one gate, which runs share with it: a script can look for
-/// tools, too.
-pub(crate) struct Searcher {
-    live: Arc<LiveCatalog>,
-    vectors: Arc<Vectors>,
-    models: Arc<Models>,
-    /// What is done where a request leaves it open.
-    by: SearchBy,
-    /// Makes vectors when the tools change.
-    follower: Option<JoinHandle<()>>,
 }
 
 impl Searcher {
     pub(crate) fn new(
         live: Arc<LiveCatalog>,
+        settings: Arc<ToolSettings>,
         broker: &Broker,
         models: Arc<Models>,
         vectors: Arc<Vectors>,
@@ -196,6 +91,7 @@ impl Searcher {
         let follower = vectors.can_be_made().then(|| vectors.follow(&live, broker));
         Self {
             live,
+            index: IndexCache::new(settings),
             vectors,
             models,
             by,
@@ -203,103 +99,97 @@ impl Searcher {
         }
     }
 
-    /// As [`Gate::search`]. What these rules deny whatever its arguments, no model is
-    /// shown. Where a script searches, its run decides whether anything is given to a model
-    /// or an endpoint; where that may not be, words are compared, and a note says so.
+    /// The way of searching that a request's way stands for.
+    pub(crate) fn way(&self, by: SearchBy) -> SearchBy {
+        match (by, self.by) {
+            (SearchBy::Auto, SearchBy::Auto) if self.vectors.can_be_made() => SearchBy::Hybrid,
+            (SearchBy::Auto, SearchBy::Auto) => SearchBy::Words,
+            (SearchBy::Auto, configured) => configured,
+            (by, _) => by,
+        }
+    }
+
+    /// Searches. A model is not shown tools that the rules deny. For a script, the rules of its
+    /// run decide whether the query may go to a model or an endpoint; if not, only words are
+    /// compared, and a note says so.
     pub(crate) async fn search(
         &self,
         request: &SearchRequest,
         rules: &Arc<Rules>,
-        searching: Option<Searching<'_>>,
+        consult: Option<Consult<'_>>,
     ) -> Result<Found, SearchError> {
         let catalog = self.live.fresh().await;
         let servers = self.live.servers();
-        known_server(request, &servers)?;
+        check_server(request, &servers)?;
         let limit = request.limit.min(MAX_LIMIT);
+        let tools = catalog.tools().iter();
+        let tools = tools.filter(|tool| request.is_of(&tool.definition.server));
         let mut found = Found {
-            notes: notes(request, &servers, &catalog, searching.is_some()),
-            ..Found::default()
+            hits: Vec::new(),
+            searched: tools.clone().count(),
+            notes: server_notes(request, &servers, &catalog, consult.is_some()),
         };
-        let in_scope = catalog.tools().iter();
-        let in_scope = in_scope.filter(|tool| request.is_of(&tool.definition.server));
-        found.searched = in_scope.clone().count();
-        if request.query.trim().is_empty() {
-            let hits = in_scope.take(limit).map(|tool| Hit {
-                function: tool.function.clone(),
-                server: tool.definition.server.clone(),
-                score: 0.0,
-            });
-            found.hits = hits.collect();
+        let query = request.query.trim();
+        if query.is_empty() {
+            found.hits = tools.take(limit).map(|tool| Hit::new(tool, 0.0)).collect();
             return Ok(found);
         }
         let way = self.way(request.by);
-        let showable = (way == SearchBy::Model).then(|| {
-            let foresight = Foresight::new(Arc::clone(rules), &servers);
-            Showable::of(&catalog, request, &foresight)
-        });
-        let index = self.live.index(Arc::clone(&catalog), servers).await;
+        let index = self.index.of(&catalog, &servers).await;
         if way == SearchBy::Regex {
-            by_pattern(index, request, limit, &mut found).await?;
+            by_regex(index, request, limit, &mut found).await?;
             return Ok(found);
         }
-        let asked = request.query.trim();
-        let query = asked.get(..asked.floor_char_boundary(MAX_WORDS_BYTES));
-        let query = query.unwrap_or_default();
-        if query.len() < asked.len() {
+        let end = query.floor_char_boundary(MAX_WORDS_BYTES);
+        if end < query.len() {
             let note = format!("only the first {MAX_WORDS_BYTES} bytes of the query count");
             found.notes.push(note);
         }
-        // Each way of searching is a ranking; `callgate_catalog::search::fuse`
-        // makes one of several.
-        let by_words = |query: &str, limit| Found {
-            hits: hits(&index.by_words(query, |one| request.is_of(one), limit)),
-            ..Found::default()
+        let query = query.get(..end).unwrap_or_default();
+        let search = Search {
+            catalog: &catalog,
+            servers: &servers,
+            index: &index,
+            rules,
+            request,
+            limit,
         };
-        // Whatever is given away of a query is this text, which is that which was looked at.
-        let ranking = async |query: String| match (way, showable) {
-            (_, Some(showable)) => {
-                let most = showable.candidates(limit);
-                let mut candidates = if self.vectors.can_be_made() {
-                    let way = SearchBy::Hybrid;
-                    let meant = self.by_meaning(way, &catalog, &index, request, &query, most);
-                    meant.await
-                } else {
-                    by_words(&query, most)
-                };
-                showable.choose(&mut candidates, limit);
-                self.by_model(&catalog, request, &query, limit, candidates, &showable)
-                    .await
-            }
-            (SearchBy::Vectors | SearchBy::Hybrid, _) => {
-                let meant = self.by_meaning(way, &catalog, &index, request, &query, limit);
-                meant.await
-            }
-            _ => by_words(&query, limit),
-        };
-        let ranking = |query| ranking(query).boxed();
-        let ranked = match searching.filter(|_| self.gives_away(way, request)) {
-            None => ranking(query.to_owned()).await,
-            Some(searching) => match searching.consult(query, ranking).await {
-                Ok(ranked) => ranked,
-                Err(reason) => Found {
+        let ranked = match consult.filter(|_| self.gives_away(way, request)) {
+            None => self.rank(way, &search, query).await,
+            Some(consult) => {
+                let search = &search;
+                let rank =
+                    |query: String| async move { self.rank(way, search, &query).await }.boxed();
+                let ranked = consult.rank(query, rank).await;
+                ranked.unwrap_or_else(|reason| Found {
                     notes: vec![format!("only words were compared: {reason}")],
-                    ..by_words(query, limit)
-                },
-            },
+                    ..search.by_words(query, limit)
+                })
+            }
         };
         found.hits = ranked.hits;
         found.notes.extend(ranked.notes);
         Ok(found)
     }
-}
 
-impl Searcher {
-    /// Whether a search in this way gives what is looked for to a model or an endpoint.
+    async fn rank(&self, way: SearchBy, search: &Search<'_>, query: &str) -> Found {
+        match way {
+            SearchBy::Model => self.by_model(search, query).await,
+            SearchBy::Vectors | SearchBy::Hybrid => {
+                self.by_meaning(way, search, query, search.limit).await
+            }
+            SearchBy::Auto | SearchBy::Words | SearchBy::Regex => {
+                search.by_words(query, search.limit)
+            }
+        }
+    }
+
+    /// Whether such a search gives the query to a model or an endpoint.
     fn gives_away(&self, way: SearchBy, request: &SearchRequest) -> bool {
-        let caller = request.caller.as_ref();
         match way {
             SearchBy::Vectors | SearchBy::Hybrid => self.vectors.can_be_made(),
             SearchBy::Model => {
+                let caller = request.caller.as_ref();
                 self.vectors.can_be_made()
                     || self.models.has_small()
                     || caller.is_some_and(|caller| caller.offers().sampling)
@@ -317,8 +207,8 @@ impl Drop for Searcher {
     }
 }
 
-/// Whatever its author thought of, it does not hold up the others' thread.
-async fn by_pattern(
+/// Matches on a blocking thread, for a limited time.
+async fn by_regex(
     index: Arc<SearchIndex>,
     request: &SearchRequest,
     limit: usize,
@@ -326,17 +216,17 @@ async fn by_pattern(
 ) -> Result<(), SearchError> {
     let request = request.clone();
     let matching = tokio::task::spawn_blocking(move || {
-        let until = Instant::now() + PATTERN_TIME;
+        let until = Instant::now() + REGEX_TIME;
+        let accepts = |server: &str| request.is_of(server);
         let go_on = || Instant::now() < until;
-        let is_of = |server: &str| request.is_of(server);
-        let matched = index.by_pattern(&request.query, is_of, limit, go_on)?;
-        Ok((hits(&matched.ranked), matched.is_complete))
+        let matched = index.by_pattern(&request.query, accepts, limit, go_on);
+        matched.map(|matched| {
+            let hits: Vec<Hit> = matched.ranked.iter().map(Hit::from).collect();
+            (hits, matched.is_complete)
+        })
     });
-    let matched: Result<_, PatternFault> = match matching.await {
-        Ok(matched) => matched,
-        // `by_pattern` does not panic, so the runtime is shutting down.
-        Err(_) => std::future::pending().await,
-    };
+    let matched = matching.await;
+    let matched = matched.map_err(|error| SearchError::Regex(error.to_string()))?;
     let (hits, is_complete) = matched.map_err(|fault| SearchError::Regex(fault.to_string()))?;
     found.hits = hits;
     if !is_complete {
@@ -346,40 +236,26 @@ async fn by_pattern(
     Ok(())
 }
 
-fn hits(ranked: &[Ranked<'_>]) -> Vec<Hit> {
-    let hit = |ranked: &Ranked<'_>| Hit {
-        function: ranked.function.to_owned(),
-        server: ranked.server.to_owned(),
-        score: ranked.score,
-    };
-    ranked.iter().map(hit).collect()
-}
-
-/// An error if the request asks for a server that there is not.
-fn known_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), SearchError> {
-    let Some(asked) = &request.server else {
+/// An error if no server has the requested name.
+fn check_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), SearchError> {
+    let Some(name) = &request.server else {
         return Ok(());
     };
-    let visible = |name: &&str| {
-        let is_one = |among: &Vec<String>| among.iter().any(|one| one == name);
-        request.among.as_ref().is_none_or(is_one)
-    };
     let names = servers.iter().map(|server| server.name.as_str());
-    let names: Vec<&str> = names.filter(visible).collect();
-    if names.contains(&asked.as_str()) {
+    let names: Vec<&str> = names.filter(|name| request.may_mention(name)).collect();
+    if names.contains(&name.as_str()) {
         return Ok(());
     }
     Err(SearchError::UnknownServer {
-        near: closest(asked, names.into_iter()),
-        name: asked.chars().take(MAX_QUOTED).collect(),
+        near: nearest(name, names).map(str::to_owned),
+        name: name.chars().take(SHOWN_NAME).collect(),
     })
 }
 
-/// What is to be known of the servers that were to be looked through: whose tools
-/// are not among those found, or are as they were. A script does not hear why: that may quote
-/// the server, and what servers say to scripts is what calls of theirs bring, which is looked at
-/// and remembered as their data.
-fn notes(
+/// Notes about searched servers that are down or disabled. A script does not learn why a
+/// server is down: the reason may quote the server, whose data reaches scripts only through
+/// reviewed calls.
+fn server_notes(
     request: &SearchRequest,
     servers: &[ServerState],
     catalog: &Catalog,
@@ -389,32 +265,32 @@ fn notes(
         let mut tools = catalog.tools().iter();
         tools.any(|tool| tool.definition.server == name)
     };
-    let why = |reason: &str| match by_script {
-        true => String::new(),
-        false => format!(": {reason}"),
-    };
-    let in_scope = servers.iter().filter(|server| request.is_of(&server.name));
-    let notes = in_scope.filter_map(|ServerState { name, phase, .. }| match phase {
-        Phase::Down(_) if !request.tells_of_servers => None,
-        Phase::Down(reason) if is_listed(name) => Some(format!(
-            "server {name:?} cannot be had, so its tools are as they were{}",
-            why(reason)
-        )),
-        Phase::Down(reason) => Some(format!(
-            "server {name:?} cannot be had, so its tools are not among these{}",
-            why(reason)
-        )),
-        Phase::Disabled if request.server.is_some() => Some(format!(
-            "server {name:?} is not in use; enable it to find its tools"
-        )),
-        _ => None,
+    let servers = servers.iter().filter(|server| request.is_of(&server.name));
+    let notes = servers.filter_map(|server| {
+        let name = &server.name;
+        match &server.phase {
+            Phase::Down(reason) if request.tells_of_servers => {
+                let tools = if is_listed(name) {
+                    "as they were"
+                } else {
+                    "not among these"
+                };
+                let why = if by_script {
+                    String::new()
+                } else {
+                    format!(": {reason}")
+                };
+                Some(format!(
+                    "server {name:?} cannot be had, so its tools are {tools}{why}"
+                ))
+            }
+            Phase::Disabled if request.server.is_some() => Some(format!(
+                "server {name:?} is not in use; enable it to find its tools"
+            )),
+            _ => None,
+        }
     });
     notes.collect()
-}
-
-fn did_you_mean(near: Option<&str>) -> String {
-    near.map(|near| format!("; did you mean {near:?}?"))
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,20 +1,30 @@
-//! A model picks among the tools that fit best.
+//! Search by a model that picks among candidates; and the rules over queries that scripts
+//! give to models.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
 
+use callgate_broker::{Place, Run, Unanswered};
 use callgate_catalog::{Catalog, CatalogTool};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
-use super::{Found, Hit, SearchRequest, Searcher};
-use crate::gate::Foresight;
+use super::request::{Found, Hit};
+use super::{Search, Searcher};
 use crate::harmless::one_line;
+use crate::host_functions::HostFunction;
+use crate::model_tools::SEARCH;
 use crate::models::Task;
+use crate::settings::SearchBy;
 
-/// The tools that a model picks from, at most.
-pub(super) const CANDIDATES: usize = 40;
-/// Characters that are shown of what a tool does.
+/// The most tools that a model picks from.
+const CANDIDATES: usize = 40;
+/// Characters of a tool's summary in the prompt.
 const MAX_SUMMARY: usize = 200;
 
 const SYSTEM: &str = "You pick tools for a task. You get what is looked for, and between two lines \
@@ -23,130 +33,133 @@ const SYSTEM: &str = "You pick tools for a task. You get what is looked for, and
     JSON object and nothing else: {\"names\": [...]}, the names of the tools that serve what is \
     looked for, the best first; an empty array where none does.";
 
-/// The tools that a model may be shown and may pick: those in scope that the rules do
-/// not deny whatever the arguments, in the order of the catalog.
-pub(super) struct Showable<'a> {
-    tools: Vec<&'a CatalogTool>,
-    functions: HashSet<&'a str>,
-    /// How many others are in scope.
-    denied: usize,
+/// The run of a script that searches, and the place in the script. A query that goes to a
+/// model or an embeddings endpoint meets the run's rules, like a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Consult<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) place: Option<Place>,
 }
 
-impl<'a> Showable<'a> {
-    pub(super) fn of(catalog: &'a Catalog, request: &SearchRequest, rules: &Foresight) -> Self {
-        let in_scope = catalog.tools().iter();
-        let in_scope = in_scope.filter(|tool| request.is_of(&tool.definition.server));
-        let (denied, tools): (Vec<_>, Vec<_>) = in_scope.partition(|tool| rules.denies(tool));
-        Self {
-            functions: tools.iter().map(|tool| tool.function.as_str()).collect(),
-            tools,
-            denied: denied.len(),
+impl Consult<'_> {
+    /// Ranks by the query as rules, reviewers and the ledger saw it.
+    ///
+    /// # Errors
+    ///
+    /// Why the query may not be given away, as a sentence.
+    pub(super) async fn rank<'a>(
+        self,
+        query: &str,
+        rank: impl FnOnce(String) -> BoxFuture<'a, Found> + Send,
+    ) -> Result<Found, String> {
+        #[derive(Deserialize)]
+        struct Seen {
+            query: String,
         }
-    }
-
-    /// How many tools are to be looked for, so that enough may be shown whichever of
-    /// them are denied.
-    pub(super) fn candidates(&self, limit: usize) -> usize {
-        CANDIDATES.max(limit) + self.denied
-    }
-
-    /// Of what was found, what a model is shown; and behind that all others, if there
-    /// are few.
-    pub(super) fn choose(&self, found: &mut Found, limit: usize) {
-        let candidates = &mut found.hits;
-        candidates.retain(|hit| self.has(&hit.function));
-        candidates.truncate(CANDIDATES.max(limit));
-        if self.tools.len() > CANDIDATES {
-            return;
-        }
-        let known: HashSet<String> = candidates.iter().map(|hit| hit.function.clone()).collect();
-        let others = self.tools.iter();
-        let others = others.filter(|tool| !known.contains(&tool.function));
-        candidates.extend(others.map(|tool| Hit {
-            function: tool.function.clone(),
-            server: tool.definition.server.clone(),
-            score: 0.0,
-        }));
-    }
-
-    fn has(&self, function: &str) -> bool {
-        self.functions.contains(function)
+        let message = |error: serde_json::Error| error.to_string();
+        let input = to_raw_value(&json!({ "query": query })).map_err(message)?;
+        let mut found = None;
+        let kept = &mut found;
+        let unanswered = |error: serde_json::Error| Unanswered {
+            said: error.to_string(),
+            read: json!(null),
+            error: error.to_string(),
+        };
+        let work = move |text: Arc<String>| async move {
+            let seen: Seen = serde_json::from_str(&text).map_err(unanswered)?;
+            let ranked = rank(seen.query).await;
+            let functions: Vec<&str> = ranked.hits.iter().map(|hit| &*hit.function).collect();
+            let answer = to_raw_value(&json!({ "tools": functions, "notes": ranked.notes }));
+            *kept = Some(ranked);
+            answer.map_err(unanswered)
+        };
+        let consulted = self.run.consult(&SEARCH, &input, self.place, work).boxed();
+        consulted.await.map_err(|error| error.to_string())??;
+        found.ok_or_else(|| "no model was asked".to_owned())
     }
 }
 
 impl Searcher {
-    /// Has a model pick among these, if there are any, what serves the `query`: of what a
-    /// script looks for, the model gets nothing else. Where none answers, they stay as they
-    /// are, and a note says so.
-    pub(super) async fn by_model(
-        &self,
-        catalog: &Catalog,
-        request: &SearchRequest,
-        query: &str,
-        limit: usize,
-        mut candidates: Found,
-        showable: &Showable<'_>,
-    ) -> Found {
-        if candidates.hits.is_empty() {
-            return candidates;
+    /// Has a model pick among the tools that fit best and that the rules do not deny. The
+    /// model gets nothing but the query and these tools. Without an answer, the candidates
+    /// stay as ranked, and a note says so.
+    pub(super) async fn by_model(&self, search: &Search<'_>, query: &str) -> Found {
+        let (allowed, denied) = search.allowed();
+        let most = CANDIDATES.max(search.limit);
+        // So many that enough are left, whichever are denied.
+        let ranked = most + denied;
+        let mut found = if self.vectors.can_be_made() {
+            self.by_meaning(SearchBy::Hybrid, search, query, ranked)
+                .await
+        } else {
+            search.by_words(query, ranked)
+        };
+        found.hits = candidates(found.hits, &allowed, most);
+        if found.hits.is_empty() {
+            return found;
         }
-        let prompt = prompt(catalog, query, limit, &candidates.hits);
-        let schema = answers(limit, &candidates.hits);
+        let prompt = prompt(search.catalog, query, search.limit, &found.hits);
+        let schema = answer_schema(search.limit, &found.hits);
         let task = Task {
-            of: "mcp.searchTools",
+            of: HostFunction::SearchTools.name(),
             system: SYSTEM,
             text: &prompt,
             schema: Some(&schema),
         };
-        let answer = match self.models.ask(request.caller.as_ref(), &task).await {
-            Ok(said) => said
-                .json()
-                .and_then(names)
-                .ok_or_else(|| "the model did not answer with a list of names".to_owned()),
-            Err(silent) => Err(silent.message()),
-        };
-        let names = match answer {
-            Ok(names) => names,
-            Err(reason) => {
-                candidates.hits.truncate(limit);
-                candidates
-                    .notes
-                    .push(format!("no model picked these: {reason}"));
-                return candidates;
-            }
-        };
-        // What it names is checked: a tool that it may pick, and each once.
-        let mut seen = HashSet::new();
-        let mut unknown = 0;
-        let mut picked = Vec::new();
-        for name in names.iter().filter(|name| seen.insert(name.as_str())) {
-            match catalog.get(name).filter(|_| showable.has(name)) {
-                Some(tool) => picked.push(Hit {
-                    function: tool.function.clone(),
-                    server: tool.definition.server.clone(),
-                    score: 1.0 / (picked.len() + 1) as f64,
-                }),
-                None => unknown += 1,
-            }
+        let answer = self.models.ask(search.request.caller.as_ref(), &task).await;
+        let names = answer.map_err(|none| none.to_string()).and_then(|said| {
+            let names = said.json().and_then(names);
+            names.ok_or_else(|| "the model did not answer with a list of names".to_owned())
+        });
+        match names {
+            Ok(names) => pick(&mut found, &names, &allowed),
+            Err(reason) => found.notes.push(format!("no model picked these: {reason}")),
         }
-        if unknown > 0 {
-            let note = format!("{unknown} of the names that the model gave are no tools");
-            candidates.notes.push(note);
-        }
-        if picked.is_empty() {
-            let count = candidates.hits.len();
-            let note = format!("the model picked none of the {count} tools that it was shown");
-            candidates.notes.push(note);
-        }
-        picked.truncate(limit);
-        candidates.hits = picked;
-        candidates
+        found.hits.truncate(search.limit);
+        found
     }
 }
 
-/// What an answer looks like. An object, as not every endpoint has a schema begin with
-/// an array; with the names, so that one that holds its model to it cannot invent any.
-fn answers(limit: usize, shown: &[Hit]) -> Value {
+/// The best hits that are allowed, and all other allowed tools if these are few.
+fn candidates(mut hits: Vec<Hit>, allowed: &[&CatalogTool], most: usize) -> Vec<Hit> {
+    hits.retain(|hit| allowed.iter().any(|tool| tool.function == hit.function));
+    hits.truncate(most);
+    if allowed.len() <= CANDIDATES {
+        for tool in allowed {
+            if hits.iter().all(|hit| hit.function != tool.function) {
+                hits.push(Hit::new(tool, 0.0));
+            }
+        }
+    }
+    hits
+}
+
+/// Replaces the hits by the tools that the model named, each once, if they are allowed.
+fn pick(found: &mut Found, names: &[String], allowed: &[&CatalogTool]) {
+    let mut seen = HashSet::new();
+    let mut unknown = 0;
+    let mut picked = Vec::new();
+    for name in names.iter().filter(|name| seen.insert(name.as_str())) {
+        match allowed.iter().find(|tool| tool.function == *name) {
+            Some(tool) => picked.push(Hit::new(tool, 1.0 / (picked.len() + 1) as f64)),
+            None => unknown += 1,
+        }
+    }
+    if unknown > 0 {
+        let note = format!("{unknown} of the names that the model gave are no tools");
+        found.notes.push(note);
+    }
+    if picked.is_empty() {
+        let count = found.hits.len();
+        let note = format!("the model picked none of the {count} tools that it was shown");
+        found.notes.push(note);
+    }
+    found.hits = picked;
+}
+
+/// The schema of an answer. It is an object, as some endpoints refuse an array; the names are
+/// listed, so that a model held to the schema cannot invent any.
+fn answer_schema(limit: usize, shown: &[Hit]) -> Value {
     let names: Vec<&str> = shown.iter().map(|hit| hit.function.as_str()).collect();
     json!({
         "type": "object",
@@ -159,35 +172,24 @@ fn answers(limit: usize, shown: &[Hit]) -> Value {
 }
 
 fn prompt(catalog: &Catalog, query: &str, limit: usize, shown: &[Hit]) -> String {
-    // What stands in the list cannot know what is around it.
+    // The list cannot guess the marks around it.
     let mark = format!("TOOLS {:016x}", RandomState::new().hash_one(query));
-    // It was cut already, before it was looked at.
     let query = one_line(query, usize::MAX);
     let mut prompt = format!("Looked for: {query}\nAt most {limit} names.\n\n{mark}\n");
     for hit in shown {
         let summary = catalog.summary(&hit.function).unwrap_or_default();
         let summary = one_line(summary, MAX_SUMMARY);
-        // Writing to a string does not fail.
-        let _written = writeln!(prompt, "{}: {summary}", hit.function);
+        let _ = writeln!(prompt, "{}: {summary}", hit.function);
     }
     prompt.push_str(&mark);
     prompt
 }
 
-/// The names of an answer: a list of texts in an object, or by itself, as models that are
-/// not held to the schema may give it.
+/// The names of an answer: an array of strings, alone or in an object.
 fn names(answer: Value) -> Option<Vec<String>> {
     let list = match answer {
-        Value::Array(list) => list,
-        Value::Object(members) => match members.into_iter().next()? {
-            (_, Value::Array(list)) => list,
-            _ => return None,
-        },
-        _ => return None,
+        Value::Object(members) => members.into_iter().next()?.1,
+        list => list,
     };
-    let names = list.into_iter().map(|name| match name {
-        Value::String(name) => Some(name),
-        _ => None,
-    });
-    names.collect()
+    serde_json::from_value(list).ok()
 }

@@ -29,7 +29,7 @@ fn a_script_is_not_told_what_a_server_said_when_it_ended() {
     let catalog = Catalog::build(vec![tool]);
     let servers = ["a", "b"].map(down);
     let request = SearchRequest::new("t");
-    let told = |by_script| notes(&request, &servers, &catalog, by_script).join("\n");
+    let told = |by_script| server_notes(&request, &servers, &catalog, by_script).join("\n");
     expect![[r#"
         server "a" cannot be had, so its tools are as they were
         server "b" cannot be had, so its tools are not among these"#]]
@@ -40,5 +40,5 @@ fn a_script_is_not_told_what_a_server_said_when_it_ended() {
     .assert_eq(&told(false));
     let mut request = request.clone();
     request.tells_of_servers = false;
-    assert!(notes(&request, &servers, &catalog, false).is_empty());
+    assert!(server_notes(&request, &servers, &catalog, false).is_empty());
 }

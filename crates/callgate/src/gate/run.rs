@@ -1,0 +1,189 @@
+//! One run, from the script's text to the report.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use callgate_catalog::Catalog;
+use callgate_sandbox::{Job, Stretch};
+use callgate_script::{Named, Prepared};
+
+use super::Gate;
+use crate::host_functions::HostFunctions;
+use crate::host_functions::extract::{Extractor, Used};
+use crate::host_functions::extract_schema::SchemaReader;
+use crate::host_functions::lookup::{Counts, Lookups};
+use crate::names::unknown_tool_message;
+use crate::read_script::read;
+use crate::report::{RunReport, build};
+use crate::run_request::{ReadScript, RunRequest};
+use crate::scope::Scope;
+use crate::script_calls::{CallContext, ScriptCalls};
+use crate::settings::CheckMode;
+use crate::type_check::{CheckInput, TypeCheck};
+
+impl Gate {
+    /// Runs a script and reports, however it ends.
+    pub async fn run(&self, request: impl Into<RunRequest>) -> RunReport {
+        let request = request.into();
+        let read_ahead = request.read_ahead.took();
+        let started = Instant::now();
+        let report = self.run_to_end(&request).await;
+        let mut report = report.unwrap_or_else(|report| *report);
+        report.total_ms = build::millis(read_ahead + started.elapsed());
+        report
+    }
+
+    async fn run_to_end(&self, request: &RunRequest) -> Result<RunReport, Box<RunReport>> {
+        let limits = request.limits.as_ref().unwrap_or(&self.limits);
+        let ReadScript {
+            prepared, worker, ..
+        } = read(&self.launcher, limits, request).await?;
+        // The catalog of this run, whatever changes while it lasts.
+        let catalog = self.live.fresh().await;
+        self.check_servers(request, &prepared.named)?;
+        let checked = self.type_check(request, &prepared, &catalog).await?;
+        let functions = stubs(&prepared.named, &catalog, &request.scope);
+        let run = self.broker.run_with(self.setup_of(request));
+        let caller = self.caller_of(request).cloned();
+        let host = HostFunctions {
+            lookups: Lookups {
+                live: Arc::clone(&self.live),
+                searcher: Arc::clone(&self.searcher),
+                scope: request.scope.clone(),
+                rules: Arc::clone(request.rules.as_ref().unwrap_or(&self.rules)),
+                caller: caller.clone(),
+                run: run.clone(),
+                counts: Counts::default(),
+            },
+            extractor: Extractor {
+                models: Arc::clone(&self.models),
+                caller,
+                run: run.clone(),
+                limits: self.extract,
+                schemas: SchemaReader::new(self.launcher.clone(), limits.clone()),
+                used: Used::default(),
+            },
+        };
+        let calls = ScriptCalls::new(CallContext {
+            catalog,
+            live: Arc::clone(&self.live),
+            run: run.clone(),
+            scope: request.scope.clone(),
+            host,
+            observer: request.observer.clone(),
+            source: Arc::clone(&request.source),
+        });
+        let stretches = prepared.stretches.into_iter().map(|stretch| Stretch {
+            line: stretch.line,
+            column: stretch.column,
+            author: stretch.author,
+        });
+        let job = Job {
+            source_name: request.name.to_string(),
+            code: prepared.code,
+            stretches: stretches.collect(),
+            functions,
+            limits: limits.clone(),
+        };
+        let handler = Arc::new(calls.clone());
+        let ended = worker.run(job, handler, request.cancel.clone()).await;
+        let withheld = request.dry_run.is_some().then(|| run.withheld());
+        run.write_out();
+        let hint = |name: &str| self.why_unknown(name, &request.scope);
+        let mut report = build::ended(request, limits, ended, run.ledger(), withheld, hint);
+        report.run = Some(run.id().to_owned());
+        report.lookups = calls.lookups();
+        report.check = checked;
+        report.unavailable = self.unavailable();
+        Ok(report)
+    }
+
+    /// Ends a run whose script names a tool of a server that did not start.
+    fn check_servers(&self, request: &RunRequest, named: &Named) -> Result<(), Box<RunReport>> {
+        let mut mentions = named.tools.iter();
+        let missing = mentions.find(|it| self.unavailable_server_of(&it.name).is_some());
+        let Some(mention) = missing else {
+            return Ok(());
+        };
+        let (line, column) = (mention.line, mention.column);
+        let mut report = build::missing_server(request, &mention.name, line, column);
+        report.unavailable = self.unavailable();
+        Err(Box::new(report))
+    }
+
+    /// The type check of a script, unless it is off.
+    ///
+    /// # Errors
+    ///
+    /// The report of a run that the check ends.
+    pub(super) async fn type_check(
+        &self,
+        request: &RunRequest,
+        prepared: &Prepared,
+        catalog: &Catalog,
+    ) -> Result<Option<TypeCheck>, Box<RunReport>> {
+        let mode = request.check.unwrap_or(self.checker.mode);
+        if mode == CheckMode::Off {
+            return Ok(None);
+        }
+        let input = CheckInput {
+            source: &request.source,
+            checkable: &prepared.checkable,
+            catalog,
+            scope: &request.scope,
+            script_time: request.limits.as_ref().unwrap_or(&self.limits).script_time,
+        };
+        let disabled = |name: &str| self.live.disabled_message(name, &request.scope);
+        let checked = tokio::select! {
+            checked = self.checker.check(input, disabled) => checked,
+            () = request.cancel.cancelled() => return Err(Box::new(build::cancelled(request))),
+        };
+        if !checked.stops(mode) {
+            return Ok(Some(checked));
+        }
+        let mut report = build::stopped_by_check(request, checked);
+        report.unavailable = self.unavailable();
+        Err(Box::new(report))
+    }
+
+    /// A hint about a name in a script that is no tool, if a tool was probably meant.
+    pub(super) fn why_unknown(&self, name: &str, scope: &Scope) -> Option<String> {
+        if let Some(server) = self.unavailable_server_of(name) {
+            return Some(format!("{name} is not available: {}", server.reason));
+        }
+        if let Some(message) = self.live.disabled_message(name, scope) {
+            return Some(message);
+        }
+        let catalog = self.live.catalog();
+        if catalog.get(name).is_some() {
+            // The script deleted the function.
+            return None;
+        }
+        if catalog.tools().is_empty() && name.contains('_') {
+            let why = if self.broker.servers().len() == 0 {
+                "no server is configured, or all are disabled"
+            } else {
+                "no server that is in use offers one"
+            };
+            return Some(format!("{name} is no tool, and there are none: {why}"));
+        }
+        let near = scope.nearest(&catalog, name)?;
+        Some(unknown_tool_message(name, Some(near)))
+    }
+}
+
+/// The functions that a script gets: the tools it names, or all in scope if it uses the global
+/// object as a value.
+fn stubs(named: &Named, catalog: &Catalog, scope: &Scope) -> Vec<String> {
+    let tools = catalog.tools().iter();
+    let all = tools.filter(|tool| named.global && scope.has(&tool.definition.server));
+    let mentioned = named.tools.iter().map(|mention| mention.name.as_str());
+    let mut functions: Vec<String> = mentioned
+        .filter(|name| catalog.get(name).is_some())
+        .chain(all.map(|tool| tool.function.as_str()))
+        .map(str::to_owned)
+        .collect();
+    functions.sort_unstable();
+    functions.dedup();
+    functions
+}

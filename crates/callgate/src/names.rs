@@ -1,0 +1,130 @@
+//! Function names that no tool has: the server that such a name belongs to, and the
+//! message about it.
+
+use callgate_broker::{CallError, ServerState, Status};
+use callgate_typegen::names::beginning;
+
+use crate::harmless::one_line;
+
+/// JSON-RPC's "invalid params", the answer of MCP servers for an unknown tool
+/// (MCP 2025-11-25, server/tools, "Error Handling").
+pub(crate) const INVALID_PARAMS: i64 = -32602;
+/// Unknown names of a run for which the nearest tool is searched. The search reads the
+/// whole catalog, and a script can cause any number of them.
+pub(crate) const MAX_SUGGESTIONS: u64 = 10;
+/// Characters of a name that a message repeats; the name comes from a script.
+const SHOWN_NAME: usize = 80;
+/// The longest description taken from a server, in characters.
+const MAX_DESCRIPTION: usize = 200;
+
+/// The servers' names, and the beginnings of the function names of their tools.
+#[derive(Default)]
+pub(crate) struct ServerNames {
+    /// Name and beginning of every server, also of those that the configuration disables.
+    beginnings: Vec<(String, String)>,
+    /// The servers that the configuration disables.
+    left_out: Vec<String>,
+}
+
+impl ServerNames {
+    pub(crate) fn new(in_use: impl Iterator<Item = String>, left_out: Vec<String>) -> Self {
+        let names = in_use.chain(left_out.iter().cloned());
+        Self {
+            beginnings: names
+                .map(|name| {
+                    let beginning = beginning(&name);
+                    (name, beginning)
+                })
+                .collect(),
+            left_out,
+        }
+    }
+
+    /// All servers, also those that the configuration disables.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+        self.beginnings.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The servers that the configuration disables.
+    pub(crate) fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// The beginning of the function names of a server's tools.
+    pub(crate) fn beginning(&self, server: &str) -> Option<&str> {
+        let mut beginnings = self.beginnings.iter();
+        let (_, beginning) = beginnings.find(|(name, _)| name == server)?;
+        Some(beginning)
+    }
+
+    /// Whether a tool of this server would have this name.
+    pub(crate) fn owns(&self, server: &str, function: &str) -> bool {
+        self.beginning(server)
+            .is_some_and(|beginning| function.starts_with(beginning))
+    }
+
+    /// The server that the configuration disables and that this name belongs to, if it
+    /// belongs to no server in use.
+    pub(crate) fn left_out_owner(&self, function: &str) -> Option<&str> {
+        // Servers in use come first.
+        let owner = self.all().find(|server| self.owns(server, function))?;
+        self.left_out
+            .iter()
+            .any(|name| name == owner)
+            .then_some(owner)
+    }
+}
+
+/// The message for a name that is no tool.
+pub(crate) fn unknown_tool_message(function: &str, near: Option<&str>) -> String {
+    no_tool("is named", function, near)
+}
+
+/// The message for a pattern that matches no tool.
+pub(crate) fn unmatched_message(pattern: &str, near: Option<&str>) -> String {
+    no_tool("matches", pattern, near)
+}
+
+fn no_tool(verb: &str, name: &str, near: Option<&str>) -> String {
+    let shown: String = name.chars().take(SHOWN_NAME).collect();
+    format!("no tool {verb} {shown:?}{}", did_you_mean(near))
+}
+
+/// `; did you mean "x"?`, or nothing.
+pub(crate) fn did_you_mean(near: Option<&str>) -> String {
+    near.map(|near| format!("; did you mean {near:?}?"))
+        .unwrap_or_default()
+}
+
+/// The message for a name that belongs to a server without a list of tools.
+pub(crate) fn unavailable_message(function: &str, server: &str, why: &str) -> String {
+    let shown = one_line(function, SHOWN_NAME);
+    format!("{shown} is not available: server {server:?} {why}")
+}
+
+/// The error for a name that is no tool.
+pub(crate) fn unknown_tool(function: &str, server: &str, message: String) -> CallError {
+    CallError::Protocol {
+        server: server.to_owned(),
+        function: function.to_owned(),
+        code: INVALID_PARAMS,
+        message,
+        data: None,
+        retryable: false,
+    }
+}
+
+/// The purpose of a server in one line: from the configuration, else from the server.
+pub(crate) fn server_description(state: &ServerState) -> Option<String> {
+    if state.description.is_some() {
+        return state.description.clone();
+    }
+    let Status::Ready(ready) = &state.status else {
+        return None;
+    };
+    let instructions = ready.instructions.as_deref().unwrap_or_default();
+    let mut lines = instructions.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty());
+    let title = || ready.server_info.as_ref()?.title.as_deref();
+    Some(one_line(first.or_else(title)?, MAX_DESCRIPTION))
+}

@@ -1,0 +1,129 @@
+//! A search request and its answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_broker::Caller;
+use callgate_catalog::CatalogTool;
+use callgate_catalog::search::Ranked;
+use serde::Serialize;
+
+use crate::names::did_you_mean;
+use crate::settings::SearchBy;
+
+/// A search for tools. Begins with the defaults.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+#[must_use]
+pub struct SearchRequest {
+    /// Words, or a text in the form of [`SearchBy`]. Without surrounding space, the first
+    /// 2,000 bytes count. An empty query finds every tool, in the order of the configuration.
+    pub query: String,
+    /// How to search. Default: [`SearchBy::Auto`].
+    pub by: SearchBy,
+    /// The one server to search, by its name in the configuration. Default: all.
+    pub server: Option<String>,
+    /// The servers to search; others are not mentioned. Default: all.
+    pub among: Option<Vec<String>>,
+    /// The caller whose model is asked by [`SearchBy::Model`], before the configured one.
+    /// Default: none.
+    pub caller: Option<Arc<dyn Caller>>,
+    /// The most hits, up to 200. Default: 10.
+    pub limit: usize,
+    /// How long to wait for vectors that tools lack. Default: not at all; a note says if
+    /// some are missing, and they are made for later.
+    pub patience: Duration,
+    /// Whether notes mention servers that are down. Default: yes. A host that reports
+    /// [`Gate::unavailable`](crate::Gate::unavailable) itself can turn this off.
+    pub tells_of_servers: bool,
+}
+
+impl SearchRequest {
+    /// A search for this query.
+    pub fn new(query: impl Into<String>) -> Self {
+        Self {
+            query: query.into(),
+            by: SearchBy::default(),
+            server: None,
+            among: None,
+            caller: None,
+            limit: 10,
+            patience: Duration::ZERO,
+            tells_of_servers: true,
+        }
+    }
+
+    /// Whether the request may mention this server.
+    pub(super) fn may_mention(&self, server: &str) -> bool {
+        let among = self.among.as_ref();
+        among.is_none_or(|among| among.iter().any(|name| name == server))
+    }
+
+    /// Whether the request searches this server.
+    pub(super) fn is_of(&self, server: &str) -> bool {
+        self.server.as_deref().is_none_or(|only| only == server) && self.may_mention(server)
+    }
+}
+
+/// A tool that was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Hit {
+    /// The name of its function in a script.
+    pub function: String,
+    /// The server's name in the configuration.
+    pub server: String,
+    /// How well the tool fits; comparable within one answer only.
+    pub score: f64,
+}
+
+impl Hit {
+    pub(super) fn new(tool: &CatalogTool, score: f64) -> Self {
+        Self {
+            function: tool.function.clone(),
+            server: tool.definition.server.clone(),
+            score,
+        }
+    }
+}
+
+impl From<&Ranked<'_>> for Hit {
+    fn from(ranked: &Ranked<'_>) -> Self {
+        Self {
+            function: ranked.function.to_owned(),
+            server: ranked.server.to_owned(),
+            score: ranked.score,
+        }
+    }
+}
+
+/// The tools that were found, the best first.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Found {
+    /// The tools, at most as many as requested.
+    pub hits: Vec<Hit>,
+    /// The number of tools that were searched.
+    pub searched: usize,
+    /// Remarks about the search, such as a way of searching that was not available;
+    /// sentences.
+    pub notes: Vec<String>,
+}
+
+/// Why a search could not begin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// No server has this name.
+    #[error("no server is named {name:?}{}", did_you_mean(near.as_deref()))]
+    UnknownServer {
+        /// The name, shortened if long.
+        name: String,
+        /// The nearest name of a server.
+        near: Option<String>,
+    },
+    /// The query is no regular expression.
+    #[error("the query is no regular expression: {0}")]
+    Regex(String),
+}

@@ -1,0 +1,106 @@
+//! Settings that a configuration file and a host can both choose.
+
+use std::str::FromStr;
+
+/// How tools are searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum SearchBy {
+    /// The best way that is configured.
+    #[default]
+    Auto,
+    /// By the words of names, titles, descriptions, parameters and keywords.
+    Words,
+    /// By a case-insensitive regular expression over names, titles and descriptions.
+    Regex,
+    /// By meaning: embeddings of tools and of the query. Needs an embeddings endpoint;
+    /// without an answer from it, by words, with a note.
+    Vectors,
+    /// By words and by meaning, both rankings merged. Needs an embeddings endpoint.
+    Hybrid,
+    /// By a model that picks among the tools found. Needs a client with sampling or a
+    /// model endpoint; without an answer, by words, with a note.
+    Model,
+}
+
+impl SearchBy {
+    /// Every way, by its name.
+    pub const ALL: [(&str, Self); 6] = [
+        ("auto", Self::Auto),
+        ("words", Self::Words),
+        ("regex", Self::Regex),
+        ("vectors", Self::Vectors),
+        ("hybrid", Self::Hybrid),
+        ("model", Self::Model),
+    ];
+}
+
+/// The effect of the type check before a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CheckMode {
+    /// Scripts are not checked.
+    Off,
+    /// Type errors are reported, and the script runs.
+    Warn,
+    /// A script with type errors does not run, nor does one that TypeScript gives up on.
+    /// Where no script can be checked, for example without TypeScript, the script runs
+    /// and the report says that it was not checked.
+    #[default]
+    On,
+    /// A script runs only if it was checked and has no type errors.
+    Require,
+}
+
+impl CheckMode {
+    /// Every mode, by its name in configurations and on command lines.
+    pub const ALL: [(&str, Self); 4] = [
+        ("off", Self::Off),
+        ("warn", Self::Warn),
+        ("on", Self::On),
+        ("require", Self::Require),
+    ];
+}
+
+/// A text that names no [`CheckMode`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no mode of the type check; write \"off\", \"warn\", \"on\" or \"require\"")]
+pub struct UnknownCheckMode(String);
+
+impl FromStr for CheckMode {
+    type Err = UnknownCheckMode;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCheckMode> {
+        let found = Self::ALL.iter().find(|(name, _)| *name == text);
+        found
+            .map(|(_, mode)| *mode)
+            .ok_or_else(|| UnknownCheckMode(text.chars().take(80).collect()))
+    }
+}
+
+/// The limits of `mcp.extract` in one run. Past a limit, calls throw an
+/// `McpExtractError` whose reason is `limit` or `loop`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExtractLimits {
+    /// Calls of `mcp.extract`. Default: 20.
+    pub calls: u64,
+    /// Calls with the same schema; more are a loop that one call with an array replaces.
+    /// Default: 5. Reason: `loop`.
+    pub same_schema: u64,
+    /// Bytes of JSON of all values together, without schemas. Default: 1 MiB.
+    pub input_bytes: u64,
+    /// Bytes of all answers of the model together, also of rejected ones. Default: 1 MiB.
+    pub output_bytes: u64,
+}
+
+impl Default for ExtractLimits {
+    fn default() -> Self {
+        Self {
+            calls: 20,
+            same_schema: 5,
+            input_bytes: 1 << 20,
+            output_bytes: 1 << 20,
+        }
+    }
+}
