@@ -95,44 +95,24 @@ impl LiveCatalog {
         self.settled().await
     }
 
-    /// As [`LiveCatalog::fresh`], but waits only for the server of this function, if one
-    /// has it.
-    pub(crate) async fn fresh_for(&self, function: &str) -> Arc<Catalog> {
-        self.broker.refresh_stale();
-        self.settled_for(function).await
-    }
-
     /// The tools, after asking for lists that are known to have changed.
     pub(crate) async fn settled(&self) -> Arc<Catalog> {
         if !self.broker.is_settled() {
-            self.settle(None).await;
+            // A list that does not come in time comes later.
+            self.broker.settle(None, PATIENCE).await;
+            self.update().await;
         }
         self.catalog()
-    }
-
-    async fn settled_for(&self, function: &str) -> Arc<Catalog> {
-        let catalog = self.catalog();
-        let Some(tool) = catalog.get(function) else {
-            return self.settled().await;
-        };
-        let server = &tool.definition.server;
-        if self.broker.is_settled_at(server) {
-            return catalog;
-        }
-        self.settle(Some(server)).await;
-        self.catalog()
-    }
-
-    async fn settle(&self, server: Option<&str>) {
-        // A list that does not come in time comes later.
-        self.broker.settle(server, PATIENCE).await;
-        self.update().await;
     }
 
     /// The tool that a call of this function means, and the catalog that has it. Connects
     /// to an idle server first: it may list other tools by now.
     pub(crate) async fn tool(&self, function: &str) -> (Arc<Catalog>, Option<CatalogTool>) {
-        let mut catalog = self.settled_for(function).await;
+        let mut catalog = self.catalog();
+        let is_settled = |tool: &CatalogTool| self.broker.is_settled_at(&tool.definition.server);
+        if !catalog.get(function).is_some_and(is_settled) {
+            catalog = self.settled().await;
+        }
         if let Some(tool) = catalog.get(function)
             && self.broker.is_resting(&tool.definition.server)
         {

@@ -53,10 +53,9 @@ impl Gate {
         self.live.catalog().get(function).is_some()
     }
 
-    /// Whether a tool has this generated name, after [`Gate::refresh`]; waits only for the
-    /// server of the tool, if there is one.
+    /// Whether a tool has this generated name, after [`Gate::refresh`].
     pub async fn finds_tool(&self, function: &str) -> bool {
-        self.live.fresh_for(function).await.get(function).is_some()
+        self.live.fresh().await.get(function).is_some()
     }
 
     /// Asks servers for lists of tools that are out of date, and waits up to two seconds.

@@ -183,22 +183,7 @@ fn empty(request: &RunRequest) -> RunReport {
     RunReport {
         version: REPORT_VERSION,
         script: request.name.clone(),
-        status: Status::Completed,
-        error: None,
-        output: Output::default(),
-        value: None,
-        emitted: Vec::new(),
-        whole: None,
-        run: None,
-        calls: Vec::new(),
-        lookups: 0,
-        denials: Vec::new(),
-        dry_run: None,
-        check: None,
-        unavailable: Vec::new(),
-        sandbox: None,
-        script_ms: 0,
-        total_ms: 0,
+        ..RunReport::default()
     }
 }
 

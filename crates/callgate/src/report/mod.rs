@@ -25,7 +25,7 @@ pub const REPORT_VERSION: u32 = 1;
 /// The end of one run: output, value or error, and every call.
 ///
 /// There is exactly one for every run, however it ended.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunReport {
@@ -74,11 +74,12 @@ pub struct RunReport {
 impl std::error::Error for RunReport {}
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Status {
     /// The script ran to its end.
+    #[default]
     Completed,
     /// The script does not parse, has type errors, threw, never settled, or its worker died.
     Failed,

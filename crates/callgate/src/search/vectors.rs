@@ -25,7 +25,7 @@ const WRITE_EVERY: Duration = Duration::from_secs(5);
 /// How long a failed endpoint is left alone.
 const LEFT_ALONE: Duration = Duration::from_secs(30);
 /// The longest pause before missing vectors are tried again.
-const MAX_PAUSE: Duration = Duration::from_secs(900);
+const MAX_PAUSE: Duration = Duration::from_secs(120);
 /// How long a search waits for the vector of its query.
 const QUERY_TIME: Duration = Duration::from_secs(10);
 /// The most vectors that are kept for tools that may come back.
@@ -205,24 +205,18 @@ impl Vectors {
     ) -> Result<Near, String> {
         let keys = self.keys(catalog).await;
         if !patience.is_zero() && !self.missing(&keys).is_empty() {
-            let _ = tokio::time::timeout(patience, self.make_later(catalog)).await;
+            let (vectors, catalog) = (Arc::clone(self), Arc::clone(catalog));
+            // The task goes on if the search does not wait for it.
+            let made = tokio::spawn(async move { vectors.make(&catalog).await });
+            let _ = tokio::time::timeout(patience, made).await;
         }
         let query = self.of_query(query).await?;
         let mut near = self.compare(catalog, &keys, &query, &accepts);
-        if near.missing > 0 && self.making.try_lock().is_ok() {
-            drop(self.make_later(catalog));
-        }
         near.ranked.sort_unstable_by(|(a, first), (b, second)| {
             second.total_cmp(first).then_with(|| a.cmp(b))
         });
         near.ranked.truncate(limit);
         Ok(near)
-    }
-
-    /// Makes missing vectors in a task that goes on if the search does not wait for it.
-    fn make_later(self: &Arc<Self>, catalog: &Arc<Catalog>) -> JoinHandle<Result<(), String>> {
-        let (vectors, catalog) = (Arc::clone(self), Arc::clone(catalog));
-        tokio::spawn(async move { vectors.make(&catalog).await })
     }
 
     /// The cosines of tools and a query, in the order of the catalog.
@@ -254,13 +248,10 @@ impl Vectors {
         let embedder = self.embedder().await?;
         let texts = [query.to_owned()];
         let made = tokio::time::timeout(QUERY_TIME, embedder.embed(&texts)).await;
-        let made = match made {
-            Ok(made) => made.map_err(|error| error.to_string()),
-            Err(_) => Err(format!(
-                "it gave no answer within {} s",
-                QUERY_TIME.as_secs()
-            )),
-        };
+        let late = |_| format!("it gave no answer within {} s", QUERY_TIME.as_secs());
+        let made = made
+            .map_err(late)
+            .and_then(|made| made.map_err(|error| error.to_string()));
         let vectors = made.map_err(|reason| self.note_failure(reason))?;
         let vector = vectors.into_iter().next().map(Vector::from);
         vector.ok_or_else(|| "it gave nothing".to_owned())
