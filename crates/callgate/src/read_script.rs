@@ -52,7 +52,7 @@ pub(crate) async fn read(
     };
     let read = tokio::select! {
         read = reading => read,
-        () = request.cancel.cancelled() => return Err(Box::new(cancelled(request))),
+        () = request.settings.cancel.cancelled() => return Err(Box::new(cancelled(request))),
     };
     match read {
         Ok((worker, prepared)) => Ok(ReadScript {

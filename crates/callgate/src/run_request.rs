@@ -21,17 +21,23 @@ pub struct RunRequest {
     pub(crate) source: Arc<str>,
     pub(crate) name: Arc<str>,
     pub(crate) limits: Option<Limits>,
+    pub(crate) settings: CallSettings,
+    pub(crate) observer: Option<Observer>,
+    pub(crate) check: Option<CheckMode>,
+    pub(crate) scope: Scope,
+    pub(crate) read_ahead: ReadAhead,
+}
+
+/// The settings of a run or of a single call that differ from the gate's.
+#[derive(Clone, Default)]
+pub(crate) struct CallSettings {
     pub(crate) rules: Option<Arc<Rules>>,
     pub(crate) asker: Option<Arc<dyn Asker>>,
     pub(crate) caller: Option<Arc<dyn Caller>>,
     pub(crate) grants: Vec<Grant>,
     pub(crate) session: Option<Arc<SessionGrants>>,
     pub(crate) dry_run: Option<Arc<DryRun>>,
-    pub(crate) observer: Option<Observer>,
-    pub(crate) check: Option<CheckMode>,
-    pub(crate) scope: Scope,
     pub(crate) cancel: CancellationToken,
-    pub(crate) read_ahead: ReadAhead,
 }
 
 pub(crate) type Observer = Arc<dyn Fn(Event<'_>) + Send + Sync>;
@@ -89,16 +95,10 @@ impl RunRequest {
             source: source.into(),
             name: "script.ts".into(),
             limits: None,
-            rules: None,
-            asker: None,
-            caller: None,
-            grants: Vec::new(),
-            session: None,
-            dry_run: None,
+            settings: CallSettings::default(),
             observer: None,
             check: None,
             scope: Scope::default(),
-            cancel: CancellationToken::new(),
             read_ahead: ReadAhead::default(),
         }
     }
@@ -120,21 +120,21 @@ impl RunRequest {
     /// Sets the rules of this run.
     #[must_use]
     pub fn rules(mut self, rules: Rules) -> Self {
-        self.rules = Some(Arc::new(rules));
+        self.settings.rules = Some(Arc::new(rules));
         self
     }
 
     /// Sets the asker for questions of this run.
     #[must_use]
     pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
-        self.asker = Some(asker);
+        self.settings.asker = Some(asker);
         self
     }
 
     /// Sets the caller that servers can ask while they work on this run's calls.
     #[must_use]
     pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
-        self.caller = Some(caller);
+        self.settings.caller = Some(caller);
         self
     }
 
@@ -142,7 +142,7 @@ impl RunRequest {
     /// It allows calls that a rule would ask about, and none that a rule denies.
     #[must_use]
     pub fn grant(mut self, grant: Grant) -> Self {
-        self.grants.push(grant);
+        self.settings.grants.push(grant);
         self
     }
 
@@ -150,14 +150,14 @@ impl RunRequest {
     /// host with several callers, each of which answers for itself.
     #[must_use]
     pub fn session(mut self, session: Arc<SessionGrants>) -> Self {
-        self.session = Some(session);
+        self.settings.session = Some(session);
         self
     }
 
     /// Makes this a dry run: only calls that read are made. See [`DryRun`].
     #[must_use]
     pub fn dry_run(mut self, dry_run: DryRun) -> Self {
-        self.dry_run = Some(Arc::new(dry_run));
+        self.settings.dry_run = Some(Arc::new(dry_run));
         self
     }
 
@@ -189,7 +189,7 @@ impl RunRequest {
     /// [`Status::Cancelled`](crate::Status::Cancelled).
     #[must_use]
     pub fn cancel_on(mut self, token: CancellationToken) -> Self {
-        self.cancel = token;
+        self.settings.cancel = token;
         self
     }
 }
@@ -212,9 +212,9 @@ impl fmt::Debug for RunRequest {
             .field("name", &self.name)
             .field("bytes", &self.source.len())
             .field("limits", &self.limits)
-            .field("rules", &self.rules)
-            .field("grants", &self.grants)
-            .field("dry_run", &self.dry_run)
+            .field("rules", &self.settings.rules)
+            .field("grants", &self.settings.grants)
+            .field("dry_run", &self.settings.dry_run)
             .finish_non_exhaustive()
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Gate;
 use crate::names::unknown_tool;
 use crate::report::text::write_dry_run;
-use crate::roots::with_roots;
+use crate::run_request::CallSettings;
 use crate::script_calls::target;
 
 /// A call to make without a script, and the settings of this call that differ from the gate's.
@@ -22,15 +22,9 @@ use crate::script_calls::target;
 pub struct CallRequest {
     function: String,
     arguments: Box<RawValue>,
-    rules: Option<Arc<Rules>>,
-    asker: Option<Arc<dyn Asker>>,
-    grants: Vec<Grant>,
-    session: Option<Arc<SessionGrants>>,
-    dry_run: Option<Arc<DryRun>>,
-    caller: Option<Arc<dyn Caller>>,
+    settings: CallSettings,
     timeout: Option<Duration>,
     whole: bool,
-    cancel: CancellationToken,
 }
 
 impl CallRequest {
@@ -39,22 +33,16 @@ impl CallRequest {
         Self {
             function: function.into(),
             arguments,
-            rules: None,
-            asker: None,
-            grants: Vec::new(),
-            session: None,
-            dry_run: None,
-            caller: None,
+            settings: CallSettings::default(),
             timeout: None,
             whole: false,
-            cancel: CancellationToken::new(),
         }
     }
 
     /// Sets the caller that the server can ask during the call, and that hears of its
     /// progress; as [`RunRequest::caller`](crate::RunRequest::caller).
     pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
-        self.caller = Some(caller);
+        self.settings.caller = Some(caller);
         self
     }
 
@@ -74,38 +62,38 @@ impl CallRequest {
 
     /// Sets the rules of this call.
     pub fn rules(mut self, rules: Rules) -> Self {
-        self.rules = Some(Arc::new(rules));
+        self.settings.rules = Some(Arc::new(rules));
         self
     }
 
     /// Sets the asker for the question of this call.
     pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
-        self.asker = Some(asker);
+        self.settings.asker = Some(asker);
         self
     }
 
     /// Adds a grant for this call.
     pub fn grant(mut self, grant: Grant) -> Self {
-        self.grants.push(grant);
+        self.settings.grants.push(grant);
         self
     }
 
     /// Sets the session: its grants, and its counts for rules with `maxCalls`.
     pub fn session(mut self, session: Arc<SessionGrants>) -> Self {
-        self.session = Some(session);
+        self.settings.session = Some(session);
         self
     }
 
     /// Sets the token whose cancellation ends the call with [`CallError::Cancelled`], which
     /// says whether the call may have been sent.
     pub fn cancel_on(mut self, token: CancellationToken) -> Self {
-        self.cancel = token;
+        self.settings.cancel = token;
         self
     }
 
     /// Makes the call only if it reads; see [`DryRun`].
     pub fn dry_run(mut self, dry_run: DryRun) -> Self {
-        self.dry_run = Some(Arc::new(dry_run));
+        self.settings.dry_run = Some(Arc::new(dry_run));
         self
     }
 }
@@ -115,8 +103,8 @@ impl fmt::Debug for CallRequest {
         f.debug_struct("CallRequest")
             .field("function", &self.function)
             .field("bytes", &self.arguments.get().len())
-            .field("grants", &self.grants)
-            .field("dry_run", &self.dry_run)
+            .field("grants", &self.settings.grants)
+            .field("dry_run", &self.settings.dry_run)
             .finish_non_exhaustive()
     }
 }
@@ -180,6 +168,7 @@ impl Gate {
             ..CallOptions::default()
         };
         let function = request.function.as_str();
+        let cancel = &request.settings.cancel;
         let cancelled = |server: Option<String>, sent| CallError::Cancelled {
             server: server.unwrap_or_default(),
             function: function.to_owned(),
@@ -191,7 +180,7 @@ impl Gate {
         };
         let found = tokio::select! {
             biased;
-            () = request.cancel.cancelled() => {
+            () = cancel.cancelled() => {
                 let catalog = self.live.catalog();
                 let tool = catalog.get(function);
                 return cancelled(tool.map(|it| it.definition.server.clone()), false).into();
@@ -205,20 +194,14 @@ impl Gate {
             }
             Err(late) => return late.into(),
         };
-        let mut setup = self.setup(request.rules.as_ref(), request.asker.as_ref());
+        let mut setup = self.setup(&request.settings);
         setup.one_call = true;
-        if let Some(session) = request.session {
-            setup.session = session;
-        }
-        setup.grants = request.grants;
-        setup.dry_run = request.dry_run;
-        setup.caller = request.caller.map(|caller| with_roots(&self.roots, caller));
         let run = self.broker.run_with(setup);
         let arguments = replace_lone_surrogates(request.arguments);
         let result = tokio::select! {
             biased;
             result = run.call(target(&tool), arguments, options) => Some(result),
-            () = request.cancel.cancelled() => None,
+            () = cancel.cancelled() => None,
         };
         // If the call was decided on again, the last line is of the call that was made.
         let line = run.ledger().into_iter().next_back();

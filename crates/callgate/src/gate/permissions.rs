@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use callgate_broker::{Asker, Caller, Definitions, RunSetup};
-use callgate_policy::{Decision, Grant, Rules, SessionGrants, Verdict};
+use callgate_broker::{Caller, Definitions, RunSetup};
+use callgate_policy::{Decision, Grant, SessionGrants, Verdict};
 
 use super::Gate;
 use crate::foresight::{Foresight, model_decision};
 use crate::model_tools::EXTRACTION;
 use crate::roots::with_roots;
-use crate::run_request::RunRequest;
+use crate::run_request::{CallSettings, RunRequest};
 use crate::script_calls::target;
 
 impl Gate {
@@ -76,22 +76,32 @@ impl Gate {
     }
 
     /// The caller of a run.
-    pub(super) fn caller_of<'a>(&'a self, request: &'a RunRequest) -> Option<&'a Arc<dyn Caller>> {
-        request.caller.as_ref().or(self.caller.as_ref())
+    pub(super) fn caller_of<'a>(
+        &'a self,
+        settings: &'a CallSettings,
+    ) -> Option<&'a Arc<dyn Caller>> {
+        settings.caller.as_ref().or(self.caller.as_ref())
     }
 
-    /// The setup of a run with these rules and this asker, else the gate's.
-    pub(super) fn setup(
-        &self,
-        rules: Option<&Arc<Rules>>,
-        asker: Option<&Arc<dyn Asker>>,
-    ) -> RunSetup {
-        let rules = Arc::clone(rules.unwrap_or(&self.rules));
-        let asker = Arc::clone(asker.unwrap_or(&self.asker));
-        let mut setup = RunSetup::new(rules, asker);
-        setup.session = Arc::clone(&self.session);
+    /// The setup of a run or call with these settings.
+    pub(super) fn setup(&self, settings: &CallSettings) -> RunSetup {
+        let rules = settings.rules.as_ref().unwrap_or(&self.rules);
+        let asker = settings.asker.as_ref().unwrap_or(&self.asker);
+        let mut setup = RunSetup::new(Arc::clone(rules), Arc::clone(asker));
+        setup.grants.clone_from(&settings.grants);
+        setup.session = Arc::clone(settings.session.as_ref().unwrap_or(&self.session));
         setup.keep = self.keep.clone();
         setup.definitions = self.definitions();
+        setup.dry_run.clone_from(&settings.dry_run);
+        setup.journal = self.journal.clone();
+        setup.flows = Arc::clone(&self.flows);
+        setup.reviewers.clone_from(&self.reviewers);
+        let caller = settings.caller.clone();
+        setup.caller = caller.map(|caller| with_roots(&self.roots, caller));
+        let samples = |caller: &Arc<dyn Caller>| caller.offers().sampling;
+        setup.consults = self.models.has_small()
+            || self.models.has_embeddings()
+            || self.caller_of(settings).is_some_and(samples);
         let live = Arc::clone(&self.live);
         setup.renew = Some(Arc::new(move |function| {
             let (live, function) = (Arc::clone(&live), function.to_owned());
@@ -100,28 +110,12 @@ impl Gate {
                 live.tool(&function).await.1.as_ref().map(target)
             })
         }));
-        setup.journal = self.journal.clone();
-        setup.flows = Arc::clone(&self.flows);
-        setup.reviewers.clone_from(&self.reviewers);
-        let samples = |caller: &Arc<dyn Caller>| caller.offers().sampling;
-        setup.consults = self.models.has_small()
-            || self.models.has_embeddings()
-            || self.caller.as_ref().is_some_and(samples);
         setup
     }
 
-    /// The setup of a requested run.
-    pub(super) fn setup_of(&self, request: &RunRequest) -> RunSetup {
-        let mut setup = self.setup(request.rules.as_ref(), request.asker.as_ref());
-        setup.grants.clone_from(&request.grants);
-        setup.dry_run.clone_from(&request.dry_run);
-        if let Some(caller) = &request.caller {
-            setup.consults |= caller.offers().sampling;
-            setup.caller = Some(with_roots(&self.roots, Arc::clone(caller)));
-        }
-        if let Some(session) = &request.session {
-            setup.session = Arc::clone(session);
-        }
+    /// The setup of a script's run.
+    pub(super) fn script_setup(&self, request: &RunRequest) -> RunSetup {
+        let mut setup = self.setup(&request.settings);
         let source = Arc::clone(&request.source);
         setup.script = Some(Arc::clone(&source));
         setup.lines = Some(Arc::new(move |line| {

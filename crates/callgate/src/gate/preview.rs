@@ -262,7 +262,7 @@ impl Gate {
             script: Arc::clone(&request.name),
         };
         let catalog = self.live.catalog();
-        let caller = self.caller_of(request);
+        let caller = self.caller_of(&request.settings);
         let extraction = self.extraction(caller.is_some_and(|caller| caller.offers().sampling));
         let mut seen = HashSet::new();
         let mut suggested = 0;

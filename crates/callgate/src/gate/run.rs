@@ -34,6 +34,7 @@ impl Gate {
     }
 
     async fn run_to_end(&self, request: &RunRequest) -> Result<RunReport, Box<RunReport>> {
+        let settings = &request.settings;
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let ReadScript {
             prepared, worker, ..
@@ -43,14 +44,14 @@ impl Gate {
         self.check_servers(request, &prepared.named)?;
         let checked = self.type_check(request, &prepared, &catalog).await?;
         let functions = stubs(&prepared.named, &catalog, &request.scope);
-        let run = self.broker.run_with(self.setup_of(request));
-        let caller = self.caller_of(request).cloned();
+        let run = self.broker.run_with(self.script_setup(request));
+        let caller = self.caller_of(settings).cloned();
         let host = HostFunctions {
             lookups: Lookups {
                 live: Arc::clone(&self.live),
                 searcher: Arc::clone(&self.searcher),
                 scope: request.scope.clone(),
-                rules: Arc::clone(request.rules.as_ref().unwrap_or(&self.rules)),
+                rules: Arc::clone(settings.rules.as_ref().unwrap_or(&self.rules)),
                 caller: caller.clone(),
                 run: run.clone(),
                 counts: Counts::default(),
@@ -86,8 +87,8 @@ impl Gate {
             limits: limits.clone(),
         };
         let handler = Arc::new(calls.clone());
-        let ended = worker.run(job, handler, request.cancel.clone()).await;
-        let withheld = request.dry_run.is_some().then(|| run.withheld());
+        let ended = worker.run(job, handler, settings.cancel.clone()).await;
+        let withheld = settings.dry_run.is_some().then(|| run.withheld());
         run.write_out();
         let hint = |name: &str| self.why_unknown(name, &request.scope);
         let mut report = build::ended(request, limits, ended, run.ledger(), withheld, hint);
@@ -136,7 +137,7 @@ impl Gate {
         let disabled = |name: &str| self.live.disabled_message(name, &request.scope);
         let checked = tokio::select! {
             checked = self.checker.check(input, disabled) => checked,
-            () = request.cancel.cancelled() => return Err(Box::new(build::cancelled(request))),
+            () = request.settings.cancel.cancelled() => return Err(Box::new(build::cancelled(request))),
         };
         if !checked.stops(mode) {
             return Ok(Some(checked));
