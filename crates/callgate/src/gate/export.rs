@@ -1,5 +1,5 @@
-//! The tools as the array that a provider's interface takes, for hosts that give
-//! tools to a model themselves and make its calls by [`Gate::call`].
+//! Tools in the form of a provider's interface, for hosts that give tools to a model
+//! themselves and make its calls with [`Gate::call`].
 
 mod name;
 mod schema;
@@ -9,11 +9,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use callgate_catalog::{Catalog, CatalogTool};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Gate;
 
-/// Whose interface the array is for.
+/// The provider's interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExportFormat {
@@ -31,18 +31,18 @@ pub enum ExportFormat {
 pub struct Exported {
     /// The array, for the request's `tools`.
     pub tools: Value,
-    /// The functions whose names the provider does not take, by the names they
-    /// have in the array.
+    /// Functions with another name in the array, by that name: the provider does not take
+    /// their own.
     pub renamed: BTreeMap<String, String>,
-    /// What the array does not say though the catalog does; sentences.
+    /// Parts of schemas that the array leaves out; sentences.
     pub notes: Vec<String>,
 }
 
 impl ExportFormat {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
 
-    /// Whether the provider can load tools when its model looks for them.
+    /// Whether the provider can load tools when its model searches for them.
     #[must_use]
     pub fn defers(self) -> bool {
         self != Self::Gemini
@@ -63,7 +63,7 @@ impl fmt::Display for ExportFormat {
     }
 }
 
-/// A name that is no format's.
+/// A text that names no [`ExportFormat`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no format is named {0:?}; there are anthropic, openai and gemini")]
 pub struct UnknownFormat(String);
@@ -78,11 +78,9 @@ impl FromStr for ExportFormat {
 }
 
 impl Gate {
-    /// The chosen tools in a provider's form. Those that `defer` says are left
-    /// for the provider's own search to load, where it has one; the point up to
-    /// which a prompt is worth caching is marked where it has such a mark.
-    ///
-    /// Tools that the rules deny whatever the arguments are not in it.
+    /// The chosen tools in a provider's form, without tools that the rules deny. Tools that
+    /// `defer` accepts are left for the provider's own search to load, if it has one. The end
+    /// of the part worth caching is marked, if the provider has such a mark.
     pub fn export(
         &self,
         format: ExportFormat,
@@ -100,118 +98,78 @@ fn exported(
     choose: impl Fn(&str) -> bool,
     defer: impl Fn(&str) -> bool,
 ) -> Exported {
-    let mut export = Export::new(format);
-    let mut loaded = Vec::new();
-    let mut deferred = Vec::new();
+    let mut exported = Exported {
+        tools: Value::Null,
+        renamed: BTreeMap::new(),
+        notes: Vec::new(),
+    };
+    let mut taken = HashSet::new();
+    let (mut loaded, mut deferred) = (Vec::new(), Vec::new());
     for (server, tools) in catalog.by_server() {
         let mut later = Vec::new();
         for tool in tools.into_iter().filter(|tool| choose(&tool.function)) {
+            let name = name::fit(format, &tool.function, &mut taken);
+            let mut entry = entry(format, tool, &name, &mut exported.notes);
+            if name != tool.function {
+                exported.renamed.insert(name, tool.function.clone());
+            }
             if format.defers() && defer(&tool.function) {
-                later.push(export.entry(tool, true));
+                entry["defer_loading"] = true.into();
+                later.push(entry);
             } else {
-                loaded.push(export.entry(tool, false));
+                loaded.push(entry);
             }
         }
         if !later.is_empty() {
             deferred.push((server, later));
         }
     }
-    Exported {
-        tools: array(format, loaded, deferred),
-        renamed: export.renamed,
-        notes: export.notes,
-    }
+    exported.tools = array(format, loaded, deferred);
+    exported
 }
 
-/// An array in the making.
-struct Export {
-    format: ExportFormat,
-    taken: HashSet<String>,
-    renamed: BTreeMap<String, String>,
-    notes: Vec<String>,
+fn entry(format: ExportFormat, tool: &CatalogTool, name: &str, notes: &mut Vec<String>) -> Value {
+    let definition = &tool.definition;
+    let (schema, left_out) = schema::fit(format, &definition.input_schema);
+    for keyword in left_out {
+        notes.push(format!(
+            "{name}: the provider takes no {keyword} at the root of a schema, so it is left \
+             out; the server still minds it"
+        ));
+    }
+    let mut entry = match format {
+        ExportFormat::OpenAi => json!({ "type": "function", "name": name }),
+        ExportFormat::Anthropic | ExportFormat::Gemini => json!({ "name": name }),
+    };
+    let title = definition.title.as_ref();
+    let title = title.or(definition.annotations.title.as_ref());
+    if let Some(description) = definition.description.as_ref().or(title) {
+        entry["description"] = description.as_str().into();
+    }
+    match format {
+        ExportFormat::Anthropic => entry["input_schema"] = schema,
+        ExportFormat::OpenAi => {
+            entry["parameters"] = schema;
+            // The strict mode takes few schemas; servers check their arguments themselves.
+            entry["strict"] = false.into();
+        }
+        ExportFormat::Gemini => entry["parametersJsonSchema"] = schema,
+    }
+    entry
 }
 
-impl Export {
-    fn new(format: ExportFormat) -> Self {
-        Self {
-            format,
-            taken: HashSet::new(),
-            renamed: BTreeMap::new(),
-            notes: Vec::new(),
-        }
-    }
-
-    /// One tool.
-    fn entry(&mut self, tool: &CatalogTool, defer: bool) -> Value {
-        let name = self.name(&tool.function);
-        let definition = &tool.definition;
-        let (schema, left_out) = schema::fit(self.format, &definition.input_schema);
-        for keyword in left_out {
-            self.notes.push(format!(
-                "{name}: the provider takes no {keyword} at the root of a schema, so it is left \
-                 out; the server still minds it"
-            ));
-        }
-        let mut entry = Map::new();
-        if self.format == ExportFormat::OpenAi {
-            entry.insert("type".to_owned(), json!("function"));
-        }
-        entry.insert("name".to_owned(), json!(name));
-        let title = definition
-            .title
-            .as_ref()
-            .or(definition.annotations.title.as_ref());
-        if let Some(description) = definition.description.as_ref().or(title) {
-            entry.insert("description".to_owned(), json!(description));
-        }
-        match self.format {
-            ExportFormat::Anthropic => {
-                entry.insert("input_schema".to_owned(), schema);
-            }
-            ExportFormat::OpenAi => {
-                entry.insert("parameters".to_owned(), schema);
-                // The provider's strict mode takes few schemas; servers check
-                // their arguments themselves.
-                entry.insert("strict".to_owned(), json!(false));
-            }
-            ExportFormat::Gemini => {
-                entry.insert("parametersJsonSchema".to_owned(), schema);
-            }
-        }
-        if defer {
-            entry.insert("defer_loading".to_owned(), json!(true));
-        }
-        Value::Object(entry)
-    }
-
-    /// The name that a tool has in the array.
-    fn name(&mut self, function: &str) -> String {
-        let name = name::fit(self.format, function, &self.taken);
-        self.taken.insert(name.clone());
-        if name != function {
-            self.renamed.insert(name.clone(), function.to_owned());
-        }
-        name
-    }
-}
-
-/// Puts what is loaded at once and what is not together.
+/// The array of loaded tools and, by server, deferred ones.
 fn array(format: ExportFormat, mut loaded: Vec<Value>, deferred: Vec<(&str, Vec<Value>)>) -> Value {
     match format {
         ExportFormat::Anthropic => {
             if !deferred.is_empty() {
-                loaded.insert(
-                    0,
-                    json!({
-                        "type": "tool_search_tool_bm25_20251119",
-                        "name": "tool_search_tool_bm25",
-                    }),
-                );
+                let search = "tool_search_tool_bm25";
+                let search = json!({ "type": format!("{search}_20251119"), "name": search });
+                loaded.insert(0, search);
             }
-            // One mark caches all before it; a tool that is loaded later cannot
-            // carry one.
-            if let Some(Value::Object(last)) = loaded.last_mut() {
-                last.insert("cache_control".to_owned(), json!({ "type": "ephemeral" }));
+            // The mark caches all before it; a deferred tool cannot carry it.
+            if let Some(last) = loaded.last_mut() {
+                last["cache_control"] = json!({ "type": "ephemeral" });
             }
             loaded.extend(deferred.into_iter().flat_map(|(_, tools)| tools));
             Value::Array(loaded)
@@ -221,16 +179,14 @@ fn array(format: ExportFormat, mut loaded: Vec<Value>, deferred: Vec<(&str, Vec<
                 loaded.insert(0, json!({ "type": "tool_search" }));
             }
             let mut taken = HashSet::new();
-            for (server, tools) in deferred {
-                let name = name::fit(format, server, &taken);
-                taken.insert(name.clone());
-                loaded.push(json!({
+            loaded.extend(deferred.into_iter().map(|(server, tools)| {
+                json!({
                     "type": "namespace",
-                    "name": name,
+                    "name": name::fit(format, server, &mut taken),
                     "description": format!("tools of the server {server} ({})", tools.len()),
                     "tools": tools,
-                }));
-            }
+                })
+            }));
             Value::Array(loaded)
         }
         ExportFormat::Gemini if loaded.is_empty() => json!([]),

@@ -1,11 +1,11 @@
-//! Schemas of arguments as a provider takes them: both that say so refuse a
-//! whole request for one schema whose root combines others.
+//! Schemas of arguments as a provider takes them. Some providers refuse a request for one
+//! schema whose root combines others.
 
 use serde_json::{Map, Value};
 
 use super::ExportFormat;
 
-/// Keywords that the root of a schema cannot have there.
+/// Keywords that the provider refuses at the root of a schema.
 fn refused(format: ExportFormat) -> &'static [&'static str] {
     match format {
         ExportFormat::Anthropic => &["oneOf", "anyOf", "allOf"],
@@ -14,15 +14,13 @@ fn refused(format: ExportFormat) -> &'static [&'static str] {
     }
 }
 
-/// The schema without what the provider refuses, and the keywords that it lost.
-/// What only the combined schemas say of properties is kept: the properties'
-/// names, and their schemas where one place alone has one.
+/// The schema without refused keywords, and these keywords. Properties of the combined schemas
+/// are kept: their names, and their schemas if all that describe them agree.
 pub(super) fn fit(format: ExportFormat, schema: &Value) -> (Value, Vec<&'static str>) {
     let Value::Object(root) = schema else {
         return (schema.clone(), Vec::new());
     };
     let mut fitted = root.clone();
-    // A name for readers of the schema; no provider reads it.
     fitted.shift_remove("$schema");
     fitted.entry("type").or_insert_with(|| "object".into());
     let mut lost = Vec::new();
@@ -35,21 +33,20 @@ pub(super) fn fit(format: ExportFormat, schema: &Value) -> (Value, Vec<&'static 
             }
         }
     }
-    if !found.is_empty() {
-        let properties = fitted
+    if !found.is_empty()
+        && let Value::Object(properties) = fitted
             .entry("properties")
-            .or_insert_with(|| Value::Object(Map::new()));
-        if let Value::Object(properties) = properties {
-            for (name, schema) in found {
-                properties.entry(name).or_insert(schema);
-            }
+            .or_insert_with(|| Value::Object(Map::new()))
+    {
+        for (name, schema) in found {
+            properties.entry(name).or_insert(schema);
         }
     }
     (Value::Object(fitted), lost)
 }
 
-/// Adds the properties of one of the combined schemas. One that two of them
-/// describe differently may be anything.
+/// Adds the properties of one of the combined schemas. A property that two of them describe
+/// differently gets an empty schema.
 fn gather(branch: &Value, found: &mut Map<String, Value>) {
     let properties = branch.get("properties").and_then(Value::as_object);
     for (name, schema) in properties.into_iter().flatten() {
