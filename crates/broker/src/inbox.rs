@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
-use callgate_schema::mended;
+use callgate_schema::replace_lone_surrogates as mended;
 use rmcp::model::ErrorData;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer};

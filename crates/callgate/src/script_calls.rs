@@ -7,7 +7,7 @@ use std::time::Duration;
 use callgate_broker::{CallError, CallOptions, Place, Run, Target, code};
 use callgate_catalog::{Catalog, CatalogTool};
 use callgate_sandbox::{CallHandler, ScriptCall, Thrown, Undelivered};
-use callgate_schema::replace_lone_surrogates;
+use callgate_schema::without_lone_surrogates;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
@@ -94,7 +94,7 @@ impl Inner {
     async fn answer(&self, call: ScriptCall) -> Result<Box<RawValue>, Thrown> {
         let CallContext { host, source, .. } = &self.context;
         let function = call.function;
-        let input = replace_lone_surrogates(call.input);
+        let input = without_lone_surrogates(call.input);
         let options = CallOptions {
             timeout: call.timeout,
             waited: Duration::ZERO,

@@ -8,7 +8,8 @@ use callgate_schema::Declared;
 use callgate_typegen::names::{self, Names};
 use callgate_typegen::{Declarations, Detail, ToolSchema, generate};
 
-use crate::{ToolDefinition, Warning};
+use crate::definition::ToolDefinition;
+use crate::warning::Warning;
 
 /// How alike a name must be to be suggested: 1 is equal, 0 is nothing alike.
 const MIN_LIKENESS: f64 = 0.75;

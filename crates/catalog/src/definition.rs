@@ -4,14 +4,13 @@
 //! input schema. What only describes the tool is left out with a warning when
 //! it has the wrong form, and members nobody knows are passed over.
 
-use std::fmt;
 use std::sync::Arc;
 
 use callgate_policy::Definition;
 use callgate_schema::Declared;
 use serde_json::{Map, Value};
 
-use crate::{Warning, quoted};
+use crate::warning::{Malformed, MalformedReason, SchemaFault, Warning};
 
 /// Bytes of a tool's name. The protocol asks for at most 128 characters;
 /// servers in use go beyond that, though never far.
@@ -154,79 +153,6 @@ fn meta(entry: &Map<String, Value>) -> Option<Map<String, Value>> {
     meta.and_then(Value::as_object).cloned()
 }
 
-/// An entry that is no tool.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("server {}: {} is dropped: {reason}", quoted(server), what(tool.as_deref()))]
-#[non_exhaustive]
-pub struct Malformed {
-    /// The server as it is configured.
-    pub server: String,
-    /// The tool's name, if it has one; cut at 256 bytes.
-    pub tool: Option<String>,
-    /// What is wrong with it.
-    pub reason: MalformedReason,
-}
-
-/// Why an entry is no tool.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MalformedReason {
-    /// The entry is not a JSON object.
-    #[error("the entry is not an object")]
-    NotAnObject,
-    /// The entry has no `name`.
-    #[error("it has no `name`")]
-    NoName,
-    /// `name` is not a string.
-    #[error("`name` is not a string")]
-    NameNotAString,
-    /// `name` is empty.
-    #[error("`name` is empty")]
-    NameEmpty,
-    /// `name` is too long to be one.
-    #[error("`name` has {bytes} bytes; the limit is {limit}")]
-    NameTooLong {
-        /// Its length, in bytes.
-        bytes: usize,
-        /// The limit, in bytes.
-        limit: usize,
-    },
-    /// `name` has control characters in it.
-    #[error("`name` holds control characters")]
-    NameNotText,
-    /// The entry has no `inputSchema`.
-    #[error("it has no `inputSchema`")]
-    NoInputSchema,
-    /// `inputSchema` is not the schema of an object.
-    #[error("`inputSchema` {0}")]
-    InputSchema(SchemaFault),
-}
-
-/// Why a schema of a tool cannot be one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SchemaFault {
-    /// It is not a JSON object.
-    NotAnObject,
-    /// It is that of arguments, and its `type` is another than `object`.
-    NotOfObjects,
-    /// It is nested deeper than any schema.
-    TooDeep {
-        /// The limit, in levels.
-        limit: usize,
-    },
-}
-
-impl fmt::Display for SchemaFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotAnObject => write!(f, "is not an object"),
-            Self::NotOfObjects => write!(f, "does not have the `type` \"object\""),
-            Self::TooDeep { limit } => write!(f, "is nested deeper than {limit} levels"),
-        }
-    }
-}
-
 /// A name that may be too long to keep.
 fn shortened(name: &str) -> &str {
     let mut end = MAX_NAME.min(name.len());
@@ -234,13 +160,6 @@ fn shortened(name: &str) -> &str {
         end -= 1;
     }
     name.get(..end).unwrap_or_default()
-}
-
-fn what(tool: Option<&str>) -> String {
-    match tool {
-        Some(tool) => format!("the tool {}", quoted(tool)),
-        None => "a tool".to_owned(),
-    }
 }
 
 fn name_fault(name: &str) -> Option<MalformedReason> {

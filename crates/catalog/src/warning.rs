@@ -1,12 +1,9 @@
-//! What building a catalog has to say: one line for each thing that is not as
-//! its server meant it.
+//! Warnings about the entries that servers list.
 
 use std::fmt;
 
 use callgate_typegen::Degradation;
 use callgate_typegen::names::Collision;
-
-use crate::{Malformed, quoted};
 
 /// Something about the tools of a catalog that a person may want to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,4 +99,97 @@ impl From<Malformed> for Warning {
     fn from(malformed: Malformed) -> Self {
         Self::Malformed(malformed)
     }
+}
+
+/// An entry that is no tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("server {}: {} is dropped: {reason}", quoted(server), what(tool.as_deref()))]
+#[non_exhaustive]
+pub struct Malformed {
+    /// The server as it is configured.
+    pub server: String,
+    /// The tool's name, if it has one; cut at 256 bytes.
+    pub tool: Option<String>,
+    /// What is wrong with it.
+    pub reason: MalformedReason,
+}
+
+/// Why an entry is no tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MalformedReason {
+    /// The entry is not a JSON object.
+    #[error("the entry is not an object")]
+    NotAnObject,
+    /// The entry has no `name`.
+    #[error("it has no `name`")]
+    NoName,
+    /// `name` is not a string.
+    #[error("`name` is not a string")]
+    NameNotAString,
+    /// `name` is empty.
+    #[error("`name` is empty")]
+    NameEmpty,
+    /// `name` is too long to be one.
+    #[error("`name` has {bytes} bytes; the limit is {limit}")]
+    NameTooLong {
+        /// Its length, in bytes.
+        bytes: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// `name` has control characters in it.
+    #[error("`name` holds control characters")]
+    NameNotText,
+    /// The entry has no `inputSchema`.
+    #[error("it has no `inputSchema`")]
+    NoInputSchema,
+    /// `inputSchema` is not the schema of an object.
+    #[error("`inputSchema` {0}")]
+    InputSchema(SchemaFault),
+}
+
+/// Why a schema of a tool cannot be one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SchemaFault {
+    /// It is not a JSON object.
+    NotAnObject,
+    /// It is that of arguments, and its `type` is another than `object`.
+    NotOfObjects,
+    /// It is nested deeper than any schema.
+    TooDeep {
+        /// The limit, in levels.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for SchemaFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAnObject => write!(f, "is not an object"),
+            Self::NotOfObjects => write!(f, "does not have the `type` \"object\""),
+            Self::TooDeep { limit } => write!(f, "is nested deeper than {limit} levels"),
+        }
+    }
+}
+
+fn what(tool: Option<&str>) -> String {
+    match tool {
+        Some(tool) => format!("the tool {}", quoted(tool)),
+        None => "a tool".to_owned(),
+    }
+}
+
+/// Bytes of a name out of a server that a message repeats.
+const MAX_QUOTED: usize = 80;
+
+/// A hostile string as a message shows it: quoted, escaped, and cut when long.
+fn quoted(text: &str) -> String {
+    let mut end = MAX_QUOTED.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let more = if end < text.len() { "…" } else { "" };
+    format!("{:?}{more}", text.get(..end).unwrap_or_default())
 }

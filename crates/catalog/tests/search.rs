@@ -3,8 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 
-use std::sync::Arc;
-
 use callgate_catalog::search::{Entry, SearchIndex};
 use callgate_catalog::{Catalog, ToolDefinition};
 use proptest::prelude::*;
@@ -150,31 +148,6 @@ fn equals_come_by_name() {
 }
 
 #[test]
-fn what_has_not_changed_is_not_read_again_and_found_all_the_same() {
-    let before = forge();
-    let old = index(&before);
-    let mut definitions: Vec<Arc<ToolDefinition>> = before
-        .tools()
-        .iter()
-        .map(|tool| Arc::clone(&tool.definition))
-        .collect();
-    definitions.remove(0);
-    let raw =
-        json!({ "name": "wipe", "description": "Erase.", "inputSchema": { "type": "object" } });
-    definitions.push(Arc::new(ToolDefinition::parse("fs", &raw).unwrap()));
-    let after = Catalog::build_after(before.names(), definitions);
-    let (anew, kept) = (
-        index(&after),
-        SearchIndex::build_after(&old, entries(&after)),
-    );
-    for query in ["issue", "wipe", "file", "severity", "hub listissues"] {
-        let all = |index: &SearchIndex| format!("{:?}", index.by_words(query, |_| true, 10));
-        assert_eq!(all(&anew), all(&kept), "{query}");
-    }
-    assert_eq!(found(&kept, "severity"), Vec::<String>::new());
-}
-
-#[test]
 fn an_expression_is_looked_for_in_names_then_titles_then_descriptions() {
     let catalog = forge();
     let index = index(&catalog);
@@ -234,7 +207,6 @@ fn repeating_a_word_does_not_make_a_tool_the_best_for_it() {
     ]);
     let index = index(&catalog);
     assert_eq!(found(&index, "invoice")[0], "good_create_invoice");
-    assert!(index.bytes() < 1_000_000, "{}", index.bytes());
 }
 
 #[test]

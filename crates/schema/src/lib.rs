@@ -1,15 +1,15 @@
-//! Internal crate of Callgate: holding values to JSON Schemas that others wrote.
+//! Internal crate of Callgate: holds values to JSON Schemas that others wrote.
 //!
-//! A schema is a small program, and whoever writes it may be hostile: a script, or
-//! a server. So nothing is fetched for it, its patterns cannot run long, and both
-//! what it is with all references in place and what it has to do for one value are
+//! The author of a schema, a script or a server, may be hostile. So no reference leads out of the
+//! schema, patterns cannot run long, and both the size of a schema and the work for one value are
 //! bounded. The crate does no IO and reads no clock.
 
-mod declared;
+mod bounds;
+mod json_text;
+mod output;
 mod schema;
-mod shape;
-mod text;
 
-pub use declared::{Declared, Fit};
-pub use schema::{Author, Schema};
-pub use text::{mended, read, replace_lone_surrogates};
+pub use bounds::Author;
+pub use json_text::{read, replace_lone_surrogates, without_lone_surrogates};
+pub use output::{Declared, Fit};
+pub use schema::Schema;

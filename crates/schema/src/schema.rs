@@ -1,4 +1,4 @@
-//! A schema that is taken, as a validator.
+//! A schema within bounds, compiled to a validator.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-use crate::shape::Shape;
+use crate::bounds::{Author, Shape};
 
 /// How many errors there may be at the very most where more than the first is
 /// told.
@@ -15,44 +15,6 @@ const MAX_ERRORS: u64 = 1_000_000;
 const MAX_PROBLEM: usize = 200;
 /// The most bytes that a pattern may be compiled to.
 const MAX_PATTERN: usize = 256 << 10;
-
-/// Who wrote a schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Author {
-    /// A script, for a value that a model is to make. It may not refer to
-    /// itself: nothing that a model says in one go needs that.
-    Script,
-    /// A server, for what its tool answers.
-    Server,
-}
-
-impl Author {
-    /// Refuses a schema of too many bytes of JSON.
-    ///
-    /// # Errors
-    ///
-    /// It has more than are taken.
-    pub fn takes(self, bytes: usize) -> Result<(), String> {
-        let limit: usize = match self {
-            Self::Script => 64 << 10,
-            Self::Server => 1 << 20,
-        };
-        if bytes > limit {
-            return Err(format!(
-                "the schema has {bytes} bytes, over the limit of {limit}"
-            ));
-        }
-        Ok(())
-    }
-
-    /// How many values it may have, references in place.
-    fn max_nodes(self) -> u64 {
-        match self {
-            Self::Script => 20_000,
-            Self::Server => 100_000,
-        }
-    }
-}
 
 /// A schema, and what it is as a validator. Clones are the same.
 #[derive(Clone)]

@@ -10,9 +10,9 @@ use swc_ecma_ast::{
 };
 use swc_ecma_visit::{Visit, VisitWith};
 
+use crate::error::{ScriptError, ScriptErrorKind};
 use crate::parse::{offset, range};
 use crate::source::{Edits, Source};
-use crate::{ScriptError, ScriptErrorKind};
 
 /// The form in which a script was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

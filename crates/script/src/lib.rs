@@ -1,4 +1,4 @@
-//! Internal crate of Callgate: Parses a TypeScript script, normalises its form and strips its types.
+//! Internal crate of Callgate: parses a TypeScript script, normalises its form and strips its types.
 //!
 //! [`prepare`] turns what an author wrote into the text of one async function
 //! expression, and says where each part of it stands in the author's text: one
@@ -9,18 +9,18 @@
 //! result is parsed again the way V8 will read it, so that no text can end the
 //! function around it.
 
-mod apart;
 mod checkable;
-mod declared;
+mod constant_folding;
 mod depth;
-mod elsewhere;
+mod duplicate_names;
 mod error;
 mod fence;
-mod folding;
+mod foreign_apis;
 mod form;
 mod names;
 mod operators;
 mod parse;
+mod parser_thread;
 mod positions;
 mod source;
 mod strip;
@@ -30,27 +30,24 @@ mod types;
 
 use swc_ecma_ast::{Expr, Module, Script, Stmt};
 
-pub use apart::stack_bytes;
 pub use checkable::Checkable;
 pub use depth::MAX_DEPTH;
-pub use elsewhere::instead_of;
 pub use error::{ScriptError, ScriptErrorKind, printable};
+pub use foreign_apis::instead_of;
 pub use form::Form;
 pub use names::{Mention, Named};
+pub use parser_thread::{MAX_SCRIPT_BYTES, stack_bytes};
 pub use positions::Stretch;
 pub use source::line;
 pub use types::{MAX_TYPE_BYTES, TypeTextError, json_schema};
 
-use apart::Lost;
 use form::Wrapping;
 use parse::SyntaxErrors;
+use parser_thread::Lost;
 use serde::{Deserialize, Serialize};
 use source::{Source, line_and_column};
 use strip::Stripped;
 use swc_sourcemap::SourceMap;
-
-/// How long a script may be, in bytes of UTF-8: 256 KiB.
-pub const MAX_SCRIPT_BYTES: usize = 256 * 1024;
 
 /// A script that is ready to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,7 +87,7 @@ pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
             None,
         ));
     }
-    match apart::run("callgate-script", source, prepare_here) {
+    match parser_thread::run("callgate-script", source, prepare_here) {
         Ok(result) => result,
         Err(Lost::Panicked) => Err(parser_failed(source)),
         Err(lost @ Lost::NotStarted(_)) => Err(internal(lost.to_string())),
@@ -221,7 +218,7 @@ fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
         Err(errors) if (first.position + 1..code.len()).contains(&errors.position) => {
             Err(syntax_error(source, &errors))
         }
-        _ => match parse::anything(&code).and_then(|m| elsewhere::not_run(&m)) {
+        _ => match parse::anything(&code).and_then(|m| foreign_apis::find_unsupported(&m)) {
             Some((span, message)) => {
                 let at = parse::offset(span.lo);
                 Err(source.error(ScriptErrorKind::Unsupported, message, at))
@@ -233,7 +230,7 @@ fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
 
 /// Refuses what the parser lets pass, and what would not end well.
 fn sound(source: &Source, module: &Module) -> Result<(), ScriptError> {
-    if let Some((span, message)) = elsewhere::not_run(module) {
+    if let Some((span, message)) = foreign_apis::find_unsupported(module) {
         let at = parse::offset(span.lo);
         return Err(source.error(ScriptErrorKind::Unsupported, message, at));
     }
@@ -244,7 +241,7 @@ fn sound(source: &Source, module: &Module) -> Result<(), ScriptError> {
             parse::offset(span.lo),
         ));
     }
-    if let Some(span) = folding::too_long(module) {
+    if let Some(span) = constant_folding::too_long(module) {
         return Err(source.error(
             ScriptErrorKind::TooComplex,
             "the constants of the script become too long when they are worked out; build long \
@@ -252,7 +249,7 @@ fn sound(source: &Source, module: &Module) -> Result<(), ScriptError> {
             parse::offset(span.lo),
         ));
     }
-    if let Some((name, span)) = declared::twice(module) {
+    if let Some((name, span)) = duplicate_names::first(module) {
         return Err(source.error(
             ScriptErrorKind::Syntax,
             format!("\"{name}\" is declared twice; rename one of them"),

@@ -11,10 +11,10 @@ use swc_ecma_ast::{
 use swc_ecma_transforms_base::resolver;
 use swc_ecma_visit::{Visit, VisitWith};
 
+use crate::error::{ScriptError, ScriptErrorKind};
 use crate::form::USE_TOOLS;
 use crate::parse::offset;
 use crate::source::Source;
-use crate::{ScriptError, ScriptErrorKind};
 
 /// The tools a script may call, as far as its text tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

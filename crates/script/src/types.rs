@@ -10,8 +10,8 @@ use swc_ecma_ast::{
     TsUnionOrIntersectionType, TsUnionType,
 };
 
-use crate::apart::{self, Lost};
 use crate::parse;
+use crate::parser_thread::{self, Lost};
 
 /// The most bytes of a type: 8 KiB.
 pub const MAX_TYPE_BYTES: usize = 8 << 10;
@@ -62,7 +62,7 @@ pub fn json_schema(text: &str) -> Result<Value, TypeTextError> {
             "the type has {bytes} bytes, over the limit of {MAX_TYPE_BYTES}"
         ));
     }
-    apart::run("callgate-type", text, read).unwrap_or_else(|lost| {
+    parser_thread::run("callgate-type", text, read).unwrap_or_else(|lost| {
         failed(match lost {
             Lost::NotStarted(_) => lost.to_string(),
             Lost::Panicked => format!("the type {lost}"),

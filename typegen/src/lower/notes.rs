@@ -8,7 +8,7 @@
 use serde_json::{Map, Value};
 
 use super::literal::MAX_VALUES;
-use super::said::{says_bound, says_default, says_word};
+use super::mentioned::{mentions_bound, mentions_default, mentions_word};
 use super::scope::Dialect;
 use super::values::{MAX_VALUE, SAFE_INTEGER, examples, head, number, value_text};
 use super::{Lowering, MAX_DEPTH, Side};
@@ -256,12 +256,12 @@ fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told)
     let is = |keyword: &str| map.get(keyword) == Some(&Value::Bool(true));
 
     // A script that reads a number need not know that it is whole.
-    if side == Side::Input && is_integer(map) && !says_word(described, "integer") {
+    if side == Side::Input && is_integer(map) && !mentions_word(described, "integer") {
         told.note("integer".to_owned());
     }
     for keyword in ["format", "contentEncoding", "contentMediaType"] {
         if let Some(name) = says(keyword)
-            && !says_word(described, name)
+            && !mentions_word(described, name)
         {
             let name = shortened(name, keyword_name(keyword), told);
             told.note(name);
@@ -285,7 +285,7 @@ fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told)
             told.note(size);
         }
     }
-    if is("uniqueItems") && !says_word(described, "unique") {
+    if is("uniqueItems") && !mentions_word(described, "unique") {
         told.note("unique".to_owned());
     }
     if let Some(pattern) = says("pattern")
@@ -318,7 +318,7 @@ fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told)
     }
     if let Some(default) = map.get("default").filter(|default| !default.is_null()) {
         let text = value_text(default);
-        if !says_default(described, &text) {
+        if !mentions_default(described, &text) {
             let text = shortened(&text, "default", told);
             told.note(format!("default {text}"));
         }
@@ -331,7 +331,7 @@ fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told)
         ("readOnly", "read-only"),
         ("writeOnly", "write-only"),
     ] {
-        if is(keyword) && !says_word(described, note) {
+        if is(keyword) && !mentions_word(described, note) {
             told.note(note.to_owned());
         }
     }
@@ -378,8 +378,8 @@ fn range(map: &Map<String, Value>, described: &str) -> Option<String> {
     };
     let least = bound("minimum", "exclusiveMinimum");
     let most = bound("maximum", "exclusiveMaximum");
-    let least = least.filter(|(least, _)| !says_bound(described, least, true));
-    let most = most.filter(|(most, _)| !says_bound(described, most, false));
+    let least = least.filter(|(least, _)| !mentions_bound(described, least, true));
+    let most = most.filter(|(most, _)| !mentions_bound(described, most, false));
     Some(match (least, most) {
         (Some((least, false)), Some((most, false))) if least == most => format!("exactly {most}"),
         (Some((least, false)), Some((most, false))) => {
@@ -408,7 +408,7 @@ fn range(map: &Map<String, Value>, described: &str) -> Option<String> {
 
 /// The bounds of a length or a count: `1–256 chars`, `≤ 10 items`, `non-empty`.
 fn size(least: Option<u64>, most: Option<u64>, unit: &str, described: &str) -> Option<String> {
-    let says = |count: u64, least| says_bound(described, &count.to_string(), least);
+    let says = |count: u64, least| mentions_bound(described, &count.to_string(), least);
     let least = least.filter(|least| *least > 0 && !says(*least, true));
     let most = most.filter(|most| !says(*most, false));
     Some(match (least, most) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use callgate_broker::{Asker, CallError, CallOptions, Caller, DryRun, LedgerLine, Withheld};
 use callgate_policy::{Grant, Rules, SessionGrants};
-use callgate_schema::replace_lone_surrogates;
+use callgate_schema::without_lone_surrogates;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
@@ -197,7 +197,7 @@ impl Gate {
         let mut setup = self.setup(&request.settings);
         setup.one_call = true;
         let run = self.broker.run_with(setup);
-        let arguments = replace_lone_surrogates(request.arguments);
+        let arguments = without_lone_surrogates(request.arguments);
         let result = tokio::select! {
             biased;
             result = run.call(target(&tool), arguments, options) => Some(result),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use callgate_broker::{LedgerLine, Outcome, Withheld};
 use callgate_sandbox::{Captured, End, Ended, Limits, ScriptException, WhichLimit};
-use callgate_schema::{read, replace_lone_surrogates};
+use callgate_schema::{read, without_lone_surrogates};
 use callgate_script::ScriptError;
 use serde_json::value::RawValue;
 
@@ -339,7 +339,7 @@ fn returned(
     let returned = match value {
         Worker::Undefined => return (None, None),
         Worker::Json(json) => {
-            let json = replace_lone_surrogates(json);
+            let json = without_lone_surrogates(json);
             Returned {
                 text: plain(json.get()),
                 bytes: json.get().len() as u64,

@@ -41,7 +41,6 @@ impl IndexCache {
         });
         let described: HashMap<String, String> = described.collect();
         let (settings, of) = (Arc::clone(&self.settings), Arc::clone(catalog));
-        let before = Arc::clone(&last.1);
         let made = tokio::task::spawn_blocking(move || {
             let entries = of.tools().iter().map(|tool| Entry {
                 function: &tool.function,
@@ -49,7 +48,7 @@ impl IndexCache {
                 keywords: settings.keywords(&tool.function),
                 about: described.get(&tool.definition.server).map(String::as_str),
             });
-            SearchIndex::build_after(&before, entries)
+            SearchIndex::build(entries)
         });
         let index = Arc::new(made.await.unwrap_or_default());
         *last = (Arc::clone(catalog), Arc::clone(&index));

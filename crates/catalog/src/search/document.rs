@@ -1,17 +1,41 @@
-//! What of a tool can be found, and how much each place counts.
+//! The terms of a tool, and the weight of each place where they stand.
 //!
 //! A tool's weights follow from its own definition alone: lengths are compared
 //! with constants, not with the average of the catalog, so that no server can
 //! change how another's tools are weighed, and a tool is read once however often
 //! others change.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::Entry;
-use super::text::{Term, each_word, words};
-use crate::ToolDefinition;
+use super::terms::{Term, each_word, words};
+use crate::definition::ToolDefinition;
+
+/// A tool as it is put into an index.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    /// The name of its function in a script.
+    pub function: &'a str,
+    /// The tool as its server lists it.
+    pub definition: &'a Arc<ToolDefinition>,
+    /// Words it is to be found by besides its own.
+    pub keywords: Vec<&'a str>,
+    /// What its server is for.
+    pub about: Option<&'a str>,
+}
+
+/// A tool in a ranking, which is a list of these with the best first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked<'a> {
+    /// The name of its function in a script.
+    pub function: &'a str,
+    /// The server as it is configured.
+    pub server: &'a str,
+    /// How well it fits: more is better. It compares within one ranking only.
+    pub score: f64,
+}
 
 /// How a place of a definition is weighed.
 struct Field {
@@ -63,9 +87,6 @@ const MAX_VALUES: usize = 64;
 pub(super) struct Document {
     pub(super) function: Box<str>,
     pub(super) definition: Arc<ToolDefinition>,
-    /// What the entry said besides.
-    keywords: Box<[Box<str>]>,
-    about: Option<Box<str>>,
     /// Each term once, in order, with what it counts: from 0 to 1.
     pub(super) terms: Box<[(Term, f32)]>,
     /// The words of the name, title and keywords, which a typo may be meant for.
@@ -110,37 +131,31 @@ impl Document {
         Self {
             function: entry.function.into(),
             definition: Arc::clone(definition),
-            keywords: entry.keywords.iter().map(|word| (*word).into()).collect(),
-            about: entry.about.map(Into::into),
             terms: terms.summed(),
             spelled: spelled.into_boxed_slice(),
         }
     }
 
-    /// Whether reading the entry would make the same.
-    pub(super) fn is_of(&self, entry: &Entry<'_>) -> bool {
-        Arc::ptr_eq(&self.definition, entry.definition)
-            && *self.function == *entry.function
-            && self
-                .keywords
-                .iter()
-                .map(|word| &**word)
-                .eq(entry.keywords.iter().copied())
-            && self.about.as_deref() == entry.about
+    /// The server as it is configured.
+    pub(super) fn server(&self) -> &str {
+        &self.definition.server
     }
 
-    /// Bytes it takes besides the definition, which the catalog has anyway.
-    pub(super) fn bytes(&self) -> usize {
-        let spelled: usize = self.spelled.iter().map(|word| word.len()).sum();
-        let keywords: usize = self.keywords.iter().map(|word| word.len()).sum();
-        size_of::<Self>()
-            + size_of_val(&*self.terms)
-            + size_of_val(&*self.spelled)
-            + spelled
-            + size_of_val(&*self.keywords)
-            + keywords
-            + self.function.len()
-            + self.about.as_deref().map_or(0, str::len)
+    /// The tool with this score.
+    pub(super) fn ranked(&self, score: f64) -> Ranked<'_> {
+        Ranked {
+            function: &self.function,
+            server: &self.definition.server,
+            score,
+        }
+    }
+}
+
+impl Ranked<'_> {
+    /// The better one first; of equals, the first by name.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        let by_name = || self.function.cmp(other.function);
+        other.score.total_cmp(&self.score).then_with(by_name)
     }
 }
 

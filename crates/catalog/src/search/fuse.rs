@@ -1,8 +1,8 @@
-//! One ranking of several.
+//! Makes one ranking of several.
 
 use std::collections::HashMap;
 
-use super::Ranked;
+use super::document::Ranked;
 
 /// How little the first places count more than those after them, as is usual for
 /// reciprocal rank fusion.

@@ -1,7 +1,7 @@
 //! What was asked for, as groups of terms of which any will do.
 
 use super::document::{beginning, joined};
-use super::text::{Term, words};
+use super::terms::{Term, words};
 
 /// Bytes of a query that are read.
 pub(super) const MAX_QUERY: usize = 2_000;

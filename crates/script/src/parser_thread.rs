@@ -1,9 +1,11 @@
-//! A thread for the parser, with a stack that no text can use up, and so that a panic in the parser
-//! stays there.
+//! The parser's thread: its stack is large enough for every text, and a panic ends only the thread.
 
 use std::fmt;
 
-/// How much stack the parser takes for one byte of text, at the very most: an
+/// The most bytes of a script in UTF-8: 256 KiB.
+pub const MAX_SCRIPT_BYTES: usize = 256 * 1024;
+
+/// Bytes of stack that the parser takes for one byte of text, at most: an
 /// opening parenthesis takes about 2600 bytes without optimisation.
 const STACK_PER_BYTE: usize = 4 * 1024;
 
@@ -12,11 +14,11 @@ const STACK: usize = 64 * 1024 * 1024;
 
 /// Address space that the parser has for its stack with a text of so many bytes.
 pub fn stack_bytes(text: usize) -> usize {
-    STACK + STACK_PER_BYTE * text.min(crate::MAX_SCRIPT_BYTES)
+    STACK + STACK_PER_BYTE * text.min(MAX_SCRIPT_BYTES)
 }
 
-/// Why there is no answer. What `Display` says of `Panicked` follows the name of
-/// what was parsed, such as "the script".
+/// Why the parser gave no answer. The text of `Panicked` follows the name of the text, such as
+/// "the script".
 #[derive(Debug)]
 pub(crate) enum Lost {
     NotStarted(std::io::Error),
@@ -32,7 +34,7 @@ impl fmt::Display for Lost {
     }
 }
 
-/// What `work` makes of a text, on a thread of this name.
+/// Runs `work` on a text, on a thread of this name.
 pub(crate) fn run<T: Send>(
     name: &str,
     text: &str,

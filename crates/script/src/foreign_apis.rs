@@ -1,12 +1,11 @@
-//! What scripts for other runtimes have and scripts here have not, and what is
-//! to be used instead.
+//! APIs of other runtimes that scripts lack, and their replacements.
 
 use swc_common::Span;
 use swc_ecma_ast::{AutoAccessor, Decorator, JSXElement, JSXFragment, Module};
 use swc_ecma_visit::{Visit, VisitWith};
 
-/// What to use instead of a global of browsers, Node.js and their like; `None`
-/// for any other name.
+/// The replacement for a global of browsers, Node.js and similar runtimes; `None` for any other
+/// name.
 #[must_use]
 pub fn instead_of(name: &str) -> Option<&'static str> {
     Some(match name {
@@ -40,9 +39,9 @@ pub fn instead_of(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The first thing in a module that V8 does not run, and what to do about it.
-/// The module was parsed with all that TypeScript knows.
-pub(crate) fn not_run(module: &Module) -> Option<(Span, &'static str)> {
+/// Finds the first syntax in a module that V8 does not run, with advice. The module was parsed with
+/// all syntax of TypeScript.
+pub(crate) fn find_unsupported(module: &Module) -> Option<(Span, &'static str)> {
     let mut finder = Finder::default();
     module.visit_with(&mut finder);
     finder.found.into_iter().min_by_key(|(span, _)| span.lo)

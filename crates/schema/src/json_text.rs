@@ -1,11 +1,9 @@
-//! JSON text before it is parsed: how much it is going to be, and the one thing
-//! in it that JavaScript reads and others do not.
+//! JSON text before it is parsed: its size, and lone surrogates in it.
 
-use memchr::memmem;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// How much a text is as values, at the most.
+/// The size of a text as values, at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// Values.
@@ -43,39 +41,39 @@ pub(crate) fn extent(json: &str) -> Extent {
     Extent { parts, levels }
 }
 
-/// Parses a text as [`mended`] has it.
+/// Parses a text, with lone surrogates replaced by U+FFFD.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The error of the parser.
 pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
     match serde_json::from_str(json) {
         Ok(value) => Ok(value),
-        Err(error) => match mended(json) {
-            Some(mended) => serde_json::from_str(&mended),
+        Err(error) => match replace_lone_surrogates(json) {
+            Some(replaced) => serde_json::from_str(&replaced),
             None => Err(error),
         },
     }
 }
 
-/// JSON text in which each half of a surrogate pair on its own, which JavaScript
-/// writes for a text that was cut within a character, is U+FFFD; `None` if it has none.
-/// What is not mended is refused by those who hold JSON to be Unicode.
-pub fn mended(json: &str) -> Option<String> {
-    // Most texts have no such escape, and that is told soon.
-    memmem::find(json.as_bytes(), b"\\u").and_then(|_| without_halves(json))
+/// Replaces each lone surrogate by U+FFFD; `None` if there is none.
+///
+/// JavaScript writes lone surrogates for a text that was cut within a character, and other readers
+/// refuse them.
+pub fn replace_lone_surrogates(json: &str) -> Option<String> {
+    json.contains("\\u").then(|| replace_halves(json)).flatten()
 }
 
 /// The JSON text with U+FFFD in place of each lone surrogate, so that every reader sees the
 /// same text.
-pub fn replace_lone_surrogates(json: Box<RawValue>) -> Box<RawValue> {
-    mended(json.get())
-        .and_then(|mended| RawValue::from_string(mended).ok())
+pub fn without_lone_surrogates(json: Box<RawValue>) -> Box<RawValue> {
+    replace_lone_surrogates(json.get())
+        .and_then(|replaced| RawValue::from_string(replaced).ok())
         .unwrap_or(json)
 }
 
-fn without_halves(json: &str) -> Option<String> {
-    let mut mended = String::new();
+fn replace_halves(json: &str) -> Option<String> {
+    let mut replaced = String::new();
     let mut copied = 0;
     let mut at = 0;
     while let Some(found) = json.get(at..)?.find('\\') {
@@ -86,8 +84,8 @@ fn without_halves(json: &str) -> Option<String> {
                 escape + 12
             }
             Some(0xD800..=0xDFFF) => {
-                mended.push_str(json.get(copied..escape)?);
-                mended.push_str("\\ufffd");
+                replaced.push_str(json.get(copied..escape)?);
+                replaced.push_str("\\ufffd");
                 copied = escape + 6;
                 copied
             }
@@ -99,8 +97,8 @@ fn without_halves(json: &str) -> Option<String> {
     if copied == 0 {
         return None;
     }
-    mended.push_str(json.get(copied..)?);
-    Some(mended)
+    replaced.push_str(json.get(copied..)?);
+    Some(replaced)
 }
 
 /// The unit that the escape at this place stands for, if it is one of four
@@ -153,9 +151,9 @@ mod tests {
     #[test]
     fn what_needs_no_mending_is_left() {
         for json in [r#""\\ud83d""#, r#""\uD83D\uDE00""#, r#""\u00e9""#, "7"] {
-            assert_eq!(mended(json), None, "{json}");
+            assert_eq!(replace_lone_surrogates(json), None, "{json}");
         }
-        let upper = mended(r#"{"\uD83D":1.0 }"#);
+        let upper = replace_lone_surrogates(r#"{"\uD83D":1.0 }"#);
         assert_eq!(upper.as_deref(), Some(r#"{"\ufffd":1.0 }"#));
     }
 }

@@ -1,5 +1,4 @@
-//! The schema that a server declares for what a tool answers, and what it answers
-//! held to that.
+//! Holds the answers of a tool to its `outputSchema`.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
-use crate::schema::{Author, Schema};
-use crate::text::{Extent, extent, read};
+use crate::bounds::Author;
+use crate::json_text::{Extent, extent, read};
+use crate::schema::Schema;
 
 /// The most values that are looked at, so that they take at most 200 MB while
 /// they are.

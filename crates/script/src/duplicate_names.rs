@@ -1,4 +1,4 @@
-//! Names declared twice, which the parser lets pass and V8 does not.
+//! Finds names that are declared twice, which the parser accepts and V8 refuses.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use swc_ecma_ast::{
 use swc_ecma_visit::{Visit, VisitWith};
 
 /// The first name that is declared a second time where that is an error.
-pub(crate) fn twice(module: &Module) -> Option<(String, Span)> {
+pub(crate) fn first(module: &Module) -> Option<(String, Span)> {
     let mut finder = Finder { found: Vec::new() };
     let statements = module.body.iter().filter_map(|item| match item {
         ModuleItem::Stmt(statement) => Some(statement),

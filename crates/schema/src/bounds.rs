@@ -1,12 +1,9 @@
-//! What a schema is with its references in place: how large, how deep, and
-//! whether it goes round in circles.
+//! Bounds of a schema: its size and depth with references in place, and its circles.
 
 use std::collections::HashMap;
 use std::ptr;
 
 use serde_json::{Map, Value};
-
-use crate::schema::Author;
 
 /// How deeply a schema may be nested, references in place.
 const MAX_LEVELS: usize = 64;
@@ -38,7 +35,45 @@ const INTO_PARTS: [&str; 10] = [
     "unevaluatedProperties",
 ];
 
-/// What a schema is with its references in place.
+/// Who wrote a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Author {
+    /// A script, for a value that a model is to make. Its schema may not refer to
+    /// itself.
+    Script,
+    /// A server, for the answers of its tool.
+    Server,
+}
+
+impl Author {
+    /// Refuses a schema of too many bytes of JSON.
+    ///
+    /// # Errors
+    ///
+    /// A text that names the limit.
+    pub fn takes(self, bytes: usize) -> Result<(), String> {
+        let limit: usize = match self {
+            Self::Script => 64 << 10,
+            Self::Server => 1 << 20,
+        };
+        if bytes > limit {
+            return Err(format!(
+                "the schema has {bytes} bytes, over the limit of {limit}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The most values that a schema may have, references in place.
+    pub(crate) fn max_nodes(self) -> u64 {
+        match self {
+            Self::Script => 20_000,
+            Self::Server => 100_000,
+        }
+    }
+}
+
+/// The size of a schema with its references in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Its values. A part that refers to itself counts once.

@@ -1,5 +1,5 @@
-//! Whether a description mentions a constraint in its own words, so that it
-//! need not be noted a second time. Only plain ways to say it count: a number
+//! Finds constraints that a description mentions in its own words, so that they
+//! are not noted a second time. Only plain ways to say it count: a number
 //! by itself could mean anything.
 
 /// Words that stand before a lower bound.
@@ -37,7 +37,7 @@ const DEFAULT: &[&str] = &[
 ];
 
 /// Whether the description says that values are at least, or at most, `bound`.
-pub(super) fn says_bound(described: &str, bound: &str, least: bool) -> bool {
+pub(super) fn mentions_bound(described: &str, bound: &str, least: bool) -> bool {
     if described.is_empty() {
         return false;
     }
@@ -50,7 +50,7 @@ pub(super) fn says_bound(described: &str, bound: &str, least: bool) -> bool {
 
 /// Whether the description says that the default is `value`, written as in a
 /// script.
-pub(super) fn says_default(described: &str, value: &str) -> bool {
+pub(super) fn mentions_default(described: &str, value: &str) -> bool {
     if described.is_empty() {
         return false;
     }
@@ -64,7 +64,7 @@ pub(super) fn says_default(described: &str, value: &str) -> bool {
 }
 
 /// Whether a word stands in the description.
-pub(super) fn says_word(described: &str, word: &str) -> bool {
+pub(super) fn mentions_word(described: &str, word: &str) -> bool {
     occurrences(&described.to_lowercase(), &word.to_lowercase())
         .next()
         .is_some()
@@ -123,12 +123,16 @@ fn in_range(before: &str, after: &str, least: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{says_bound, says_default, says_word};
+    use super::{mentions_bound, mentions_default, mentions_word};
 
     #[test]
     fn bounds_count_only_where_they_are_called_so() {
         let check = |described: &str, bound: &str, least: bool, expected: bool| {
-            assert_eq!(says_bound(described, bound, least), expected, "{described}");
+            assert_eq!(
+                mentions_bound(described, bound, least),
+                expected,
+                "{described}"
+            );
         };
         check("Results per page (min 1, max 100)", "1", true, true);
         check("Results per page (min 1, max 100)", "100", false, true);
@@ -148,7 +152,7 @@ mod tests {
     #[test]
     fn defaults_count_only_where_they_are_called_so() {
         let check = |described: &str, value: &str, expected: bool| {
-            assert_eq!(says_default(described, value), expected, "{described}");
+            assert_eq!(mentions_default(described, value), expected, "{described}");
         };
         check("Number of results (default: 30, max: 100)", "30", true);
         check("Defaults to `main`.", "\"main\"", true);
@@ -161,8 +165,8 @@ mod tests {
 
     #[test]
     fn words_stand_by_themselves() {
-        assert!(says_word("A positive Integer.", "integer"));
-        assert!(!says_word("integers", "integer"));
-        assert!(!says_word("", "integer"));
+        assert!(mentions_word("A positive Integer.", "integer"));
+        assert!(!mentions_word("integers", "integer"));
+        assert!(!mentions_word("", "integer"));
     }
 }

@@ -1,9 +1,8 @@
-//! Looking for a regular expression.
+//! Search by regular expression.
 
 use regex::{Regex, RegexBuilder};
 
 use super::document::{Document, MAX_DESCRIPTION, beginning};
-use super::{Ranked, SearchIndex};
 
 /// Bytes of an expression.
 const MAX_PATTERN: usize = 1_000;
@@ -13,22 +12,12 @@ const MAX_COMPILED: usize = 256 * 1024;
 /// Groups in groups.
 const MAX_NESTING: u32 = 50;
 
-/// Where an expression fits, and what that counts.
+/// Scores by the place where an expression fits.
 const IN_NAME: f64 = 3.0;
 const IN_TITLE: f64 = 2.0;
 const IN_DESCRIPTION: f64 = 1.0;
 
-/// What an expression fits.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Matched<'a> {
-    /// The tools, the best first: those with it in their name, then in their
-    /// title, then in their description; each of these by name.
-    pub ranked: Vec<Ranked<'a>>,
-    /// Whether all tools were looked at.
-    pub is_complete: bool,
-}
-
-/// Why an expression is none.
+/// Why a text is not used as an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternFault {
@@ -48,47 +37,8 @@ pub enum PatternFault {
     Syntax(String),
 }
 
-impl SearchIndex {
-    /// The tools whose function, name, title or description an expression fits,
-    /// whatever the case, of the servers that `accepts` takes; at most `limit`.
-    ///
-    /// It takes time linear in the texts and in the expression, which may be too
-    /// long all the same: `go_on` is asked before each tool.
-    ///
-    /// # Errors
-    ///
-    /// [`PatternFault`] for what is no expression, or one that is too large.
-    pub fn by_pattern(
-        &self,
-        pattern: &str,
-        accepts: impl Fn(&str) -> bool,
-        limit: usize,
-        mut go_on: impl FnMut() -> bool,
-    ) -> Result<Matched<'_>, PatternFault> {
-        let regex = compiled(pattern)?;
-        let accepted = self.accepted(accepts);
-        let mut found = Vec::new();
-        let mut is_complete = true;
-        for (index, (document, server)) in self.documents.iter().zip(&self.server_of).enumerate() {
-            if accepted.get(*server as usize) != Some(&true) {
-                continue;
-            }
-            if !go_on() {
-                is_complete = false;
-                break;
-            }
-            if let Some(score) = place(&regex, document) {
-                found.push((index, score));
-            }
-        }
-        Ok(Matched {
-            ranked: self.best(found, limit),
-            is_complete,
-        })
-    }
-}
-
-fn compiled(pattern: &str) -> Result<Regex, PatternFault> {
+/// Compiles an expression that ignores case.
+pub(super) fn compile(pattern: &str) -> Result<Regex, PatternFault> {
     if pattern.len() > MAX_PATTERN {
         return Err(PatternFault::TooLong {
             bytes: pattern.len(),
@@ -112,7 +62,8 @@ fn compiled(pattern: &str) -> Result<Regex, PatternFault> {
     })
 }
 
-fn place(regex: &Regex, document: &Document) -> Option<f64> {
+/// The score of a tool that the expression fits.
+pub(super) fn score(regex: &Regex, document: &Document) -> Option<f64> {
     let definition = &document.definition;
     if regex.is_match(&document.function) || regex.is_match(&definition.name) {
         return Some(IN_NAME);
