@@ -1,21 +1,21 @@
-//! The MCP server that a client sees: which tools it has, and where their calls
-//! go.
+//! The MCP server that a client sees: its tools, and where their calls go.
 
-mod arrays;
-mod call;
-mod find;
-mod inlined;
+mod call_tool;
+mod declared;
 mod mode;
-mod own;
+mod own_tools;
 mod prompts;
-mod servers;
-mod shown;
+mod search;
+mod server_tools;
+mod service;
+mod stateless_arrays;
 mod texts;
-mod tokens;
-mod unread;
+mod tool_array;
+mod unknown_request;
 
-pub(crate) use arrays::Arrays;
-pub(crate) use unread::misfit;
+pub(crate) use mode::of_request as mode_of_request;
+pub(crate) use service::Service;
+pub(crate) use unknown_request::unfit;
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -37,77 +37,72 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
-use tokio::sync::OnceCell;
 
-use crate::arguments::shown as shown_name;
-use crate::runs::{self, Runs, Standing, level_of};
-use crate::service::Service;
+use crate::arguments::quoted;
+use crate::runs::{self, ClientSettings, Runs, log_level};
 
-use find::Search;
-use shown::{Audience, Shown};
+use call_tool::CallArguments;
+use search::Search;
+use tool_array::{Audience, ToolArray};
 
-/// The revisions that are served. Those before have batches, which are not.
+/// The revisions that are served. Earlier ones have batches, which are not.
 static REVISIONS: [ProtocolVersion; 3] = [
     ProtocolVersion::V_2025_06_18,
     ProtocolVersion::V_2025_11_25,
     ProtocolVersion::V_2026_07_28,
 ];
 
-/// Answers for one MCP session, or for one request where there are none.
+/// The handler of one MCP session, or of one stateless request.
 pub(crate) struct Session {
     service: Arc<Service>,
-    /// Said by the first request.
+    /// Set by the first request.
     mode: OnceLock<ToolMode>,
     /// Made once: the tools that a client sees do not change in a session.
-    shown: OnceCell<Arc<Shown>>,
-    /// What this session's client has said that holds for all its requests.
-    pub(crate) standing: Standing,
+    tools: OnceLock<Arc<ToolArray>>,
+    pub(crate) client_settings: ClientSettings,
 }
 
 impl Session {
-    pub(crate) fn new(service: Arc<Service>, standing: Standing) -> Self {
+    fn new(service: Arc<Service>, client_settings: ClientSettings) -> Self {
         Self {
             service,
             mode: OnceLock::new(),
-            shown: OnceCell::new(),
-            standing,
+            tools: OnceLock::new(),
+            client_settings,
         }
     }
 
-    /// The mode of the session; where there are none, that of the request.
+    /// The mode of the session, or of the stateless request.
     fn mode(&self, context: &RequestContext<RoleServer>) -> Result<ToolMode, ErrorData> {
         if let Some(mode) = self.mode.get() {
             return Ok(*mode);
         }
-        let asked = match context.extensions.get::<Parts>() {
-            Some(parts) => mode::asked(parts)
+        let chosen = match context.extensions.get::<Parts>() {
+            Some(parts) => mode_of_request(parts)
                 .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?,
             None => None,
         };
-        let mode = asked.unwrap_or(self.service.options.mode);
-        Ok(match is_stateless(context) {
-            true => mode,
-            false => *self.mode.get_or_init(|| mode),
-        })
+        let mode = chosen.unwrap_or(self.service.options.mode);
+        if is_stateless(context) {
+            return Ok(mode);
+        }
+        Ok(*self.mode.get_or_init(|| mode))
     }
 
     /// The gate, once it is made.
     async fn gate(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Gate>, ErrorData> {
         tokio::select! {
             gate = self.service.gate.clone() => Ok(gate),
-            () = context.ct.cancelled() => {
-                Err(ErrorData::internal_error("the request was cancelled", None))
-            }
+            () = context.ct.cancelled() => Err(cancelled()),
         }
     }
 
-    /// What the client sees, and for how many milliseconds that is so at least,
-    /// where there are no sessions.
-    async fn shown(
+    /// The tools that the client sees. Stateless requests are told for how many milliseconds.
+    fn tools(
         &self,
-        gate: &Arc<Gate>,
+        gate: &Gate,
         context: &RequestContext<RoleServer>,
-    ) -> Result<(Arc<Shown>, Option<u64>), ErrorData> {
+    ) -> Result<(Arc<ToolArray>, Option<u64>), ErrorData> {
         let mode = self.mode(context)?;
         let options = &self.service.options;
         let audience = Audience {
@@ -115,33 +110,33 @@ impl Session {
             has_model: runs::has_model(context),
         };
         if is_stateless(context) {
-            let arrays = &self.service.arrays;
-            let (shown, left) = arrays.get(gate, mode, options, audience).await;
-            return Ok((shown, Some(millis(left))));
+            let arrays = &self.service.stateless_arrays;
+            let (array, left) = arrays.get(gate, mode, options, audience);
+            return Ok((array, Some(millis(left))));
         }
-        let make = || async { Arc::new(arrays::make(gate, mode, options, audience).await) };
-        Ok((Arc::clone(self.shown.get_or_init(make).await), None))
+        let make = || Arc::new(ToolArray::new(gate, mode, options, audience));
+        Ok((Arc::clone(self.tools.get_or_init(make)), None))
     }
 
     /// Calls a server's tool.
     async fn call(
         &self,
         gate: Arc<Gate>,
-        (function, args): (String, Option<JsonObject>),
+        call: CallArguments,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let direct = match call::direct(function, args.as_ref(), is_stateless(context)) {
-            Ok(direct) => direct,
-            Err(wrong) => return Ok(said(Err(wrong))),
+        let call = match call.into_call(is_stateless(context)) {
+            Ok(call) => call,
+            Err(wrong) => return Ok(answer(Err(wrong))),
         };
         let runs = &self.service.runs;
-        runs.call(gate, direct, request, context, &self.standing)
+        runs.call(gate, call, request, context, &self.client_settings)
             .await
     }
 
-    /// Looks for tools. Where a model is to pick them and the client has one, it is
-    /// asked: by a request, or by an answer that the client comes again to.
+    /// Searches for tools. Where a model picks them and the client has one, the client is
+    /// asked: by a request, or by an answer after which it comes again.
     async fn search(
         &self,
         gate: Arc<Gate>,
@@ -149,19 +144,47 @@ impl Session {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let given = request.arguments.as_ref();
-        let search = match Search::asked(given) {
+        let search = match Search::read(given) {
             Ok(search) => search,
-            Err(wrong) => return Ok(said(Err(wrong))),
+            Err(wrong) => return Ok(answer(Err(wrong))),
         };
         if !search.is_by_model(&gate) || !runs::has_model(context) {
             Runs::expect_no_state(request)?;
-            return Ok(said(search.answer(&gate).await));
+            return Ok(answer(search.run(&gate).await));
         }
-        let told_by = Value::Object(given.cloned().unwrap_or_default()).to_string();
-        let pick = |caller| async move { result(search.asking(caller).answer(&gate).await) };
+        let described = Value::Object(given.cloned().unwrap_or_default()).to_string();
+        let pick = |caller| async move { result(search.with_caller(caller).run(&gate).await) };
         let runs = &self.service.runs;
-        runs.search(&told_by, request, context, &self.standing, pick)
+        runs.search(&described, request, context, &self.client_settings, pick)
             .await
+    }
+
+    /// Calls one of our own tools.
+    async fn call_own(
+        &self,
+        gate: Arc<Gate>,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let name: &str = &request.name;
+        if own_tools::asks_nothing(name) {
+            Runs::expect_no_state(request)?;
+        }
+        let given = request.arguments.as_ref();
+        let (runs, settings) = (&self.service.runs, &self.client_settings);
+        Ok(answer(match name {
+            own_tools::RUN_SCRIPT => return runs.run_script(request, context, settings).await,
+            own_tools::WAIT => return runs.wait(request, context, settings).await,
+            own_tools::SEARCH_TOOLS => return self.search(gate, request, context).await,
+            own_tools::GET_TOOL_DETAILS => search::get_tool_details(&gate, given),
+            own_tools::LIST_SERVERS => server_tools::list_servers(&gate, given),
+            own_tools::ENABLE_SERVER => server_tools::enable_server(&gate, given).await,
+            own_tools::DISABLE_SERVER => server_tools::disable_server(&gate, given).await,
+            _ => match CallArguments::read(&gate, given).await {
+                Ok(call) => return self.call(gate, call, request, context).await,
+                Err(wrong) => Err(wrong),
+            },
+        }))
     }
 
     fn info(&self, mode: ToolMode) -> ServerConfig {
@@ -210,23 +233,23 @@ impl ServerHandler for Session {
         ))
     }
 
-    /// A request that the SDK could not read.
+    /// Answers a request that rmcp could not type.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(unread::refusal(&request, is_stateless(&context)))
+        Err(unknown_request::refusal(&request, is_stateless(&context)))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let gate = self.service.gate.clone();
-        self.standing.begun(&context, gate).await;
+        self.client_settings.session_begun(&context, gate).await;
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
         let gate = self.service.gate.clone();
-        self.standing.roots_changed(&context, gate).await;
+        self.client_settings.roots_changed(&context, gate).await;
     }
 
     #[expect(deprecated, reason = "it is since 2026-07-28, and older clients do it")]
@@ -236,10 +259,10 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         if is_stateless(&context) {
-            return Err(unread::no_method("logging/setLevel"));
+            return Err(unknown_request::no_method("logging/setLevel"));
         }
         let level = serde_json::to_value(request.level).unwrap_or_default();
-        self.standing.hear(level_of(&level)?);
+        self.client_settings.set_log_level(log_level(&level)?);
         Ok(())
     }
 
@@ -249,10 +272,9 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let gate = self.gate(&context).await?;
-        let (shown, ttl) = self.shown(&gate, &context).await?;
-        let listed = ListToolsResult::with_all_items(shown.tools.clone());
+        let (array, ttl) = self.tools(&gate, &context)?;
+        let listed = ListToolsResult::with_all_items(array.tools.clone());
         Ok(match ttl {
-            // They are this user's.
             Some(ttl) => listed
                 .with_ttl_ms(ttl)
                 .with_cache_scope(CacheScope::Private),
@@ -268,62 +290,41 @@ impl ServerHandler for Session {
         let gate = self.gate(&context).await?;
         let mode = self.mode(&context)?;
         let name: &str = &request.name;
-        let is_passed_on = mode == ToolMode::Native && gate.finds_tool(name).await;
-        let mut is_own = own::of(mode).contains(&name);
-        if is_own && is_passed_on {
-            // What the client sees under this name is meant.
-            let (shown, _) = self.shown(&gate, &context).await?;
-            is_own = shown.own().any(|own| own == name);
+        let is_native = mode == ToolMode::Native;
+        let is_server_tool = is_native && gate.finds_tool(name).await;
+        let mut is_own = own_tools::is_in_mode(name, mode);
+        if is_own && is_server_tool {
+            // Of two tools with the name, the one that the client sees is meant.
+            is_own = self.tools(&gate, &context)?.0.own().any(|own| own == name);
         }
-        let given = request.arguments.as_ref();
-        if is_own && own::asks_nothing(name) {
-            Runs::expect_no_state(&request)?;
+        if is_own {
+            return self.call_own(gate, &request, &context).await;
         }
-        match name {
-            _ if !is_own => {}
-            own::RUN_SCRIPT => {
-                let runs = &self.service.runs;
-                return runs.run_script(&request, &context, &self.standing).await;
-            }
-            own::SEARCH_TOOLS => return self.search(gate, &request, &context).await,
-            own::GET_TOOL_DETAILS => return Ok(said(find::get_tool_details(&gate, given).await)),
-            own::LIST_SERVERS => return Ok(said(servers::list_servers(&gate, given))),
-            own::ENABLE_SERVER => return Ok(said(servers::enable_server(&gate, given).await)),
-            own::DISABLE_SERVER => return Ok(said(servers::disable_server(&gate, given).await)),
-            own::WAIT => {
-                let runs = &self.service.runs;
-                return runs.wait(&request, &context, &self.standing).await;
-            }
-            _ => {
-                return match call::asked(&gate, given).await {
-                    Ok(asked) => self.call(gate, asked, &request, &context).await,
-                    Err(wrong) => Ok(said(Err(wrong))),
-                };
-            }
+        if is_server_tool {
+            let call = CallArguments {
+                name: name.to_owned(),
+                args: request.arguments.clone(),
+            };
+            return self.call(gate, call, &request, &context).await;
         }
-        if is_passed_on {
-            let asked = (name.to_owned(), given.cloned());
-            return self.call(gate, asked, &request, &context).await;
-        }
-        let (shown, _) = self.shown(&gate, &context).await?;
-        if mode == ToolMode::Native && shown.tools.iter().any(|tool| tool.name == name) {
+        let (array, _) = self.tools(&gate, &context)?;
+        if is_native && array.tools.iter().any(|tool| tool.name == name) {
             let gone = format!("{name} is gone: no server lists it any more");
-            return Ok(said(Err(gone)));
+            return Ok(answer(Err(gone)));
         }
-        let message = unknown(&gate, mode, &shown, name);
+        let message = unknown_tool(&gate, is_native, &array, name);
         Err(ErrorData::invalid_params(message, None))
     }
 
-    /// The tool whose arguments a request over HTTP has in headers, too: the
-    /// transport compares them (MCP 2026-07-28, "Custom Headers from Tool
-    /// Parameters").
+    /// The tool whose arguments a request over HTTP repeats in headers: rmcp compares both (MCP
+    /// 2026-07-28, "Custom Headers from Tool Parameters").
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        // It is there by then: see `http::mcp`.
+        // `http::mcp` has waited for the gate.
         let gate = self.service.gate.peek()?;
-        match gate.denies(name) {
-            true => None,
-            false => shown::upstream(gate, name, true),
+        if gate.denies(name) {
+            return None;
         }
+        tool_array::server_tool(gate, name, true)
     }
 
     async fn list_prompts(
@@ -333,13 +334,12 @@ impl ServerHandler for Session {
     ) -> Result<ListPromptsResult, ErrorData> {
         let gate = self.gate(&context).await?;
         let listed = ListPromptsResult::with_all_items(prompts::list(&gate));
-        Ok(match is_stateless(&context) {
-            // They are this user's, and as they were when the gate was made.
-            true => listed
-                .with_ttl_ms(millis(self.service.options.tools_ttl))
-                .with_cache_scope(CacheScope::Private),
-            false => listed,
-        })
+        if !is_stateless(&context) {
+            return Ok(listed);
+        }
+        Ok(listed
+            .with_ttl_ms(millis(self.service.options.tools_ttl))
+            .with_cache_scope(CacheScope::Private))
     }
 
     async fn get_prompt(
@@ -402,21 +402,23 @@ impl ServerHandler for Session {
     }
 }
 
+fn cancelled() -> ErrorData {
+    ErrorData::internal_error("the request was cancelled", None)
+}
+
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Whether requests are on their own, and belong to no session.
+/// Whether the request is of a revision without sessions.
 fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
-    context
-        .protocol_version()
-        .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+    let version = context.protocol_version();
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
-/// What one of our own tools says. What is wrong with a call is the model's to
-/// mend, so it is a result it sees, not a protocol error that its client swallows
-/// (MCP 2025-11-25, server/tools, "Error Handling").
-fn said(text: Result<String, String>) -> CallToolResponse {
+/// The answer of one of our own tools. A wrong call is a result for the model, not a protocol
+/// error that its client hides (MCP 2025-11-25, server/tools, "Error Handling").
+fn answer(text: Result<String, String>) -> CallToolResponse {
     result(text).into()
 }
 
@@ -427,20 +429,13 @@ fn result(text: Result<String, String>) -> CallToolResult {
     }
 }
 
-/// The message for a name that is no tool's in this mode. It names tools of ours that
-/// the client sees, and no others.
-fn unknown(gate: &Gate, mode: ToolMode, shown: &Shown, name: &str) -> String {
-    let own: Vec<&str> = shown.own().collect();
+/// The message for a name that no tool has. It names only tools that the client sees.
+fn unknown_tool(gate: &Gate, is_native: bool, array: &ToolArray, name: &str) -> String {
+    let own: Vec<&str> = array.own().collect();
+    let quoted = quoted(name);
     match nearest(name, own.iter().copied()) {
-        Some(near) => format!(
-            "no tool is named {}; did you mean {near:?}?",
-            shown_name(name)
-        ),
-        None if mode == ToolMode::Native => gate.unknown_tool_message(name),
-        None => format!(
-            "no tool is named {}; there are {}",
-            shown_name(name),
-            own.join(", ")
-        ),
+        Some(near) => format!("no tool is named {quoted}; did you mean {near:?}?"),
+        None if is_native => gate.unknown_tool_message(name),
+        None => format!("no tool is named {quoted}; there are {}", own.join(", ")),
     }
 }

@@ -1,5 +1,5 @@
-//! The skills that a gate was made for, as prompts: a client's user picks one, and
-//! its instructions become the user's message.
+//! The gate's skills as prompts: a client's user picks one, and its instructions become the
+//! user's message.
 
 use callgate::Gate;
 use callgate_policy::nearest;
@@ -7,20 +7,20 @@ use rmcp::model::{
     ErrorData, GetPromptRequestParams, GetPromptResult, JsonObject, Prompt, PromptMessage, Role,
 };
 
-use crate::arguments::shown;
+use crate::arguments::quoted;
 
-/// All of them.
+/// All prompts.
 pub(crate) fn list(gate: &Gate) -> Vec<Prompt> {
     let skills = gate.skills().iter();
-    let prompt = skills.map(|skill| Prompt::new(&skill.name, Some(&skill.description), None));
-    prompt.collect()
+    let prompts = skills.map(|skill| Prompt::new(&skill.name, Some(&skill.description), None));
+    prompts.collect()
 }
 
-/// The one that is asked for.
+/// The prompt that is asked for.
 ///
 /// # Errors
 ///
-/// That there is none of this name, or that it was given arguments.
+/// There is no such prompt, or the request has arguments.
 pub(crate) fn get(
     gate: &Gate,
     request: &GetPromptRequestParams,
@@ -30,7 +30,7 @@ pub(crate) fn get(
     let Some(skill) = skills.iter().find(|skill| skill.name == *name) else {
         let near = nearest(name, skills.iter().map(|skill| skill.name.as_str()));
         let near = near.map_or(String::new(), |near| format!("; did you mean {near:?}?"));
-        let message = format!("no prompt is named {}{near}", shown(name));
+        let message = format!("no prompt is named {}{near}", quoted(name));
         return Err(ErrorData::invalid_params(message, None));
     };
     if !request.arguments.as_ref().is_none_or(JsonObject::is_empty) {

@@ -1,23 +1,23 @@
-//! The texts that teach a model what it has: the rules of the sandbox in a few
-//! lines, which tools there are, and how to find those that are not shown.
+//! Texts for the model: the sandbox's rules in a few lines, the tools, and how to find those
+//! that are not shown.
 
 use std::fmt::Write as _;
 
 use callgate::config::ToolMode;
 use callgate::{Gate, Server, ServerState};
 
-use super::inlined::Inlined;
+use super::declared::Declared;
 
-/// Characters of what a server is for.
+/// Characters of a server's description.
 const MAX_LINE: usize = 80;
-/// Bytes of the lines about servers, in a text that does not declare all.
+/// Bytes of the lines about servers, where not all tools are declared.
 const MAX_SERVERS: usize = 500;
 
-/// The rule of the sandbox that counts where there is a model to ask.
+/// The rule for gates that have a model.
 const EXTRACT: &str = "- mcp.extract(text, \"{ id: number; to: string }[]\") has a small model \
     put a text into that form; give it many at once, not one by one.\n";
 
-/// What a client is told when it connects (`instructions`).
+/// The `instructions` that a client gets when it connects.
 pub(crate) fn instructions(mode: ToolMode) -> &'static str {
     match mode {
         ToolMode::Discovery => {
@@ -44,7 +44,7 @@ pub(crate) fn instructions(mode: ToolMode) -> &'static str {
 /// The description of `run_script`.
 pub(crate) fn run_script(
     gate: &Gate,
-    inlined: &Inlined,
+    declared: &Declared,
     servers: &[Server],
     extracts: bool,
 ) -> String {
@@ -72,51 +72,54 @@ pub(crate) fn run_script(
         limits.output_bytes,
         limits.script_time.as_millis(),
     );
-    let all = inlined.all;
-    if inlined.is_complete {
-        for server in servers {
-            if matches!(server.state, ServerState::Down { .. }) {
-                let name = line(&server.name);
-                let _ = writeln!(
-                    text,
-                    "- Not available now: the functions of server {name:?}."
-                );
-            }
-        }
-        let declared = match all {
-            0 => "there are no functions".to_owned(),
-            _ => count(all, "all", "function") + " declared here",
-        };
-        let _ = write!(text, "\nCOMPLETE: {declared}.");
-        if servers
-            .iter()
-            .any(|server| server.state == ServerState::Disabled)
-        {
-            text.push_str(" Servers that are off have more; see list_servers.");
-        }
-        text.push('\n');
+    if declared.is_complete() {
+        push_complete(&mut text, declared.all, servers);
     } else {
-        let shown = match inlined.shown {
+        let shown = match declared.shown {
             0 => "none".to_owned(),
             shown => shown.to_string(),
         };
         let _ = writeln!(
             text,
-            "\nPARTIAL: {shown} of {all} functions declared here. Find others with search_tools, \
+            "\nPARTIAL: {shown} of {} functions declared here. Find others with search_tools, \
              read their declarations with get_tool_details, and call them by their names; in a \
              script, mcp.searchTools(query) and mcp.getToolDetails(names) do the same. The \
-             servers:"
+             servers:",
+            declared.all
         );
         push_servers(&mut text, servers);
     }
-    if !inlined.text.is_empty() {
-        let _ = write!(text, "```ts\n{}```\n", inlined.text);
+    if !declared.text.is_empty() {
+        let _ = write!(text, "```ts\n{}```\n", declared.text);
     }
     text
 }
 
-/// The servers in a line each; names alone where that is too much, and not all
-/// of them where that is.
+/// The lines for a description that declares all functions.
+fn push_complete(text: &mut String, all: usize, servers: &[Server]) {
+    for server in servers {
+        if matches!(server.state, ServerState::Down { .. }) {
+            let name = line(&server.name);
+            let _ = writeln!(
+                text,
+                "- Not available now: the functions of server {name:?}."
+            );
+        }
+    }
+    let declared = match all {
+        0 => "there are no functions".to_owned(),
+        _ => count(all, "all", "function") + " declared here",
+    };
+    let _ = write!(text, "\nCOMPLETE: {declared}.");
+    let is_off = |server: &Server| server.state == ServerState::Disabled;
+    if servers.iter().any(is_off) {
+        text.push_str(" Servers that are off have more; see list_servers.");
+    }
+    text.push('\n');
+}
+
+/// The servers in a line each; only names if the lines are too long, and only some of them if
+/// the names are.
 fn push_servers(text: &mut String, servers: &[Server]) {
     let lines: Vec<String> = servers.iter().map(server_line).collect();
     let length: usize = lines.iter().map(|line| line.len() + 3).sum();
@@ -139,7 +142,7 @@ fn push_servers(text: &mut String, servers: &[Server]) {
     text.push('\n');
 }
 
-/// What there is to say of a server in one line.
+/// A server in one line.
 pub(crate) fn server_line(server: &Server) -> String {
     let mut text = format!(
         "{} ({}",
@@ -161,14 +164,14 @@ pub(crate) fn server_line(server: &Server) -> String {
     text
 }
 
-/// So many things: `3 tools`, `1 tool`, `all 3 tools`.
+/// A number of things: `3 tools`, `1 tool`, `all 3 tools`.
 pub(crate) fn count(count: usize, before: &str, thing: &str) -> String {
     let space = if before.is_empty() { "" } else { " " };
     let s = if count == 1 { "" } else { "s" };
     format!("{before}{space}{count} {thing}{s}")
 }
 
-/// Somebody else's text in one line, and not a long one.
+/// A server's text in one short line.
 pub(crate) fn line(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let text: String = text.chars().map(plain).take(MAX_LINE + 1).collect();

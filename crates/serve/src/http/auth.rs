@@ -1,4 +1,4 @@
-//! Who sends a request, and with what roles.
+//! Who sends a request, and with which roles.
 
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -9,17 +9,16 @@ use super::bearer::Tokens;
 use super::oauth::{Claims, Rejected, Resource};
 use super::refusal::Refusal;
 
-/// Somebody who may be served.
+/// A user who may be served.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// Under what they are known: no two have the same. Without any
-    /// protection, `None`: everybody is the one user there is.
+    /// The unique name. `None` for the only user of a server without authentication.
     pub user: Option<String>,
-    /// Their roles, of those that the configuration has, in order.
+    /// The user's roles that the configuration knows, sorted.
     pub roles: Vec<String>,
 }
 
-/// What decides who may be served.
+/// Authentication by configured tokens or by access tokens.
 #[derive(Debug)]
 pub(crate) struct Auth {
     tokens: Option<Tokens>,
@@ -27,20 +26,29 @@ pub(crate) struct Auth {
     users: UsersConfig,
 }
 
+/// The problem with a request's credentials.
+enum Problem {
+    Header(&'static str),
+    Missing,
+    Token(String),
+    Scope(String),
+}
+
 impl Auth {
-    /// Looks the tokens up. `url` is our URL where the configuration names none.
+    /// Looks the tokens up. `url` is the server's URL if the configuration has none.
     ///
     /// # Errors
     ///
-    /// What is wrong with the configuration; never a token.
+    /// The problem with the configuration, without a token.
     pub(crate) async fn new(
         config: &HttpConfig,
         users: &UsersConfig,
         url: &str,
     ) -> Result<Self, String> {
-        let tokens = match config.bearer.is_empty() {
-            true => None,
-            false => Some(Tokens::look_up(&config.bearer).await?),
+        let tokens = if config.bearer.is_empty() {
+            None
+        } else {
+            Some(Tokens::look_up(&config.bearer).await?)
         };
         let resource = config.oauth.as_ref();
         Ok(Self {
@@ -52,17 +60,17 @@ impl Auth {
         })
     }
 
-    /// Whether nobody has to show anything.
+    /// Whether requests need no credentials.
     pub(crate) fn is_open(&self) -> bool {
         self.tokens.is_none() && self.resource.is_none()
     }
 
-    /// What takes access tokens, if something does.
+    /// The protected resource, if access tokens are taken.
     pub(crate) fn resource(&self) -> Option<&Resource> {
         self.resource.as_ref()
     }
 
-    /// Who sends a request with these headers.
+    /// The user who sends a request with these headers.
     pub(crate) async fn identify(&self, headers: &HeaderMap) -> Result<Identity, Refusal> {
         if self.is_open() {
             return Ok(Identity {
@@ -70,48 +78,41 @@ impl Auth {
                 roles: self.users.default.clone(),
             });
         }
-        let token = bearer(headers).map_err(|wrong| self.challenge(wrong))?;
+        let token = bearer(headers).map_err(|problem| self.challenge(problem))?;
         if let Some(name) = self.tokens.as_ref().and_then(|tokens| tokens.owner(token)) {
             let roles = self.users.named.get(name).cloned().unwrap_or_default();
             return Ok(self.identity(token_user(name), roles));
         }
         let Some(resource) = &self.resource else {
-            return Err(self.challenge(Wrong::Token("the token is not known".to_owned())));
+            return Err(self.challenge(Problem::Token("the token is not known".to_owned())));
         };
         match resource.check(token).await {
             Ok(claims) => {
                 let user = subject_user(resource.issuer(), &claims.subject);
-                Ok(self.identity(user, self.claimed(&claims)))
+                Ok(self.identity(user, self.claimed_roles(&claims)))
             }
-            Err(Rejected::Invalid(why)) => Err(self.challenge(Wrong::Token(why))),
-            Err(Rejected::Scope(scope)) => Err(self.challenge(Wrong::Scope(scope))),
-            Err(Rejected::Away(why)) => Err(Refusal::unavailable(
-                format!(
+            Err(Rejected::Invalid(why)) => Err(self.challenge(Problem::Token(why))),
+            Err(Rejected::Scope(scope)) => Err(self.challenge(Problem::Scope(scope))),
+            Err(Rejected::NoKeys(why)) => {
+                let issuer = resource.issuer();
+                let message = format!(
                     "whether the token is good cannot be told now: the keys of the authorization \
-                     server {} cannot be had: {why}",
-                    resource.issuer()
-                ),
-                10,
-            )),
+                     server {issuer} cannot be had: {why}"
+                );
+                Err(Refusal::unavailable(message, 10))
+            }
         }
     }
 
-    /// The roles of an access token's owner.
-    fn claimed(&self, claims: &Claims) -> Vec<String> {
-        let claim = &self.users.claim;
-        let value = match claim.strip_prefix('/') {
-            Some(path) => path
-                .split('/')
-                .try_fold(None, |found: Option<&Value>, step| {
-                    let step = step.replace("~1", "/").replace("~0", "~");
-                    match found {
-                        None => claims.all.get(&step).map(Some),
-                        Some(value) => value.get(&step).map(Some),
-                    }
-                }),
-            None => Some(claims.all.get(claim)),
+    /// The roles in an access token's claims, and those that the configuration gives its owner.
+    fn claimed_roles(&self, claims: &Claims) -> Vec<String> {
+        let name = &self.users.claim;
+        let claim = if name.starts_with('/') {
+            Value::Object(claims.all.clone()).pointer(name).cloned()
+        } else {
+            claims.all.get(name).cloned()
         };
-        let mut roles: Vec<String> = match value.flatten() {
+        let mut roles: Vec<String> = match claim {
             Some(Value::String(text)) => text.split(' ').map(str::to_owned).collect(),
             Some(Value::Array(list)) => {
                 let words = list.iter().filter_map(Value::as_str);
@@ -119,13 +120,8 @@ impl Auth {
             }
             _ => Vec::new(),
         };
-        roles.extend(
-            self.users
-                .subjects
-                .get(&claims.subject)
-                .cloned()
-                .unwrap_or_default(),
-        );
+        let subject = self.users.subjects.get(&claims.subject);
+        roles.extend(subject.cloned().unwrap_or_default());
         roles
     }
 
@@ -143,73 +139,58 @@ impl Auth {
         }
     }
 
-    /// What says how to come in (RFC 6750, section 3; RFC 9728, section 5.1).
-    fn challenge(&self, wrong: Wrong) -> Refusal {
+    /// The refusal that says how to authenticate (RFC 6750, section 3; RFC 9728, section 5.1).
+    fn challenge(&self, problem: Problem) -> Refusal {
         let mut parts = Vec::new();
         if let Some(resource) = &self.resource {
             parts.push(format!("resource_metadata=\"{}\"", resource.metadata_url()));
-            if let (Some(scope), Wrong::Missing | Wrong::Token(_)) = (resource.scope(), &wrong) {
+            if let Some(scope) = resource.scope()
+                && !matches!(problem, Problem::Scope(_))
+            {
                 parts.push(format!("scope=\"{scope}\""));
             }
         }
-        let (status, message) = match &wrong {
-            Wrong::Header(why) => return Refusal::bad(*why),
-            Wrong::Missing => (
+        let (status, message) = match problem {
+            Problem::Header(why) => return Refusal::bad(why),
+            Problem::Missing => (
                 StatusCode::UNAUTHORIZED,
                 "a token is needed; send it in the header \"Authorization: Bearer …\"".to_owned(),
             ),
-            Wrong::Token(why) => {
+            Problem::Token(why) => {
+                let description = why.replace(['"', '\\'], "'");
                 parts.push("error=\"invalid_token\"".to_owned());
-                parts.push(format!(
-                    "error_description=\"{}\"",
-                    why.replace(['"', '\\'], "'")
-                ));
-                (StatusCode::UNAUTHORIZED, why.clone())
+                parts.push(format!("error_description=\"{description}\""));
+                (StatusCode::UNAUTHORIZED, why)
             }
-            Wrong::Scope(scope) => {
+            Problem::Scope(scope) => {
                 parts.push("error=\"insufficient_scope\"".to_owned());
                 parts.push(format!("scope=\"{scope}\""));
-                let message = format!("the token needs the scopes {scope:?}");
-                (StatusCode::FORBIDDEN, message)
+                (
+                    StatusCode::FORBIDDEN,
+                    format!("the token needs the scopes {scope:?}"),
+                )
             }
         };
-        let challenge = match parts.is_empty() {
-            true => "Bearer".to_owned(),
-            false => format!("Bearer {}", parts.join(", ")),
-        };
-        let refusal = Refusal::new(status, message);
-        match HeaderValue::from_str(&challenge) {
-            Ok(value) => refusal.with(WWW_AUTHENTICATE, value),
-            Err(_) => refusal.with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
-        }
+        let challenge = format!("Bearer {}", parts.join(", "));
+        let challenge = HeaderValue::from_str(challenge.trim_end());
+        let challenge = challenge.unwrap_or(HeaderValue::from_static("Bearer"));
+        Refusal::new(status, message).with(WWW_AUTHENTICATE, challenge)
     }
 }
 
-/// What is wrong with what was shown.
-enum Wrong {
-    Header(&'static str),
-    Missing,
-    Token(String),
-    Scope(String),
-}
-
-/// The token of a request. One in the query is not taken (MCP, "Access Token
-/// Usage").
-fn bearer(headers: &HeaderMap) -> Result<&str, Wrong> {
+/// The token of a request. A token in the query is not taken (MCP, "Access Token Usage").
+fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
-    let Some(value) = given.next() else {
-        return Err(Wrong::Missing);
-    };
+    let value = given.next().ok_or(Problem::Missing)?;
     if given.next().is_some() {
-        return Err(Wrong::Header("the request has two Authorization headers"));
+        return Err(Problem::Header("the request has two Authorization headers"));
     }
-    let text = value.to_str().unwrap_or_default();
-    let token = match text.split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-        _ => return Err(Wrong::Missing),
-    };
-    match token.is_empty() || token.contains(' ') {
-        true => Err(Wrong::Missing),
-        false => Ok(token),
+    match value.to_str().unwrap_or_default().split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
+            let token = token.trim();
+            let is_token = !token.is_empty() && !token.contains(' ');
+            is_token.then_some(token).ok_or(Problem::Missing)
+        }
+        _ => Err(Problem::Missing),
     }
 }

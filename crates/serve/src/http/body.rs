@@ -1,5 +1,4 @@
-//! The body of a request: how much of it is read, and what it must be
-//! before anything is made of it.
+//! The body of a request, bounded in size and time.
 
 use std::time::Duration;
 
@@ -10,12 +9,12 @@ use futures::StreamExt as _;
 use serde_json::{Map, Value};
 
 use super::refusal::Refusal;
-use crate::envelope::{self, Malformed};
+use crate::message::{self, Malformed};
 
-/// What a body is called where it is no JSON.
+/// The name of a body in errors.
 pub(crate) const BODY: &str = "the body";
 
-/// Reads a body of so many bytes at most, that may take so long to come.
+/// Reads a body of at most `max` bytes within `time`.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Body,
@@ -29,13 +28,9 @@ pub(crate) async fn read(
             format!("the body has more than {max} bytes; \"maxBody\" is the limit"),
         )
     };
-    let announced = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok());
-    if announced
-        .and_then(|text| text.parse::<usize>().ok())
-        .is_some_and(|bytes| bytes > max)
-    {
+    let length = headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|bytes| bytes > max) {
         return Err(too_large());
     }
     let mut stream = body.into_data_stream();
@@ -50,41 +45,34 @@ pub(crate) async fn read(
         }
         Ok(())
     };
-    match tokio::time::timeout(time, collect).await {
-        Ok(collected) => collected?,
-        Err(_) => {
-            return Err(Refusal::new(
-                StatusCode::REQUEST_TIMEOUT,
-                format!("the body did not come within {} s", time.as_secs_f32()),
-            ));
-        }
-    }
+    let collected = tokio::time::timeout(time, collect).await;
+    collected.unwrap_or_else(|_| {
+        let message = format!("the body did not come within {} s", time.as_secs_f32());
+        Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, message))
+    })?;
     Ok(bytes.into())
 }
 
-/// Refuses a body that does not say that it is JSON.
-pub(crate) fn json_wanted(headers: &HeaderMap) -> Result<(), Refusal> {
-    let content = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    let kind = content
-        .unwrap_or_default()
-        .split(';')
-        .next()
+/// Refuses a body that is not declared as JSON.
+pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    let content = headers.get(CONTENT_TYPE);
+    let content = content
+        .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    match kind.trim().eq_ignore_ascii_case("application/json") {
-        true => Ok(()),
-        false => Err(Refusal::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "the body must have the Content-Type application/json",
-        )),
+    let kind = content.split(';').next().unwrap_or_default();
+    if kind.trim().eq_ignore_ascii_case("application/json") {
+        return Ok(());
     }
+    Err(Refusal::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "the body must have the Content-Type application/json",
+    ))
 }
 
 /// The members of a body that is one JSON object.
 pub(crate) fn object(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
-    let text = envelope::text(BODY, bytes)?;
-    envelope::bounded(text)?;
+    let text = message::text(BODY, bytes)?;
+    message::bounded(text)?;
     let no_json = |error| Malformed::no_json(BODY, &error);
     match serde_json::from_str(text).map_err(no_json)? {
         Value::Object(members) => Ok(members),

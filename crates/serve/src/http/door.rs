@@ -1,10 +1,10 @@
-//! What a request goes through: names, whose it is, how many there are, and
-//! then the protocol.
+//! The layers that a request passes: names, user, rate.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use axum::Json;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Extension, Request, State};
 use axum::http::header::{
@@ -14,66 +14,47 @@ use axum::http::header::{
 };
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{any, get};
-use axum::{Json, Router};
 use callgate::config::HttpConfig;
 use futures::StreamExt as _;
 
-use super::MAX_HEAD;
 use super::auth::Auth;
 use super::guard::Guard;
 use super::limits::{Rates, Sender};
-use super::mcp;
 use super::oauth::METADATA_PATH;
 use super::refusal::Refusal;
 use super::users::{Lease, Users};
-use crate::rest;
 
-/// What headers begin with in which arguments are mirrored (MCP 2026-07-28, "Custom
-/// Headers from Tool Parameters").
-const MIRRORED: &str = "mcp-param-";
+/// The largest head of a request, in bytes; over it: status 431. Optional blanks may add some.
+pub(super) const MAX_HEAD: usize = 64 << 10;
 
-/// What all requests have in common.
+/// The prefix of headers that repeat arguments (MCP 2026-07-28, "Custom Headers from Tool
+/// Parameters").
+const ARGUMENT_PREFIX: &str = "mcp-param-";
+
+/// The state that all requests share.
 pub(crate) struct Door {
     pub(crate) guard: Guard,
     pub(crate) auth: Auth,
     pub(crate) rates: Rates,
     pub(crate) users: Arc<Users>,
     pub(crate) config: HttpConfig,
-    /// Whether nobody is let in any more.
+    /// No request is let in any more.
     pub(crate) closing: AtomicBool,
 }
 
-/// Where a connection comes from.
+/// The address that a connection comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-/// The user of a request, in the extensions of every request that was let in.
-/// It is to be held for as long as the request is answered.
+/// The user of a request, in the extensions of every request that was let in. It is held while
+/// the request is answered.
 #[derive(Clone)]
 pub(crate) struct Admitted(pub(crate) Arc<Lease>);
 
-/// The routes. Whatever is added to `behind` is for those who are let in, and
-/// finds their [`Admitted`] in the request.
-pub(crate) fn router(door: Arc<Door>) -> Router {
-    let behind = Router::new()
-        .route("/mcp", any(mcp::answer))
-        .merge(rest::routes())
-        .layer(from_fn_with_state(Arc::clone(&door), admit));
-    Router::new()
-        .route(METADATA_PATH, get(metadata))
-        .route(&format!("{METADATA_PATH}/{{*path}}"), get(metadata))
-        .merge(behind)
-        .fallback(nowhere)
-        .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(Arc::clone(&door), guard))
-        .with_state(door)
-}
-
-/// Lets nothing through that names other hosts or origins than it may.
-async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+/// Refuses requests that name other hosts or origins than allowed.
+pub(super) async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let checked = fits(&parts).and_then(|()| door.guard.check(&parts));
     let mut response = match checked {
@@ -85,7 +66,7 @@ async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
                 .at(parts.uri.path())
         }
         Ok(origin) => {
-            // What a browser asks before it sends something, without a token.
+            // A browser asks this first, without a token.
             let mut response = match (&origin, &parts.method) {
                 (Some(_), &Method::OPTIONS) => preflight(&parts.headers),
                 _ => next.run(Request::from_parts(parts, body)).await,
@@ -105,31 +86,29 @@ async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
     };
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // What a user is told is nothing for a cache on the way.
+    // An answer is for one user, not for a cache on the way.
     headers
         .entry(CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
-/// Refuses a head that is over the limit: one that comes all at once has come to its
-/// end before the transport looks how much there is.
+/// Refuses a head that is over the limit: the transport does not bound one that comes at once.
 fn fits(parts: &Parts) -> Result<(), Refusal> {
     let line = parts.method.as_str().len() + parts.uri.to_string().len() + "  HTTP/1.1\r\n".len();
     let headers = parts.headers.iter();
     let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
     let bytes = line + headers.sum::<usize>() + "\r\n".len();
-    match bytes > MAX_HEAD {
-        true => Err(Refusal::new(
-            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            format!("the head of the request has more than {MAX_HEAD} bytes"),
-        )),
-        false => Ok(()),
+    if bytes <= MAX_HEAD {
+        return Ok(());
     }
+    Err(Refusal::new(
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+        format!("the head of the request has more than {MAX_HEAD} bytes"),
+    ))
 }
 
-/// What a page may send: the headers of the protocol, and of those that it asks for
-/// the ones in which arguments are mirrored, which have names of tools' own.
+/// Allows a page the headers of the protocol, and those it asks for that repeat arguments.
 fn preflight(asked: &HeaderMap) -> Response {
     let mut allowed = "Authorization, Content-Type, Accept, Last-Event-ID, If-None-Match, \
                        Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, X-MCP-Tool-Mode"
@@ -137,7 +116,7 @@ fn preflight(asked: &HeaderMap) -> Response {
     let asked = asked.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter();
     let names = asked.flat_map(|list| list.as_bytes().split(|byte| *byte == b','));
     let names = names.filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok());
-    for name in names.filter(|name| name.as_str().starts_with(MIRRORED)) {
+    for name in names.filter(|name| name.as_str().starts_with(ARGUMENT_PREFIX)) {
         allowed.push_str(", ");
         allowed.push_str(name.as_str());
     }
@@ -149,9 +128,8 @@ fn preflight(asked: &HeaderMap) -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// Lets in whoever may, not too often, and holds their place until they have
-/// their answer.
-async fn admit(
+/// Lets a known user in, within the rate, and holds a place until the answer is sent.
+pub(super) async fn admit(
     State(door): State<Arc<Door>>,
     Extension(Peer(peer)): Extension<Peer>,
     mut request: Request,
@@ -161,11 +139,11 @@ async fn admit(
         Ok(lease) => lease,
         Err(refused) => return refused.at(request.uri().path()),
     };
-    // Nobody further on needs it, and so nobody can pass it on.
+    // Secrets are needed no further, and so cannot be passed on.
     for secret in [AUTHORIZATION, COOKIE] {
         request.headers_mut().remove(secret);
     }
-    // A stream that waits for news of a session is nothing to wait for at the end.
+    // Streams of sessions (GET) do not hold up the end.
     let answering = (request.method() != Method::GET).then(|| door.users.answering().token());
     let lease = Arc::new(lease);
     request
@@ -188,8 +166,7 @@ async fn enter(door: &Door, peer: SocketAddr, headers: &HeaderMap) -> Result<Lea
     let identity = match door.auth.identify(headers).await {
         Ok(identity) => identity,
         Err(refused) => {
-            // Only failures count for an address: there may be a proxy before
-            // us, with everybody behind it.
+            // Only failures count for an address: all users may come through one proxy.
             door.rates.count(&Sender::Address(peer.ip()))?;
             return Err(refused);
         }
@@ -202,8 +179,8 @@ async fn enter(door: &Door, peer: SocketAddr, headers: &HeaderMap) -> Result<Lea
     door.users.lease(&identity)
 }
 
-/// The metadata of the protected resource (RFC 9728), for everybody.
-async fn metadata(State(door): State<Arc<Door>>, request: Request) -> Response {
+/// Answers with the metadata of the protected resource (RFC 9728), without authentication.
+pub(super) async fn metadata(State(door): State<Arc<Door>>, request: Request) -> Response {
     match door.auth.resource() {
         Some(resource)
             if resource.metadata_url().ends_with(request.uri().path())
@@ -215,7 +192,7 @@ async fn metadata(State(door): State<Arc<Door>>, request: Request) -> Response {
     }
 }
 
-async fn nowhere(uri: Uri) -> Response {
+pub(super) async fn nowhere(uri: Uri) -> Response {
     Refusal::new(
         StatusCode::NOT_FOUND,
         "there is nothing at this path; MCP is at /mcp, and /v1/openapi.json says what is at /v1",
@@ -223,7 +200,7 @@ async fn nowhere(uri: Uri) -> Response {
     .at(uri.path())
 }
 
-async fn wrong_method(uri: Uri) -> Response {
+pub(super) async fn wrong_method(uri: Uri) -> Response {
     Refusal::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "this path does not take this method; the Allow header has those that it takes",

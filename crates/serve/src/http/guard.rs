@@ -1,5 +1,5 @@
-//! Which hosts and origins a request may name. A page whose name leads to
-//! loopback (DNS rebinding) sends its own name, and is refused by it.
+//! The hosts and origins that a request may name. A web page whose host name leads to loopback
+//! (DNS rebinding) sends that name, and is refused.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +12,7 @@ use url::Url;
 
 use super::refusal::Refusal;
 
-/// The names that are ours.
+/// The allowed hosts and origins.
 #[derive(Debug)]
 pub(crate) struct Guard {
     hosts: Vec<Name>,
@@ -28,7 +28,7 @@ struct Name {
 }
 
 impl Guard {
-    /// For what listens at `bound`.
+    /// The names of a server that listens at `bound`.
     pub(crate) fn new(bound: SocketAddr, config: &HttpConfig) -> Self {
         let any_port = |host: String| Name { host, port: None };
         let mut hosts = Vec::new();
@@ -57,17 +57,17 @@ impl Guard {
         }
     }
 
-    /// Whether no request could pass.
-    pub(crate) fn is_shut(&self) -> bool {
+    /// Whether no request can pass.
+    pub(crate) fn allows_nothing(&self) -> bool {
         self.hosts.is_empty()
     }
 
-    /// Looks at the names of a request; gives its origin, if it has one.
+    /// Checks the names of a request. Returns its origin, if it has one.
     pub(crate) fn check(&self, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
         let mut named = parts.headers.get_all(HOST).iter();
         let host = match (named.next(), named.next()) {
             (Some(host), None) => host.to_str().ok(),
-            // A proxy before us may have taken the other one.
+            // A proxy before this server may have checked the other one.
             (Some(_), Some(_)) => return Err(Refusal::bad("the request has two Host headers")),
             (None, _) => None,
         };
@@ -91,7 +91,7 @@ impl Guard {
             return Ok(None);
         };
         let text = origin.to_str().unwrap_or_default();
-        if origins.next().is_some() || !(self.is_allowed(text) || is_same(text, &host)) {
+        if origins.next().is_some() || !(self.is_allowed(text) || is_same_host(text, &host)) {
             return Err(Refusal::new(
                 StatusCode::FORBIDDEN,
                 "pages of this Origin are not allowed; add it to \"allowedOrigins\" if they may",
@@ -112,8 +112,8 @@ impl Guard {
     }
 }
 
-/// Whether a page is of the host that it sends to, which is one of ours.
-fn is_same(origin: &str, host: &Name) -> bool {
+/// Whether the origin is the host that the request names.
+fn is_same_host(origin: &str, host: &Name) -> bool {
     let rest = origin
         .strip_prefix("http://")
         .or_else(|| origin.strip_prefix("https://"));
@@ -123,7 +123,7 @@ fn is_same(origin: &str, host: &Name) -> bool {
 fn name(text: &str) -> Option<Name> {
     let authority: Authority = text.parse().ok()?;
     let host = authority.host();
-    // What stands after it must be a port and nothing else.
+    // Only a port may follow.
     let port = match text.strip_prefix(host)?.strip_prefix(':') {
         Some(port) => Some(port.parse().ok()?),
         None if text.len() == host.len() => None,
@@ -141,13 +141,13 @@ mod tests {
 
     use super::*;
 
-    /// What becomes of a request that names these, at this address.
-    fn check(bound: &str, host: &[&[u8]], origin: Option<&str>) -> u16 {
+    /// The status for a request with these names to a server at this address.
+    fn check(bound: &str, uri: &str, host: &[&[u8]], origin: Option<&str>) -> u16 {
         let mut config = HttpConfig::default();
         config.allowed_hosts = vec!["callgate.example".to_owned(), "one.example:8443".to_owned()];
         config.allowed_origins = vec!["https://app.example".to_owned()];
         let guard = Guard::new(bound.parse().expect("an address"), &config);
-        let mut request = Request::builder().uri("/mcp");
+        let mut request = Request::builder().uri(uri);
         for value in host {
             request = request.header(HOST, *value);
         }
@@ -155,68 +155,87 @@ mod tests {
             request = request.header(ORIGIN, origin);
         }
         let (parts, ()) = request.body(()).expect("a request").into_parts();
-        guard
-            .check(&parts)
-            .map_or_else(|refused| refused.status().as_u16(), |_| 200)
+        let checked = guard.check(&parts);
+        checked.map_or_else(|refused| refused.status().as_u16(), |_| 200)
     }
 
     #[test]
     fn hosts() {
-        let at = |host: &str| check("127.0.0.1:8080", &[host.as_bytes()], None);
-        for ours in [
-            "localhost:8080",
-            "LocalHost",
-            "127.0.0.1:9",
-            "[::1]:8080",
-            "callgate.example",
-            "callgate.example:99",
-            "one.example:8443",
+        for (hosts, status) in [
+            (
+                &[
+                    "localhost:8080",
+                    "LocalHost",
+                    "127.0.0.1:9",
+                    "[::1]:8080",
+                    "one.example:8443",
+                ][..],
+                200,
+            ),
+            (&["callgate.example", "callgate.example:99"], 200),
+            (
+                &[
+                    "evil.example",
+                    "localhost.evil.example",
+                    "localhost.",
+                    "one.example",
+                ],
+                403,
+            ),
+            (
+                &["one.example:80", "127.0.0.2", "0.0.0.0", "2130706433"],
+                403,
+            ),
+            (
+                &[
+                    "",
+                    "localhost:",
+                    "localhost:x",
+                    "localhost:99999",
+                    "a@localhost",
+                ],
+                400,
+            ),
+            (
+                &[
+                    "localhost/",
+                    "localhost localhost",
+                    "evil.example:80@localhost",
+                ],
+                400,
+            ),
         ] {
-            assert_eq!(at(ours), 200, "{ours}");
+            for host in hosts {
+                let checked = check("127.0.0.1:8080", "/mcp", &[host.as_bytes()], None);
+                assert_eq!(checked, status, "{host}");
+            }
         }
-        for others in [
-            "evil.example",
-            "localhost.evil.example",
-            "localhost.",
-            "one.example",
-            "one.example:80",
-            "127.0.0.2",
-            "0.0.0.0",
-            "2130706433",
+        for (bound, hosts, status) in [
+            ("127.0.0.1:1", &[][..], 400),
+            ("127.0.0.1:1", &[&b"localhost"[..], b"localhost"], 400),
+            ("127.0.0.1:1", &[b"localhost\xff"], 400),
+            ("0.0.0.0:1", &[b"localhost"], 403),
+            ("0.0.0.0:1", &[b"0.0.0.0"], 403),
+            ("10.0.0.7:1", &[b"10.0.0.7"], 200),
+            ("10.0.0.7:1", &[b"localhost"], 403),
         ] {
-            assert_eq!(at(others), 403, "{others}");
+            assert_eq!(
+                check(bound, "/mcp", hosts, None),
+                status,
+                "{bound} {hosts:?}"
+            );
         }
-        for wrong in [
-            "",
-            "localhost:",
-            "localhost:x",
-            "localhost:99999",
-            "a@localhost",
-            "localhost/",
-            "localhost localhost",
-            "evil.example:80@localhost",
-        ] {
-            assert_eq!(at(wrong), 400, "{wrong}");
-        }
-        assert_eq!(check("127.0.0.1:1", &[], None), 400);
-        assert_eq!(
-            check("127.0.0.1:1", &[b"localhost", b"localhost"], None),
-            400
-        );
-        assert_eq!(check("127.0.0.1:1", &[b"localhost\xff"], None), 400);
-        assert_eq!(check("0.0.0.0:1", &[b"localhost"], None), 403);
-        assert_eq!(check("0.0.0.0:1", &[b"0.0.0.0"], None), 403);
-        assert_eq!(check("10.0.0.7:1", &[b"10.0.0.7"], None), 200);
-        assert_eq!(check("10.0.0.7:1", &[b"localhost"], None), 403);
+        let target = |uri: &str| check("127.0.0.1:1", uri, &[b"localhost"], None);
+        assert_eq!(target("http://localhost/mcp"), 200);
+        assert_eq!(target("http://evil.example/mcp"), 403);
     }
 
     #[test]
     fn origins() {
-        let at = |origin: &str| check("127.0.0.1:8080", &[b"localhost:8080"], Some(origin));
+        let at = |origin: &str| check("127.0.0.1:8080", "/mcp", &[b"localhost:8080"], Some(origin));
         assert_eq!(at("https://app.example"), 200);
-        // Our own pages, of which there are none.
         assert_eq!(at("http://localhost:8080"), 200);
-        for others in [
+        for other in [
             "null",
             "",
             "http://localhost:3000",
@@ -225,27 +244,9 @@ mod tests {
             "https://app.example:444",
             "https://app.example.evil.example",
             "http://localhost:8080@evil.example",
-            "http://evil.example",
             "file://",
         ] {
-            assert_eq!(at(others), 403, "{others}");
+            assert_eq!(at(other), 403, "{other}");
         }
-    }
-
-    #[test]
-    fn the_target_counts_too() {
-        let guard = Guard::new(
-            "127.0.0.1:1".parse().expect("an address"),
-            &HttpConfig::default(),
-        );
-        let check = |uri: &str| {
-            let request = Request::builder().uri(uri).header(HOST, "localhost");
-            let (parts, ()) = request.body(()).expect("a request").into_parts();
-            guard
-                .check(&parts)
-                .map_or_else(|refused| refused.status().as_u16(), |_| 200)
-        };
-        assert_eq!(check("http://localhost/mcp"), 200);
-        assert_eq!(check("http://evil.example/mcp"), 403);
     }
 }

@@ -1,4 +1,4 @@
-//! How many requests somebody may send.
+//! Limits of requests per second.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -12,24 +12,23 @@ use governor::{DefaultKeyedRateLimiter, Quota};
 
 use super::refusal::Refusal;
 
-/// How many questions there are between two times of forgetting whoever has not
-/// come for a while.
-const TIDYING: u32 = 4096;
+/// Requests between two times of forgetting idle senders.
+const CLEAN_UP: u32 = 4096;
 
-/// Counts requests by whoever sends them.
+/// Counts requests by sender.
 #[derive(Debug)]
 pub(crate) struct Rates {
     users: DefaultKeyedRateLimiter<Sender>,
     clock: DefaultClock,
-    asked: AtomicU32,
+    count: AtomicU32,
 }
 
-/// Who is counted.
+/// A sender whose requests are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Sender {
-    /// Somebody who is known.
+    /// A known user.
     User(String),
-    /// Where somebody comes from who is not.
+    /// The address of an unknown sender.
     Address(IpAddr),
 }
 
@@ -40,13 +39,13 @@ impl Rates {
         Self {
             users: DefaultKeyedRateLimiter::keyed(quota),
             clock: DefaultClock::default(),
-            asked: AtomicU32::new(0),
+            count: AtomicU32::new(0),
         }
     }
 
-    /// Counts a request, unless it is one too many.
+    /// Counts a request, or refuses it.
     pub(crate) fn count(&self, sender: &Sender) -> Result<(), Refusal> {
-        if self.asked.fetch_add(1, Ordering::Relaxed) % TIDYING == TIDYING - 1 {
+        if self.count.fetch_add(1, Ordering::Relaxed) % CLEAN_UP == CLEAN_UP - 1 {
             self.users.retain_recent();
         }
         let early = match self.users.check_key(sender) {

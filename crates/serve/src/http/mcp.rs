@@ -1,16 +1,14 @@
-//! `/mcp`: MCP's streamable HTTP, of both eras.
+//! `/mcp`: MCP's streamable HTTP, in sessions and in stateless requests.
 
-use std::str::FromStr as _;
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use callgate::config::ToolMode;
 use futures::StreamExt as _;
 use rmcp::model::InitializeRequestParams;
 use serde::Deserialize;
@@ -20,16 +18,22 @@ use super::body;
 use super::door::{Admitted, Door};
 use super::refusal::Refusal;
 use super::users::User;
-use crate::envelope::{Envelope, Malformed, NOT_ITS_FORM, envelope};
 use crate::face;
+use crate::message::{Malformed, NOT_ITS_FORM, OpenRequest, envelope};
 
-const MODE_HEADER: &str = "x-mcp-tool-mode";
-const MODE_QUERY: &str = "tool_mode";
 const SESSION_HEADER: &str = "mcp-session-id";
 /// From this revision on there are no sessions.
 const STATELESS: &str = "2026-07-28";
-/// The most of rmcp's own refusal that is read.
+/// The most bytes of rmcp's own refusal that are read.
 const MAX_REFUSAL: usize = 4096;
+
+/// A message that can be passed to rmcp.
+struct Checked {
+    id: Value,
+    /// The request, in its session.
+    open: Option<OpenRequest>,
+    bytes: Bytes,
+}
 
 /// Answers one request.
 pub(crate) async fn answer(
@@ -38,107 +42,96 @@ pub(crate) async fn answer(
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let user = &lease.user;
-    match handle(&door, user, parts, body).await {
-        Ok(response) => response,
-        Err(refused) => refused.response(),
-    }
+    let answered = handle(&door, &lease.user, parts, body).await;
+    answered.unwrap_or_else(Refusal::response)
 }
 
 async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Response, Refusal> {
-    let session = known_mode(&parts).and_then(|()| session(&parts));
-    let mut id = Value::Null;
-    let mut asked = None;
-    let body = match parts.method {
-        Method::POST => {
-            body::json_wanted(&parts.headers)?;
-            let bytes = body::read(
-                &parts.headers,
-                body,
-                door.config.max_body,
-                door.config.request_time,
-            )
-            .await?;
-            let envelope = envelope(body::BODY, &bytes)?;
-            id = envelope.id.clone().unwrap_or_default();
-            let session = session.map_err(|refused| refused.to(id.clone()))?;
-            if !is_stateless(&parts) && envelope.method.as_deref() == Some("initialize") {
-                begins(&bytes).map_err(|misfit| Refusal::from(misfit).to(id.clone()))?;
-            }
-            fitting(user, &envelope, session).map_err(|refused| refused.to(id.clone()))?;
-            if let (Some(session), Some(id), Some(_)) = (session, &envelope.id, &envelope.method) {
-                asked = Some(user.sessions.unanswered.ask(session, id)?);
-            }
-            if is_stateless(&parts) && envelope.method.as_deref() == Some("tools/call") {
-                // What a tool has mirrored in headers is looked up at once.
-                let made = user.made_gate().await;
-                made.map_err(|refused| refused.to(id.clone()))?;
-            }
-            Body::from(bytes)
+    let mode = face::mode_of_request(&parts).map_err(|error| Refusal::bad(error.to_string()));
+    let session = mode.and_then(|_| session(&parts));
+    let checked = if parts.method == Method::POST {
+        body::expect_json(&parts.headers)?;
+        let (most, time) = (door.config.max_body, door.config.request_time);
+        let bytes = body::read(&parts.headers, body, most, time).await?;
+        check(user, &parts, session, bytes).await?
+    } else {
+        let session = session?;
+        if parts.method == Method::DELETE && session.is_some_and(|it| !user.sessions.has(it)) {
+            return Err(no_session());
         }
-        _ => {
-            let session = session?;
-            if parts.method == Method::DELETE && session.is_some_and(|it| !user.sessions.has(it)) {
-                return Err(no_session());
-            }
-            Body::empty()
+        Checked {
+            id: Value::Null,
+            open: None,
+            bytes: Bytes::new(),
         }
     };
-    let answered = user.mcp.handle(Request::from_parts(parts, body));
+    let Checked { id, open, bytes } = checked;
+    let answered = user
+        .mcp
+        .handle(Request::from_parts(parts, Body::from(bytes)));
     let response = tokio::select! {
         response = answered => response.map(Body::new),
         () = user.ended() => return Err(user.gone().to(id)),
     };
-    // A stream of a session begins before there is an answer.
+    // A session's stream begins before there is an answer.
     if user.failed() {
         return Err(user.gone().to(id));
     }
-    let response = in_our_words(response, id).await?;
-    Ok(match asked {
+    let response = reworded(response, id).await?;
+    Ok(match open {
         None => response,
-        Some(asked) => response.map(|body| {
+        Some(open) => response.map(|body| {
             Body::from_stream(body.into_data_stream().map(move |chunk| {
-                let _until_then = &asked;
+                let _until_the_end = &open;
                 chunk
             }))
         }),
     })
 }
 
-/// Refuses a word that is no mode before anything is begun for it.
-fn known_mode(parts: &Parts) -> Result<(), Refusal> {
-    let mut words = Vec::new();
-    for value in parts.headers.get_all(MODE_HEADER) {
-        words.push(value.to_str().unwrap_or("?").to_owned());
+/// Checks a message, and that there is a session for it, or room for a new one.
+async fn check(
+    user: &User,
+    parts: &Parts,
+    session: Result<Option<&str>, Refusal>,
+    bytes: Bytes,
+) -> Result<Checked, Refusal> {
+    let envelope = envelope(body::BODY, &bytes)?;
+    let id = envelope.id.clone().unwrap_or_default();
+    let with_id = |refused: Refusal| refused.to(id.clone());
+    let session = session.map_err(with_id)?;
+    let method = envelope.method.as_deref();
+    let is_initialize = method == Some("initialize");
+    if is_initialize && !is_stateless(parts) {
+        check_initialize(&bytes).map_err(|unfit| with_id(unfit.into()))?;
     }
-    if words.len() > 1 {
-        return Err(Refusal::bad("the request has two X-MCP-Tool-Mode headers"));
+    match session {
+        Some(session) if !user.sessions.has(session) => return Err(with_id(no_session())),
+        None if is_initialize && !user.sessions.has_room() => {
+            let full = "there are as many sessions as there may be; end one, or come again later";
+            return Err(with_id(Refusal::unavailable(full, 30)));
+        }
+        _ => {}
     }
-    let query = parts.uri.query().unwrap_or_default();
-    let query = url::form_urlencoded::parse(query.as_bytes());
-    let query: Vec<String> = query
-        .filter(|(name, _)| name == MODE_QUERY)
-        .map(|(_, value)| value.into_owned())
-        .collect();
-    if query.len() > 1 {
-        return Err(Refusal::bad("the request has tool_mode twice"));
+    let mut open = None;
+    if let (Some(session), Some(id), Some(_)) = (session, &envelope.id, method) {
+        open = Some(user.sessions.open.add(session, id)?);
     }
-    words.extend(query);
-    for word in words {
-        ToolMode::from_str(&word).map_err(|unknown| Refusal::bad(unknown.to_string()))?;
+    if method == Some("tools/call") && is_stateless(parts) {
+        // rmcp looks the tool up at once, for arguments that are repeated in headers.
+        user.made_gate().await.map_err(with_id)?;
     }
-    Ok(())
+    Ok(Checked { id, open, bytes })
 }
 
 /// Whether a request is of a revision without sessions.
 fn is_stateless(parts: &Parts) -> bool {
     let version = parts.headers.get("mcp-protocol-version");
-    version
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|version| version >= STATELESS)
+    let version = version.and_then(|value| value.to_str().ok());
+    version.is_some_and(|version| version >= STATELESS)
 }
 
-/// The session that a request names, if it is of a revision that has sessions.
+/// The session that a request names, if its revision has sessions.
 fn session(parts: &Parts) -> Result<Option<&str>, Refusal> {
     if is_stateless(parts) {
         return Ok(None);
@@ -154,32 +147,17 @@ fn session(parts: &Parts) -> Result<Option<&str>, Refusal> {
     }
 }
 
-/// Refuses what would begin a session if it had the form of that: the transport takes
-/// it for a request of a session that there is not.
-fn begins(bytes: &[u8]) -> Result<(), Malformed> {
+/// Refuses an `initialize` of the wrong form: rmcp would look for its session.
+fn check_initialize(bytes: &[u8]) -> Result<(), Malformed> {
     #[derive(Deserialize)]
     struct Message {
         params: Option<Value>,
     }
     let Message { params } =
         serde_json::from_slice(bytes).map_err(|_unread| Malformed::new(NOT_ITS_FORM))?;
-    let reads = InitializeRequestParams::deserialize(params.as_ref().unwrap_or(&Value::Null));
-    match face::misfit("initialize", params.as_ref()) {
-        Some(misfit) if reads.is_err() => Err(Malformed::unfit(misfit)),
-        _ => Ok(()),
-    }
-}
-
-/// Whether there is a session for the message, or room for a new one.
-fn fitting(user: &User, envelope: &Envelope, session: Option<&str>) -> Result<(), Refusal> {
-    match session {
-        Some(session) if !user.sessions.has(session) => Err(no_session()),
-        None if envelope.method.as_deref() == Some("initialize") && !user.sessions.has_room() => {
-            Err(Refusal::unavailable(
-                "there are as many sessions as there may be; end one, or come again later",
-                30,
-            ))
-        }
+    let read = InitializeRequestParams::deserialize(params.as_ref().unwrap_or(&Value::Null));
+    match face::unfit("initialize", params.as_ref()) {
+        Some(why) if read.is_err() => Err(Malformed::unfit(why)),
         _ => Ok(()),
     }
 }
@@ -191,32 +169,24 @@ fn no_session() -> Refusal {
     )
 }
 
-/// The transport's own refusals, as JSON-RPC errors; what went wrong inside is
-/// for the log.
-async fn in_our_words(response: Response, id: Value) -> Result<Response, Refusal> {
+/// Turns rmcp's own refusals into JSON-RPC errors. Internal errors are logged.
+async fn reworded(response: Response, id: Value) -> Result<Response, Refusal> {
     let status = response.status();
-    let is_json = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    let kind = response.headers().get(CONTENT_TYPE);
+    let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
     if is_json || !(status.is_client_error() || status.is_server_error()) {
         return Ok(response);
     }
     let allow = response.headers().get(ALLOW).cloned();
-    let text = to_bytes(response.into_body(), MAX_REFUSAL)
-        .await
-        .unwrap_or_default();
-    let text = String::from_utf8_lossy(&text).into_owned();
+    let text = to_bytes(response.into_body(), MAX_REFUSAL).await;
+    let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
     let refused = match status {
         StatusCode::NOT_FOUND => no_session(),
-        // The Content-Type was looked at before.
+        // The Content-Type is JSON, as was checked.
         StatusCode::UNSUPPORTED_MEDIA_TYPE => Refusal::bad(NOT_ITS_FORM),
         status if status.is_server_error() => {
-            tracing::error!(
-                status = status.as_u16(),
-                text,
-                "a request could not be answered"
-            );
+            let code = status.as_u16();
+            tracing::error!(status = code, text, "a request could not be answered");
             Refusal::new(status, "this server could not answer")
         }
         status => Refusal::new(status, text),

@@ -1,22 +1,21 @@
-//! MCP over HTTP: who is let in, as which user, and how much they may ask.
+//! MCP over HTTP.
 //!
-//! A request goes through the [`door`]: [`guard`] looks at the names in it,
-//! [`auth`] at whose it is, [`limits`] at how many there are; then [`mcp`] reads
-//! it and hands it to the transport of its user, of whom [`users`] has a gate,
-//! runs and sessions that are no other's. What is at `/v1` goes the same way, to
-//! [`crate::rest`].
+//! A request passes the [`door`]: [`guard`] checks its names, [`auth`] its user, [`limits`] the
+//! rate. Then [`mcp`] or [`rest`] answers it for its user; [`users`] has a gate, runs and
+//! sessions for each.
 
 mod auth;
 mod bearer;
-pub(crate) mod body;
-pub(crate) mod door;
+mod body;
+mod door;
 mod guard;
 mod limits;
 mod mcp;
 mod oauth;
-pub(crate) mod refusal;
+mod refusal;
+mod rest;
 mod sessions;
-pub(crate) mod users;
+mod users;
 
 pub use auth::Identity;
 pub use users::MakeGate;
@@ -27,6 +26,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{any, get};
 use axum::{Extension, Router};
 use callgate::CancellationToken;
 use callgate::config::{HttpConfig, UsersConfig};
@@ -39,69 +40,65 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::AbortOnDropHandle;
 
 use auth::Auth;
-use door::{Door, Peer};
+use door::{Door, MAX_HEAD, Peer};
 use guard::Guard;
 use limits::Rates;
+use oauth::METADATA_PATH;
 use users::Users;
 
 use crate::options::ServeOptions;
 
-/// The largest head of a request, in bytes; over it: status 431. Where blanks stand
-/// that mean nothing, a head may have some more.
-const MAX_HEAD: usize = 64 << 10;
 /// The most headers of a request.
 const MAX_HEADERS: usize = 100;
-/// How long answers have to leave when all is over.
-const LAST_WORDS: Duration = Duration::from_secs(3);
-/// How often it is looked whether runs have ended.
-const LOOKING: Duration = Duration::from_millis(50);
+/// How long answers have to be sent at the end.
+const LAST_ANSWERS: Duration = Duration::from_secs(3);
+/// How often runs are polled at the end.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Why MCP is not served over HTTP.
+/// The reason why MCP is not served over HTTP.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
-    /// Others than this machine's could send requests, and need nothing for it.
+    /// Other machines could send requests without authentication.
     #[error(
         "{0} can be reached from other machines, and nobody needs a token; set \"bearer\" or \
          \"oauth\" in \"serve\", \"http\", or serve on 127.0.0.1"
     )]
     Unprotected(SocketAddr),
-    /// No request could pass.
+    /// No Host header could be right.
     #[error(
         "{0} has no name of its own, so no Host header could be right; name the hosts that \
          clients use with --allowed-host or \"allowedHosts\" in \"serve\", \"http\""
     )]
     NoHost(SocketAddr),
-    /// Clients could not be told what to ask tokens for.
+    /// The URL that clients ask tokens for is not known.
     #[error(
         "\"oauth\" in \"serve\", \"http\" has no \"resource\", and {0} is not what clients call; \
          write the URL that they use, such as \"https://callgate.example.com/mcp\""
     )]
     NoResource(SocketAddr),
-    /// What is configured to let users in cannot be used.
+    /// The configured authentication cannot be used.
     #[error("{0}")]
     Auth(String),
-    /// The address cannot be had.
+    /// The address cannot be listened at.
     #[error("cannot listen at {address}: {reason}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
         /// The system's reason.
         reason: String,
     },
 }
 
-/// Serves MCP over HTTP until `stop`, at `/mcp` of `address`. `listening` is
-/// told the address, which has a port in any case.
+/// Serves MCP over HTTP at `/mcp` of `address` until `stop`. `listening` gets the address with
+/// its port.
 ///
-/// Each user has a gate of their own, made by `make` at their first request.
-/// When it is told to stop, it lets nobody in any more, lets runs go on for
-/// [`HttpConfig::shutdown_time`], cancels those that are left, delivers their
-/// reports, and ends the gates.
+/// Each user has a gate, made by `make` at the first request. After `stop` no request is let in,
+/// runs go on for [`HttpConfig::shutdown_time`], the rest is cancelled, and reports are sent.
 ///
 /// # Errors
 ///
-/// [`HttpError`]; nothing has been served then.
+/// [`HttpError`], before anything is served.
 pub async fn serve_http(
     make: MakeGate,
     address: SocketAddr,
@@ -124,7 +121,7 @@ pub async fn serve_http(
         return Err(HttpError::NoResource(address));
     }
     let guard = Guard::new(address, &config);
-    if guard.is_shut() {
+    if guard.allows_nothing() {
         return Err(HttpError::NoHost(address));
     }
     let failed = |error: std::io::Error| HttpError::Listen {
@@ -144,15 +141,12 @@ pub async fn serve_http(
         closing: AtomicBool::new(false),
     });
     let sweeping = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&users).sweep()));
-    // There is one user, whose first request need not wait for servers to start.
+    // The only user's servers start before the first request.
     if door.auth.is_open() {
-        let everybody = door.auth.identify(&HeaderMap::new()).await;
-        if everybody
-            .and_then(|everybody| users.lease(&everybody))
-            .is_err()
-        {
+        let user = door.auth.identify(&HeaderMap::new()).await;
+        if user.and_then(|user| users.lease(&user)).is_err() {
             tracing::warn!(
-                "everybody is refused: \"default\" in \"users\" has no role that gives a server"
+                "all requests are refused: \"default\" in \"users\" has no role that gives a server"
             );
         }
     }
@@ -165,13 +159,29 @@ pub async fn serve_http(
     Ok(())
 }
 
+/// The routes and the layers before them. Routes behind `admit` find [`door::Admitted`].
+fn router(door: Arc<Door>) -> Router {
+    let behind = Router::new()
+        .route("/mcp", any(mcp::answer))
+        .merge(rest::routes())
+        .layer(from_fn_with_state(Arc::clone(&door), door::admit));
+    Router::new()
+        .route(METADATA_PATH, get(door::metadata))
+        .route(&format!("{METADATA_PATH}/{{*path}}"), get(door::metadata))
+        .merge(behind)
+        .fallback(door::nowhere)
+        .method_not_allowed_fallback(door::wrong_method)
+        .layer(from_fn_with_state(Arc::clone(&door), door::guard))
+        .with_state(door)
+}
+
 async fn accept(
     listener: TcpListener,
     door: &Arc<Door>,
     connections: &GracefulShutdown,
     stop: &CancellationToken,
 ) {
-    let router = door::router(Arc::clone(door));
+    let router = router(Arc::clone(door));
     let most = door.config.connections.min(Semaphore::MAX_PERMITS);
     let places = Arc::new(Semaphore::new(most));
     let accepting = async {
@@ -184,10 +194,10 @@ async fn accept(
                     let time = door.config.request_time;
                     serve(stream, peer, &router, time, connections, place);
                 }
-                // Such as no file descriptors being left: some may be soon.
+                // The process may be out of file descriptors for a moment.
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(LOOKING).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         }
@@ -207,10 +217,9 @@ fn serve(
     place: OwnedSemaphorePermit,
 ) {
     // Answers are small and wanted at once.
-    let _slower = stream.set_nodelay(true);
+    let _ = stream.set_nodelay(true);
     let service = TowerToHyperService::new(router.clone().layer(Extension(Peer(peer))));
-    // HTTP/2 comes from proxies, which speak HTTP/1.1 on this side; without it
-    // there is less to go wrong.
+    // Proxies that take HTTP/2 speak HTTP/1.1 to the server behind.
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     builder
         .http1()
@@ -230,20 +239,19 @@ fn serve(
     });
 }
 
-/// Lets runs end, or ends them, and then everything.
+/// Waits for runs, cancels the rest, and ends all users.
 async fn end(door: &Door, connections: GracefulShutdown) {
     let users = &door.users;
     users.answering().close();
     let by_themselves = async {
         users.answering().wait().await;
-        while users.has_runs() {
-            tokio::time::sleep(LOOKING).await;
+        while users.has_running() {
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
-    let _late = tokio::time::timeout(door.config.shutdown_time, by_themselves).await;
+    let _ = tokio::time::timeout(door.config.shutdown_time, by_themselves).await;
     users.end_runs().await;
-    // Their reports.
-    let _late = tokio::time::timeout(LAST_WORDS, users.answering().wait()).await;
+    let _ = tokio::time::timeout(LAST_ANSWERS, users.answering().wait()).await;
     users.end().await;
-    let _late = tokio::time::timeout(LAST_WORDS, connections.shutdown()).await;
+    let _ = tokio::time::timeout(LAST_ANSWERS, connections.shutdown()).await;
 }

@@ -1,17 +1,17 @@
-//! Answers to requests that are not served.
+//! Answers to requests that are refused.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::envelope::{INVALID_REQUEST, Malformed};
+use crate::message::{INVALID_REQUEST, Malformed};
 
-/// Why a request is not served: a status, and a JSON-RPC error or problem details. It
-/// tells nothing that whoever asked does not know or may not know.
+/// A refused request: a status with a JSON-RPC error or problem details. The text holds nothing
+/// that the client may not know.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
-    /// In a box: errors are moved around a lot.
+    /// Boxed to keep results small.
     inner: Box<Inner>,
 }
 
@@ -20,7 +20,7 @@ struct Inner {
     status: StatusCode,
     code: i32,
     message: String,
-    /// That of the request; null where it could not be read.
+    /// The request's id; null if it could not be read.
     id: Value,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -29,13 +29,14 @@ struct Inner {
 const INTERNAL_ERROR: i32 = -32603;
 
 impl Refusal {
-    /// A request that is wrong in itself.
+    /// A refusal with this status.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         let inner = Inner {
             status,
-            code: match status.is_server_error() {
-                true => INTERNAL_ERROR,
-                false => INVALID_REQUEST,
+            code: if status.is_server_error() {
+                INTERNAL_ERROR
+            } else {
+                INVALID_REQUEST
             },
             message: message.into(),
             id: Value::Null,
@@ -51,39 +52,39 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// Something on this side does not work, and may later.
+    /// A failure of the server that may pass after these seconds.
     pub(crate) fn unavailable(message: impl Into<String>, seconds: u64) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message)
             .with(RETRY_AFTER, HeaderValue::from(seconds))
     }
 
-    /// The answer is to the request with this `id`.
+    /// The refusal with the `id` of its request.
     pub(crate) fn to(mut self, id: Value) -> Self {
         self.inner.id = id;
         self
     }
 
-    /// The answer has this header, too.
+    /// The refusal with one more header.
     pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.inner.headers.push((name, value));
         self
     }
 
-    /// The status of the answer.
     #[cfg(test)]
     pub(crate) fn status(&self) -> StatusCode {
         self.inner.status
     }
 
-    /// The answer of what is at this path.
+    /// The answer at this path.
     pub(crate) fn at(self, path: &str) -> Response<Body> {
-        match path == "/v1" || path.starts_with("/v1/") {
-            true => self.problem(),
-            false => self.response(),
+        if path == "/v1" || path.starts_with("/v1/") {
+            self.problem()
+        } else {
+            self.response()
         }
     }
 
-    /// The answer where no MCP is spoken: problem details (RFC 9457).
+    /// The answer of REST: problem details (RFC 9457).
     pub(crate) fn problem(self) -> Response<Body> {
         let status = self.inner.status;
         let body = json!({
@@ -100,7 +101,7 @@ impl Refusal {
         )
     }
 
-    /// The answer where MCP is spoken: a JSON-RPC error.
+    /// The answer of MCP: a JSON-RPC error.
     pub(crate) fn response(self) -> Response<Body> {
         let Inner {
             status,
@@ -114,8 +115,7 @@ impl Refusal {
             "id": id,
             "error": { "code": code, "message": message },
         });
-        // JSON-RPC has null there. MCP's schema has no id that is null, and clients that
-        // hold messages to it cannot read one that has.
+        // MCP's schema has no null here, unlike JSON-RPC.
         if let (true, Some(members)) = (id.is_null(), body.as_object_mut()) {
             members.remove("id");
         }

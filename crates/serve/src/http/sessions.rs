@@ -1,5 +1,4 @@
-//! The MCP sessions of one user (2025-11-25 and before): as many as may be, and
-//! known to that user alone.
+//! The MCP sessions of one user (2025-11-25 and before), bounded in number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,19 +13,19 @@ use rmcp::transport::streamable_http_server::session::local::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::unanswered::Unanswered;
+use crate::message::OpenRequests;
 
 /// The sessions of one user.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     inner: LocalSessionManager,
-    /// How many there may be: of this user, and of all.
+    /// Free places, for this user and for all users.
     bounds: [Arc<Semaphore>; 2],
     taken: Mutex<HashMap<SessionId, [OwnedSemaphorePermit; 2]>>,
-    pub(crate) unanswered: Unanswered,
+    pub(crate) open: OpenRequests,
 }
 
-/// Why there is no session.
+/// The reason why there is no session.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SessionsError {
     #[error("there are as many sessions as there may be")]
@@ -36,8 +35,8 @@ pub(crate) enum SessionsError {
 }
 
 impl Sessions {
-    /// So many for one user, who shares `all` with the others; each ends when
-    /// nothing is said in it for so long.
+    /// At most `most` sessions, and at most `all` with those of other users. A session ends after
+    /// `idle` without a message.
     pub(crate) fn new(most: usize, all: &Arc<Semaphore>, idle: Duration) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(idle);
@@ -46,23 +45,23 @@ impl Sessions {
             inner,
             bounds: [own, Arc::clone(all)],
             taken: Mutex::default(),
-            unanswered: Unanswered::default(),
+            open: OpenRequests::default(),
         }
     }
 
-    /// Whether another one could be begun.
+    /// Whether another session can begin.
     pub(crate) fn has_room(&self) -> bool {
         self.bounds
             .iter()
             .all(|bound| bound.available_permits() > 0)
     }
 
-    /// Whether there are any.
+    /// Whether there are no sessions.
     pub(crate) fn is_empty(&self) -> bool {
         self.taken().is_empty()
     }
 
-    /// Whether there is one with this id.
+    /// Whether there is a session with this id.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.taken().contains_key(id)
     }

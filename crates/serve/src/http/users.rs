@@ -1,4 +1,4 @@
-//! The users who are served, each with a gate, runs and sessions of their own.
+//! The users, each with a gate, runs and sessions.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,29 +8,27 @@ use std::time::{Duration, Instant};
 use axum::http::StatusCode;
 use callgate::Gate;
 use callgate::config::{HttpConfig, UsersConfig};
-use futures::FutureExt as _;
-use futures::future::{BoxFuture, join_all};
+use futures::future::{BoxFuture, Shared, join_all};
+use futures::{FutureExt as _, TryFutureExt as _};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::auth::Identity;
 use super::refusal::Refusal;
 use super::sessions::Sessions;
-use crate::face::Session;
+use crate::face::{Service, Session};
 use crate::options::ServeOptions;
-use crate::service::Service;
 
-/// How often users who have been idle are looked for.
+/// The longest and the shortest time between two looks for idle users.
 const SWEEP: Duration = Duration::from_secs(10);
-/// And how often at most.
-const SHORTEST: Duration = Duration::from_millis(10);
-/// The longest time that the servers of a user have to end.
+const SHORTEST_SWEEP: Duration = Duration::from_millis(10);
+/// How long the servers of a user have to end.
 const SERVERS_END: Duration = Duration::from_secs(10);
 
-/// Makes the gate of a user, or gives nothing if the user's roles give nothing.
-/// An error is told to whoever serves, and to nobody else.
+/// Makes the gate of a user; `None` if the user's roles give no server. An error is not shown to
+/// the user.
 pub type MakeGate =
     Box<dyn Fn(&Identity) -> Option<BoxFuture<'static, Result<Arc<Gate>, String>>> + Send + Sync>;
 
@@ -42,11 +40,11 @@ pub(crate) struct Users {
     most: usize,
     idle: Duration,
     known: Mutex<HashMap<Identity, Arc<User>>>,
-    /// The sessions of all.
+    /// Free places for sessions of all users.
     sessions: Arc<Semaphore>,
-    /// Requests that are answered now, streams of sessions not counted.
+    /// Requests under way, without streams of sessions.
     answering: TaskTracker,
-    /// Users who are ending.
+    /// Users that end.
     ending: TaskTracker,
 }
 
@@ -55,25 +53,17 @@ pub(crate) struct User {
     pub(crate) service: Arc<Service>,
     pub(crate) mcp: StreamableHttpService<Session, Sessions>,
     pub(crate) sessions: Arc<Sessions>,
-    /// Ends sessions and streams. Also when there is no gate.
+    /// Ends sessions and streams, also when the gate cannot be made.
     stop: CancellationToken,
-    gate: watch::Receiver<Making>,
-    /// Makes the gate.
+    gate: Shared<BoxFuture<'static, Result<Arc<Gate>, ()>>>,
+    /// The task that makes the gate.
     _making: AbortOnDropHandle<()>,
     requests: Arc<Semaphore>,
     under_way: AtomicUsize,
     last: Mutex<Instant>,
 }
 
-/// How far a gate is.
-#[derive(Clone)]
-enum Making {
-    Begun,
-    Made(Arc<Gate>),
-    Failed,
-}
-
-/// A user, for the time of a request.
+/// A user during a request.
 pub(crate) struct Lease {
     pub(crate) user: Arc<User>,
     place: Option<OwnedSemaphorePermit>,
@@ -100,10 +90,10 @@ impl Users {
         })
     }
 
-    /// The user of a request. The first one has a gate begun.
+    /// The user of a request. The first request starts the gate.
     pub(crate) fn lease(&self, identity: &Identity) -> Result<Lease, Refusal> {
         let user = self.user(identity)?;
-        // From here on it counts, whatever comes of it.
+        // Dropping the lease ends the request.
         let mut lease = Lease { user, place: None };
         let place = Arc::clone(&lease.user.requests).try_acquire_owned();
         lease.place = Some(place.map_err(|_| {
@@ -118,14 +108,14 @@ impl Users {
         Ok(lease)
     }
 
-    /// What is held while a request is answered.
+    /// The tracker of requests under way.
     pub(crate) fn answering(&self) -> &TaskTracker {
         &self.answering
     }
 
-    /// Ends users who have been idle, for ever.
+    /// Ends idle users, again and again.
     pub(crate) async fn sweep(self: Arc<Self>) {
-        let mut ticks = tokio::time::interval(self.idle.clamp(SHORTEST, SWEEP));
+        let mut ticks = tokio::time::interval(self.idle.clamp(SHORTEST_SWEEP, SWEEP));
         loop {
             ticks.tick().await;
             let mut known = self.known();
@@ -143,17 +133,16 @@ impl Users {
         }
     }
 
-    /// Ends the runs of all users. Their reports are still delivered.
+    /// Cancels the runs of all users. Their reports are still sent.
     pub(crate) async fn end_runs(&self) {
         let users: Vec<_> = self.known().values().cloned().collect();
-        join_all(users.iter().map(|user| user.service.end())).await;
+        join_all(users.iter().map(|user| user.service.runs.end())).await;
     }
 
-    /// Whether a run of any user goes on.
-    pub(crate) fn has_runs(&self) -> bool {
+    /// Whether a run of any user is under way.
+    pub(crate) fn has_running(&self) -> bool {
         let known = self.known();
-        // Those that have ended hold up nothing: nobody who asks for them is let in.
-        known.values().any(|user| user.service.runs.go_on())
+        known.values().any(|user| user.service.runs.has_running())
     }
 
     /// Ends all users, and waits for it.
@@ -163,10 +152,10 @@ impl Users {
             self.end_later(user);
         }
         self.ending.close();
-        let _late = tokio::time::timeout(2 * SERVERS_END, self.ending.wait()).await;
+        let _ = tokio::time::timeout(2 * SERVERS_END, self.ending.wait()).await;
     }
 
-    /// The user, as busy with one more request.
+    /// The user, with one more request under way.
     fn user(&self, identity: &Identity) -> Result<Arc<User>, Refusal> {
         let mut known = self.known();
         if let Some(user) = known.get(identity) {
@@ -174,7 +163,6 @@ impl Users {
                 user.under_way.fetch_add(1, Ordering::AcqRel);
                 return Ok(Arc::clone(user));
             }
-            // Made anew below.
             if let Some(user) = known.remove(identity) {
                 self.end_later(user);
             }
@@ -214,35 +202,22 @@ impl Users {
         gate: BoxFuture<'static, Result<Arc<Gate>, String>>,
     ) -> std::io::Result<Arc<User>> {
         let stop = CancellationToken::new();
-        let (made, making) = watch::channel(Making::Begun);
-        let task = {
-            let (stop, who) = (stop.clone(), identity.user.clone());
-            async move {
-                match gate.await {
-                    Ok(gate) => drop(made.send(Making::Made(gate))),
-                    Err(error) => {
-                        tracing::error!(user = who, error, "there is no gate for a user");
-                        drop(made.send(Making::Failed));
-                        stop.cancel();
-                    }
-                }
-            }
+        let made = {
+            let (stop, name) = (stop.clone(), identity.user.clone());
+            gate.map_err(move |error| {
+                tracing::error!(user = name, error, "there is no gate for a user");
+                stop.cancel();
+            })
         };
-        let coming = {
-            let mut making = making.clone();
-            async move {
-                loop {
-                    if let Making::Made(gate) = &*making.borrow_and_update() {
-                        return Arc::clone(gate);
-                    }
-                    if making.changed().await.is_err() {
-                        // Whoever waits is about to end.
-                        std::future::pending::<()>().await;
-                    }
-                }
+        let gate = made.boxed().shared();
+        let pending = gate.clone().then(|made| async move {
+            match made {
+                Ok(gate) => gate,
+                // The user ends.
+                Err(()) => std::future::pending().await,
             }
-        };
-        let service = Service::new(coming.boxed(), self.options.clone(), None)?;
+        });
+        let service = Service::new(pending.boxed(), self.options.clone(), None)?;
         let sessions = Arc::new(Sessions::new(
             self.config.sessions_per_user,
             &self.sessions,
@@ -261,8 +236,8 @@ impl Users {
             mcp,
             sessions,
             stop,
-            gate: making,
-            _making: AbortOnDropHandle::new(tokio::spawn(task)),
+            _making: AbortOnDropHandle::new(tokio::spawn(gate.clone().map(drop))),
+            gate,
             requests: Arc::new(Semaphore::new(
                 self.config.requests.min(Semaphore::MAX_PERMITS),
             )),
@@ -281,25 +256,24 @@ impl Users {
 }
 
 impl User {
-    /// Resolves when the user ends, or has no gate.
+    /// Resolves when the user ends, or the gate cannot be made.
     pub(crate) async fn ended(&self) {
         self.stop.cancelled().await;
     }
 
     /// Whether the gate could not be made.
     pub(crate) fn failed(&self) -> bool {
-        matches!(&*self.gate.borrow(), Making::Failed)
+        matches!(self.gate.peek(), Some(Err(())))
     }
 
-    /// What is said to those who come for a user who has ended.
+    /// The refusal of requests for a user that has ended.
     pub(crate) fn gone(&self) -> Refusal {
-        match self.failed() {
-            true => Refusal::unavailable(
-                "this server could not be made ready for you; whoever runs it can read why",
-                10,
-            ),
-            false => Refusal::unavailable("this server is about to end", 5),
+        if self.failed() {
+            let message =
+                "this server could not be made ready for you; whoever runs it can read why";
+            return Refusal::unavailable(message, 10);
         }
+        Refusal::unavailable("this server is about to end", 5)
     }
 
     /// The gate, once it is made.
@@ -310,11 +284,11 @@ impl User {
         }
     }
 
-    /// Since when nothing has been done for the user, unless something is.
+    /// How long the user has been idle; `None` if something is under way.
     fn idle(&self) -> Option<Duration> {
         let busy = self.under_way.load(Ordering::Acquire) > 0
             || !self.sessions.is_empty()
-            || self.service.is_busy();
+            || self.service.runs.is_busy();
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         (!busy).then(|| last.elapsed())
     }
@@ -324,14 +298,10 @@ impl User {
     }
 
     async fn end(&self) {
-        self.service.end().await;
+        self.service.runs.end().await;
         self.stop.cancel();
-        let made = match &*self.gate.borrow() {
-            Making::Made(gate) => Some(Arc::clone(gate)),
-            _ => None,
-        };
-        if let Some(gate) = made {
-            let _late = tokio::time::timeout(SERVERS_END, gate.shutdown()).await;
+        if let Some(Ok(gate)) = self.gate.peek() {
+            let _ = tokio::time::timeout(SERVERS_END, gate.shutdown()).await;
         }
     }
 }
@@ -343,7 +313,7 @@ impl Drop for Lease {
     }
 }
 
-/// How rmcp's transport is set: what guards it stands before it.
+/// The settings of rmcp's transport, without the checks that the door makes.
 fn transport(config: &HttpConfig, stop: CancellationToken) -> StreamableHttpServerConfig {
     let mut transport = StreamableHttpServerConfig::default().disable_allowed_hosts();
     transport.cancellation_token = stop;

@@ -1,224 +1,225 @@
-//! What `run_script` and `wait` take.
+//! The arguments of `run_script` and `wait`. Their schemas lie beside as JSON.
 
-mod limits;
-
-use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::{Gate, Limits};
 use rmcp::model::JsonObject;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::Value;
 
-use limits::{MOST_WAIT_MS, Tightened};
+use super::limits::{LimitArguments, set_maxima};
+use crate::arguments::{read, refusal};
 
-use crate::arguments::{Arguments, Wrong};
+/// Bytes of a part that does not say how long it is.
+const PART_BYTES: usize = 16 << 10;
 
-/// Servers that a run can be restricted to.
-const MOST_SERVERS: usize = 1_000;
-
-/// The arguments of `run_script`, found good.
-#[derive(Debug)]
-pub(crate) struct ScriptArguments<'a> {
-    pub(crate) code: &'a str,
-    /// The gate's, tightened.
-    pub(crate) limits: Limits,
-    /// The servers whose tools alone the run may use.
+/// The arguments of `run_script`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ScriptArguments {
+    pub(crate) code: String,
+    #[serde(default)]
+    limits: LimitArguments,
+    /// The only servers whose tools the run may use.
     pub(crate) servers: Option<Vec<String>>,
-    /// How long the answer may take before the run is left.
-    pub(crate) wait: Option<Duration>,
 }
 
-/// The arguments of `wait`, found good.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct WaitArguments<'a> {
-    pub(crate) run: &'a str,
-    pub(crate) wait: Option<Duration>,
+/// The arguments of `wait`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WaitArguments {
+    pub(crate) run: String,
+    wait_ms: Option<u64>,
+    #[serde(default)]
     pub(crate) cancel: bool,
-    /// The part of the output that is wanted in place of the report.
-    pub(crate) part: Option<Part>,
+    offset: Option<usize>,
+    bytes: Option<usize>,
 }
 
 /// A part of a run's whole output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// The byte that it begins at.
     pub(crate) offset: usize,
-    /// How many bytes it has at most.
+    /// The most bytes of the part.
     pub(crate) bytes: usize,
 }
 
-/// Bytes of a part for which nobody says how long it is to be.
-pub(crate) const PART_BYTES: usize = 16 << 10;
+impl ScriptArguments {
+    /// Reads the arguments of a call of `run_script`.
+    ///
+    /// # Errors
+    ///
+    /// All problems, for the model.
+    pub(crate) fn read(given: Option<&JsonObject>, gate: &Gate) -> Result<Self, String> {
+        let schema = run_script_schema(gate.limits());
+        Self::read_by("run_script was not called", &schema, given, gate)
+    }
 
-/// The input schema of `run_script`.
-pub(crate) fn run_script_schema(limits: &Limits) -> Arc<JsonObject> {
-    object(json!({
-        "type": "object",
-        "properties": {
-            "code": { "type": "string", "description": "the TypeScript script" },
-            "limits": limits::schema(limits),
-            "servers": {
-                "type": "array",
-                "items": { "type": "string" },
-                "description": "use the tools of these servers alone"
-            }
-        },
-        "required": ["code"],
-        "additionalProperties": false
-    }))
+    /// Reads the arguments of a run whose report comes at its end.
+    ///
+    /// # Errors
+    ///
+    /// All problems.
+    pub(crate) fn read_for_report(given: &JsonObject, gate: &Gate) -> Result<Self, String> {
+        let schema = report_schema(gate.limits());
+        Self::read_by("no script was run", &schema, Some(given), gate)
+    }
+
+    fn read_by(
+        lead: &str,
+        schema: &JsonObject,
+        given: Option<&JsonObject>,
+        gate: &Gate,
+    ) -> Result<Self, String> {
+        let given: Self = read(lead, schema, given)?;
+        let servers = given.servers.iter().flatten();
+        let unknown = servers.filter_map(|name| gate.server(name).err());
+        let problems: Vec<String> = unknown.map(|error| error.to_string()).collect();
+        if problems.is_empty() {
+            Ok(given)
+        } else {
+            Err(refusal(lead, &problems))
+        }
+    }
+
+    /// The configured limits, tightened.
+    pub(crate) fn limits(&self, configured: &Limits) -> Limits {
+        self.limits.tighten(configured)
+    }
+
+    /// How long the answer may take before the run is left.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        self.limits.wait_ms.map(Duration::from_millis)
+    }
 }
 
-/// What [`plain`] takes, as a schema.
-pub(crate) fn plain_schema(limits: &Limits) -> Value {
-    let mut schema = Value::Object((*run_script_schema(limits)).clone());
-    if let Some(Value::Object(limits)) = schema.pointer_mut("/properties/limits") {
-        let what = "tighter limits for this run; the maxima are the defaults";
-        limits.insert("description".to_owned(), what.into());
-        if let Some(Value::Object(known)) = limits.get_mut("properties") {
-            known.shift_remove("waitMs");
-        }
+impl WaitArguments {
+    /// Reads the arguments of a call of `wait`.
+    ///
+    /// # Errors
+    ///
+    /// All problems, for the model.
+    pub(crate) fn read(given: Option<&JsonObject>) -> Result<Self, String> {
+        read("wait was not called", &wait_schema(), given)
+    }
+
+    /// How long the answer may take.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        self.wait_ms.map(Duration::from_millis)
+    }
+
+    /// The part of the output that is wanted in place of the report.
+    pub(crate) fn part(&self) -> Option<Part> {
+        (self.offset.is_some() || self.bytes.is_some()).then(|| Part {
+            offset: self.offset.unwrap_or_default(),
+            bytes: self.bytes.unwrap_or(PART_BYTES),
+        })
+    }
+}
+
+/// The input schema of `run_script`, with the configured limits as maxima.
+pub(crate) fn run_script_schema(limits: &Limits) -> JsonObject {
+    let mut schema = schema(include_str!("run_script.json"));
+    if let Some(properties) = limit_properties(&mut schema) {
+        set_maxima(properties, limits);
+    }
+    schema
+}
+
+/// The schema of a script whose report comes at its end: without `waitMs`.
+pub(crate) fn report_schema(limits: &Limits) -> JsonObject {
+    let mut schema = run_script_schema(limits);
+    if let Some(properties) = limit_properties(&mut schema) {
+        properties.shift_remove("waitMs");
     }
     schema
 }
 
 /// The input schema of `wait`.
-pub(crate) fn wait_schema() -> Arc<JsonObject> {
-    object(json!({
-        "type": "object",
-        "properties": {
-            "run": { "type": "string", "description": "the run's id, such as r-0123…" },
-            "waitMs": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": MOST_WAIT_MS,
-                "description": "how long to wait, in ms"
-            },
-            "cancel": { "type": "boolean", "description": "end the run" },
-            "offset": {
-                "type": "integer",
-                "minimum": 0,
-                "description": "get the whole output from this byte on, once the run has ended"
-            },
-            "bytes": {
-                "type": "integer",
-                "minimum": 1,
-                "description": format!("how much of it at most; default {PART_BYTES}")
-            }
-        },
-        "required": ["run"],
-        "additionalProperties": false
-    }))
+pub(crate) fn wait_schema() -> JsonObject {
+    schema(include_str!("wait.json"))
 }
 
-/// The arguments of a call of `run_script`.
-///
-/// # Errors
-///
-/// All that is wrong with them.
-pub(crate) fn run_script<'a>(
-    arguments: Option<&'a JsonObject>,
-    gate: &Gate,
-) -> Result<ScriptArguments<'a>, Wrong> {
-    let server = |name: &str| gate.server(name).map(|_| ()).map_err(|e| e.to_string());
-    let arguments = Arguments::of("run_script", arguments);
-    read_script(arguments, Waits::AsSaid, gate.limits(), &server)
+/// A test holds that the files are read.
+fn schema(text: &str) -> JsonObject {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
-/// What is asked for of a run whose report comes as one answer, at its end.
-///
-/// # Errors
-///
-/// All that is wrong with it.
-pub(crate) fn plain<'a>(
-    arguments: &'a JsonObject,
-    gate: &Gate,
-) -> Result<ScriptArguments<'a>, Wrong> {
-    let server = |name: &str| gate.server(name).map(|_| ()).map_err(|e| e.to_string());
-    let arguments = Arguments::or("no script was run", Some(arguments));
-    read_script(arguments, Waits::ToTheEnd, gate.limits(), &server)
-}
-
-/// Whether a run can be left to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waits {
-    AsSaid,
-    ToTheEnd,
-}
-
-/// The arguments of a call of `wait`.
-///
-/// # Errors
-///
-/// All that is wrong with them.
-pub(crate) fn wait(arguments: Option<&JsonObject>) -> Result<WaitArguments<'_>, Wrong> {
-    let mut arguments = Arguments::of("wait", arguments);
-    let run = arguments.text("run", "the id that run_script gave");
-    let wait = arguments.number("waitMs", 0, MOST_WAIT_MS, "milliseconds");
-    let cancel = arguments.flag("cancel");
-    let offset = arguments.number("offset", 0, u64::MAX, "bytes");
-    let bytes = arguments.number("bytes", 1, u64::MAX, "bytes");
-    let as_size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    arguments.check()?;
-    Ok(WaitArguments {
-        run,
-        wait: wait.map(Duration::from_millis),
-        cancel: cancel.unwrap_or_default(),
-        part: (offset.is_some() || bytes.is_some()).then(|| Part {
-            offset: as_size(offset.unwrap_or_default()),
-            bytes: bytes.map_or(PART_BYTES, as_size),
-        }),
-    })
-}
-
-fn read_script<'a>(
-    mut arguments: Arguments<'a>,
-    waits: Waits,
-    limits: &Limits,
-    server: &dyn Fn(&str) -> Result<(), String>,
-) -> Result<ScriptArguments<'a>, Wrong> {
-    let code = arguments.text("code", "the script's text");
-    let tightened = arguments.members("limits", "limits of this run", |given| {
-        limits::tighten(limits, given)
-    });
-    let tightened = tightened.unwrap_or_else(|| Tightened::none(limits));
-    if waits == Waits::ToTheEnd && tightened.wait.is_some() {
-        let wrong = "\"limits.waitMs\" is of no use here: the answer comes when the run has ended";
-        arguments.wrong(wrong.to_owned());
-    }
-    let servers = servers(&mut arguments, server);
-    arguments.check()?;
-    Ok(ScriptArguments {
-        code,
-        limits: tightened.limits,
-        servers,
-        wait: tightened.wait,
-    })
-}
-
-fn servers(
-    arguments: &mut Arguments<'_>,
-    server: &dyn Fn(&str) -> Result<(), String>,
-) -> Option<Vec<String>> {
-    let list = arguments.list("servers", MOST_SERVERS)?;
-    let mut names = Vec::with_capacity(list.len());
-    for (index, name) in list.iter().enumerate() {
-        match name.as_str().map(|name| (name, server(name))) {
-            Some((name, Ok(()))) => names.push(name.to_owned()),
-            Some((_, Err(why))) => arguments.wrong(format!("servers[{index}]: {why}")),
-            None => arguments.wrong(format!(
-                "servers[{index}] must be a string, a server's name"
-            )),
-        }
-    }
-    Some(names)
-}
-
-fn object(schema: Value) -> Arc<JsonObject> {
-    match schema {
-        Value::Object(object) => Arc::new(object),
-        _ => Arc::default(),
-    }
+fn limit_properties(schema: &mut JsonObject) -> Option<&mut JsonObject> {
+    let limits = schema.get_mut("properties")?.get_mut("limits")?;
+    limits.get_mut("properties").and_then(Value::as_object_mut)
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn script(given: &Value) -> Result<ScriptArguments, String> {
+        let schema = run_script_schema(&Limits::default());
+        read("run_script was not called", &schema, given.as_object())
+    }
+
+    #[test]
+    fn limits_are_tightened() {
+        let given = json!({ "code": "1", "limits": {
+            "timeoutMs": 2000, "runTimeoutMs": 60_000.0, "memoryBytes": 32 << 20,
+            "outputBytes": 80, "resultBytes": 1, "calls": 0, "callsInFlight": 7, "waitMs": null,
+        } });
+        let given = script(&given).expect("they are good");
+        let expected = Limits {
+            script_time: Duration::from_secs(2),
+            run_time: Duration::from_secs(60),
+            heap_bytes: 32 << 20,
+            buffer_bytes: 32 << 20,
+            output_bytes: 80,
+            output_lines: 10,
+            result_bytes: 80,
+            reply_bytes: 1,
+            calls: 0,
+            calls_in_flight: 7,
+            ..Limits::default()
+        };
+        assert_eq!(given.limits(&Limits::default()), expected);
+        let plain = script(&json!({ "code": "", "servers": null })).expect("they are good");
+        assert_eq!(plain.limits(&Limits::default()), Limits::default());
+        assert_eq!((plain.servers, given.limits.wait_ms), (None, None));
+    }
+
+    #[test]
+    fn limits_are_never_wider() {
+        let wider = json!({ "code": "", "limits": {
+            "timeoutMs": 10_001, "memoryBytes": 1, "callsInFlight": 1_001, "waitMs": 600_001,
+        } });
+        let problems = script(&wider).expect_err("they are wider");
+        let expected = "run_script was not called:\n\
+            - /limits/timeoutMs: 10001 is greater than the maximum of 10000\n\
+            - /limits/memoryBytes: 1 is less than the minimum of 16777216\n\
+            - /limits/callsInFlight: 1001 is greater than the maximum of 1000\n\
+            - /limits/waitMs: 600001 is greater than the maximum of 600000";
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort_unstable();
+            lines
+        };
+        assert_eq!(sorted(&problems), sorted(expected));
+        let report = report_schema(&Limits::default());
+        assert!(!Value::Object(report).to_string().contains("waitMs"));
+    }
+
+    #[test]
+    fn wait_takes_a_run() {
+        let given = json!({ "run": "r-1", "waitMs": 0, "cancel": true, "bytes": 5 });
+        let given = WaitArguments::read(given.as_object()).expect("they are good");
+        assert_eq!((given.run.as_str(), given.cancel), ("r-1", true));
+        assert_eq!(given.wait(), Some(Duration::ZERO));
+        let part = Part {
+            offset: 0,
+            bytes: 5,
+        };
+        assert_eq!(given.part(), Some(part));
+        let wrong = json!({ "cancel": "yes", "waitMs": -1, "bytes": 0, "id": 1 });
+        let problems = WaitArguments::read(wrong.as_object()).expect_err("they are wrong");
+        assert_eq!(problems.lines().count(), 6, "{problems}");
+    }
+}

@@ -1,5 +1,4 @@
-//! What servers ask for while they work on a call, passed on to the client
-//! that runs the script.
+//! Servers' requests while they work on a call, passed on to the client of the run.
 
 use std::sync::Arc;
 
@@ -11,14 +10,13 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::board::{self, Unanswered};
-use super::desk::Desk;
-use super::news::Line;
+use super::asker::ClientAsker;
+use super::pending::{NewRequest, NoAnswer};
+use super::progress::LogLine;
 use super::roots::{self, Roots};
 
-/// What servers are told that can be done for them, where that has to be said
-/// before there is a client: all that a client may be able to do. What the
-/// client of a run cannot do is declined when it is asked for.
+/// A caller for servers that start before there is a client: it offers all that a client may be
+/// able to do. A request that the run's client cannot answer is declined when it comes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AnyClient;
 
@@ -34,8 +32,8 @@ impl Caller for AnyClient {
     }
 }
 
-/// What servers are told of the one client that there is, over stdio: as [`AnyClient`], but
-/// folders that they ask for outside of calls are those that it has named.
+/// [`AnyClient`] over stdio, where there is one client: servers get the folders that it has
+/// named outside of calls, too.
 #[derive(Debug, Clone)]
 pub struct OneClient {
     pub(crate) roots: Arc<Roots>,
@@ -44,7 +42,7 @@ pub struct OneClient {
 impl Default for OneClient {
     fn default() -> Self {
         Self {
-            roots: Arc::new(Roots::alone()),
+            roots: Arc::new(Roots::of_only_client()),
         }
     }
 }
@@ -59,16 +57,14 @@ impl Caller for OneClient {
     }
 }
 
-impl Caller for Desk {
+impl Caller for ClientAsker {
     fn offers(&self) -> Offers {
         let mut offers = Offers::default();
-        offers.form = self.can.form;
-        offers.url = self.can.url;
-        offers.sampling = self.can.sampling;
-        offers.sampling_tools = self.can.sampling_tools;
-        // Also where it names none: that is an answer, and a server that was offered folders
-        // may ask for them at any time.
-        offers.roots = self.can.roots;
+        offers.form = self.capabilities.form;
+        offers.url = self.capabilities.url;
+        offers.sampling = self.capabilities.sampling;
+        offers.sampling_tools = self.capabilities.sampling_tools;
+        offers.roots = self.capabilities.roots;
         offers
     }
 
@@ -89,14 +85,14 @@ impl Caller for Desk {
     }
 
     fn page_opened(&self, server: &str, id: &str) -> Option<PageDone> {
-        self.run.pages.opened(server, id)
+        self.run.pages.completion(server, id)
     }
 
     fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
         async move {
-            if !self.can.form {
-                // The server's word is all there will be.
+            if !self.capabilities.form {
                 if opened.is_told {
+                    // The server says when the page is done with.
                     std::future::pending::<()>().await;
                 }
                 return Ok(());
@@ -111,13 +107,8 @@ impl Caller for Desk {
                 "requestedSchema": { "type": "object", "properties": {} },
             } });
             let form = serde_json::from_value(form).map_err(|_unfit| Refusal::Unsupported)?;
-            let answer = match self.wish(vec![(None, form)]).await.pop() {
-                Some(Ok(answer)) => answer,
-                Some(Err(Unanswered::Failed(reason))) => return Err(Refusal::Failed(reason)),
-                None | Some(Err(Unanswered::Nobody | Unanswered::Late)) => {
-                    return Err(Refusal::Cancelled);
-                }
-            };
+            let answer = self.request(vec![(None, form)]).await.pop();
+            let answer = answered(answer)?;
             match answer.get("action").and_then(Value::as_str) {
                 Some("accept") => Ok(()),
                 Some("decline") => Err(Refusal::Declined),
@@ -127,7 +118,6 @@ impl Caller for Desk {
         .boxed()
     }
 
-    /// Asks for all of it at once.
     fn inputs<'a>(&'a self, wanted: Vec<Wanted<'a>>) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
         self.pass_on(wanted).boxed()
     }
@@ -141,69 +131,69 @@ impl Caller for Desk {
             Some(own) => format!("{}.{own}", log.server),
             None => log.server.to_owned(),
         };
-        self.run.news.log(Line {
+        self.run.progress.log(LogLine {
             level: log.level,
             logger,
             data: log.data.clone(),
         });
     }
 
-    /// A call whose client has tasks is one from then on.
+    /// A call that a server runs as a task becomes a task of the client, if it has tasks.
     fn is_task(&self, _server: &str, _tool: &str) {
         self.run.become_long();
     }
 
     fn progress(&self, progress: Progress<'_>) {
-        let mut line = format!(
-            "{} {}: {}",
-            progress.server, progress.tool, progress.progress
-        );
+        let (server, tool) = (progress.server, progress.tool);
+        let mut text = format!("{server} {tool}: {}", progress.progress);
         if let Some(total) = progress.total {
-            line.push_str(&format!("/{total}"));
+            text += &format!("/{total}");
         }
         if let Some(message) = progress.message {
-            line.push_str(&format!(" {message}"));
+            text += &format!(" {message}");
         }
-        self.run.news.tell(line);
+        self.run.progress.notify(text);
     }
 }
 
-impl Desk {
+impl ClientAsker {
     async fn pass_on_one(&self, wanted: Wanted<'_>) -> Result<Value, Refusal> {
         let mut answers = self.pass_on(vec![wanted]).await;
         answers.pop().unwrap_or(Err(Refusal::Cancelled))
     }
 
+    /// Asks the client for all that is not known, at once.
     async fn pass_on(&self, wanted: Vec<Wanted<'_>>) -> Vec<Result<Value, Refusal>> {
-        let mut wishes = Vec::new();
-        let mut answers: Vec<Option<Result<Value, Refusal>>> = Vec::new();
+        let mut requests = Vec::new();
+        let mut known = Vec::new();
         for one in &wanted {
-            let answer = match (self.known(one), self.request(one)) {
-                (Some(known), _) => Some(Ok(known)),
-                (None, Err(refusal)) => Some(Err(refusal)),
-                (None, Ok(wish)) => {
-                    wishes.push(wish);
-                    None
-                }
-            };
-            answers.push(answer);
+            known.push(match self.known(one) {
+                Some(known) => Some(Ok(known)),
+                None => match self.client_request(one) {
+                    Ok(request) => {
+                        requests.push(request);
+                        None
+                    }
+                    Err(refusal) => Some(Err(refusal)),
+                },
+            });
         }
-        let heard = match wishes.is_empty() {
-            true => Vec::new(),
-            false => self.wish(wishes).await,
+        let answers = if requests.is_empty() {
+            Vec::new()
+        } else {
+            self.request(requests).await
         };
-        let mut heard = heard.into_iter();
-        let answer = |(one, known): (&Wanted<'_>, Option<_>)| {
-            known.unwrap_or_else(|| match heard.next() {
-                Some(Ok(result)) => self.checked(one, result),
-                None | Some(Err(Unanswered::Nobody | Unanswered::Late)) => Err(Refusal::Cancelled),
-                Some(Err(Unanswered::Failed(reason))) => Err(Refusal::Failed(reason)),
+        let mut answers = answers.into_iter();
+        let wanted = wanted.iter().zip(known);
+        wanted
+            .map(|(one, known)| match known {
+                Some(known) => known,
+                None => self.checked(one, answered(answers.next())?),
             })
-        };
-        wanted.iter().zip(answers).map(answer).collect()
+            .collect()
     }
 
-    /// The answer to what need not be asked for.
+    /// The answer, if the client need not be asked.
     fn known(&self, wanted: &Wanted<'_>) -> Option<Value> {
         match wanted {
             Wanted::Roots(_) => self.folders().as_deref().map(ListRoots::result),
@@ -211,54 +201,52 @@ impl Desk {
         }
     }
 
-    /// What the client is asked, under the server's own key.
-    fn request<'a>(&self, wanted: &Wanted<'a>) -> Result<board::Wanted<'a>, Refusal> {
+    /// The request for the client, with the server's own key.
+    fn client_request<'a>(&self, wanted: &Wanted<'a>) -> Result<NewRequest<'a>, Refusal> {
+        let can = self.capabilities;
         let (key, method, params) = match wanted {
             Wanted::Elicit(request) => {
                 let is_url = request.params.get("mode").and_then(Value::as_str) == Some("url");
-                if !(if is_url { self.can.url } else { self.can.form }) {
+                if !(if is_url { can.url } else { can.form }) {
                     return Err(Refusal::Unsupported);
                 }
                 let mut params = params(request.params)?;
-                // Whoever reads it must know that it is not Callgate that asks.
+                // The person must know that it is not Callgate that asks.
                 let message = params.get("message").and_then(Value::as_str);
-                let message = format!(
-                    "The server {:?} asks: {}",
-                    request.server,
-                    message.unwrap_or_default()
-                );
+                let message = message.unwrap_or_default();
+                let message = format!("The server {:?} asks: {message}", request.server);
                 params.insert("message".to_owned(), message.into());
                 if is_url {
-                    // Servers' ids may be alike, and the newest revision has none.
-                    let theirs = params.get("elicitationId").and_then(Value::as_str);
-                    let pages = &self.run.pages;
-                    let ours = pages.name(request.server, theirs.unwrap_or_default());
-                    let ours = ours.map_err(|error| {
+                    // Two servers may use the same id, and the newest revision has none.
+                    let server_id = params.get("elicitationId").and_then(Value::as_str);
+                    let server_id = server_id.unwrap_or_default();
+                    let id = self.run.pages.add(request.server, server_id);
+                    let id = id.map_err(|error| {
                         Refusal::Failed(format!("no random bytes can be had: {error}"))
                     })?;
-                    params.insert("elicitationId".to_owned(), ours.into());
+                    params.insert("elicitationId".to_owned(), id.into());
                 }
                 (request.key, "elicitation/create", params)
             }
             Wanted::Sample(request) => {
                 let mut params = params(request.params)?;
-                // To the client, this server is all servers: it is not to give one of them what
-                // it has of the others.
+                // To the client, Callgate is one server: a server must not get what the client
+                // knows from other ones.
                 if let Some(context) = params.get_mut("includeContext") {
                     *context = "none".into();
                 }
                 let has_tools = params.contains_key("tools") || params.contains_key("toolChoice");
-                if !self.can.sampling || (has_tools && !self.can.sampling_tools) {
+                if !can.sampling || (has_tools && !can.sampling_tools) {
                     return Err(Refusal::Unsupported);
                 }
                 (request.key, "sampling/createMessage", params)
             }
-            Wanted::Roots(request) if self.can.roots => (request.key, "roots/list", Map::new()),
+            Wanted::Roots(request) if can.roots => (request.key, "roots/list", Map::new()),
             // A kind that is added later.
             _ => return Err(Refusal::Unsupported),
         };
-        let request = json!({ "method": method, "params": params });
-        let request = serde_json::from_value(request).map_err(|_unfit| {
+        let request = serde_json::from_value(json!({ "method": method, "params": params }));
+        let request = request.map_err(|_unfit| {
             Refusal::Failed(format!("the params of the {method} are not of its form"))
         })?;
         Ok((key, request))
@@ -270,7 +258,7 @@ impl Desk {
             return Ok(result);
         }
         let named = roots::named(&result).ok_or_else(|| {
-            Refusal::Failed("what the client answered to roots/list names no roots".to_owned())
+            Refusal::Failed("the client's answer to roots/list names no roots".to_owned())
         })?;
         let result = ListRoots::result(&named);
         *self.folders() = Some(named);
@@ -278,12 +266,20 @@ impl Desk {
     }
 }
 
-/// The params without `_meta`, which is between the server and this end.
+/// The answer, or the refusal for the server.
+fn answered(answer: Option<Result<Value, NoAnswer>>) -> Result<Value, Refusal> {
+    match answer {
+        Some(Ok(answer)) => Ok(answer),
+        Some(Err(NoAnswer::Failed(reason))) => Err(Refusal::Failed(reason)),
+        None | Some(Err(NoAnswer::NoClient | NoAnswer::Late)) => Err(Refusal::Cancelled),
+    }
+}
+
+/// The params without `_meta`, which is between the server and Callgate.
 fn params(params: &Value) -> Result<Map<String, Value>, Refusal> {
-    let mut params = params
-        .as_object()
-        .cloned()
-        .ok_or_else(|| Refusal::Failed("the params are no object".to_owned()))?;
+    let params = params.as_object().cloned();
+    let mut params =
+        params.ok_or_else(|| Refusal::Failed("the params are no object".to_owned()))?;
     params.remove("_meta");
     Ok(params)
 }

@@ -1,4 +1,4 @@
-//! What the client of a request can do for a run, and how it is reached.
+//! What a request's client can do for a run, and how it is reached.
 
 use callgate::LogLevel;
 use rmcp::model::{ClientCapabilities, ElicitRequestParams, InputRequest, ProtocolVersion};
@@ -8,28 +8,26 @@ use rmcp::service::{Peer, RequestContext, RoleServer};
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) peer: Peer<RoleServer>,
-    pub(crate) can: Can,
-    pub(crate) way: Way,
-    /// Whether it takes a task for an answer (the extension
-    /// `io.modelcontextprotocol/tasks`).
+    pub(crate) capabilities: Capabilities,
+    pub(crate) asked_by: AskedBy,
+    /// The client takes a task for an answer (extension `io.modelcontextprotocol/tasks`).
     pub(crate) tasks: bool,
-    /// The least important log messages of servers that it hears, if it hears any.
+    /// The lowest level of servers' log messages that the client wants.
     pub(crate) logs: Option<LogLevel>,
 }
 
-/// How a client is asked for something.
+/// How a client is asked a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// By a request while its own waits (2025-11-25 and before).
+pub(crate) enum AskedBy {
+    /// By a request while its own request waits (2025-11-25 and before).
     Requests,
-    /// By an answer to its own that asks it to come again (2026-07-28, "Multi
-    /// Round-Trip Requests").
-    Rounds,
+    /// By an answer after which it comes again (2026-07-28, "Multi Round-Trip Requests").
+    Answers,
 }
 
-/// What a client announced.
+/// The announced capabilities of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Can {
+pub(crate) struct Capabilities {
     pub(crate) form: bool,
     pub(crate) url: bool,
     pub(crate) sampling: bool,
@@ -38,7 +36,8 @@ pub(crate) struct Can {
 }
 
 impl Client {
-    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
+    /// The client of a request.
+    pub(crate) fn of_request(context: &RequestContext<RoleServer>) -> Self {
         let (version, capabilities) = (context.protocol_version(), context.client_capabilities());
         Self::new(&context.peer, version, &capabilities.unwrap_or_default())
     }
@@ -60,8 +59,12 @@ impl Client {
         let newest = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         Self {
             peer: peer.clone(),
-            can: Can::of(capabilities),
-            way: if newest { Way::Rounds } else { Way::Requests },
+            capabilities: Capabilities::new(capabilities),
+            asked_by: if newest {
+                AskedBy::Answers
+            } else {
+                AskedBy::Requests
+            },
             tasks: newest && capabilities.supports_tasks(),
             logs: None,
         }
@@ -70,16 +73,31 @@ impl Client {
 
 /// Whether the client of a request has a model that can be asked (`sampling`).
 pub(crate) fn has_model(context: &RequestContext<RoleServer>) -> bool {
-    Client::of(context).can.sampling
+    Client::of_request(context).capabilities.sampling
 }
 
-impl Can {
-    /// Whether a client that can do this can answer the request.
+impl Capabilities {
+    fn new(capabilities: &ClientCapabilities) -> Self {
+        let elicitation = capabilities.elicitation.as_ref();
+        let url = elicitation.is_some_and(|elicitation| elicitation.url.is_some());
+        let sampling = capabilities.sampling.as_ref();
+        Self {
+            // A client that names no mode has forms (2025-11-25, "Elicitation",
+            // "Capabilities").
+            form: elicitation.is_some_and(|elicitation| elicitation.form.is_some() || !url),
+            url,
+            sampling: sampling.is_some(),
+            sampling_tools: sampling.is_some_and(|sampling| sampling.tools.is_some()),
+            roots: capabilities.roots.is_some(),
+        }
+    }
+
+    /// Whether a client with these capabilities can answer the request.
     #[expect(
         deprecated,
         reason = "sampling and roots are, and clients have them all the same"
     )]
-    pub(crate) fn answer(self, request: &InputRequest) -> bool {
+    pub(crate) fn can_answer(self, request: &InputRequest) -> bool {
         match request {
             InputRequest::Elicitation(request) => match request.params {
                 ElicitRequestParams::UrlElicitationParams { .. } => self.url,
@@ -93,23 +111,6 @@ impl Can {
             InputRequest::ListRoots(_) => self.roots,
             // A kind that is added later.
             _ => false,
-        }
-    }
-
-    fn of(capabilities: &ClientCapabilities) -> Self {
-        let elicitation = capabilities.elicitation.as_ref();
-        let url = elicitation.is_some_and(|elicitation| elicitation.url.is_some());
-        let (sampling, roots) = (&capabilities.sampling, &capabilities.roots);
-        Self {
-            // One that names no mode has forms (2025-11-25, "Elicitation",
-            // "Capabilities").
-            form: elicitation.is_some_and(|elicitation| elicitation.form.is_some() || !url),
-            url,
-            sampling: sampling.is_some(),
-            sampling_tools: sampling
-                .as_ref()
-                .is_some_and(|sampling| sampling.tools.is_some()),
-            roots: roots.is_some(),
         }
     }
 }

@@ -1,80 +1,81 @@
-//! The runs of one user: begun, left, parked with a question, waited for, and
-//! kept for a while when they have ended.
+//! The runs of one user: begun, left, parked with a question, waited for, and kept for a while
+//! after their end.
 
 mod arguments;
-mod attend;
-mod board;
-mod call;
+mod asker;
 mod caller;
 mod client;
-mod desk;
-mod news;
+mod client_settings;
+mod direct;
+mod limits;
 mod outcome;
 mod pages;
+mod pending;
 mod plain;
+mod progress;
 mod question;
 mod resources;
+mod resume_token;
 mod roots;
-mod run;
-mod seal;
-mod standing;
+mod served_run;
 mod store;
 mod tasks;
+mod wait;
 
-pub(crate) use call::Direct;
+pub(crate) use arguments::{report_schema, run_script_schema, wait_schema};
 pub use caller::{AnyClient, OneClient};
 pub(crate) use client::has_model;
+pub(crate) use client_settings::{ClientSettings, log_level};
+pub(crate) use direct::DirectCall;
 pub(crate) use plain::NoReport;
 pub(crate) use roots::Roots;
-pub(crate) use run::NoRun;
-pub(crate) use standing::{Standing, level_of};
+pub(crate) use store::NoRun;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::{Gate, Limits, RunRequest};
+use callgate::{Gate, RunRequest};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    InputRequiredResult, JsonObject, ReadResourceRequestParams, ReadResourceResult, Resource,
-    ResourceTemplate,
+    InputRequiredResult, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::options::ServeOptions;
-use crate::service::ComingGate;
+use crate::pending_gate::PendingGate;
 
-use arguments::{ScriptArguments, WaitArguments};
-use attend::{Attendant, Until};
-use board::Untaken;
-use client::{Client, Way};
-use desk::Desk;
+use arguments::{Part, ScriptArguments, WaitArguments};
+use asker::ClientAsker;
+use client::{AskedBy, Client};
 use outcome::Outcome;
-use roots::Folders;
-use run::Run;
-use seal::{For, Refused, Seal, Ticket};
-use store::{Ending, Keep, Store};
+use pending::RejectedAnswer;
+use resume_token::{Purpose, ResumeError, ResumeToken, ResumeTokens};
+use served_run::ServedRun;
+use store::{EndGuard, Keep, Store};
+use wait::{WaitEnd, Waiter};
 
-/// How long runs have to end when there is nobody any more.
-const ENDING: Duration = Duration::from_secs(5);
+/// How long runs have to end when the service ends.
+const END_TIME: Duration = Duration::from_secs(5);
 
 /// The runs of one user over one gate.
 pub(crate) struct Runs {
-    gate: ComingGate,
+    gate: PendingGate,
     options: ServeOptions,
     store: Arc<Store>,
-    seal: Seal,
-    /// The tasks of the runs, and what ends them all.
+    resume_tokens: ResumeTokens,
+    /// The tasks of the runs.
     tasks: TaskTracker,
+    /// Cancels all runs.
     stop: CancellationToken,
 }
 
 impl Runs {
     /// # Errors
     ///
-    /// If the system gives no random bytes.
-    pub(crate) fn new(gate: ComingGate, options: ServeOptions) -> std::io::Result<Self> {
+    /// The system gives no random bytes.
+    pub(crate) fn new(gate: PendingGate, options: ServeOptions) -> std::io::Result<Self> {
         let keep = Keep {
             time: options.kept_time,
             runs: options.kept_runs,
@@ -83,42 +84,24 @@ impl Runs {
         Ok(Self {
             gate,
             store: Arc::new(Store::new(options.runs, keep)),
-            seal: Seal::new()?,
+            resume_tokens: ResumeTokens::new()?,
             options,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         })
     }
 
-    /// The input schema of `run_script`, where these are the limits.
-    pub(crate) fn run_script_schema(limits: &Limits) -> Arc<JsonObject> {
-        arguments::run_script_schema(limits)
-    }
-
-    /// The input schema of `wait`.
-    pub(crate) fn wait_schema() -> Arc<JsonObject> {
-        arguments::wait_schema()
-    }
-
-    /// What `wait` is for.
-    pub(crate) fn wait_description() -> &'static str {
-        "Wait for a run that run_script left to go on, and get its result; cancel it; or read the \
-         whole output of one that has ended, in parts."
-    }
-
-    /// Answers a call of `run_script`: begins a run, or goes on with a parked
-    /// one, until there is something to answer. `standing` is what the client's
-    /// session has said.
+    /// Answers a call of `run_script`: begins a run, or goes on with a parked one.
     ///
     /// # Errors
     ///
-    /// What is wrong with the protocol: a `requestState` that is not good. Wrong
-    /// arguments are a result.
+    /// A bad `requestState` or log level. Wrong arguments are a result, so that the model sees
+    /// them (MCP 2025-11-25, server/tools, "Error Handling").
     pub(crate) async fn run_script(
         &self,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-        standing: &Standing,
+        settings: &ClientSettings,
     ) -> Result<CallToolResponse, ErrorData> {
         let gate = tokio::select! {
             gate = self.gate.clone() => gate,
@@ -126,56 +109,45 @@ impl Runs {
                 return Err(ErrorData::internal_error("the request was cancelled", None));
             }
         };
-        // Wrong arguments are the model's to mend, so they come back as a
-        // result it sees, not as a protocol error that its client swallows
-        // (MCP 2025-11-25, server/tools, "Error Handling").
-        let given = match arguments::run_script(request.arguments.as_ref(), &gate) {
+        let mut given = match ScriptArguments::read(request.arguments.as_ref(), &gate) {
             Ok(given) => given,
-            Err(wrong) => return Ok(mistake(wrong.to_string())),
+            Err(wrong) => return Ok(mistake(wrong)),
         };
-        let client = standing.client(context)?;
-        let (wait, code) = (given.wait, given.code);
-        let for_it = For::Script(code);
-        let again = self.again(request, &client, for_it)?;
-        let (run, told) = match again {
-            Some(run) => {
-                let told = run.news.follow();
-                (run, told)
-            }
-            None => {
-                let folders = standing.roots.of(&client, &gate).await;
-                let run = match self.new_run(given.limits.run_time) {
-                    Ok(run) => run,
-                    Err(refused) => return Ok(mistake(refused.to_string())),
-                };
-                let told = run.news.follow();
-                self.begin(gate, &run, given, &client, folders);
-                (run, told)
-            }
+        let client = settings.client(context)?;
+        let wait = given.wait();
+        let code = std::mem::take(&mut given.code);
+        let purpose = Purpose::Script(&code);
+        let (run, notices) = if let Some(run) = self.resume(request, &client, purpose)? {
+            let notices = run.progress.subscribe();
+            (run, notices)
+        } else {
+            let folders = settings.roots.get(&client, &gate).await;
+            let run = match self.new_run(given.limits(gate.limits()).run_time) {
+                Ok(run) => run,
+                Err(refused) => return Ok(mistake(refused.to_string())),
+            };
+            let notices = run.progress.subscribe();
+            self.begin(
+                gate,
+                &run,
+                &code,
+                given,
+                ClientAsker::new(&client, folders, &run),
+            );
+            (run, notices)
         };
-        let attendant = Attendant {
+        let waiter = Waiter {
             client: &client,
             context,
             wait: wait.unwrap_or(self.options.wait),
-            carries: true,
+            owns_run: true,
             leaves_long: false,
-            told,
+            notices,
         };
-        self.carry(&run, for_it, attendant).await
+        self.wait_and_answer(&run, purpose, waiter).await
     }
 
-    /// Whether a run goes on, be it parked.
-    pub(crate) fn go_on(&self) -> bool {
-        !self.tasks.is_empty()
-    }
-
-    /// Whether a run goes on, or can still be asked for.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.go_on() || !self.store.is_empty()
-    }
-
-    /// Answers a call of `wait`: waits for a run that was left, until there is
-    /// something to answer.
+    /// Answers a call of `wait`: waits for a run that was left.
     ///
     /// # Errors
     ///
@@ -184,45 +156,52 @@ impl Runs {
         &self,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-        standing: &Standing,
+        settings: &ClientSettings,
     ) -> Result<CallToolResponse, ErrorData> {
-        let given = match arguments::wait(request.arguments.as_ref()) {
+        let given = match WaitArguments::read(request.arguments.as_ref()) {
             Ok(given) => given,
-            Err(wrong) => return Ok(mistake(wrong.to_string())),
+            Err(wrong) => return Ok(mistake(wrong)),
         };
-        let client = standing.client(context)?;
-        let for_it = For::Wait(given.run);
-        let run = match self.again(request, &client, for_it)? {
-            Some(run) => run,
-            None => match self.store.get(given.run) {
-                Some(run) => run,
-                None => return Ok(mistake(self.no_run(given.run))),
-            },
+        let client = settings.client(context)?;
+        let purpose = Purpose::Wait(&given.run);
+        let resumed = self.resume(request, &client, purpose)?;
+        let Some(run) = resumed.or_else(|| self.store.get(&given.run)) else {
+            return Ok(mistake(self.no_run(&given.run)));
         };
         if given.cancel {
             run.cancel();
         }
-        let attendant = Attendant {
+        let waiter = Waiter {
             client: &client,
             context,
-            wait: given.wait.unwrap_or(self.options.wait),
-            carries: false,
+            wait: given.wait().unwrap_or(self.options.wait),
+            owns_run: false,
             leaves_long: false,
-            told: run.news.follow(),
+            notices: run.progress.subscribe(),
         };
-        let response = self.carry(&run, for_it, attendant).await?;
-        match (given.part, run.outcome()) {
-            (Some(_), Some(outcome)) => Ok(part(&given, &outcome)),
+        let response = self.wait_and_answer(&run, purpose, waiter).await?;
+        match (given.part(), run.outcome()) {
+            (Some(part), Some(outcome)) => Ok(part_of(&outcome, part)),
             _ => Ok(response),
         }
     }
 
-    /// The whole outputs there are.
+    /// Whether a run is under way, be it parked.
+    pub(crate) fn has_running(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
+    /// Whether a run is under way or kept.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.has_running() || !self.store.is_empty()
+    }
+
+    /// The whole outputs that are kept.
     pub(crate) fn list_resources(&self) -> Vec<Resource> {
         resources::list(&self.store)
     }
 
-    /// The form of their addresses.
+    /// The form of the outputs' URIs.
     pub(crate) fn resource_templates() -> Vec<ResourceTemplate> {
         resources::templates()
     }
@@ -231,7 +210,7 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// That there is none at this address.
+    /// There is no such output.
     pub(crate) fn read_resource(
         &self,
         request: &ReadResourceRequestParams,
@@ -239,66 +218,60 @@ impl Runs {
         resources::read(&self.store, &request.uri)
     }
 
-    /// Ends all runs, and waits a moment for it.
+    /// Cancels all runs, and waits for their ends.
     pub(crate) async fn end(&self) {
         self.stop.cancel();
         self.tasks.close();
-        let _late = tokio::time::timeout(ENDING, self.tasks.wait()).await;
+        let _ = tokio::time::timeout(END_TIME, self.tasks.wait()).await;
         self.store.clear();
     }
 
-    /// Sends a client away that comes again with what takes no state.
+    /// Refuses a request with a `requestState` for a tool that never asks.
     ///
     /// # Errors
     ///
-    /// If the request has a state.
+    /// The request has a state.
     pub(crate) fn expect_no_state(request: &CallToolRequestParams) -> Result<(), ErrorData> {
         match &request.request_state {
             None => Ok(()),
-            Some(_) => {
-                let refused = Refused::Forged("this call");
-                Err(ErrorData::invalid_params(refused.to_string(), None))
-            }
+            Some(_) => Err(invalid(&ResumeError::Forged("this call"))),
         }
     }
 
-    /// The run that a client comes for again, with the answers handed over. It may
-    /// have ended meanwhile, or want something else.
-    fn again(
+    /// The run that a client comes again for, after its answers are passed on. The run may have
+    /// ended, or wait for another answer.
+    fn resume(
         &self,
         request: &CallToolRequestParams,
         client: &Client,
-        for_it: For<'_>,
-    ) -> Result<Option<Arc<Run>>, ErrorData> {
+        purpose: Purpose<'_>,
+    ) -> Result<Option<Arc<ServedRun>>, ErrorData> {
         let Some(state) = request.request_state.as_deref() else {
             return Ok(None);
         };
-        if client.way != Way::Rounds {
+        if client.asked_by != AskedBy::Answers {
             let message = "a requestState comes with protocol 2026-07-28 or later";
             return Err(ErrorData::invalid_params(message, None));
         }
-        let fetch = || {
-            let ticket = self.seal.open(state, for_it)?;
-            let run = self.store.get(&ticket.run).ok_or(Refused::Used)?;
-            let responses = request.input_responses.clone().unwrap_or_default();
-            run.board
-                .answer_given(&ticket.wishes, client.can, responses)
-                .map_err(|untaken| match untaken {
-                    Untaken::Used => Refused::Used,
-                    Untaken::Unannounced => Refused::Unannounced,
-                })?;
-            Ok(run)
-        };
-        fetch()
-            .map(Some)
-            .map_err(|refused: Refused| ErrorData::invalid_params(refused.to_string(), None))
+        let token = self.resume_tokens.open(state, purpose);
+        let token = token.map_err(|error| invalid(&error))?;
+        let run = self.store.get(&token.run);
+        let run = run.ok_or_else(|| invalid(&ResumeError::Used))?;
+        let responses = request.input_responses.clone().unwrap_or_default();
+        let answered =
+            run.pending
+                .answer_with_token(&token.requests, client.capabilities, responses);
+        match answered {
+            Ok(()) => Ok(Some(run)),
+            Err(RejectedAnswer::Used) => Err(invalid(&ResumeError::Used)),
+            Err(RejectedAnswer::Unannounced) => Err(invalid(&ResumeError::Unannounced)),
+        }
     }
 
-    fn new_run(&self, run_time: Duration) -> Result<Arc<Run>, NoRun> {
+    fn new_run(&self, max_time: Duration) -> Result<Arc<ServedRun>, NoRun> {
         let cancel = self.stop.child_token();
-        let run = Run::new(self.options.answer_time, run_time, cancel);
+        let run = ServedRun::new(self.options.answer_time, max_time, cancel);
         let run = Arc::new(run.map_err(|error| {
-            // What the system says is for whoever runs this.
             tracing::error!(%error, "a run cannot begin: no random bytes can be had");
             NoRun::Failed
         })?);
@@ -306,77 +279,78 @@ impl Runs {
         Ok(run)
     }
 
-    /// Begins a run, in a task of its own: it may outlive the request.
+    /// Begins a run in its own task: it may outlive the request.
     fn begin(
         &self,
         gate: Arc<Gate>,
-        run: &Arc<Run>,
-        given: ScriptArguments<'_>,
-        client: &Client,
-        folders: Folders,
+        run: &Arc<ServedRun>,
+        code: &str,
+        given: ScriptArguments,
+        asker: Arc<ClientAsker>,
     ) {
-        let desk = Desk::new(client, folders, run);
-        let watched = Arc::clone(run);
-        let mut limits = given.limits;
+        let mut limits = given.limits(gate.limits());
         limits.whole_bytes = self.options.whole_output;
-        // A message that is cut where it is printed is whole nowhere.
+        // A message that is cut when it is printed would be whole nowhere.
         limits.message_bytes = limits.message_bytes.max(limits.whole_bytes);
-        let mut request = RunRequest::new(given.code)
+        let progress = Arc::clone(run);
+        let mut request = RunRequest::new(code)
             .limits(limits)
             .cancel_on(run.token())
-            .caller(Arc::<Desk>::clone(&desk))
-            .on_event(move |event| watched.news.note(event));
+            .caller(Arc::<ClientAsker>::clone(&asker))
+            .on_event(move |event| progress.progress.count(event));
         if let Some(servers) = given.servers {
             request = request.servers(servers);
         }
         if self.options.asks {
-            request = request.asker(desk);
+            request = request.asker(asker);
         }
-        let ending = Ending {
+        let guard = EndGuard {
             run: Arc::clone(run),
             store: Arc::clone(&self.store),
         };
         self.tasks.spawn(async move {
             let report = gate.run(request).await;
-            ending.run.end(Outcome::of(&report, &ending.run.id));
-            drop(ending);
+            guard.run.end(Outcome::of_script(&report, &guard.run.id));
+            drop(guard);
         });
     }
 
-    /// Waits with a run until there is something to answer.
-    async fn carry(
+    /// Waits for a run until there is something to answer.
+    async fn wait_and_answer(
         &self,
-        run: &Arc<Run>,
-        for_it: For<'_>,
-        mut attendant: Attendant<'_>,
+        run: &Arc<ServedRun>,
+        purpose: Purpose<'_>,
+        mut waiter: Waiter<'_>,
     ) -> Result<CallToolResponse, ErrorData> {
         loop {
-            match attendant.attend(run).await {
-                Until::Ended(outcome) => return outcome.answer().map(Into::into),
-                Until::Waited => {
-                    return match run.leave() {
-                        Some(outcome) => outcome.answer().map(Into::into),
-                        None if attendant.carries && attendant.client.tasks => {
-                            Ok(self.new_task(run).into())
-                        }
-                        None => Ok(goes_on(run)),
-                    };
+            match waiter.wait(run).await {
+                WaitEnd::Ended(outcome) => return outcome.answer().map(Into::into),
+                WaitEnd::TimeOver => {
+                    if let Some(outcome) = run.leave() {
+                        return outcome.answer().map(Into::into);
+                    }
+                    if waiter.owns_run && waiter.client.tasks {
+                        return Ok(self.new_task(run).into());
+                    }
+                    return Ok(goes_on(run));
                 }
-                Until::Wants(wishes, requests) => {
-                    let ticket = Ticket {
+                WaitEnd::Questions(requests, questions) => {
+                    let token = ResumeToken {
                         run: run.id.clone(),
-                        wishes,
+                        requests,
                     };
-                    // It is parked itself by now.
+                    // This run counts as parked by now.
                     let has_room = self.store.parked() <= self.options.parked_runs;
-                    let lasts = self.lasts(run);
-                    let state = self.seal.close(&ticket, for_it, lasts);
+                    let state = self
+                        .resume_tokens
+                        .seal(&token, purpose, self.kept_time(run));
                     match state.filter(|_| has_room) {
-                        None => run.board.refuse(attendant.client.can),
-                        // Else there is something else to answer by now.
-                        Some(state) if run.give(&ticket.wishes) => {
-                            return Ok(InputRequiredResult::new(Some(requests), Some(state)).into());
+                        None => run.pending.refuse(waiter.client.capabilities),
+                        Some(state) if run.give_token(&token.requests) => {
+                            let result = InputRequiredResult::new(Some(questions), Some(state));
+                            return Ok(result.into());
                         }
+                        // There is something else to answer by now.
                         Some(_) => {}
                     }
                 }
@@ -385,56 +359,58 @@ impl Runs {
     }
 
     /// How long a run can be asked for, from its beginning.
-    fn lasts(&self, run: &Run) -> Duration {
-        run.most_time.saturating_add(self.options.kept_time)
+    fn kept_time(&self, run: &ServedRun) -> Duration {
+        run.max_time.saturating_add(self.options.kept_time)
     }
 
     fn no_run(&self, id: &str) -> String {
-        let shown: String = id.chars().take(80).collect();
         format!(
-            "there is no run {shown:?} to wait for: it never was, it ended with its first answer, \
-             or it ended more than {} s ago",
+            "there is no run {} to wait for: it never was, it ended with its first answer, or it \
+             ended more than {} s ago",
+            crate::arguments::quoted(id),
             self.options.kept_time.as_secs()
         )
     }
 }
 
+fn invalid(error: &ResumeError) -> ErrorData {
+    ErrorData::invalid_params(error.to_string(), None)
+}
+
 /// The answer while a run goes on.
-fn goes_on(run: &Run) -> CallToolResponse {
+fn goes_on(run: &ServedRun) -> CallToolResponse {
     let text = format!(
         "The script goes on as run {:?}, for {} s so far ({}).\n\
-         Call the tool wait with {{ \"run\": {:?} }} for its result; add \"cancel\": true to end it.\n",
+         Call the tool wait with {{ \"run\": {:?} }} for its result; add \"cancel\": true to end \
+         it.\n",
         run.id,
         run.age().as_secs(),
-        run.news.so_far(),
+        run.progress.state(),
         run.id,
     );
     CallToolResult::success(vec![ContentBlock::text(text)]).into()
 }
 
-/// The part of an output that `wait` is asked for.
-fn part(given: &WaitArguments<'_>, outcome: &Outcome) -> CallToolResponse {
-    let (Some(whole), Some(part)) = (&outcome.whole, given.part) else {
+/// The part of a whole output as an answer.
+fn part_of(outcome: &Outcome, part: Part) -> CallToolResponse {
+    let Some(whole) = &outcome.whole else {
         return mistake(
             "the output of this run was not cut: all of it is in its result, which wait gives \
              without \"offset\" and \"bytes\""
                 .to_owned(),
         );
     };
-    match resources::part(whole, part) {
-        Some((text, said)) => {
-            let content = vec![ContentBlock::text(text), ContentBlock::text(said)];
-            CallToolResult::success(content).into()
-        }
-        None => mistake(format!(
-            "the output has {} bytes, and no offset {}",
-            whole.len(),
-            part.offset
-        )),
-    }
+    let Some((text, rest)) = resources::part(whole, part) else {
+        let (bytes, offset) = (whole.len(), part.offset);
+        return mistake(format!(
+            "the output has {bytes} bytes, and no offset {offset}"
+        ));
+    };
+    let content = vec![ContentBlock::text(text), ContentBlock::text(rest)];
+    CallToolResult::success(content).into()
 }
 
-/// What is wrong with a call, for the model to see.
+/// A wrong call, as a result for the model.
 fn mistake(message: String) -> CallToolResponse {
     CallToolResult::error(vec![ContentBlock::text(message)]).into()
 }

@@ -1,8 +1,6 @@
-//! Pages that servers have the client's user open, and the news that what is done
-//! there is done (MCP 2025-11-25, "Completion Notifications for URL Mode
-//! Elicitation").
+//! Pages that servers let the client's user open, and their completion notices (MCP 2025-11-25,
+//! "Completion Notifications for URL Mode Elicitation").
 
-use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use callgate::PageDone;
@@ -10,10 +8,10 @@ use rmcp::model::{CustomNotification, ElicitRequestParams, InputRequest, ServerN
 use rmcp::service::{Peer, RoleServer};
 use serde_json::json;
 
-use super::seal::random;
+use super::resume_token::random_hex;
 
-/// How many pages of one run are remembered.
-const MANY: usize = 64;
+/// The most pages of one run that are remembered.
+const MAX_PAGES: usize = 64;
 
 /// The pages of one run.
 #[derive(Debug, Default)]
@@ -22,73 +20,72 @@ pub(crate) struct Pages(Mutex<Vec<Page>>);
 #[derive(Debug)]
 struct Page {
     server: String,
-    /// The server's own name for it.
-    theirs: String,
-    /// What the client knows it by.
-    ours: String,
-    /// Who was sent it in a request, and so can be told of its end.
-    asked: Option<Peer<RoleServer>>,
+    /// The server's id of the page.
+    server_id: String,
+    /// The id that the client knows.
+    client_id: String,
+    /// The client that got the page in a request, and can be told of its end.
+    sent_to: Option<Peer<RoleServer>>,
 }
 
 impl Pages {
-    /// A name for a page that no other page has.
+    /// Adds a page, and returns the id for the client.
     ///
     /// # Errors
     ///
-    /// If the system gives no random bytes.
-    pub(crate) fn name(&self, server: &str, theirs: &str) -> std::io::Result<String> {
-        let mut ours = String::new();
-        for byte in random::<16>()? {
-            let _ = write!(ours, "{byte:02x}");
+    /// The system gives no random bytes.
+    pub(crate) fn add(&self, server: &str, server_id: &str) -> std::io::Result<String> {
+        let client_id = random_hex()?;
+        let mut pages = self.lock();
+        if pages.len() >= MAX_PAGES {
+            pages.remove(0);
         }
-        let mut shown = self.lock();
-        if shown.len() >= MANY {
-            shown.remove(0);
-        }
-        shown.push(Page {
+        pages.push(Page {
             server: server.to_owned(),
-            theirs: theirs.to_owned(),
-            ours: ours.clone(),
-            asked: None,
+            server_id: server_id.to_owned(),
+            client_id: client_id.clone(),
+            sent_to: None,
         });
-        Ok(ours)
+        Ok(client_id)
     }
 
-    /// Notes whom a request was sent to.
+    /// Notes the client that a request was sent to.
     pub(crate) fn sent(&self, request: &InputRequest, to: &Peer<RoleServer>) {
-        let InputRequest::Elicitation(request) = request else {
-            return;
-        };
-        let ElicitRequestParams::UrlElicitationParams { elicitation_id, .. } = &request.params
-        else {
-            return;
-        };
-        let mut shown = self.lock();
-        if let Some(page) = shown.iter_mut().find(|page| page.ours == *elicitation_id) {
-            page.asked = Some(to.clone());
+        if let InputRequest::Elicitation(request) = request
+            && let ElicitRequestParams::UrlElicitationParams { elicitation_id, .. } =
+                &request.params
+            && let Some(page) = self
+                .lock()
+                .iter_mut()
+                .find(|page| page.client_id == *elicitation_id)
+        {
+            page.sent_to = Some(to.clone());
         }
     }
 
-    /// What tells the client that a page is done with, if it was sent it: under each name that
-    /// it has had it under, as several calls may want one page.
-    pub(crate) fn opened(&self, server: &str, theirs: &str) -> Option<PageDone> {
+    /// The function that tells the client of a page's end, if the client got the page. Several
+    /// calls may have sent one page, each under its own id.
+    pub(crate) fn completion(&self, server: &str, server_id: &str) -> Option<PageDone> {
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let is_it = |page: &mut Page| {
-            page.server == server && page.theirs == theirs && page.asked.is_some()
+            page.server == server && page.server_id == server_id && page.sent_to.is_some()
         };
         let sent: Vec<Page> = self.lock().extract_if(.., is_it).collect();
         if sent.is_empty() {
             return None;
         }
         Some(Box::new(move || {
-            for Page { ours, asked, .. } in sent {
-                let Some(peer) = asked else { continue };
-                let params = json!({ "elicitationId": ours });
-                let news =
-                    CustomNotification::new("notifications/elicitation/complete", Some(params));
-                let news = ServerNotification::CustomNotification(news);
-                // A client that is gone shows elsewhere.
-                runtime.spawn(async move { peer.send_notification(news).await });
+            for Page {
+                client_id, sent_to, ..
+            } in sent
+            {
+                let Some(peer) = sent_to else { continue };
+                let notification = ServerNotification::CustomNotification(CustomNotification::new(
+                    "notifications/elicitation/complete",
+                    Some(json!({ "elicitationId": client_id })),
+                ));
+                // A client that is gone is noticed elsewhere.
+                runtime.spawn(async move { peer.send_notification(notification).await });
             }
         }))
     }

@@ -1,45 +1,36 @@
-//! A run whose client waits for the report, and can do nothing else for it.
+//! A run for a client that only waits for the report (REST).
 
 use std::sync::Arc;
 
-use callgate::{Gate, Limits, NoCaller, NobodyToAsk, RunReport, RunRequest};
+use callgate::{Gate, NoCaller, NobodyToAsk, RunReport, RunRequest};
 use rmcp::model::JsonObject;
-use serde_json::Value;
 
-use super::arguments;
-use super::{Ending, NoRun, Runs};
-use crate::arguments::Wrong;
+use super::Runs;
+use super::arguments::ScriptArguments;
+use super::store::{EndGuard, NoRun};
 
-/// Why there is no report.
+/// The reason why there is no report.
 #[derive(Debug)]
 pub(crate) enum NoReport {
-    /// What was asked for is wrong.
-    Wrong(Wrong),
-    /// It did not begin.
+    /// The arguments are wrong.
+    Wrong(String),
     NotBegun(NoRun),
-    /// Its task ended abnormally.
+    /// The run's task ended abnormally.
     Lost,
 }
 
 impl Runs {
-    /// What [`report`](Self::report) takes, as a schema.
-    pub(crate) fn report_schema(limits: &Limits) -> Value {
-        arguments::plain_schema(limits)
-    }
-
-    /// Runs a script to its end. It is cancelled when this is dropped: its client
-    /// is gone. Nobody is asked; what needs an answer has none.
+    /// Runs a script to its end, without questions. Dropping the future cancels the run.
     pub(crate) async fn report(
         &self,
         gate: Arc<Gate>,
         arguments: &JsonObject,
     ) -> Result<RunReport, NoReport> {
-        let given = arguments::plain(arguments, &gate).map_err(NoReport::Wrong)?;
-        let run = self
-            .new_run(given.limits.run_time)
-            .map_err(NoReport::NotBegun)?;
+        let given = ScriptArguments::read_for_report(arguments, &gate).map_err(NoReport::Wrong)?;
+        let limits = given.limits(gate.limits());
+        let run = self.new_run(limits.run_time).map_err(NoReport::NotBegun)?;
         let mut request = RunRequest::new(given.code)
-            .limits(given.limits)
+            .limits(limits)
             .cancel_on(run.token())
             .caller(Arc::new(NoCaller));
         if let Some(servers) = given.servers {
@@ -48,14 +39,14 @@ impl Runs {
         if self.options.asks {
             request = request.asker(Arc::new(NobodyToAsk));
         }
-        let _until_dropped = run.token().drop_guard();
-        let ending = Ending {
+        let _cancel_on_drop = run.token().drop_guard();
+        let guard = EndGuard {
             run,
             store: Arc::clone(&self.store),
         };
         let running = self.tasks.spawn(async move {
             let report = gate.run(request).await;
-            drop(ending);
+            drop(guard);
             report
         });
         running.await.map_err(|_lost| NoReport::Lost)

@@ -1,4 +1,4 @@
-//! The whole output of runs, as resources that can be read by parts.
+//! Whole outputs of runs as resources, readable in parts.
 
 use std::ops::Range;
 
@@ -9,24 +9,17 @@ use serde_json::json;
 use url::Url;
 
 use super::arguments::Part;
-use super::run::Run;
+use super::outcome::output_uri;
+use super::served_run::ServedRun;
 use super::store::Store;
 
-/// Where the whole output of this run is.
-pub(crate) fn uri(run: &str) -> String {
-    format!("callgate://runs/{run}/output")
-}
-
-/// The outputs there are.
+/// The outputs that are kept.
 pub(crate) fn list(store: &Store) -> Vec<Resource> {
-    store
-        .ended()
-        .iter()
-        .filter_map(|run| resource(run))
-        .collect()
+    let ended = store.ended();
+    ended.iter().filter_map(|run| resource(run)).collect()
 }
 
-/// The form of their addresses.
+/// The form of the outputs' URIs.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new("callgate://runs/{run}/output{?offset,bytes}", "run-output")
@@ -39,11 +32,11 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// The output, or the part of it, at this address.
+/// The output, or the part of it, at a URI.
 ///
 /// # Errors
 ///
-/// That there is nothing there.
+/// There is no such output, or no such part.
 pub(crate) fn read(store: &Store, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let none = || {
         ErrorData::resource_not_found(
@@ -61,23 +54,28 @@ pub(crate) fn read(store: &Store, uri: &str) -> Result<ReadResourceResult, Error
         return Ok(ReadResourceResult::new(vec![contents]));
     };
     let range = range(&whole, part).ok_or_else(|| {
-        let message = format!(
-            "the output has {} bytes, and no offset {}",
-            whole.len(),
-            part.offset
-        );
+        let (bytes, offset) = (whole.len(), part.offset);
+        let message = format!("the output has {bytes} bytes, and no offset {offset}");
         ErrorData::invalid_params(message, Some(json!({ "uri": uri })))
     })?;
     let rest = whole.len() - range.end;
-    let mut meta = MetaObject::new();
-    let said = json!({
+    let next = || {
+        format!(
+            "{}?offset={}&bytes={}",
+            output_uri(&run),
+            range.end,
+            part.bytes
+        )
+    };
+    let described = json!({
         "offset": range.start,
         "bytes": range.len(),
         "total": whole.len(),
         "rest": rest,
-        "next": (rest > 0).then(|| format!("{}?offset={}&bytes={}", self::uri(&run), range.end, part.bytes)),
+        "next": (rest > 0).then(next),
     });
-    meta.insert("callgate/part".to_owned(), said);
+    let mut meta = MetaObject::new();
+    meta.insert("callgate/part".to_owned(), described);
     let text = whole.get(range).unwrap_or_default();
     let contents = ResourceContents::text(text, uri)
         .with_mime_type("text/plain")
@@ -85,23 +83,19 @@ pub(crate) fn read(store: &Store, uri: &str) -> Result<ReadResourceResult, Error
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// A part of the output as text, and what of it remains; `None` if there is no
-/// such part.
+/// A part of the output as text, and a line about the rest; `None` if there is no such part.
 pub(crate) fn part(whole: &str, part: Part) -> Option<(String, String)> {
     let range = range(whole, part)?;
     let (total, rest) = (whole.len(), whole.len() - range.end);
-    let said = match rest {
-        0 => format!("[bytes {} to {total} of {total}: the end]", range.start),
-        _ => format!(
-            "[bytes {} to {} of {total}; {rest} remain, from offset {} on]",
-            range.start, range.end, range.end
-        ),
+    let (start, end) = (range.start, range.end);
+    let described = match rest {
+        0 => format!("[bytes {start} to {total} of {total}: the end]"),
+        _ => format!("[bytes {start} to {end} of {total}; {rest} remain, from offset {end} on]"),
     };
-    Some((whole.get(range).unwrap_or_default().to_owned(), said))
+    Some((whole.get(range).unwrap_or_default().to_owned(), described))
 }
 
-/// Where the part is, with whole characters: one that begins before it is left
-/// out, and at least one is in it.
+/// The range of a part, in whole characters: at least one, and none that begins earlier.
 fn range(whole: &str, part: Part) -> Option<Range<usize>> {
     if part.offset > whole.len() {
         return None;
@@ -115,10 +109,10 @@ fn range(whole: &str, part: Part) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-fn resource(run: &Run) -> Option<Resource> {
+fn resource(run: &ServedRun) -> Option<Resource> {
     let outcome = run.outcome()?;
     let whole = outcome.whole.as_ref()?;
-    let resource = Resource::new(uri(&run.id), format!("{}-output", run.id))
+    let resource = Resource::new(output_uri(&run.id), format!("{}-output", run.id))
         .with_title("Output of a run")
         .with_description(format!("the run that ended at {}", outcome.ended))
         .with_mime_type("text/plain")
@@ -126,15 +120,13 @@ fn resource(run: &Run) -> Option<Resource> {
     Some(resource)
 }
 
-/// The run and the part that an address names.
+/// The run and the part that a URI names.
 fn parse(uri: &str) -> Option<(String, Option<Part>)> {
     let url = Url::parse(uri).ok()?;
-    let mut path = url.path().strip_prefix('/')?.split('/');
-    let (run, output) = (path.next()?, path.next()?);
+    let run = url.path().strip_prefix('/')?.strip_suffix("/output")?;
     let is_ours = url.scheme() == "callgate"
         && url.host_str() == Some("runs")
-        && output == "output"
-        && path.next().is_none()
+        && !run.contains('/')
         && url.fragment().is_none();
     if !is_ours {
         return None;
@@ -161,80 +153,66 @@ fn parse(uri: &str) -> Option<(String, Option<Part>)> {
 mod tests {
     use super::*;
 
-    fn check_address(uri: &str, expected: Option<(&str, Option<(usize, usize)>)>) {
-        let parsed = parse(uri);
-        let shown = parsed
-            .as_ref()
-            .map(|(run, part)| (run.as_str(), part.map(|part| (part.offset, part.bytes))));
-        assert_eq!(shown, expected, "{uri}");
-    }
-
     #[test]
-    fn addresses_are_read_strictly() {
-        check_address("callgate://runs/r-1/output", Some(("r-1", None)));
-        check_address(
-            "callgate://runs/r-1/output?offset=3&bytes=4",
-            Some(("r-1", Some((3, 4)))),
-        );
-        check_address(
-            "callgate://runs/r-1/output?bytes=0",
-            Some(("r-1", Some((0, 1)))),
-        );
-        check_address(
-            "callgate://runs/r-1/output?offset=7",
-            Some(("r-1", Some((7, usize::MAX)))),
-        );
+    fn uris_are_read_strictly() {
+        for (query, expected) in [
+            ("", None),
+            ("?offset=3&bytes=4", Some((3, 4))),
+            ("?bytes=0", Some((0, 1))),
+            ("?offset=7", Some((7, usize::MAX))),
+        ] {
+            let (run, part) = parse(&format!("callgate://runs/r-1/output{query}")).expect(query);
+            let part = part.map(|part| (part.offset, part.bytes));
+            assert_eq!((run.as_str(), part), ("r-1", expected), "{query}");
+        }
         for uri in [
             "",
-            "callgate:",
-            "callgate://runs",
             "callgate://runs/r-1",
             "callgate://runs/r-1/output/",
-            "callgate://runs/r-1/report",
+            "callgate://runs/r-1/r-2/output",
             "callgate://tools/r-1/output",
             "file://runs/r-1/output",
             "callgate://runs/r-1/output?offset=-1",
             "callgate://runs/r-1/output?offset=1&offset=2",
             "callgate://runs/r-1/output?lines=1",
             "callgate://runs/r-1/output#top",
-            "callgate://runs/r-1/output?offset=99999999999999999999999",
         ] {
-            check_address(uri, None);
+            assert!(parse(uri).is_none(), "{uri}");
         }
-    }
-
-    fn check_part(offset: usize, bytes: usize, expected: Option<(&str, &str)>) {
-        let part = part("aüb🎉", Part { offset, bytes });
-        let shown = part
-            .as_ref()
-            .map(|(text, said)| (text.as_str(), said.as_str()));
-        assert_eq!(shown, expected, "{offset} {bytes}");
     }
 
     #[test]
     fn parts_have_whole_characters() {
-        check_part(
-            0,
-            2,
-            Some(("a", "[bytes 0 to 1 of 8; 7 remain, from offset 1 on]")),
-        );
-        check_part(
-            1,
-            1,
-            Some(("ü", "[bytes 1 to 3 of 8; 5 remain, from offset 3 on]")),
-        );
-        check_part(
-            2,
-            1,
-            Some(("b", "[bytes 3 to 4 of 8; 4 remain, from offset 4 on]")),
-        );
-        check_part(4, 100, Some(("🎉", "[bytes 4 to 8 of 8: the end]")));
-        check_part(
-            0,
-            usize::MAX,
-            Some(("aüb🎉", "[bytes 0 to 8 of 8: the end]")),
-        );
-        check_part(8, 1, Some(("", "[bytes 8 to 8 of 8: the end]")));
-        check_part(9, 1, None);
+        for (offset, bytes, expected) in [
+            (
+                0,
+                2,
+                Some(("a", "[bytes 0 to 1 of 8; 7 remain, from offset 1 on]")),
+            ),
+            (
+                1,
+                1,
+                Some(("ü", "[bytes 1 to 3 of 8; 5 remain, from offset 3 on]")),
+            ),
+            (
+                2,
+                1,
+                Some(("b", "[bytes 3 to 4 of 8; 4 remain, from offset 4 on]")),
+            ),
+            (4, 100, Some(("🎉", "[bytes 4 to 8 of 8: the end]"))),
+            (
+                0,
+                usize::MAX,
+                Some(("aüb🎉", "[bytes 0 to 8 of 8: the end]")),
+            ),
+            (8, 1, Some(("", "[bytes 8 to 8 of 8: the end]"))),
+            (9, 1, None),
+        ] {
+            let part = part("aüb🎉", Part { offset, bytes });
+            let part = part
+                .as_ref()
+                .map(|(text, rest)| (text.as_str(), rest.as_str()));
+            assert_eq!(part, expected, "{offset} {bytes}");
+        }
     }
 }

@@ -9,19 +9,18 @@ use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
 
-use super::client::{Client, Way};
-use crate::service::ComingGate;
+use super::client::{AskedBy, Client};
+use crate::pending_gate::PendingGate;
 
-/// How long a client has to name its folders before a run goes without.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a client has to name its folders.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
 
-/// What a client has named, for all who tell servers of it; `None` while it may have some and
-/// was not asked.
+/// The folders that a client has named; `None` until it is asked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Folders(Arc<Mutex<Option<Vec<Root>>>>);
 
 impl Folders {
-    /// Those of a client that has none.
+    /// The folders of a client that has none.
     pub(crate) fn none() -> Self {
         Self(Arc::new(Mutex::new(Some(Vec::new()))))
     }
@@ -31,136 +30,124 @@ impl Folders {
     }
 }
 
-/// The folders of a client of 2025-11-25 and before, asked for once in a session, and again
-/// when it says that they have changed. Until it answers, they are what they were.
-///
-/// A newer client is asked by an answer that ends its request, so only once a
-/// server wants to know.
+/// The folders of a client of 2025-11-25 and before: asked for once in a session, and again
+/// when they have changed. A newer client is asked when a server wants to know, since that ends
+/// its request.
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
     folders: Folders,
-    /// Whether servers are told of them outside of calls, too: there is no other client.
-    alone: bool,
-    /// How often they have changed, by the client's word.
+    /// There is no other client, so servers are told the folders outside of calls, too.
+    is_only_client: bool,
+    /// The number of changes that the client has announced.
     changes: AtomicU64,
-    /// How often it was asked, and has answered or had the time to.
-    asked: AtomicU64,
-    /// Whether somebody is about to ask who does it for all that is said meanwhile.
-    follows: AtomicBool,
-    /// One asks at a time.
-    asking: AsyncMutex<Asking>,
+    /// A task follows the changes.
+    is_followed: AtomicBool,
+    /// One task asks at a time.
+    asked: AsyncMutex<Asked>,
 }
 
-/// What has come of asking.
+/// The last time that the client was asked.
 #[derive(Debug, Default)]
-struct Asking {
-    /// How often they had changed when it was asked last.
-    since: Option<u64>,
+struct Asked {
+    /// The number of changes then.
+    changes: Option<u64>,
     failed: bool,
-    /// Whether servers have yet to be told.
-    untold: bool,
+    /// Servers are to be told of other folders.
+    is_news: bool,
 }
 
 impl Roots {
-    /// Those of the one client that there is.
-    pub(crate) fn alone() -> Self {
+    /// The folders of the only client.
+    pub(crate) fn of_only_client() -> Self {
         Self {
-            alone: true,
+            is_only_client: true,
             ..Self::default()
         }
     }
 
-    /// What this client names, and servers of the gate have been told of if it is alone.
-    pub(crate) async fn of(&self, client: &Client, gate: &Gate) -> Folders {
-        match client.way {
-            _ if !client.can.roots => return Folders::none(),
-            Way::Rounds => return Folders::default(),
-            Way::Requests => {}
+    /// The client's folders. Servers are told them first, if this is the only client.
+    pub(crate) async fn get(&self, client: &Client, gate: &Gate) -> Folders {
+        if !client.capabilities.roots {
+            return Folders::none();
         }
-        let asking = self.ask(client).await;
-        self.tell(asking, gate);
+        if client.asked_by == AskedBy::Answers {
+            return Folders::default();
+        }
+        let mut asked = self.asked.lock().await;
+        self.ask_if_changed(&mut asked, client).await;
+        self.tell(asked, gate);
         self.folders.clone()
     }
 
-    /// Whether there is no other client.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.alone
+    pub(crate) fn is_only_client(&self) -> bool {
+        self.is_only_client
     }
 
-    /// Has servers told of what the client names now, if it is alone: it has begun a session,
-    /// or has said that they have changed.
-    pub(crate) async fn follow(&self, client: &Client, gate: ComingGate) {
-        let asks = self.alone && client.can.roots && client.way == Way::Requests;
-        if !asks || self.follows.swap(true, Ordering::AcqRel) {
+    /// Tells servers the folders of the only client, at the beginning and after a change.
+    pub(crate) async fn follow(&self, client: &Client, gate: PendingGate) {
+        let asks = self.is_only_client
+            && client.capabilities.roots
+            && client.asked_by == AskedBy::Requests;
+        if !asks || self.is_followed.swap(true, Ordering::AcqRel) {
             return;
         }
-        // While the servers are being started.
-        drop(self.ask(client).await);
+        // The client answers while servers start.
+        self.ask_if_changed(&mut *self.asked.lock().await, client)
+            .await;
         let gate = gate.await;
-        self.follows.store(false, Ordering::Release);
-        let turn = self.asking.lock().await;
-        let asking = self.ask_in_turn(turn, client, true).await;
-        self.tell(asking, &gate);
+        self.is_followed.store(false, Ordering::Release);
+        let mut asked = self.asked.lock().await;
+        let is_failed = asked.failed && asked.changes == Some(self.changes());
+        if !is_failed {
+            self.ask_if_changed(&mut asked, client).await;
+        }
+        self.tell(asked, &gate);
     }
 
-    /// The client says that they have changed.
+    /// Notes that the folders have changed.
     pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// What has been named so far.
+    /// The folders named so far.
     pub(crate) fn so_far(&self) -> Vec<Root> {
         self.folders.named().clone().unwrap_or_default()
     }
 
-    /// Asks for them, unless it has named them since they changed. Whoever waited while
-    /// another asked, in vain, does not ask for the same again.
-    async fn ask(&self, client: &Client) -> AsyncMutexGuard<'_, Asking> {
-        let asked = self.asked.load(Ordering::Acquire);
-        let turn = self.asking.lock().await;
-        let has_waited = asked != self.asked.load(Ordering::Acquire);
-        self.ask_in_turn(turn, client, has_waited).await
+    fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
-    /// Asks for them, unless it has named them since they changed, or was asked since then
-    /// and that `is_enough`.
-    async fn ask_in_turn<'a>(
-        &self,
-        mut asking: AsyncMutexGuard<'a, Asking>,
-        client: &Client,
-        is_enough: bool,
-    ) -> AsyncMutexGuard<'a, Asking> {
-        let changes = self.changes.load(Ordering::Acquire);
-        if asking.since == Some(changes) && (is_enough || !asking.failed) {
-            return asking;
+    /// Asks for the folders, unless the client has named them since the last change. After a
+    /// failure they stay as they are.
+    async fn ask_if_changed(&self, asked: &mut Asked, client: &Client) {
+        let changes = self.changes();
+        if asked.changes == Some(changes) && !asked.failed {
+            return;
         }
         let answer = request(client).await;
-        self.asked.fetch_add(1, Ordering::AcqRel);
-        asking.since = Some(changes);
-        asking.failed = answer.is_err();
+        asked.changes = Some(changes);
+        asked.failed = answer.is_err();
         let mut named = self.folders.named();
         let before = named.get_or_insert_default();
         match answer {
             Ok(roots) if roots != *before => {
                 *before = roots;
-                asking.untold = true;
+                asked.is_news = true;
             }
             Ok(_) => {}
             Err(error) => tracing::debug!(%error, "the client names no roots"),
         }
-        drop(named);
-        asking
     }
 
-    /// Has servers told, where that is for this one to say and they have not been.
-    fn tell(&self, mut asking: AsyncMutexGuard<'_, Asking>, gate: &Gate) {
-        if self.alone && std::mem::take(&mut asking.untold) {
+    fn tell(&self, mut asked: AsyncMutexGuard<'_, Asked>, gate: &Gate) {
+        if self.is_only_client && std::mem::take(&mut asked.is_news) {
             gate.roots_changed();
         }
     }
 }
 
-/// The folders in a `ListRootsResult`; `None` if it is none.
+/// The folders in a `ListRootsResult`; `None` for other values.
 pub(crate) fn named(result: &Value) -> Option<Vec<Root>> {
     let roots = result.get("roots")?.as_array()?;
     Some(roots.iter().filter_map(root).collect())
@@ -169,15 +156,18 @@ pub(crate) fn named(result: &Value) -> Option<Vec<Root>> {
 async fn request(client: &Client) -> Result<Vec<Root>, ServiceError> {
     let request = serde_json::from_value(json!({ "method": "roots/list" }))
         .map_err(|_unfit| ServiceError::UnexpectedResponse)?;
-    let asked = client.peer.send_request(request);
-    let answer = tokio::time::timeout(PATIENCE, asked)
+    let sent = client.peer.send_request(request);
+    let late = ServiceError::Timeout {
+        timeout: ANSWER_TIME,
+    };
+    let answer = tokio::time::timeout(ANSWER_TIME, sent)
         .await
-        .map_err(|_late| ServiceError::Timeout { timeout: PATIENCE })??;
+        .map_err(|_| late)??;
     let answer = serde_json::to_value(&answer).unwrap_or_default();
     named(&answer).ok_or(ServiceError::UnexpectedResponse)
 }
 
-/// A folder, if it is one by its URL: servers are named no others.
+/// A root that is a folder by its URL. Servers are named no others.
 fn root(value: &Value) -> Option<Root> {
     const FILE: &str = "file://";
     let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());

@@ -1,5 +1,5 @@
-//! Runs and calls as tasks, for clients that have them (the extension
-//! `io.modelcontextprotocol/tasks` of MCP 2026-07-28).
+//! Runs as tasks, for clients with the extension `io.modelcontextprotocol/tasks` (MCP
+//! 2026-07-28).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,39 +15,39 @@ use serde_json::Value;
 
 use super::Runs;
 use super::client::Client;
-use super::news::SoFar;
-use super::run::Run;
+use super::progress::RunState;
+use super::served_run::ServedRun;
 
-/// How often a client is to ask how far a task is.
-const POLL: Duration = Duration::from_secs(1);
+/// How often a client is to ask for a task's state.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Runs {
     /// Answers `tasks/get`.
     ///
     /// # Errors
     ///
-    /// That there is no such task.
+    /// There is no such task.
     pub(crate) fn get_task(
         &self,
         request: &GetTaskParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let run = self.task(&request.task_id)?;
-        let payload = payload(&run, &Client::of(context));
+        let run = self.task_run(&request.task_id)?;
+        let payload = payload(&run, &Client::of_request(context));
         Ok(GetTaskResult::new(DetailedTask::new(
-            self.as_task(&run),
+            self.task(&run),
             payload,
         )))
     }
 
-    /// Answers `tasks/update`: hands over the answers that somebody waits for.
+    /// Answers `tasks/update`: passes the answers on.
     ///
     /// # Errors
     ///
-    /// That there is no such task.
+    /// There is no such task.
     pub(crate) fn update_task(&self, request: UpdateTaskParams) -> Result<(), ErrorData> {
-        let run = self.task(&request.task_id)?;
-        run.board.answer_any(request.input_responses);
+        let run = self.task_run(&request.task_id)?;
+        run.pending.answer_any(request.input_responses);
         Ok(())
     }
 
@@ -55,19 +55,19 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// That there is no such task.
+    /// There is no such task.
     pub(crate) fn cancel_task(&self, request: &CancelTaskParams) -> Result<(), ErrorData> {
-        self.task(&request.task_id)?.cancel();
+        self.task_run(&request.task_id)?.cancel();
         Ok(())
     }
 
-    /// What a client gets that left a run and has tasks.
-    pub(super) fn new_task(&self, run: &Arc<Run>) -> CreateTaskResult {
-        CreateTaskResult::new(self.as_task(run))
+    /// The answer to a client that leaves a run as a task.
+    pub(super) fn new_task(&self, run: &ServedRun) -> CreateTaskResult {
+        CreateTaskResult::new(self.task(run))
     }
 
-    fn task(&self, id: &str) -> Result<Arc<Run>, ErrorData> {
-        // Only what a client was told to be a task is one.
+    fn task_run(&self, id: &str) -> Result<Arc<ServedRun>, ErrorData> {
+        // Only a run whose id was told is a task.
         let run = self.store.get(id).filter(|run| run.is_left());
         run.ok_or_else(|| {
             let message = "no task has this id: it never was, or it ended too long ago";
@@ -75,47 +75,43 @@ impl Runs {
         })
     }
 
-    fn as_task(&self, run: &Run) -> Task {
+    fn task(&self, run: &ServedRun) -> Task {
         let outcome = run.outcome();
         let updated = outcome.as_ref().map(|outcome| outcome.ended.clone());
-        let task = Task::new(
-            run.id.clone(),
-            TaskStatus::Working,
-            run.begun.clone(),
-            updated.unwrap_or_else(current_timestamp),
-        );
-        let task = task
-            .with_ttl_ms(millis(self.lasts(run)))
-            .with_poll_interval_ms(millis(POLL));
-        let so_far = run.news.so_far();
-        match outcome {
-            // Of a call without a script there is no such news.
-            None if so_far != SoFar::default() => task.with_status_message(so_far.to_string()),
-            _ => task,
+        let updated = updated.unwrap_or_else(current_timestamp);
+        let begun = run.begun.clone();
+        let task = Task::new(run.id.clone(), TaskStatus::Working, begun, updated)
+            .with_ttl_ms(millis(self.kept_time(run)))
+            .with_poll_interval_ms(millis(POLL_INTERVAL));
+        let state = run.progress.state();
+        if outcome.is_none() && state != RunState::default() {
+            task.with_status_message(state.to_string())
+        } else {
+            task
         }
     }
 }
 
-fn payload(run: &Run, client: &Client) -> TaskPayload {
+fn payload(run: &ServedRun, client: &Client) -> TaskPayload {
     let Some(outcome) = run.outcome() else {
-        return match run.board.show(client.can) {
+        return match run.pending.show(client.capabilities) {
             Some((_, input_requests)) => TaskPayload::InputRequired { input_requests },
             None => TaskPayload::Working,
         };
     };
     match outcome.answer() {
-        // A script that was cancelled has a report, but a task has no result then.
+        // A cancelled script has a report, but a cancelled task has no result.
         Ok(_) if outcome.is_cancelled => TaskPayload::Cancelled,
         Ok(result) => TaskPayload::Completed {
-            result: as_object(&result),
+            result: object(&result),
         },
         Err(error) => TaskPayload::Failed {
-            error: as_object(&error),
+            error: object(&error),
         },
     }
 }
 
-fn as_object(value: &impl Serialize) -> JsonObject {
+fn object(value: &impl Serialize) -> JsonObject {
     match serde_json::to_value(value) {
         Ok(Value::Object(object)) => object,
         _ => JsonObject::new(),

@@ -1,28 +1,29 @@
-//! The authorization server: where its keys are, and when they are asked for.
+//! The authorization server's keys (RFC 7517), fetched and kept.
 //!
-//! Keys are kept. They are asked for anew after an hour, and when a token names
-//! one that is not known, but never more often than every ten seconds: whoever
-//! makes names up costs the server nothing.
+//! Keys are fetched again after an hour, and when a token names an unknown key, but never more
+//! often than every ten seconds: invented names cost the server nothing.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use jsonwebtoken::Algorithm;
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse};
 use serde::Deserialize;
+use serde_json::Value;
 use url::{Host, Url};
 
-use super::keys::{self, Away, Key};
-
-/// After this keys are asked for anew.
+/// After this time keys are fetched again.
 const FRESH: Duration = Duration::from_secs(3600);
-/// After this keys that could not be asked for anew are used no more.
+/// After this time keys that could not be fetched again are not used any more.
 const OLD: Duration = Duration::from_secs(24 * 3600);
 /// The time between two attempts.
 const PAUSE: Duration = Duration::from_secs(10);
-/// How long one exchange may take.
+/// The time for one exchange.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest document, in bytes.
 const MAX_DOCUMENT: usize = 256 << 10;
+/// The most keys that are kept.
+const MAX_KEYS: usize = 64;
 /// The most keys that a token without a key's name is tried with.
 const MAX_TRIED: usize = 4;
 
@@ -36,17 +37,27 @@ pub(super) struct Issuer {
     known: RwLock<Known>,
     /// The time between two attempts.
     pub(super) pause: Duration,
-    /// Held by whoever asks; with when that was begun last, and what came of it.
-    asking: tokio::sync::Mutex<Option<(Instant, Result<(), Away>)>>,
+    /// The last attempt. Locked during an attempt.
+    last: tokio::sync::Mutex<Option<Attempt>>,
 }
+
+/// The keys cannot be fetched, with the reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NoKeys(pub(crate) String);
 
 #[derive(Debug, Clone, Default)]
 struct Known {
-    keys: Arc<Vec<Key>>,
+    keys: Arc<Vec<Jwk>>,
     since: Option<Instant>,
 }
 
-/// What is read of the metadata (RFC 8414, section 2).
+#[derive(Debug)]
+struct Attempt {
+    begun: Instant,
+    outcome: Result<(), NoKeys>,
+}
+
+/// The metadata (RFC 8414, section 2).
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
@@ -67,72 +78,73 @@ impl Issuer {
         if is_loopback(&url) {
             client = client.no_proxy();
         }
+        let client = client.build();
         Ok(Self {
             name: name.to_owned(),
             algorithms: algorithms.map_err(|_| "an algorithm is not known".to_owned())?,
-            client: client
-                .build()
-                .map_err(|error| error.without_url().to_string())?,
+            client: client.map_err(|error| error.without_url().to_string())?,
             url,
             known: RwLock::default(),
             pause: PAUSE,
-            asking: tokio::sync::Mutex::default(),
+            last: tokio::sync::Mutex::default(),
         })
     }
 
-    /// As its tokens have it in `iss`.
+    /// The `iss` of its tokens.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// With what a token may be signed.
+    /// The algorithms that tokens may be signed with.
     pub(super) fn algorithms(&self) -> &[Algorithm] {
         &self.algorithms
     }
 
-    /// The keys that a token may be signed with: none, if it names one that the
-    /// server does not have.
+    /// The keys that a token may be signed with; none if the server does not have the named key.
     pub(super) async fn keys(
         self: &Arc<Self>,
         kid: Option<&str>,
         algorithm: Algorithm,
-    ) -> Result<Vec<Key>, Away> {
+    ) -> Result<Vec<Jwk>, NoKeys> {
         let (fitting, age) = self.known(kid, algorithm);
         if !fitting.is_empty() && age.is_some_and(|age| age < FRESH) {
             return Ok(fitting);
         }
-        // In a task: whoever comes, and goes away at once, must not have the
-        // server asked again and again.
+        // In a task: a client that goes away at once must not cause another attempt.
         let this = Arc::clone(self);
-        let asked = tokio::spawn(async move { this.ask().await }).await;
-        let asked = asked.unwrap_or_else(|_| Err(Away("it could not be asked".to_owned())));
+        let refreshed = tokio::spawn(async move { this.refresh().await }).await;
+        let refreshed = refreshed.unwrap_or_else(|_| Err(NoKeys("it could not be asked".into())));
         let (fitting, age) = self.known(kid, algorithm);
-        match asked {
-            Ok(()) => Ok(fitting),
-            // Better keys of some hours ago than nobody let in.
-            Err(_) if !fitting.is_empty() && age.is_some_and(|age| age < OLD) => Ok(fitting),
-            Err(away) => Err(away),
+        match refreshed {
+            // Keys from some hours ago are better than none.
+            Err(away) if fitting.is_empty() || age.is_none_or(|age| age >= OLD) => Err(away),
+            _ => Ok(fitting),
         }
     }
 
-    fn known(&self, kid: Option<&str>, algorithm: Algorithm) -> (Vec<Key>, Option<Duration>) {
+    fn known(&self, kid: Option<&str>, algorithm: Algorithm) -> (Vec<Jwk>, Option<Duration>) {
         let known = self
             .known
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let fitting = known.keys.iter().filter(|key| key.fits(kid, algorithm));
+        let is_named = |key: &&Jwk| kid.is_none_or(|kid| key.common.key_id.as_deref() == Some(kid));
+        let fitting = known
+            .keys
+            .iter()
+            .filter(is_named)
+            .filter(|key| verifies(key, algorithm));
         let fitting = fitting.take(MAX_TRIED).cloned().collect();
         (fitting, known.since.map(|since| since.elapsed()))
     }
 
-    /// Asks for the keys, unless that was done just now.
-    async fn ask(&self) -> Result<(), Away> {
-        let mut last = self.asking.lock().await;
-        if let Some((at, outcome)) = &*last
-            && at.elapsed() < self.pause
+    /// Fetches the keys, unless that was tried just now.
+    async fn refresh(&self) -> Result<(), NoKeys> {
+        let mut last = self.last.lock().await;
+        if let Some(attempt) = &*last
+            && attempt.begun.elapsed() < self.pause
         {
-            return outcome.clone();
+            return attempt.outcome.clone();
         }
         let begun = Instant::now();
         let fetched = tokio::time::timeout(2 * TIMEOUT, self.fetch()).await;
@@ -145,29 +157,29 @@ impl Issuer {
                 Ok(())
             }
             Err(why) => {
-                tracing::warn!(
-                    issuer = self.name,
-                    why,
-                    "the keys of the issuer cannot be had"
-                );
-                Err(Away(why))
+                let issuer = &self.name;
+                tracing::warn!(issuer, why, "the keys of the issuer cannot be had");
+                Err(NoKeys(why))
             }
         };
-        *last = Some((begun, outcome.clone()));
+        *last = Some(Attempt {
+            begun,
+            outcome: outcome.clone(),
+        });
         outcome
     }
 
-    async fn fetch(&self) -> Result<Vec<Key>, String> {
+    async fn fetch(&self) -> Result<Vec<Jwk>, String> {
         let mut why = String::new();
         for url in self.metadata_urls() {
-            let metadata = match self.get(url).await {
-                Ok(document) => serde_json::from_slice::<Metadata>(&document),
+            let document = match self.get(url).await {
+                Ok(document) => document,
                 Err(error) => {
                     why = error;
                     continue;
                 }
             };
-            let Ok(metadata) = metadata else {
+            let Ok(metadata) = serde_json::from_slice::<Metadata>(&document) else {
                 "its metadata has no \"issuer\" or \"jwks_uri\"".clone_into(&mut why);
                 continue;
             };
@@ -180,13 +192,34 @@ impl Issuer {
             let Some(keys) = keys.filter(|keys| self.may_reach(keys)) else {
                 return Err("its keys are at no https URL".to_owned());
             };
-            return keys::parse(&self.get(keys).await?, &self.algorithms);
+            return self.parse(&self.get(keys).await?);
         }
         Err(why)
     }
 
-    /// Where the metadata may be, in the order of MCP 2026-07-28,
-    /// "Authorization Server Metadata Discovery".
+    /// The usable keys of a document. One bad key does not spoil the others.
+    fn parse(&self, text: &[u8]) -> Result<Vec<Jwk>, String> {
+        #[derive(Deserialize)]
+        struct Document {
+            keys: Vec<Value>,
+        }
+        let document: Document =
+            serde_json::from_slice(text).map_err(|_| "its keys are no JWK set".to_owned())?;
+        let is_usable = |key: &Jwk| {
+            let mut algorithms = self.algorithms.iter();
+            algorithms.any(|algorithm| verifies(key, *algorithm))
+        };
+        let keys = document.keys.into_iter().take(MAX_KEYS);
+        let keys = keys.filter_map(|key| serde_json::from_value(key).ok());
+        let keys: Vec<Jwk> = keys.filter(is_usable).collect();
+        if keys.is_empty() {
+            return Err("none of its keys can sign tokens that are taken".to_owned());
+        }
+        Ok(keys)
+    }
+
+    /// The metadata's URLs, in the order of MCP 2026-07-28, "Authorization Server Metadata
+    /// Discovery".
     fn metadata_urls(&self) -> Vec<Url> {
         let path = self.url.path().trim_end_matches('/');
         let oauth = format!("/.well-known/oauth-authorization-server{path}");
@@ -207,13 +240,11 @@ impl Issuer {
     }
 
     async fn get(&self, url: Url) -> Result<Vec<u8>, String> {
-        let failed = |error: reqwest::Error| format!("it cannot be reached: {}", plain(&error));
+        let failed = |error: reqwest::Error| format!("it cannot be reached: {}", kind(&error));
         let mut response = self.client.get(url).send().await.map_err(failed)?;
         if response.status() != reqwest::StatusCode::OK {
-            return Err(format!(
-                "it answers with status {}",
-                response.status().as_u16()
-            ));
+            let status = response.status().as_u16();
+            return Err(format!("it answers with status {status}"));
         }
         let mut document = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
@@ -226,8 +257,35 @@ impl Issuer {
     }
 }
 
-/// The kind of failure, without a place.
-fn plain(error: &reqwest::Error) -> &'static str {
+/// Whether the key verifies signatures of the algorithm, by its type and by its own words. A
+/// shared secret never does.
+fn verifies(key: &Jwk, algorithm: Algorithm) -> bool {
+    use Algorithm::{ES256, ES384, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512};
+    let common = &key.common;
+    let uses = common.public_key_use.as_ref();
+    let operations = common.key_operations.as_ref();
+    let named = common.key_algorithm.as_ref().map(ToString::to_string);
+    let is_of_type = match &key.algorithm {
+        AlgorithmParameters::RSA(_) => {
+            matches!(algorithm, RS256 | RS384 | RS512 | PS256 | PS384 | PS512)
+        }
+        AlgorithmParameters::EllipticCurve(key) => matches!(
+            (&key.curve, algorithm),
+            (EllipticCurve::P256, ES256) | (EllipticCurve::P384, ES384)
+        ),
+        AlgorithmParameters::OctetKeyPair(key) => {
+            key.curve == EllipticCurve::Ed25519 && algorithm == EdDSA
+        }
+        _ => false,
+    };
+    is_of_type
+        && uses.is_none_or(|uses| *uses == PublicKeyUse::Signature)
+        && operations.is_none_or(|operations| operations.contains(&KeyOperations::Verify))
+        && named.is_none_or(|named| named == format!("{algorithm:?}"))
+}
+
+/// The kind of a failure, without a URL.
+fn kind(error: &reqwest::Error) -> &'static str {
     if error.is_timeout() {
         "it does not answer in time"
     } else if error.is_connect() {

@@ -1,8 +1,7 @@
-//! OAuth resource server (MCP 2026-07-28, "Authorization"): access tokens that
-//! an authorization server signs for us.
+//! OAuth resource server (MCP 2026-07-28, "Authorization"): checks access tokens that an
+//! authorization server signs.
 
 mod issuer;
-mod keys;
 mod token;
 
 #[cfg(test)]
@@ -14,47 +13,46 @@ use callgate::config::ResourceConfig;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use issuer::Issuer;
-pub(crate) use keys::Away;
+use issuer::{Issuer, NoKeys};
 
-/// Where the metadata of the resource is (RFC 9728, section 3.1).
+/// The path of the resource's metadata (RFC 9728, section 3.1).
 pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
-/// What takes access tokens.
+/// The protected resource.
 #[derive(Debug)]
 pub(crate) struct Resource {
     issuer: Arc<Issuer>,
-    /// Our own URL, which clients ask tokens for.
+    /// The resource's URL, which clients ask tokens for.
     resource: String,
     audience: String,
     scopes: Vec<String>,
 }
 
-/// The claims of a token that is good.
+/// The claims of a good token.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Claims {
-    /// Whose token it is, among those of the issuer.
+    /// The owner, among those of the issuer.
     pub(crate) subject: String,
     pub(crate) all: Map<String, Value>,
 }
 
-/// Why a token is not taken.
+/// The reason why a token is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Rejected {
-    /// It is none, or not for us, or not any more; with what is wrong.
+    /// The token is malformed, foreign or out of date.
     Invalid(String),
-    /// It is good, and does not have these scopes.
+    /// The token lacks one of these scopes.
     Scope(String),
-    /// Nobody can tell at the moment.
-    Away(String),
+    /// The keys cannot be fetched.
+    NoKeys(String),
 }
 
 impl Resource {
-    /// `url` is our URL where the configuration names none.
+    /// `url` is the resource's URL if the configuration has none.
     ///
     /// # Errors
     ///
-    /// What is wrong with the configuration.
+    /// The problem with the configuration.
     pub(crate) fn new(config: &ResourceConfig, url: &str) -> Result<Self, String> {
         let resource = config.resource.clone().unwrap_or_else(|| url.to_owned());
         Ok(Self {
@@ -65,15 +63,14 @@ impl Resource {
         })
     }
 
-    /// Looks at a token.
+    /// Checks a token.
     pub(crate) async fn check(&self, token: &str) -> Result<Claims, Rejected> {
-        let read = token::read(token, self.issuer.algorithms()).map_err(Rejected::Invalid)?;
-        let keys = self.issuer.keys(read.kid.as_deref(), read.algorithm).await;
-        let keys = match keys {
-            Ok(keys) => keys,
-            Err(Away(why)) => return Err(Rejected::Away(why)),
-        };
-        let all = token::verify(token, &read, &keys, self.issuer.name(), &self.audience)
+        let signed = token::read_header(token, self.issuer.algorithms());
+        let signed = signed.map_err(Rejected::Invalid)?;
+        let algorithm = signed.algorithm;
+        let keys = self.issuer.keys(signed.kid.as_deref(), algorithm).await;
+        let keys = keys.map_err(|NoKeys(why)| Rejected::NoKeys(why))?;
+        let all = token::verify(token, algorithm, &keys, self.issuer.name(), &self.audience)
             .map_err(Rejected::Invalid)?;
         let has = token::scopes(&all);
         if !self
@@ -87,17 +84,17 @@ impl Resource {
         Ok(Claims { subject, all })
     }
 
-    /// The authorization server, as its tokens name it.
+    /// The `iss` of the authorization server.
     pub(crate) fn issuer(&self) -> &str {
         self.issuer.name()
     }
 
-    /// The scopes that a token must have, as they stand in a header.
+    /// The scopes that a token must have, for a header.
     pub(crate) fn scope(&self) -> Option<String> {
         (!self.scopes.is_empty()).then(|| self.scopes.join(" "))
     }
 
-    /// The metadata of the resource (RFC 9728, section 2).
+    /// The resource's metadata (RFC 9728, section 2).
     pub(crate) fn metadata(&self) -> Value {
         let mut metadata = json!({
             "resource": self.resource,
@@ -111,18 +108,15 @@ impl Resource {
         metadata
     }
 
-    /// Where clients find the metadata.
+    /// The URL of the metadata.
     pub(crate) fn metadata_url(&self) -> String {
-        match Url::parse(&self.resource) {
-            Ok(url) => {
-                let path = url.path().trim_end_matches('/');
-                format!(
-                    "{}{METADATA_PATH}{path}",
-                    url.origin().ascii_serialization()
-                )
-            }
-            // The configuration takes no other.
-            Err(_) => String::new(),
-        }
+        // The configuration accepts only URLs.
+        Url::parse(&self.resource).map_or_else(
+            |_| String::new(),
+            |url| {
+                let (origin, path) = (url.origin().ascii_serialization(), url.path());
+                format!("{origin}{METADATA_PATH}{}", path.trim_end_matches('/'))
+            },
+        )
     }
 }

@@ -1,35 +1,35 @@
-//! A JWT, as an access token (RFC 9068; RFC 8725 for what to beware of).
+//! A JWT as an access token (RFC 9068; RFC 8725 for the dangers).
 
-use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde_json::{Map, Value};
-
-use super::keys::Key;
 
 /// The longest token, in bytes.
 const MAX_TOKEN: usize = 16 << 10;
 /// The longest name of a key, in bytes.
 const MAX_KID: usize = 256;
-/// The longest name of an owner, in bytes.
+/// The longest `sub`, in bytes.
 const MAX_SUBJECT: usize = 255;
-/// By how much clocks may differ, in seconds.
+/// The difference that clocks may have, in seconds.
 const LEEWAY: u64 = 60;
 
-/// What a token says of how it is signed. Nobody has vouched for it.
+/// The signature's properties as a token claims them, not verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Read {
+pub(super) struct SignedWith {
     pub(super) kid: Option<String>,
     pub(super) algorithm: Algorithm,
 }
 
-/// Reads how a token is signed. Its own keys, and places of keys, mean nothing.
-pub(super) fn read(token: &str, allowed: &[Algorithm]) -> Result<Read, String> {
+/// Reads a token's header. Keys and URLs in it are ignored.
+pub(super) fn read_header(token: &str, allowed: &[Algorithm]) -> Result<SignedWith, String> {
     if token.len() > MAX_TOKEN {
         return Err(format!("the token has more than {MAX_TOKEN} bytes"));
     }
     if token.split('.').count() != 3 {
         return Err("the token is no signed JWT".to_owned());
     }
-    // Algorithms that it does not know, such as "none", fail here.
+    // Unknown algorithms, such as "none", fail here.
     let header = decode_header(token).map_err(|_| {
         "the token's header cannot be read, or its algorithm is not taken".to_owned()
     })?;
@@ -49,22 +49,22 @@ pub(super) fn read(token: &str, allowed: &[Algorithm]) -> Result<Read, String> {
     if header.kid.as_ref().is_some_and(|kid| kid.len() > MAX_KID) {
         return Err("the token's key has too long a name".to_owned());
     }
-    Ok(Read {
+    Ok(SignedWith {
         kid: header.kid,
         algorithm: header.alg,
     })
 }
 
-/// The claims of a token that one of the keys has signed, that is for the
-/// audience, from the issuer, and valid now.
+/// The claims of a token that one of the keys has signed, for this audience, by this issuer,
+/// and valid now.
 pub(super) fn verify(
     token: &str,
-    read: &Read,
-    keys: &[Key],
+    algorithm: Algorithm,
+    keys: &[Jwk],
     issuer: &str,
     audience: &str,
 ) -> Result<Map<String, Value>, String> {
-    let mut validation = Validation::new(read.algorithm);
+    let mut validation = Validation::new(algorithm);
     validation.leeway = LEEWAY;
     validation.validate_nbf = true;
     validation.set_issuer(&[issuer]);
@@ -72,46 +72,40 @@ pub(super) fn verify(
     validation.set_required_spec_claims(&["exp", "iss", "aud"]);
     let mut why = "the token is signed with a key that its issuer does not have".to_owned();
     for key in keys {
-        let claims = match decode::<Map<String, Value>>(token, key.decoding(), &validation) {
-            Ok(token) => token.claims,
-            Err(error) => {
-                why = explain(error.kind());
-                continue;
+        let decoded = DecodingKey::from_jwk(key)
+            .and_then(|key| decode::<Map<String, Value>>(token, &key, &validation));
+        match decoded {
+            // `decode` takes a list of issuers of which one fits.
+            Ok(token) if token.claims.get("iss").and_then(Value::as_str) != Some(issuer) => {
+                return Err("the token is not from the issuer that is trusted".to_owned());
             }
-        };
-        // A list of issuers of which one fits would have passed.
-        if claims.get("iss").and_then(Value::as_str) != Some(issuer) {
-            return Err("the token is not from the issuer that is trusted".to_owned());
+            Ok(token) => return Ok(token.claims),
+            Err(error) => why = explain(error.kind()),
         }
-        return Ok(claims);
     }
     Err(why)
 }
 
-/// Whose token it is.
+/// The owner of a token.
 pub(super) fn subject(claims: &Map<String, Value>) -> Result<String, String> {
-    let subject = claims
-        .get("sub")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let subject = claims.get("sub").and_then(Value::as_str);
+    let subject = subject.unwrap_or_default();
     if subject.is_empty() || subject.len() > MAX_SUBJECT || subject.contains(char::is_control) {
         return Err("the token names no owner (\"sub\"), or one that cannot be used".to_owned());
     }
     Ok(subject.to_owned())
 }
 
-/// What the token is good for: `scope` (RFC 8693, section 4.2), or `scp`, which
-/// some servers write.
+/// The scopes of a token: `scope` (RFC 8693, section 4.2), or `scp`, which some servers write.
 pub(super) fn scopes(claims: &Map<String, Value>) -> Vec<&str> {
     match claims.get("scope").or_else(|| claims.get("scp")) {
-        Some(Value::String(text)) => text.split(' ').filter(|word| !word.is_empty()).collect(),
+        Some(Value::String(text)) => text.split_whitespace().collect(),
         Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     }
 }
 
-fn explain(kind: &jsonwebtoken::errors::ErrorKind) -> String {
-    use jsonwebtoken::errors::ErrorKind;
+fn explain(kind: &ErrorKind) -> String {
     match kind {
         ErrorKind::ExpiredSignature => "the token has expired".to_owned(),
         ErrorKind::ImmatureSignature => "the token is not valid yet".to_owned(),

@@ -1,4 +1,4 @@
-//! How often a client is asked for its folders.
+//! The number of times that a client is asked for its folders.
 
 use callgate::CheckMode;
 use futures::FutureExt as _;
@@ -9,7 +9,7 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 
-use super::super::client::Can;
+use super::super::client::Capabilities;
 use super::*;
 
 struct Handler;
@@ -17,15 +17,15 @@ struct Handler;
 impl ServerHandler for Handler {}
 
 /// A client of a session that can be asked for folders.
-struct Bed {
+struct Bench {
     client: Client,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     to: WriteHalf<DuplexStream>,
-    gate: ComingGate,
+    gate: PendingGate,
     _served: RunningService<RoleServer, Handler>,
 }
 
-impl Bed {
+impl Bench {
     async fn new() -> Self {
         let gate = Gate::builder().spare_workers(0).check(CheckMode::Off);
         let gate = Arc::new(gate.build().await.expect("a gate"));
@@ -36,11 +36,11 @@ impl Bed {
         Self {
             client: Client {
                 peer: served.peer().clone(),
-                can: Can {
+                capabilities: Capabilities {
                     roots: true,
-                    ..Can::default()
+                    ..Capabilities::default()
                 },
-                way: Way::Requests,
+                asked_by: AskedBy::Requests,
                 tasks: false,
                 logs: None,
             },
@@ -51,7 +51,7 @@ impl Bed {
         }
     }
 
-    /// Has the roots followed, and gives how often the client was asked, which answers so.
+    /// Follows the roots, and returns how often the client was asked; it answers with this.
     async fn follow(&mut self, roots: &Roots, member: &str, answer: Value) -> usize {
         let (lines, to) = (&mut self.lines, &mut self.to);
         let mut asked = 0;
@@ -76,15 +76,15 @@ impl Bed {
 }
 
 #[tokio::test]
-async fn a_client_that_refuses_is_asked_once_for_each_word_of_its() {
-    let mut bed = Bed::new().await;
-    let roots = Roots::alone();
+async fn a_client_that_refuses_is_asked_once_per_change() {
+    let mut bench = Bench::new().await;
+    let roots = Roots::of_only_client();
     let no = json!({ "code": -32601, "message": "no" });
     for _ in 0..3 {
-        assert_eq!(bed.follow(&roots, "error", no.clone()).await, 1);
+        assert_eq!(bench.follow(&roots, "error", no.clone()).await, 1);
         roots.changed();
     }
     let named = json!({ "roots": [{ "uri": "file:///a" }] });
-    assert_eq!(bed.follow(&roots, "result", named).await, 1);
+    assert_eq!(bench.follow(&roots, "result", named).await, 1);
     assert_eq!(roots.so_far().len(), 1);
 }

@@ -1,0 +1,99 @@
+//! Our own tools. Names, texts and schemas lie beside in `own_tools.json`.
+
+use std::sync::{Arc, LazyLock};
+
+use callgate::config::ToolMode;
+use callgate::{Gate, Server};
+use rmcp::model::{JsonObject, Tool};
+use serde::de::DeserializeOwned;
+
+use super::declared::Declared;
+use super::texts;
+use crate::arguments;
+use crate::runs;
+
+pub(crate) const RUN_SCRIPT: &str = "run_script";
+pub(crate) const WAIT: &str = "wait";
+pub(crate) const SEARCH_TOOLS: &str = "search_tools";
+pub(crate) const GET_TOOL_DETAILS: &str = "get_tool_details";
+pub(crate) const LIST_SERVERS: &str = "list_servers";
+pub(crate) const ENABLE_SERVER: &str = "enable_server";
+pub(crate) const DISABLE_SERVER: &str = "disable_server";
+pub(crate) const CALL_TOOL: &str = "call_tool";
+
+/// Tools that find other tools.
+pub(crate) const FINDERS: &[&str] = &[SEARCH_TOOLS, GET_TOOL_DETAILS];
+/// Tools that list servers, and put them into use and out of it.
+pub(crate) const SERVER_TOOLS: &[&str] = &[LIST_SERVERS, ENABLE_SERVER, DISABLE_SERVER];
+
+/// A test holds that the file is read.
+static TOOLS: LazyLock<Vec<Tool>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("own_tools.json")).unwrap_or_default());
+
+/// Whether a call of the tool never asks the client anything.
+pub(crate) fn asks_nothing(tool: &str) -> bool {
+    tool == GET_TOOL_DETAILS || SERVER_TOOLS.contains(&tool)
+}
+
+/// Whether the tool can be called in a mode, whether or not it is shown.
+pub(crate) fn is_in_mode(tool: &str, mode: ToolMode) -> bool {
+    let of_mode: &[&str] = match mode {
+        ToolMode::Discovery | ToolMode::Native => &[CALL_TOOL],
+        _ => &[RUN_SCRIPT, WAIT],
+    };
+    [of_mode, FINDERS, SERVER_TOOLS].concat().contains(&tool)
+}
+
+/// These tools, in the file's order.
+pub(crate) fn named(names: &[&str]) -> Vec<Tool> {
+    let named = TOOLS.iter().filter(|tool| names.contains(&&*tool.name));
+    named.cloned().collect()
+}
+
+/// The tools for scripts. `extracts`: scripts can have a model fill in a form.
+pub(crate) fn for_scripts(
+    gate: &Gate,
+    declared: &Declared,
+    servers: &[Server],
+    extracts: bool,
+) -> Vec<Tool> {
+    let mut tools = named(&[RUN_SCRIPT, WAIT]);
+    for tool in &mut tools {
+        if tool.name == RUN_SCRIPT {
+            tool.description = Some(texts::run_script(gate, declared, servers, extracts).into());
+            tool.input_schema = Arc::new(runs::run_script_schema(gate.limits()));
+        } else {
+            tool.input_schema = Arc::new(runs::wait_schema());
+        }
+    }
+    tools
+}
+
+/// Reads the arguments of a tool.
+///
+/// # Errors
+///
+/// All problems, for the model.
+pub(crate) fn read<T: DeserializeOwned>(
+    tool: &str,
+    given: Option<&JsonObject>,
+) -> Result<T, String> {
+    let tools = named(&[tool]);
+    let empty = JsonObject::new();
+    let schema = tools.first().map_or(&empty, |tool| &tool.input_schema);
+    arguments::read(&format!("{tool} was not called"), schema, given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_has_all_tools() {
+        for mode in [ToolMode::Code, ToolMode::Discovery, ToolMode::Native] {
+            let known = TOOLS.iter().filter(|tool| is_in_mode(&tool.name, mode));
+            let expected = if mode == ToolMode::Code { 7 } else { 6 };
+            assert_eq!(known.count(), expected);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `search_tools` and `get_tool_details`.
+
+use std::sync::Arc;
+
+use callgate::{Caller, Detail, Gate, SearchBy, SearchRequest};
+use rmcp::model::JsonObject;
+use serde::Deserialize;
+
+use super::declared::first_that_fit;
+use super::own_tools::{self, GET_TOOL_DETAILS, SEARCH_TOOLS};
+use super::texts::count;
+use crate::arguments::{quoted, refusal};
+
+/// The most tokens of tools in an answer.
+const MAX_TOKENS: usize = 4000;
+/// Hits of a search that does not say how many.
+const USUAL_HITS: usize = 10;
+/// Hits beyond those that are wanted, because some may be denied.
+const SPARE_HITS: usize = 20;
+
+/// A search by `search_tools`.
+pub(crate) struct Search {
+    request: SearchRequest,
+    detail: Detail,
+    limit: usize,
+}
+
+#[derive(Deserialize)]
+struct SearchArguments {
+    query: String,
+    detail: Option<String>,
+    limit: Option<usize>,
+    server: Option<String>,
+    by: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct DetailsArguments {
+    names: Vec<String>,
+}
+
+impl Search {
+    /// Reads the arguments.
+    ///
+    /// # Errors
+    ///
+    /// All problems, for the model.
+    pub(crate) fn read(given: Option<&JsonObject>) -> Result<Self, String> {
+        let given: SearchArguments = own_tools::read(SEARCH_TOOLS, given)?;
+        let limit = given.limit.unwrap_or(USUAL_HITS);
+        let mut request = SearchRequest::new(given.query);
+        request.by = match given.by.as_deref() {
+            Some("words") => SearchBy::Words,
+            Some("regex") => SearchBy::Regex,
+            Some("vectors") => SearchBy::Vectors,
+            Some("hybrid") => SearchBy::Hybrid,
+            Some("model") => SearchBy::Model,
+            _ => SearchBy::Auto,
+        };
+        request.server = given.server;
+        request.limit = limit.saturating_add(SPARE_HITS);
+        let detail = match given.detail.as_deref() {
+            Some("names") => Detail::Name,
+            Some("signatures") => Detail::Signature,
+            Some("full") => Detail::Full,
+            _ => Detail::Summary,
+        };
+        Ok(Self {
+            request,
+            detail,
+            limit,
+        })
+    }
+
+    /// Whether a model picks the tools.
+    pub(crate) fn is_by_model(&self, gate: &Gate) -> bool {
+        gate.search_way(self.request.by) == SearchBy::Model
+    }
+
+    /// Lets the caller's model pick, before the configured one.
+    pub(crate) fn with_caller(mut self, caller: Arc<dyn Caller>) -> Self {
+        self.request.caller = Some(caller);
+        self
+    }
+
+    /// Searches.
+    ///
+    /// # Errors
+    ///
+    /// The reason why there was no search, for the model.
+    pub(crate) async fn run(self, gate: &Gate) -> Result<String, String> {
+        let found = gate.search(&self.request).await;
+        let found = found.map_err(|error| {
+            refusal(
+                &format!("{SEARCH_TOOLS} was not called"),
+                &[error.to_string()],
+            )
+        })?;
+        let hits: Vec<&str> = found
+            .hits
+            .iter()
+            .map(|hit| hit.function.as_str())
+            .filter(|function| !gate.denies(function))
+            .take(self.limit)
+            .collect();
+        let mut text = if hits.is_empty() {
+            let searched = count(found.searched, "", "tool");
+            format!("nothing found among {searched}; try other words, or see list_servers\n")
+        } else {
+            described(gate, self.detail, &hits)
+        };
+        for note in &found.notes {
+            text += &format!("note: {note}\n");
+        }
+        Ok(text)
+    }
+}
+
+/// Answers `get_tool_details`.
+///
+/// # Errors
+///
+/// The problems with the arguments, or notes that none of the names is a tool's.
+pub(crate) fn get_tool_details(gate: &Gate, given: Option<&JsonObject>) -> Result<String, String> {
+    let given: DetailsArguments = own_tools::read(GET_TOOL_DETAILS, given)?;
+    let mut known: Vec<&str> = Vec::new();
+    let mut notes = String::new();
+    for name in &given.names {
+        if !gate.has_tool(name) {
+            let note = match gate.unavailable_server_of(name) {
+                Some(server) => format!("{} is not available now: {}", quoted(name), server.reason),
+                None => gate.unknown_tool_message(name),
+            };
+            notes += &format!("note: {note}\n");
+        } else if gate.denies(name) {
+            notes += &format!("note: {name} is denied by the rules\n");
+        } else if !known.contains(&name.as_str()) {
+            known.push(name);
+        }
+    }
+    if known.is_empty() {
+        return Err(notes);
+    }
+    Ok(described(gate, Detail::Full, &known) + &notes)
+}
+
+/// Describes tools in their order as far as there is room, and names the others.
+fn described(gate: &Gate, detail: Detail, functions: &[&str]) -> String {
+    let (mut text, described) = first_that_fit(functions, MAX_TOKENS, |functions| {
+        gate.declarations_of(detail, functions)
+    });
+    let left_out = functions.get(described..).unwrap_or_default();
+    if !left_out.is_empty() {
+        if described == 0 && detail > Detail::Summary {
+            // The first alone is too long.
+            text = gate.declarations_of(Detail::Summary, functions);
+        }
+        text += &format!(
+            "note: {} left out, for an answer has at most about {MAX_TOKENS} tokens; ask for less \
+             at a time: {}\n",
+            count(left_out.len(), "", "declaration"),
+            left_out.join(", ")
+        );
+    }
+    text
+}

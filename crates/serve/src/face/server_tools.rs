@@ -1,0 +1,75 @@
+//! `list_servers`, `enable_server` and `disable_server`.
+
+use callgate::{Gate, Server, ServerState};
+use rmcp::model::JsonObject;
+use serde::Deserialize;
+
+use super::own_tools::{self, DISABLE_SERVER, ENABLE_SERVER, LIST_SERVERS};
+use super::texts::{count, line, server_line};
+
+/// Characters of the reason why a server is down.
+const MAX_REASON: usize = 300;
+
+#[derive(Deserialize)]
+struct Nothing {}
+
+#[derive(Deserialize)]
+struct OneServer {
+    server: String,
+}
+
+/// Answers `list_servers`.
+///
+/// # Errors
+///
+/// The problems with the arguments.
+pub(crate) fn list_servers(gate: &Gate, given: Option<&JsonObject>) -> Result<String, String> {
+    let Nothing {} = own_tools::read(LIST_SERVERS, given)?;
+    let servers = gate.servers();
+    if servers.is_empty() {
+        return Ok("there are no servers: none is configured\n".to_owned());
+    }
+    Ok(servers.iter().map(described).collect())
+}
+
+/// Answers `enable_server`.
+///
+/// # Errors
+///
+/// The problems with the arguments, or the reason why the server does not start.
+pub(crate) async fn enable_server(
+    gate: &Gate,
+    given: Option<&JsonObject>,
+) -> Result<String, String> {
+    let given: OneServer = own_tools::read(ENABLE_SERVER, given)?;
+    let enabled = gate.enable(&given.server).await;
+    let server = enabled.map_err(|error| error.to_string())?;
+    let (name, tools) = (line(&server.name), count(server.tools, "", "tool"));
+    Ok(format!(
+        "server {name:?} is in use: {tools}, found by search_tools\n"
+    ))
+}
+
+/// Answers `disable_server`.
+///
+/// # Errors
+///
+/// The problems with the arguments.
+pub(crate) async fn disable_server(
+    gate: &Gate,
+    given: Option<&JsonObject>,
+) -> Result<String, String> {
+    let given: OneServer = own_tools::read(DISABLE_SERVER, given)?;
+    let disabled = gate.disable(&given.server).await;
+    let server = disabled.map_err(|error| error.to_string())?;
+    Ok(format!("server {:?} is out of use\n", line(&server.name)))
+}
+
+fn described(server: &Server) -> String {
+    let mut text = format!("- {}\n", server_line(server));
+    if let ServerState::Down { reason } = &server.state {
+        let reason: String = reason.chars().take(MAX_REASON).collect();
+        text += &format!("  {}\n", reason.replace(char::is_control, " "));
+    }
+    text
+}

@@ -1,0 +1,125 @@
+//! The array of tools that a client sees, made once.
+
+use callgate::config::ToolMode;
+use callgate::{Gate, Server, ServerState, Visibility};
+use rmcp::model::Tool;
+use serde_json::{Value, json};
+
+use super::declared::Declared;
+use super::own_tools::{self, CALL_TOOL, FINDERS, SERVER_TOOLS};
+use crate::options::ServeOptions;
+
+/// The tools that one client sees, in order.
+#[derive(Debug)]
+pub(crate) struct ToolArray {
+    /// Our own come first.
+    pub(crate) tools: Vec<Tool>,
+    /// The number of our own.
+    own: usize,
+}
+
+/// Properties of a client that the array depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Audience {
+    /// The client's revision knows results that are no objects (2026-07-28).
+    pub(crate) any_result: bool,
+    /// The client has a model that can be asked (`sampling`).
+    pub(crate) has_model: bool,
+}
+
+impl ToolArray {
+    /// The tools of a mode.
+    pub(crate) fn new(
+        gate: &Gate,
+        mode: ToolMode,
+        options: &ServeOptions,
+        audience: Audience,
+    ) -> Self {
+        let known = gate.tools();
+        let callable: Vec<&str> = known
+            .iter()
+            .map(|tool| tool.function.as_str())
+            .filter(|function| !gate.denies(function))
+            .collect();
+        let servers = gate.servers();
+        match mode {
+            ToolMode::Discovery => {
+                let names = [FINDERS, &[CALL_TOOL], SERVER_TOOLS].concat();
+                Self::of_own(own_tools::named(&names))
+            }
+            ToolMode::Native => Self::native(gate, &callable, &servers, audience.any_result),
+            _ => {
+                let declared = Declared::new(gate, &callable, options);
+                let extracts = gate.extracts(audience.has_model);
+                let mut tools = own_tools::for_scripts(gate, &declared, &servers, extracts);
+                if !declared.is_complete() || servers.iter().any(may_have_more) {
+                    tools.extend(own_tools::named(&[FINDERS, SERVER_TOOLS].concat()));
+                }
+                Self::of_own(tools)
+            }
+        }
+    }
+
+    fn of_own(tools: Vec<Tool>) -> Self {
+        let own = tools.len();
+        Self { tools, own }
+    }
+
+    /// The names of our own tools.
+    pub(crate) fn own(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().take(self.own).map(|tool| &*tool.name)
+    }
+
+    fn native(gate: &Gate, callable: &[&str], servers: &[Server], any_result: bool) -> Self {
+        let settings = gate.tool_settings();
+        let (listed, on_demand): (Vec<&str>, Vec<&str>) = callable.iter().partition(|function| {
+            settings.visibility(function) != Visibility::OnDemand || settings.always_on(function)
+        });
+        let mut names = Vec::new();
+        let more = servers.iter().any(may_have_more);
+        if !on_demand.is_empty() || more {
+            names.extend_from_slice(FINDERS);
+            names.push(CALL_TOOL);
+        }
+        if more {
+            names.extend_from_slice(SERVER_TOOLS);
+        }
+        let mut array = Self::of_own(own_tools::named(&names));
+        for function in listed {
+            if array.own().any(|own| own == function) {
+                tracing::warn!(
+                    function,
+                    "a tool is not passed through: it has the name of one of Callgate's own"
+                );
+            } else if let Some(tool) = server_tool(gate, function, any_result) {
+                array.tools.push(tool);
+            }
+        }
+        array
+    }
+}
+
+/// A server's own tool, under its generated name.
+pub(crate) fn server_tool(gate: &Gate, function: &str, any_result: bool) -> Option<Tool> {
+    let mut entry = gate.tool_entry(function)?;
+    // Clients need the type, and some servers leave it out.
+    if let Some(Value::Object(schema)) = entry.get_mut("inputSchema") {
+        schema.entry("type").or_insert_with(|| "object".into());
+    }
+    let is_of_objects = |schema: &Value| schema.get("type") == Some(&json!("object"));
+    if !any_result && !entry.get("outputSchema").is_none_or(is_of_objects) {
+        entry.remove("outputSchema");
+    }
+    serde_json::from_value(Value::Object(entry))
+        .inspect_err(|error| tracing::warn!(function, %error, "a tool cannot be passed through"))
+        .ok()
+}
+
+/// Whether the server may have tools that are not known yet.
+fn may_have_more(server: &Server) -> bool {
+    match server.state {
+        ServerState::Disabled => true,
+        ServerState::Idle | ServerState::Down { .. } => server.tools == 0,
+        _ => false,
+    }
+}

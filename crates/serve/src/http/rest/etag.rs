@@ -1,0 +1,89 @@
+//! Answers that a client may keep and revalidate by their ETag.
+
+use std::fmt::Write as _;
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// Bytes of the hash in a tag.
+const TAG_BYTES: usize = 16;
+
+/// An answer with its strong validator (RFC 9110, section 8.8.3).
+#[derive(Debug)]
+pub(super) struct Tagged {
+    body: String,
+    tag: String,
+}
+
+impl Tagged {
+    /// The value as JSON.
+    pub(super) fn new(value: &Value) -> Self {
+        let body = value.to_string();
+        let mut tag = "\"".to_owned();
+        for byte in Sha256::digest(&body).iter().take(TAG_BYTES) {
+            let _ = write!(tag, "{byte:02x}");
+        }
+        tag.push('"');
+        Self { body, tag }
+    }
+
+    /// The answer to a request with these headers: the body, or that the client has it.
+    pub(super) fn answer(self, headers: &HeaderMap) -> Response {
+        let mut response = if is_known(headers, &self.tag) {
+            StatusCode::NOT_MODIFIED.into_response()
+        } else {
+            let kind = HeaderValue::from_static("application/json");
+            ([(CONTENT_TYPE, kind)], Body::from(self.body)).into_response()
+        };
+        let headers = response.headers_mut();
+        // The answer is one user's, and may change at any time.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        if let Ok(tag) = HeaderValue::from_str(&self.tag) {
+            headers.insert(ETAG, tag);
+        }
+        response
+    }
+}
+
+/// Whether the client has the answer with this tag (RFC 9110, section 13.1.2).
+fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+    let fields = headers.get_all(IF_NONE_MATCH).iter();
+    let mut tags = fields.flat_map(|field| field.to_str().unwrap_or_default().split(','));
+    tags.any(|field| {
+        let field = field.trim();
+        field == "*" || field.strip_prefix("W/").unwrap_or(field) == tag
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tags() {
+        let tag = Tagged::new(&json!({ "a": 1 })).tag;
+        assert_ne!(tag, Tagged::new(&json!({ "a": 2 })).tag);
+        let known = |field: &str| {
+            let field = HeaderValue::from_bytes(field.as_bytes()).expect("a value");
+            is_known(&HeaderMap::from_iter([(IF_NONE_MATCH, field)]), &tag)
+        };
+        for field in [
+            &tag,
+            &format!("W/{tag}"),
+            &format!("\"other\" ,  {tag}"),
+            "*",
+        ] {
+            assert!(known(field), "{field}");
+        }
+        for field in ["", tag.trim_matches('"'), "\"*\"", &format!("w/{tag}")] {
+            assert!(!known(field), "{field}");
+        }
+        assert!(!is_known(&HeaderMap::new(), &tag));
+    }
+}

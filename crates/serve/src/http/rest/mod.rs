@@ -1,0 +1,25 @@
+//! `/v1`: tools and runs for clients that speak HTTP without MCP.
+//!
+//! A request passes the same door as those for MCP, to the same user.
+
+mod etag;
+mod openapi;
+mod query;
+mod run;
+mod tools;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use super::door::Door;
+
+/// The routes behind the door. `openapi.json` describes them.
+pub(super) fn routes() -> Router<Arc<Door>> {
+    Router::new()
+        .route("/v1/tools", get(tools::list))
+        .route("/v1/tools/{name}", get(tools::one))
+        .route("/v1/run", post(run::answer))
+        .route("/v1/openapi.json", get(openapi::answer))
+}

@@ -1,0 +1,52 @@
+//! `GET /v1/openapi.json`: the description of REST (OpenAPI 3.1), a file beside.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use callgate::Limits;
+use serde_json::{Map, Value};
+
+use super::etag::Tagged;
+use crate::http::door::{Admitted, Door};
+use crate::http::refusal::Refusal;
+use crate::runs;
+
+/// Answers with the document of this user, with the user's limits.
+pub(super) async fn answer(
+    State(door): State<Arc<Door>>,
+    Extension(Admitted(lease)): Extension<Admitted>,
+    request: Request,
+) -> Response {
+    match lease.user.made_gate().await {
+        Ok(gate) => {
+            let document = document(gate.limits(), door.auth.is_open());
+            Tagged::new(&document).answer(request.headers())
+        }
+        Err(refused) => Refusal::problem(refused),
+    }
+}
+
+/// The document. A server without authentication has no security scheme.
+fn document(limits: &Limits, is_open: bool) -> Value {
+    let text = include_str!("openapi.json");
+    let mut document: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    if is_open {
+        document.shift_remove("security");
+    }
+    let mut document = Value::Object(document);
+    document["info"]["version"] = env!("CARGO_PKG_VERSION").into();
+    let mut script = runs::report_schema(limits);
+    if let Some(limits) = script
+        .get_mut("properties")
+        .and_then(|it| it.get_mut("limits"))
+    {
+        limits["description"] = "tighter limits for this run; the maxima are the defaults".into();
+    }
+    document["components"]["schemas"]["Script"] = Value::Object(script);
+    if is_open && let Some(components) = document["components"].as_object_mut() {
+        components.shift_remove("securitySchemes");
+    }
+    document
+}

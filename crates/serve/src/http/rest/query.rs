@@ -1,0 +1,95 @@
+//! The query parameters of a tool list.
+
+use axum::extract::Query;
+use axum::http::Uri;
+use serde::Deserialize;
+
+use crate::http::refusal::Refusal;
+
+/// The most tools that a search finds.
+const MAX_HITS: usize = 50;
+/// The tools that a search finds if it does not say how many.
+const USUAL_HITS: usize = 10;
+
+/// The query of `GET /v1/tools`.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListQuery {
+    #[serde(default)]
+    pub(super) level: Level,
+    /// Only tools of this server.
+    pub(super) server: Option<String>,
+    /// Only tools that fit these words.
+    pub(super) query: Option<String>,
+    limit: Option<usize>,
+}
+
+/// How much a list says of a tool.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Level {
+    Names,
+    #[default]
+    Summaries,
+}
+
+impl ListQuery {
+    /// Reads the query of a request.
+    pub(super) fn read(uri: &Uri) -> Result<Self, Refusal> {
+        let Query(read) =
+            Query::<Self>::try_from_uri(uri).map_err(|wrong| Refusal::bad(wrong.body_text()))?;
+        if read.limit.is_some() && read.query.is_none() {
+            let message = "limit goes with query; without a query, all tools are listed";
+            return Err(Refusal::bad(message));
+        }
+        if !(1..=MAX_HITS).contains(&read.limit()) {
+            let message = format!("limit must be a whole number from 1 to {MAX_HITS}");
+            return Err(Refusal::bad(message));
+        }
+        Ok(read)
+    }
+
+    /// The most tools that a search finds.
+    pub(super) fn limit(&self) -> usize {
+        self.limit.unwrap_or(USUAL_HITS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(query: &str) -> Result<ListQuery, Refusal> {
+        let uri = format!("/v1/tools?{query}").parse();
+        ListQuery::read(&uri.expect("a target"))
+    }
+
+    #[test]
+    fn queries() {
+        let names = read("level=names&server=a%20b").expect("a query");
+        assert_eq!(
+            (names.level, names.server.as_deref()),
+            (Level::Names, Some("a b"))
+        );
+        let search = read("query=logs").expect("a query");
+        assert_eq!(
+            (search.level, search.limit()),
+            (Level::Summaries, USUAL_HITS)
+        );
+        assert_eq!(read("limit=50&query=").expect("a query").limit(), MAX_HITS);
+        assert_eq!(read("").expect("a query"), ListQuery::default());
+        for wrong in [
+            "level=",
+            "level=full",
+            "level=names&level=names",
+            "limit=3",
+            "query=a&limit=0",
+            "query=a&limit=51",
+            "query=a&limit=-1",
+            "tools=all",
+            "%ff=%ff",
+        ] {
+            assert_eq!(read(wrong).expect_err(wrong).status(), 400, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! `POST /v1/run`: one script and its report.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+
+use crate::http::body;
+use crate::http::door::{Admitted, Door};
+use crate::http::refusal::Refusal;
+use crate::http::users::User;
+use crate::runs::{NoReport, NoRun};
+
+/// Seconds after which there may be room for a run.
+const RETRY_SECONDS: u64 = 1;
+
+/// Answers with the report. A client that goes away drops this future, which cancels the run.
+pub(super) async fn answer(
+    State(door): State<Arc<Door>>,
+    Extension(Admitted(lease)): Extension<Admitted>,
+    request: Request,
+) -> Response {
+    match report(&door, &lease.user, request).await {
+        Ok(report) => {
+            let kind = HeaderValue::from_static("application/json");
+            ([(CONTENT_TYPE, kind)], Body::from(report)).into_response()
+        }
+        Err(refused) => refused.problem(),
+    }
+}
+
+async fn report(door: &Door, user: &User, request: Request) -> Result<Vec<u8>, Refusal> {
+    let (parts, body) = request.into_parts();
+    body::expect_json(&parts.headers)?;
+    let (most, time) = (door.config.max_body, door.config.request_time);
+    let bytes = body::read(&parts.headers, body, most, time).await?;
+    let arguments = body::object(&bytes)?;
+    let gate = user.made_gate().await?;
+    let report = user.service.runs.report(gate, &arguments).await;
+    serde_json::to_vec(&report.map_err(refused)?).map_err(|error| {
+        tracing::error!(%error, "a report could not be written");
+        failed()
+    })
+}
+
+fn refused(none: NoReport) -> Refusal {
+    match none {
+        NoReport::Wrong(wrong) => Refusal::bad(wrong),
+        NoReport::NotBegun(full @ NoRun::Full(_)) => {
+            Refusal::new(StatusCode::TOO_MANY_REQUESTS, full.to_string())
+                .with(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS))
+        }
+        NoReport::NotBegun(NoRun::Failed) => {
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, NoRun::Failed.to_string())
+        }
+        NoReport::Lost => failed(),
+    }
+}
+
+fn failed() -> Refusal {
+    Refusal::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the run has no report, though it may have made calls; whoever runs this server can read \
+         why",
+    )
+}

@@ -1,0 +1,155 @@
+//! `GET /v1/tools` and `GET /v1/tools/{name}`.
+
+use std::collections::HashMap;
+
+use axum::Extension;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request};
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use callgate::{Detail, Found, Gate, SearchRequest, Tool};
+use serde_json::{Map, Value, json};
+
+use super::etag::Tagged;
+use super::query::{Level, ListQuery};
+use crate::http::door::Admitted;
+use crate::http::refusal::Refusal;
+use crate::http::users::User;
+
+/// Hits beyond those that are wanted, because some may be denied.
+const SPARE_HITS: usize = 20;
+
+/// Answers with a list of tools.
+pub(super) async fn list(
+    Extension(Admitted(lease)): Extension<Admitted>,
+    request: Request,
+) -> Response {
+    answer(listed(&lease.user, request.uri()).await, &request)
+}
+
+/// Answers with the details of a tool.
+pub(super) async fn one(
+    Extension(Admitted(lease)): Extension<Admitted>,
+    name: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    let details = match name {
+        Ok(Path(name)) => details(&lease.user, &name).await,
+        Err(_) => Err(Refusal::bad("the name in the path is not UTF-8")),
+    };
+    answer(details, &request)
+}
+
+fn answer(value: Result<Value, Refusal>, request: &Request) -> Response {
+    match value {
+        Ok(value) => Tagged::new(&value).answer(request.headers()),
+        Err(refused) => refused.problem(),
+    }
+}
+
+async fn listed(user: &User, uri: &Uri) -> Result<Value, Refusal> {
+    let query = ListQuery::read(uri)?;
+    let gate = user.made_gate().await?;
+    if let Some(server) = &query.server {
+        let known = gate.server(server);
+        known.map_err(|unknown| Refusal::bad(unknown.to_string()))?;
+    }
+    let Some(words) = &query.query else {
+        gate.refresh().await;
+        return Ok(all(&gate, &query));
+    };
+    let mut request = SearchRequest::new(words.as_str());
+    request.server.clone_from(&query.server);
+    request.limit = query.limit().saturating_add(SPARE_HITS);
+    let found = gate.search(&request).await;
+    let found = found.map_err(|error| Refusal::bad(error.to_string()))?;
+    Ok(hits(&gate, &query, &found))
+}
+
+fn all(gate: &Gate, query: &ListQuery) -> Value {
+    let is_listed = |tool: &&Tool| {
+        query
+            .server
+            .as_ref()
+            .is_none_or(|server| *server == tool.server)
+            && !gate.denies(&tool.function)
+    };
+    let tools = gate.tools();
+    let tools = tools.iter().filter(is_listed);
+    let tools: Vec<Value> = tools.map(|tool| entry(tool, query.level).into()).collect();
+    json!({ "tools": tools, "unavailable": unavailable(gate) })
+}
+
+fn hits(gate: &Gate, query: &ListQuery, found: &Found) -> Value {
+    let tools = gate.tools();
+    let known: HashMap<&str, &Tool> = tools
+        .iter()
+        .map(|tool| (tool.function.as_str(), tool))
+        .collect();
+    let hits = found.hits.iter().filter_map(|hit| {
+        let tool = known.get(hit.function.as_str())?;
+        let mut entry = entry(tool, query.level);
+        entry.insert("score".to_owned(), hit.score.into());
+        (!gate.denies(&hit.function)).then_some(Value::Object(entry))
+    });
+    let hits: Vec<Value> = hits.take(query.limit()).collect();
+    json!({
+        "tools": hits,
+        "unavailable": unavailable(gate),
+        "searched": found.searched,
+        "notes": found.notes,
+    })
+}
+
+fn entry(tool: &Tool, level: Level) -> Map<String, Value> {
+    let mut entry = Map::new();
+    let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
+    put("function", tool.function.as_str().into());
+    put("server", tool.server.as_str().into());
+    if level == Level::Summaries {
+        put("tool", tool.tool.as_str().into());
+        put("summary", tool.summary.as_deref().into());
+    }
+    entry
+}
+
+/// The servers that are unavailable now.
+fn unavailable(gate: &Gate) -> Vec<String> {
+    let servers = gate.unavailable().into_iter();
+    servers.map(|server| server.server).collect()
+}
+
+async fn details(user: &User, name: &str) -> Result<Value, Refusal> {
+    let gate = user.made_gate().await?;
+    gate.refresh().await;
+    let tools = gate.tools();
+    let known = tools.iter().find(|tool| tool.function == name);
+    let known = known.and_then(|tool| Some((tool, gate.tool_entry(name)?)));
+    let Some((tool, entry)) = known else {
+        return Err(match gate.unavailable_server_of(name) {
+            Some(server) => {
+                let message = format!("{name} is not available now: {}", server.reason);
+                Refusal::unavailable(message, 10)
+            }
+            None => Refusal::new(StatusCode::NOT_FOUND, gate.unknown_tool_message(name)),
+        });
+    };
+    if gate.denies(name) {
+        return Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            format!("{name} is denied by the rules; whoever runs this server can allow it"),
+        ));
+    }
+    let of_server = |key: &str| entry.get(key).cloned().unwrap_or_default();
+    Ok(json!({
+        "function": tool.function,
+        "server": tool.server,
+        "tool": tool.tool,
+        "title": of_server("title"),
+        "description": of_server("description"),
+        "inputSchema": of_server("inputSchema"),
+        "outputSchema": of_server("outputSchema"),
+        "annotations": of_server("annotations"),
+        "typescript": gate.declarations_of(Detail::Full, &[name]),
+    }))
+}

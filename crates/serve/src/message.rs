@@ -1,0 +1,305 @@
+//! Checks of an incoming message, made before the protocol is read. The same over HTTP and
+//! stdio.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// JSON-RPC 2.0, section 5.1.
+const PARSE_ERROR: i32 = -32700;
+pub(crate) const INVALID_REQUEST: i32 = -32600;
+const INVALID_PARAMS: i32 = -32602;
+
+/// The deepest nesting of objects and arrays.
+const MAX_DEPTH: usize = 100;
+/// The most values in a message: in memory they take a hundred times their text.
+const MAX_VALUES: usize = 1 << 20;
+
+/// The message for params that do not fit the method.
+pub(crate) const NOT_ITS_FORM: &str = "the message does not have the form of its method";
+
+/// The outer members of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Envelope {
+    /// The `id` of a request or an answer.
+    pub(crate) id: Option<Value>,
+    pub(crate) method: Option<String>,
+}
+
+/// The reason why a message cannot be served.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Malformed {
+    /// The code of the JSON-RPC error.
+    pub(crate) code: i32,
+    /// The `id` of the request, if it could be read.
+    pub(crate) id: Option<Value>,
+    pub(crate) message: Cow<'static, str>,
+}
+
+impl Malformed {
+    /// JSON of the wrong form.
+    pub(crate) fn new(message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code: INVALID_REQUEST,
+            id: None,
+            message: message.into(),
+        }
+    }
+
+    /// Text that is not JSON; `what` names the text.
+    pub(crate) fn no_json(what: &str, error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        Self {
+            code: PARSE_ERROR,
+            ..Self::new(format!("{what} is not JSON (line {line}, column {column})"))
+        }
+    }
+
+    /// A request whose params do not fit the method.
+    pub(crate) fn unfit(message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code: INVALID_PARAMS,
+            ..Self::new(message)
+        }
+    }
+
+    /// The error with the `id` of its request.
+    pub(crate) fn to(mut self, id: Option<Value>) -> Self {
+        self.id = id;
+        self
+    }
+}
+
+/// Checks that the bytes are one JSON-RPC message; `what` names them in an error.
+pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> {
+    #[derive(Deserialize)]
+    struct Message<'a> {
+        #[serde(borrow)]
+        jsonrpc: Option<Cow<'a, str>>,
+        #[serde(borrow, default, deserialize_with = "present")]
+        id: Option<&'a RawValue>,
+        #[serde(borrow)]
+        method: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        params: Option<&'a RawValue>,
+        #[serde(borrow)]
+        result: Option<&'a RawValue>,
+        #[serde(borrow)]
+        error: Option<&'a RawValue>,
+    }
+    let text = text(what, bytes)?;
+    // Raw values are read without recursion, however deep they are.
+    let raw: &RawValue =
+        serde_json::from_str(text).map_err(|error| Malformed::no_json(what, &error))?;
+    if raw.get().starts_with('[') {
+        return Err(Malformed::new(
+            "batches are not part of MCP since 2025-06-18; send one message in a request",
+        ));
+    }
+    if !raw.get().starts_with('{') {
+        return Err(Malformed::new("a JSON-RPC message is an object"));
+    }
+    let message: Message<'_> = serde_json::from_str(raw.get()).map_err(|_| {
+        Malformed::new("the message is not of JSON-RPC's form, or has a member twice")
+    })?;
+    let id = message.id.map(read_id).transpose()?;
+    let answers = usize::from(message.result.is_some()) + usize::from(message.error.is_some());
+    // An answer has the id of our request: an error with it would end another request.
+    let request_id = id.clone().filter(|_| answers == 0);
+    let refuse = |why: &'static str| Err(Malformed::new(why).to(request_id.clone()));
+    if message.jsonrpc.as_deref() != Some("2.0") {
+        return refuse("\"jsonrpc\" must be \"2.0\"");
+    }
+    if usize::from(message.method.is_some()) + answers != 1 {
+        return refuse("a message has one of \"method\", \"result\" and \"error\"");
+    }
+    let is_object = |params: &RawValue| params.get().starts_with('{');
+    if !message.params.is_none_or(is_object) {
+        return refuse("\"params\" must be an object");
+    }
+    bounded(text).map_err(|over| over.to(request_id))?;
+    Ok(Envelope {
+        id,
+        method: message.method.map(Cow::into_owned),
+    })
+}
+
+/// Reads an `id`: a string or a whole number.
+fn read_id(id: &RawValue) -> Result<Value, Malformed> {
+    // Objects and arrays are not read: their size is not checked yet.
+    let value = Some(id.get()).filter(|id| !id.starts_with(['{', '[']));
+    match value.and_then(|id| serde_json::from_str(id).ok()) {
+        Some(Value::String(id)) => Ok(id.into()),
+        Some(Value::Number(id)) if id.is_i64() || id.is_u64() => Ok(Value::Number(id)),
+        _ => Err(Malformed::new("\"id\" must be a string or a whole number")),
+    }
+}
+
+/// Reads the bytes as UTF-8.
+pub(crate) fn text<'a>(what: &str, bytes: &'a [u8]) -> Result<&'a str, Malformed> {
+    std::str::from_utf8(bytes).map_err(|_| Malformed {
+        code: PARSE_ERROR,
+        ..Malformed::new(format!("{what} is not UTF-8"))
+    })
+}
+
+/// Refuses a text with too deep nesting or too many values.
+pub(crate) fn bounded(text: &str) -> Result<(), Malformed> {
+    match excess(text) {
+        Some(excess) => Err(Malformed::new(format!("the message {excess}"))),
+        None => Ok(()),
+    }
+}
+
+/// Keeps a member that is null apart from one that is missing.
+fn present<'de, D: Deserializer<'de>>(member: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(member).map(Some)
+}
+
+/// Counts brackets and commas outside of strings. Empty objects and arrays count twice.
+fn excess(text: &str) -> Option<String> {
+    let (mut depth, mut values) = (0_usize, 1_usize);
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                values += 1;
+                if depth > MAX_DEPTH {
+                    return Some(format!("is nested deeper than {MAX_DEPTH} levels"));
+                }
+            }
+            b',' => values += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => loop {
+                match bytes.next() {
+                    Some(b'\\') => drop(bytes.next()),
+                    Some(b'"') | None => break,
+                    Some(_) => {}
+                }
+            },
+            _ => {}
+        }
+    }
+    (values > MAX_VALUES).then(|| format!("has more than {MAX_VALUES} values"))
+}
+
+/// Requests without an answer yet, by session and `id`.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OpenRequests(Arc<Mutex<HashSet<(String, String)>>>);
+
+/// A request without an answer yet. Dropping it frees the `id`.
+#[derive(Debug)]
+pub(crate) struct OpenRequest {
+    all: OpenRequests,
+    key: (String, String),
+}
+
+impl OpenRequests {
+    /// Adds a request.
+    ///
+    /// # Errors
+    ///
+    /// A request of the session with the same `id` has no answer yet.
+    pub(crate) fn add(&self, session: &str, id: &Value) -> Result<OpenRequest, Malformed> {
+        let key = (session.to_owned(), id.to_string());
+        if !self.lock().insert(key.clone()) {
+            let why = "a request of this session with this id is not answered yet";
+            return Err(Malformed::new(why).to(Some(id.clone())));
+        }
+        Ok(OpenRequest {
+            all: self.clone(),
+            key,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<(String, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        self.all.lock().remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> (i32, Option<Value>, String) {
+        let refused = envelope("the line", text.as_bytes()).expect_err(text);
+        (refused.code, refused.id, refused.message.into_owned())
+    }
+
+    #[test]
+    fn messages_of_the_right_form_are_read() {
+        let read = |text: &str| envelope("the line", text.as_bytes()).expect(text);
+        let ping = read(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        assert_eq!(
+            (ping.id, ping.method.as_deref()),
+            (Some(1.into()), Some("ping"))
+        );
+        let answer = read(r#" {"id":"a","result":{},"jsonrpc":"2.0"} "#);
+        assert_eq!((answer.id, answer.method), (Some("a".into()), None));
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        let (code, _, message) = refused("{\n\"secret\": hunter2");
+        assert_eq!(code, PARSE_ERROR);
+        assert_eq!(message, "the line is not JSON (line 2, column 11)");
+        assert_eq!(refused(r#"{"id":1,"method":"ping"}"#).1, Some(1.into()));
+        assert_eq!(refused(r#"{"id":1,"result":{}}"#).1, None, "the id is ours");
+        for wrong in [
+            "[]",
+            "1",
+            r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","id":2}"#,
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#,
+        ] {
+            assert_eq!(refused(wrong).0, INVALID_REQUEST, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn depth_and_number_of_values_are_bounded() {
+        let with =
+            |a: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{a}}}}}"#);
+        let nested = |depth: usize| with(&("[".repeat(depth) + &"]".repeat(depth)));
+        assert!(envelope("the line", nested(98).as_bytes()).is_ok());
+        for deep in [99, 1 << 20] {
+            let (_, id, message) = refused(&nested(deep));
+            assert_eq!(message, "the message is nested deeper than 100 levels");
+            assert_eq!(id, Some(1.into()));
+        }
+        refused(&"[".repeat(1 << 20));
+        assert_eq!(excess(&format!("\"{}\\\"[\"", "[".repeat(200))), None);
+        // Six values are outside of the array.
+        let many = |items: usize| with(&format!("[{}]", vec!["0"; items].join(",")));
+        assert!(envelope("the line", many(MAX_VALUES - 6).as_bytes()).is_ok());
+        let (_, _, message) = refused(&many(MAX_VALUES - 5));
+        assert_eq!(message, "the message has more than 1048576 values");
+    }
+
+    #[test]
+    fn an_id_is_in_use_until_its_request_ends() {
+        let open = OpenRequests::default();
+        let first = open.add("s", &1.into()).expect("free");
+        assert!(open.add("s", &1.into()).is_err());
+        assert!(open.add("s", &"1".into()).is_ok() && open.add("t", &1.into()).is_ok());
+        drop(first);
+        assert!(open.add("s", &1.into()).is_ok());
+    }
+}

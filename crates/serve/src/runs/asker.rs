@@ -1,0 +1,118 @@
+//! The asker of a run: questions about calls go to the run's client.
+
+use std::sync::{Arc, MutexGuard};
+
+use callgate::{Answer, Asker, LogLevel, Question, Root};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+use super::client::{Capabilities, Client};
+use super::pending::{NewRequest, NoAnswer};
+use super::question;
+use super::roots::Folders;
+use super::served_run::ServedRun;
+
+/// The client of one run, for the gate's questions and for servers' requests.
+pub(crate) struct ClientAsker {
+    /// Capabilities of the client that began the run.
+    pub(crate) capabilities: Capabilities,
+    /// The lowest level of log messages that the client wants.
+    pub(crate) logs: Option<LogLevel>,
+    folders: Folders,
+    pub(crate) run: Arc<ServedRun>,
+}
+
+impl ClientAsker {
+    pub(crate) fn new(client: &Client, folders: Folders, run: &Arc<ServedRun>) -> Arc<Self> {
+        Arc::new(Self {
+            capabilities: client.capabilities,
+            logs: client.logs,
+            folders,
+            run: Arc::clone(run),
+        })
+    }
+
+    /// The folders that the client has named.
+    pub(crate) fn folders(&self) -> MutexGuard<'_, Option<Vec<Root>>> {
+        self.folders.named()
+    }
+
+    /// Waits until a client that waits for the run, now or later, has answered all requests.
+    /// After the run's end there is no client.
+    pub(crate) async fn request(
+        &self,
+        requests: Vec<NewRequest<'_>>,
+    ) -> Vec<Result<Value, NoAnswer>> {
+        let no_client = vec![Err(NoAnswer::NoClient); requests.len()];
+        let mut ended = self.run.subscribe();
+        let answered = async {
+            let answers = self.run.pending.ask(requests).await;
+            if answers.contains(&Err(NoAnswer::Late)) && self.run.answer_is_late() {
+                // The run is cancelled, and its end is near.
+                return std::future::pending().await;
+            }
+            answers
+        };
+        tokio::select! {
+            biased;
+            // A server's own request may outlive the run.
+            _ = ended.wait_for(Option::is_some) => no_client,
+            answers = answered => answers,
+        }
+    }
+}
+
+impl Asker for ClientAsker {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        async move {
+            let form = question::form(&question).filter(|_| self.capabilities.form);
+            let Some(form) = form else {
+                return Answer::Nobody;
+            };
+            match self.request(vec![(None, form)]).await.pop() {
+                Some(Ok(result)) => question::answer(&question, &result),
+                None | Some(Err(NoAnswer::NoClient)) => Answer::Nobody,
+                Some(Err(NoAnswer::Late)) => Answer::Late,
+                Some(Err(NoAnswer::Failed(reason))) => {
+                    tracing::debug!(reason, "the client could not ask its user");
+                    Answer::Nobody
+                }
+            }
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+    use tokio_util::sync::CancellationToken;
+
+    use super::super::outcome::Outcome;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_late_answer_ends_the_run() {
+        let (hour, cancel) = (Duration::from_secs(3600), CancellationToken::new());
+        let run = ServedRun::new(Duration::ZERO, hour, cancel).expect("random bytes");
+        let asker = ClientAsker {
+            capabilities: Capabilities::default(),
+            logs: None,
+            folders: Folders::none(),
+            run: Arc::new(run),
+        };
+        let request = json!({ "method": "roots/list" });
+        let request = serde_json::from_value(request).expect("a request");
+        let mut answers = Box::pin(asker.request(vec![(None, request)]));
+        while !asker.run.is_cancelled() {
+            assert!(futures::poll!(&mut answers).is_pending());
+            tokio::task::yield_now().await;
+        }
+        assert!(futures::poll!(&mut answers).is_pending());
+        asker.run.end(Outcome::lost());
+        assert_eq!(answers.await, [Err(NoAnswer::NoClient)]);
+    }
+}

@@ -1,0 +1,153 @@
+//! Calls and searches without a script. Like a run, they can ask the client, tell it their
+//! progress and be cancelled.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate::{CallRequest, Called, Caller, Gate};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
+use rmcp::service::{RequestContext, RoleServer};
+
+use super::asker::ClientAsker;
+use super::client_settings::ClientSettings;
+use super::outcome::Outcome;
+use super::resume_token::Purpose;
+use super::roots::Folders;
+use super::store::EndGuard;
+use super::wait::Waiter;
+use super::{Runs, mistake};
+
+/// How much longer a request waits than its call or search may take.
+const EXTRA_TIME: Duration = Duration::from_secs(60);
+
+/// A call to make.
+pub(crate) struct DirectCall {
+    pub(crate) request: CallRequest,
+    /// The function and its arguments.
+    pub(crate) described: String,
+    /// Makes the client's answer.
+    pub(crate) answer: Box<dyn FnOnce(Called) -> Result<CallToolResult, ErrorData> + Send>,
+}
+
+impl Runs {
+    /// Answers a request to call a tool: makes the call, or goes on with a parked one.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_script`](Self::run_script).
+    pub(crate) async fn call(
+        &self,
+        gate: Arc<Gate>,
+        direct: DirectCall,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        settings: &ClientSettings,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let DirectCall {
+            request: call,
+            described,
+            answer,
+        } = direct;
+        let asks = self.options.asks;
+        let work = move |asker: Arc<ClientAsker>| async move {
+            let mut call = call.caller(Arc::<ClientAsker>::clone(&asker));
+            if asks {
+                call = call.asker(asker);
+            }
+            answer(gate.call_with(call).await)
+        };
+        self.without_script(Purpose::Call(&described), request, context, settings, work)
+            .await
+    }
+
+    /// Answers a request to search by the client's model: searches, or goes on with a parked
+    /// search. `described` are the arguments.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_script`](Self::run_script).
+    pub(crate) async fn search<F>(
+        &self,
+        described: &str,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        settings: &ClientSettings,
+        search: impl FnOnce(Arc<dyn Caller>) -> F,
+    ) -> Result<CallToolResponse, ErrorData>
+    where
+        F: Future<Output = CallToolResult> + Send + 'static,
+    {
+        let work = |asker: Arc<ClientAsker>| {
+            let found = search(asker);
+            async { Ok(found.await) }
+        };
+        self.without_script(Purpose::Search(described), request, context, settings, work)
+            .await
+    }
+
+    /// Does the work for a request, or goes on with it, until there is something to answer.
+    pub(super) async fn without_script<F>(
+        &self,
+        purpose: Purpose<'_>,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        settings: &ClientSettings,
+        work: impl FnOnce(Arc<ClientAsker>) -> F,
+    ) -> Result<CallToolResponse, ErrorData>
+    where
+        F: Future<Output = Result<CallToolResult, ErrorData>> + Send + 'static,
+    {
+        let client = settings.client(context)?;
+        let gate = self.gate.clone().await;
+        let max_time = gate.limits().run_time;
+        let is_call = matches!(purpose, Purpose::Call(_));
+        let resumed = self.resume(request, &client, purpose)?;
+        let (run, notices) = if let Some(run) = resumed {
+            let notices = run.progress.subscribe();
+            (run, notices)
+        } else {
+            // A search needs no folders.
+            let folders = if is_call {
+                settings.roots.get(&client, &gate).await
+            } else {
+                Folders::none()
+            };
+            let run = match self.new_run(max_time) {
+                Ok(run) => run,
+                Err(refused) => return Ok(mistake(refused.to_string())),
+            };
+            let notices = run.progress.subscribe();
+            let guard = EndGuard {
+                run: Arc::clone(&run),
+                store: Arc::clone(&self.store),
+            };
+            let work = work(ClientAsker::new(&client, folders, &run));
+            let cancel = run.token();
+            self.tasks.spawn(async move {
+                let outcome = tokio::select! {
+                    answer = work => Outcome::of_call(answer),
+                    () = cancel.cancelled() => Outcome::cancelled_call(),
+                    () = tokio::time::sleep(max_time) => Outcome::cancelled_call(),
+                };
+                guard.run.end(outcome);
+                drop(guard);
+            });
+            (run, notices)
+        };
+        // Only a task can be left: nothing else would fetch the answer.
+        let may_be_task = client.tasks && is_call;
+        let waiter = Waiter {
+            client: &client,
+            context,
+            wait: if may_be_task {
+                self.options.wait
+            } else {
+                max_time.saturating_add(EXTRA_TIME)
+            },
+            owns_run: true,
+            leaves_long: may_be_task,
+            notices,
+        };
+        self.wait_and_answer(&run, purpose, waiter).await
+    }
+}

@@ -1,0 +1,67 @@
+//! The limits that a caller may tighten for one run.
+
+use std::time::Duration;
+
+use callgate::Limits;
+use callgate::config::LEAST_MEMORY;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// The limits in the arguments of `run_script`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct LimitArguments {
+    timeout_ms: Option<u64>,
+    run_timeout_ms: Option<u64>,
+    memory_bytes: Option<u64>,
+    output_bytes: Option<u64>,
+    result_bytes: Option<u64>,
+    calls: Option<u64>,
+    calls_in_flight: Option<u32>,
+    /// How long the answer may take before the run is left.
+    pub(crate) wait_ms: Option<u64>,
+}
+
+impl LimitArguments {
+    /// The configured limits, tightened. The schema has held these to the maxima.
+    pub(crate) fn tighten(&self, configured: &Limits) -> Limits {
+        let mut limits = configured.clone();
+        let time = |ms: Option<u64>| ms.map(Duration::from_millis);
+        limits.script_time = time(self.timeout_ms).unwrap_or(limits.script_time);
+        limits.run_time = time(self.run_timeout_ms).unwrap_or(limits.run_time);
+        if let Some(bytes) = self.memory_bytes {
+            limits.heap_bytes = bytes;
+            limits.buffer_bytes = limits.buffer_bytes.min(bytes);
+        }
+        if let Some(bytes) = self.output_bytes {
+            limits.output_bytes = bytes;
+            limits.output_lines = limits.output_lines.min(bytes.div_ceil(8));
+            limits.result_bytes = limits.result_bytes.min(bytes);
+        }
+        limits.reply_bytes = self.result_bytes.unwrap_or(limits.reply_bytes);
+        limits.calls = self.calls.unwrap_or(limits.calls);
+        limits.calls_in_flight = self.calls_in_flight.unwrap_or(limits.calls_in_flight);
+        limits
+    }
+}
+
+/// Writes the configured limits into the schema of `limits` as maxima.
+pub(crate) fn set_maxima(properties: &mut Map<String, Value>, limits: &Limits) {
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    for (key, most) in [
+        ("timeoutMs", millis(limits.script_time)),
+        ("runTimeoutMs", millis(limits.run_time)),
+        ("memoryBytes", limits.heap_bytes.max(LEAST_MEMORY)),
+        ("outputBytes", limits.output_bytes),
+        ("resultBytes", limits.reply_bytes),
+        ("calls", limits.calls),
+        ("callsInFlight", limits.calls_in_flight.into()),
+    ] {
+        if let Some(Value::Object(property)) = properties.get_mut(key) {
+            property.insert("maximum".to_owned(), most.into());
+            if key == "memoryBytes" {
+                property.insert("minimum".to_owned(), LEAST_MEMORY.into());
+            }
+        }
+    }
+}

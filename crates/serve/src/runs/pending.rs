@@ -1,0 +1,312 @@
+//! Questions of a run that wait for the client's answer.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use rmcp::model::{InputRequest, InputRequests, InputResponses};
+use serde_json::Value;
+use tokio::sync::{oneshot, watch};
+
+use super::client::Capabilities;
+
+/// The longest key of a server that is kept, in bytes.
+const MAX_KEY: usize = 128;
+/// The most keys that are remembered. Later requests get numbers.
+const MAX_KEYS: usize = 1_000;
+/// The most withdrawn requests that are remembered for clients with a token.
+const MAX_WITHDRAWN: usize = 1_000;
+
+/// The requests of one run that have no answer yet. Their number is bounded by the run's calls.
+#[derive(Debug)]
+pub(crate) struct PendingRequests {
+    inner: Mutex<Inner>,
+    /// The number of the last request.
+    last: watch::Sender<u64>,
+    answer_time: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    count: u64,
+    open: BTreeMap<u64, PendingRequest>,
+    /// Keys that were used in the run: a late answer must not fit another request.
+    keys: HashSet<String>,
+    /// Requests that a client has a token for, and that were closed without an answer that came
+    /// with a token.
+    withdrawn: BTreeSet<u64>,
+}
+
+#[derive(Debug)]
+struct PendingRequest {
+    /// The request's key in answers, unique in the run.
+    key: String,
+    request: InputRequest,
+    answer: oneshot::Sender<Result<Value, NoAnswer>>,
+    /// The request was sent to a client, which works on it.
+    is_sent: bool,
+    /// A client has a token to come again with.
+    has_token: bool,
+}
+
+/// The reason why a request has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoAnswer {
+    /// No client can answer.
+    NoClient,
+    /// No client answered in time.
+    Late,
+    /// The client failed, with its reason.
+    Failed(String),
+}
+
+/// The reason why answers with a token are rejected.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum RejectedAnswer {
+    /// All the token's requests were answered before.
+    Used,
+    /// The client did not announce that it can answer.
+    Unannounced,
+}
+
+/// A request to ask, with the server's own key if it has one.
+pub(crate) type NewRequest<'a> = (Option<&'a str>, InputRequest);
+
+impl PendingRequests {
+    /// Each request waits for `answer_time`.
+    pub(crate) fn new(answer_time: Duration) -> Self {
+        Self {
+            inner: Mutex::default(),
+            last: watch::Sender::new(0),
+            answer_time,
+        }
+    }
+
+    pub(crate) fn answer_time(&self) -> Duration {
+        self.answer_time
+    }
+
+    /// Changes with each new request.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.last.subscribe()
+    }
+
+    /// Opens requests at once, and waits for the answers. Dropping the future withdraws them.
+    pub(crate) async fn ask(&self, requests: Vec<NewRequest<'_>>) -> Vec<Result<Value, NoAnswer>> {
+        let waiting: Vec<_> = {
+            let mut inner = self.lock();
+            let opened = requests
+                .into_iter()
+                .map(|(key, request)| inner.open(key, request));
+            opened
+                .map(|(number, answer)| (Withdraw(self, number), answer))
+                .collect()
+        };
+        if let Some((Withdraw(_, last), _)) = waiting.last() {
+            self.last.send_replace(*last);
+        }
+        let answers = waiting.into_iter().map(|(withdraw, answer)| async move {
+            let _withdraw = withdraw;
+            match tokio::time::timeout(self.answer_time, answer).await {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(_dropped)) => Err(NoAnswer::NoClient),
+                Err(_late) => Err(NoAnswer::Late),
+            }
+        });
+        join_all(answers).await
+    }
+
+    /// Marks the requests that this client can answer as sent, and returns them.
+    pub(crate) fn send_all(&self, client: Capabilities) -> Vec<(u64, InputRequest)> {
+        let mut inner = self.lock();
+        let numbers = inner.unsent(client);
+        let sent = numbers.into_iter().filter_map(|number| {
+            let request = inner.open.get_mut(&number)?;
+            request.is_sent = true;
+            Some((number, request.request.clone()))
+        });
+        sent.collect()
+    }
+
+    /// The requests for a client's next answer, by number and by key; `None` if there are none.
+    pub(crate) fn show(&self, client: Capabilities) -> Option<(Vec<u64>, InputRequests)> {
+        let inner = self.lock();
+        let numbers = inner.unsent(client);
+        let requests = numbers.iter().filter_map(|number| inner.open.get(number));
+        let requests = requests.map(|request| (request.key.clone(), request.request.clone()));
+        let requests = requests.collect();
+        (!numbers.is_empty()).then_some((numbers, requests))
+    }
+
+    /// Notes that a client gets a token for these. False if none of them is open any more.
+    pub(crate) fn give_token(&self, numbers: &[u64]) -> bool {
+        let mut inner = self.lock();
+        let mut is_open = false;
+        for number in numbers {
+            if let Some(request) = inner.open.get_mut(number)
+                && !request.is_sent
+            {
+                request.has_token = true;
+                is_open = true;
+            }
+        }
+        is_open
+    }
+
+    /// Whether a client has a token without an answer yet. It may come again, be it for the
+    /// run's end.
+    pub(crate) fn has_tokens(&self) -> bool {
+        let inner = self.lock();
+        !inner.withdrawn.is_empty() || inner.open.values().any(|request| request.has_token)
+    }
+
+    /// Whether a request is open that was not sent to a client.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.lock().open.values().any(|request| !request.is_sent)
+    }
+
+    /// Answers one request.
+    pub(crate) fn answer(&self, number: u64, answer: Result<Value, NoAnswer>) {
+        if let Some(request) = self.lock().close(number) {
+            // A call that was cancelled does not wait any more.
+            let _ = request.answer.send(answer);
+        }
+    }
+
+    /// Answers the requests for this client with [`NoAnswer::NoClient`].
+    pub(crate) fn refuse(&self, client: Capabilities) {
+        let numbers = self.lock().unsent(client);
+        for number in numbers {
+            self.answer(number, Err(NoAnswer::NoClient));
+        }
+    }
+
+    /// Takes the answers that came with a token for these requests. A request without an answer
+    /// stays open. If all unanswered ones are withdrawn or sent to another client, the answers
+    /// are dropped, and the client learns what has become of the run.
+    ///
+    /// # Errors
+    ///
+    /// [`RejectedAnswer`]; then no answer is taken.
+    pub(crate) fn answer_with_token(
+        &self,
+        numbers: &[u64],
+        client: Capabilities,
+        mut responses: InputResponses,
+    ) -> Result<(), RejectedAnswer> {
+        let mut inner = self.lock();
+        let open = numbers.iter().filter_map(|number| inner.open.get(number));
+        let mut unsent = open.filter(|request| !request.is_sent).peekable();
+        if unsent.peek().is_none() {
+            let is_unanswered =
+                |number| inner.withdrawn.contains(number) || inner.open.contains_key(number);
+            return if numbers.iter().any(is_unanswered) {
+                Ok(())
+            } else {
+                Err(RejectedAnswer::Used)
+            };
+        }
+        if !unsent.any(|request| client.can_answer(&request.request)) {
+            return Err(RejectedAnswer::Unannounced);
+        }
+        for number in numbers {
+            if let Some(response) = inner.response(*number, &mut responses)
+                && let Some(request) = inner.open.remove(number)
+            {
+                let _ = request.answer.send(Ok(response));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the answers that fit, and ignores others, as the tasks extension has it.
+    pub(crate) fn answer_any(&self, mut responses: InputResponses) {
+        let mut inner = self.lock();
+        let open: Vec<u64> = inner.open.keys().copied().collect();
+        for number in open {
+            if let Some(response) = inner.response(number, &mut responses)
+                && let Some(request) = inner.close(number)
+            {
+                let _ = request.answer.send(Ok(response));
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn open(
+        &mut self,
+        key: Option<&str>,
+        request: InputRequest,
+    ) -> (u64, oneshot::Receiver<Result<Value, NoAnswer>>) {
+        let (answer, answered) = oneshot::channel();
+        self.count += 1;
+        let number = self.count;
+        let request = PendingRequest {
+            key: self.unused_key(key, number),
+            request,
+            answer,
+            is_sent: false,
+            has_token: false,
+        };
+        self.open.insert(number, request);
+        (number, answered)
+    }
+
+    /// The server's own key, if no other request of the run had it.
+    fn unused_key(&mut self, key: Option<&str>, number: u64) -> String {
+        let is_full = self.keys.len() >= MAX_KEYS;
+        let own = key.filter(|key| !is_full && (1..=MAX_KEY).contains(&key.len()));
+        let mut key = own.map_or_else(|| format!("question-{number}"), str::to_owned);
+        while self.keys.contains(&key) {
+            key += &format!("-{number}");
+        }
+        if !is_full {
+            self.keys.insert(key.clone());
+        }
+        key
+    }
+
+    /// The numbers of the open requests that this client can answer and no client works on.
+    fn unsent(&self, client: Capabilities) -> Vec<u64> {
+        let fits =
+            |request: &PendingRequest| !request.is_sent && client.can_answer(&request.request);
+        let open = self.open.iter().filter(|(_, request)| fits(request));
+        open.map(|(number, _)| *number).collect()
+    }
+
+    /// The answer to this request, unless another client works on it.
+    fn response(&self, number: u64, responses: &mut InputResponses) -> Option<Value> {
+        let request = self.open.get(&number).filter(|request| !request.is_sent)?;
+        responses.remove(&request.key)
+    }
+
+    /// Closes a request that is not answered with a token.
+    fn close(&mut self, number: u64) -> Option<PendingRequest> {
+        let request = self.open.remove(&number)?;
+        if request.has_token {
+            self.withdrawn.insert(number);
+            if self.withdrawn.len() > MAX_WITHDRAWN {
+                self.withdrawn.pop_first();
+            }
+        }
+        Some(request)
+    }
+}
+
+/// Withdraws a request when it is dropped.
+struct Withdraw<'a>(&'a PendingRequests, u64);
+
+impl Drop for Withdraw<'_> {
+    fn drop(&mut self) {
+        self.0.lock().close(self.1);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! Progress and log of a run, for requests that wait for it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use callgate::{Event, LogLevel};
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+/// Notices that wait to be sent. Beyond, the oldest are dropped.
+const MAX_NOTICES: usize = 64;
+/// Characters of a printed line.
+const MAX_LINE: usize = 120;
+
+/// The progress of one run.
+#[derive(Debug)]
+pub(crate) struct RunProgress {
+    notices: broadcast::Sender<Notice>,
+    state: Mutex<RunState>,
+}
+
+/// A server's message about its work.
+#[derive(Debug, Clone)]
+pub(crate) enum Notice {
+    Progress(Arc<str>),
+    Log(Arc<LogLine>),
+}
+
+/// A server's log message.
+#[derive(Debug)]
+pub(crate) struct LogLine {
+    pub(crate) level: LogLevel,
+    /// The server and its logger.
+    pub(crate) logger: String,
+    pub(crate) data: Value,
+}
+
+/// What a run has done so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RunState {
+    calls: u64,
+    open_calls: u64,
+    last_call: String,
+    lines: u64,
+    last_line: String,
+}
+
+impl RunProgress {
+    pub(crate) fn new() -> Self {
+        Self {
+            notices: broadcast::Sender::new(MAX_NOTICES),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Receives the notices from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Notice> {
+        self.notices.subscribe()
+    }
+
+    /// Passes a server's progress on to requests that wait.
+    pub(crate) fn notify(&self, text: String) {
+        let _ = self.notices.send(Notice::Progress(text.into()));
+    }
+
+    /// Passes a server's log message on to requests that wait.
+    pub(crate) fn log(&self, line: LogLine) {
+        let _ = self.notices.send(Notice::Log(Arc::new(line)));
+    }
+
+    /// Counts an event of the run.
+    pub(crate) fn count(&self, event: Event<'_>) {
+        let mut state = self.lock();
+        match event {
+            Event::CallStarted { function, .. } => {
+                state.calls += 1;
+                state.open_calls += 1;
+                function.clone_into(&mut state.last_call);
+            }
+            Event::CallEnded { .. } => state.open_calls = state.open_calls.saturating_sub(1),
+            Event::Printed { text } => {
+                state.lines += text.matches('\n').count() as u64;
+                if let Some(line) = text.lines().rfind(|line| !line.trim().is_empty()) {
+                    state.last_line = line.chars().take(MAX_LINE).collect();
+                }
+            }
+            // An event that is added later.
+            _ => {}
+        }
+    }
+
+    /// The state now.
+    pub(crate) fn state(&self) -> RunState {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, RunState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.calls {
+            0 => f.write_str("no calls")?,
+            1 => write!(f, "1 call, {}", self.last_call)?,
+            calls => write!(f, "{calls} calls, the last {}", self.last_call)?,
+        }
+        if self.open_calls > 0 {
+            write!(f, "; {} under way", self.open_calls)?;
+        }
+        if self.lines > 0 {
+            let s = if self.lines == 1 { "" } else { "s" };
+            let (lines, last) = (self.lines, &self.last_line);
+            write!(f, "; {lines} line{s} printed, the last: {last}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgate::CallEnd;
+
+    use super::*;
+
+    #[test]
+    fn the_state_is_one_line() {
+        let progress = RunProgress::new();
+        let started = |call| Event::CallStarted {
+            call,
+            function: "a_b",
+            server: "a",
+            tool: "b",
+        };
+        let ended = |call| Event::CallEnded {
+            call,
+            function: "a_b",
+            end: CallEnd::Ok,
+        };
+        assert_eq!(progress.state().to_string(), "no calls");
+        for event in [started(0), started(1), ended(0)] {
+            progress.count(event);
+        }
+        let under_way = "2 calls, the last a_b; 1 under way";
+        assert_eq!(progress.state().to_string(), under_way);
+        for event in [ended(1), ended(2), Event::Printed { text: "a\nb\n\n" }] {
+            progress.count(event);
+        }
+        let printed = "2 calls, the last a_b; 3 lines printed, the last: b";
+        assert_eq!(progress.state().to_string(), printed);
+    }
+}

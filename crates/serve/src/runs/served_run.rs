@@ -1,0 +1,250 @@
+//! One run as its client sees it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rmcp::task_manager::current_timestamp;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::outcome::Outcome;
+use super::pages::Pages;
+use super::pending::PendingRequests;
+use super::progress::RunProgress;
+use super::resume_token::random_hex;
+
+/// A run of a script, or of one call or search without a script.
+#[derive(Debug)]
+pub(crate) struct ServedRun {
+    /// `r-` and 128 random bits: a client that knows the id may see the run.
+    pub(crate) id: String,
+    pub(crate) pending: PendingRequests,
+    pub(crate) progress: RunProgress,
+    pub(crate) pages: Pages,
+    /// The time of the beginning, in RFC 3339.
+    pub(crate) begun: String,
+    since: Instant,
+    /// The longest time that the run may take.
+    pub(crate) max_time: Duration,
+    cancel: CancellationToken,
+    outcome: watch::Sender<Option<Arc<Outcome>>>,
+    /// A server has said that its part takes long.
+    is_long: watch::Sender<bool>,
+    /// A client was told the id while the run went on.
+    is_left: AtomicBool,
+    /// The number of requests that wait for the run.
+    waiting: AtomicUsize,
+}
+
+impl ServedRun {
+    /// A run that ends when `cancel` is cancelled and after `max_time` at the latest. Its
+    /// questions wait for `answer_time`.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random bytes.
+    pub(crate) fn new(
+        answer_time: Duration,
+        max_time: Duration,
+        cancel: CancellationToken,
+    ) -> std::io::Result<Self> {
+        Ok(Self {
+            id: format!("r-{}", random_hex()?),
+            pending: PendingRequests::new(answer_time),
+            progress: RunProgress::new(),
+            pages: Pages::default(),
+            begun: current_timestamp(),
+            since: Instant::now(),
+            max_time,
+            cancel,
+            outcome: watch::Sender::new(None),
+            is_long: watch::Sender::new(false),
+            is_left: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
+        })
+    }
+
+    /// Watches for the outcome.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<Arc<Outcome>>> {
+        self.outcome.subscribe()
+    }
+
+    /// The outcome, if the run has ended.
+    pub(crate) fn outcome(&self) -> Option<Arc<Outcome>> {
+        self.outcome.borrow().clone()
+    }
+
+    /// Sets the outcome if there is none. True if a client may still come for it: the id was
+    /// told, a client has a token, or the whole output is kept.
+    pub(crate) fn end(&self, outcome: Outcome) -> bool {
+        let mut is_needed = false;
+        self.outcome.send_if_modified(|slot| {
+            let is_first = slot.is_none();
+            is_needed = slot
+                .get_or_insert_with(|| Arc::new(outcome))
+                .whole
+                .is_some();
+            is_first
+        });
+        // Read after the outcome is set; see `leave` and `give_token`.
+        is_needed || self.is_left() || self.pending.has_tokens()
+    }
+
+    /// Notes that a server's part takes long.
+    pub(crate) fn become_long(&self) {
+        self.is_long.send_replace(true);
+    }
+
+    /// Resolves when a server's part takes long.
+    pub(crate) async fn becomes_long(&self) {
+        let mut is_long = self.is_long.subscribe();
+        if is_long.wait_for(|is_long| *is_long).await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Lets the run go on without a waiting request. The outcome, if there is one by now.
+    pub(crate) fn leave(&self) -> Option<Arc<Outcome>> {
+        // Either this sees the outcome, or `end` sees that the run was left.
+        self.is_left.store(true, Ordering::SeqCst);
+        self.outcome()
+    }
+
+    /// Lets the run go on until a client comes again with a token for these requests. False if
+    /// there is something else to answer: none is open any more, or the run has ended.
+    pub(crate) fn give_token(&self, requests: &[u64]) -> bool {
+        // Either this sees the outcome, or `end` sees the token.
+        self.pending.give_token(requests) && self.outcome().is_none()
+    }
+
+    pub(crate) fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::SeqCst)
+    }
+
+    /// The token that cancels the run.
+    pub(crate) fn token(&self) -> CancellationToken {
+        self.cancel.clone()
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// Time since the beginning.
+    pub(crate) fn age(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// Whether the run waits for its client to come again.
+    pub(crate) fn is_parked(&self) -> bool {
+        !self.is_waited_for() && self.pending.has_unsent()
+    }
+
+    fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::SeqCst) > 0
+    }
+
+    /// Handles a question without an answer in time. If no client can come by the run's id, the
+    /// run is cancelled, and this is true; else it goes on without the answer.
+    pub(crate) fn answer_is_late(&self) -> bool {
+        let is_over = !self.is_waited_for() && !self.is_left();
+        if is_over {
+            tracing::info!("a parked script was cancelled: no answer came");
+            self.cancel();
+        }
+        is_over
+    }
+}
+
+/// A request that waits for a run. Dropping it before its answer, because its client is gone,
+/// cancels a run that it owns.
+#[derive(Debug)]
+pub(crate) struct WaitingRequest<'a> {
+    run: &'a ServedRun,
+    owns_run: bool,
+}
+
+impl<'a> WaitingRequest<'a> {
+    pub(crate) fn new(run: &'a ServedRun, owns_run: bool) -> Self {
+        run.waiting.fetch_add(1, Ordering::SeqCst);
+        Self { run, owns_run }
+    }
+
+    /// Ends the wait; the run goes on.
+    pub(crate) fn answered(mut self) {
+        self.owns_run = false;
+    }
+}
+
+impl Drop for WaitingRequest<'_> {
+    fn drop(&mut self) {
+        self.run.waiting.fetch_sub(1, Ordering::SeqCst);
+        if self.owns_run {
+            self.run.cancel();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> ServedRun {
+        let hour = Duration::from_secs(3600);
+        ServedRun::new(hour, hour, CancellationToken::new()).expect("random bytes")
+    }
+
+    #[tokio::test]
+    async fn a_run_that_a_client_may_come_for_is_kept() {
+        assert!(!run().end(Outcome::lost()));
+        let left = run();
+        assert!(left.leave().is_none());
+        assert!(left.end(Outcome::lost()));
+        assert!(left.leave().is_some());
+
+        let request = serde_json::json!({ "method": "roots/list" });
+        let request = serde_json::from_value(request).expect("a request");
+        let parked = run();
+        let mut answers = Box::pin(parked.pending.ask(vec![(None, request)]));
+        assert!(futures::poll!(&mut answers).is_pending());
+        assert!(!parked.give_token(&[2]), "there is no such request");
+        assert!(!parked.end(Outcome::lost()));
+        assert!(!parked.give_token(&[1]), "the run has ended");
+        assert!(parked.end(Outcome::lost()));
+    }
+
+    #[test]
+    fn a_run_ends_once() {
+        let run = run();
+        run.end(Outcome::cancelled_call());
+        run.end(Outcome::lost());
+        assert!(run.outcome().is_some_and(|outcome| outcome.is_cancelled));
+    }
+
+    #[test]
+    fn a_dropped_request_cancels_its_own_run() {
+        let run = run();
+        drop(WaitingRequest::new(&run, false));
+        WaitingRequest::new(&run, true).answered();
+        assert!(!run.is_cancelled());
+        drop(WaitingRequest::new(&run, true));
+        assert!(run.is_cancelled());
+    }
+
+    #[test]
+    fn only_a_run_out_of_reach_is_cancelled_without_an_answer() {
+        let waited_for = run();
+        let waiting = WaitingRequest::new(&waited_for, false);
+        assert!(!waited_for.answer_is_late());
+        drop(waiting);
+        assert!(waited_for.answer_is_late() && waited_for.is_cancelled());
+        let left = run();
+        left.leave();
+        assert!(!left.answer_is_late() && !left.is_cancelled());
+    }
+}

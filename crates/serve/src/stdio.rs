@@ -1,0 +1,350 @@
+//! MCP over standard input and output: a line is a message.
+//!
+//! rmcp writes the answers and serves the session. Lines are read here, so that a request that
+//! cannot be read gets an answer with its `id`.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _};
+use rmcp::ServiceExt as _;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData,
+    GetExtensions as _, JsonRpcMessage, ServerJsonRpcMessage, ServerResult,
+};
+use rmcp::service::{RoleServer, ServerInitializeError};
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::{AsyncRead, AsyncWrite, Empty};
+use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
+use tokio_util::sync::CancellationToken;
+
+use crate::ServeError;
+use crate::face::{self, Service};
+use crate::message::{Malformed, NOT_ITS_FORM, OpenRequests, envelope};
+use crate::runs::Roots;
+
+/// The most bytes of a line.
+const MAX_LINE: usize = 16 << 20;
+/// How long the last answers may take after the client has left.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// U+FEFF, which some clients write first.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Serves one client until either of its ends closes.
+pub(crate) async fn serve(
+    service: &Arc<Service>,
+    from: impl AsyncRead + Send + Unpin + 'static,
+    to: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), ServeError> {
+    let session = service.session();
+    let roots = Arc::clone(&session.client_settings.roots);
+    let served = match session.serve(Stdio::new(from, to, roots)).await {
+        Ok(session) => match session.waiting().await {
+            Ok(_quit) => Ok(()),
+            Err(error) => Err(ServeError::Connection(error.to_string())),
+        },
+        Err(ServerInitializeError::InitializeFailed(error)) => {
+            Err(ServeError::Handshake(error.message.into_owned()))
+        }
+        // The client left before its first request.
+        Err(_) => Ok(()),
+    };
+    service.runs.end().await;
+    served
+}
+
+/// How the client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Era {
+    /// Not known yet. The client may be waiting for the answer to a request.
+    Open { is_waiting: bool },
+    /// In a session (2025-11-25 and before).
+    Session,
+    /// In single requests (2026-07-28).
+    Stateless,
+}
+
+/// The transport.
+struct Stdio<R, W: AsyncWrite> {
+    lines: FramedRead<R, AnyDelimiterCodec>,
+    output: AsyncRwTransport<RoleServer, Empty, W>,
+    era: Era,
+    open: OpenRequests,
+    roots: Arc<Roots>,
+    /// Cancelled when the client does not read any more.
+    broken: CancellationToken,
+}
+
+impl<R, W> Stdio<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    fn new(from: R, to: W, roots: Arc<Roots>) -> Self {
+        let lines = AnyDelimiterCodec::new_with_max_length(b"\n".into(), b"\n".into(), MAX_LINE);
+        Self {
+            lines: FramedRead::new(from, lines),
+            output: AsyncRwTransport::new(tokio::io::empty(), to),
+            era: Era::Open { is_waiting: false },
+            open: OpenRequests::default(),
+            roots,
+            broken: CancellationToken::new(),
+        }
+    }
+
+    /// Reads a line. `None` if there is nothing to do.
+    fn message(&mut self, line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Malformed> {
+        let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        if line.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        let envelope = envelope("the line", line)?;
+        let message: ClientJsonRpcMessage = match serde_json::from_slice(line) {
+            Ok(message) => message,
+            Err(error) => {
+                let why = if error.is_data() {
+                    NOT_ITS_FORM.to_owned()
+                } else {
+                    format!(
+                        "the message has half a surrogate pair in a text, or a number that is out \
+                         of range (column {})",
+                        error.column()
+                    )
+                };
+                match (envelope.id, envelope.method) {
+                    (Some(id), Some(_)) => return Err(Malformed::new(why).to(Some(id))),
+                    // Ends our request that has this id.
+                    (Some(id), None) => {
+                        let id = serde_json::from_value(id).ok();
+                        JsonRpcMessage::error(ErrorData::invalid_request(why, None), id)
+                    }
+                    (None, _) => {
+                        tracing::warn!(reason = why, "a message of the client was ignored");
+                        return Ok(None);
+                    }
+                }
+            }
+        };
+        match message {
+            JsonRpcMessage::Request(mut request) => {
+                let id = request.id.clone().into_json_value();
+                let refuse = |why: Malformed| Err(why.to(Some(id.clone())));
+                match &request.request {
+                    ClientRequest::CustomRequest(unread) if unread.method == "initialize" => {
+                        if let Some(why) = face::unfit(&unread.method, unread.params.as_ref()) {
+                            return refuse(Malformed::unfit(why));
+                        }
+                    }
+                    ClientRequest::InitializeRequest(_) if self.era == Era::Stateless => {
+                        return refuse(Malformed::new(
+                            "there is no session to initialize: this client has begun with \
+                             requests of 2026-07-28; go on with these, or start callgate anew",
+                        ));
+                    }
+                    _ => {}
+                }
+                // The extensions live until the handler ends, even after a cancel.
+                let open = Arc::new(self.open.add("", &id)?);
+                request.request.extensions_mut().insert(open);
+                if let Era::Open { is_waiting } = &mut self.era {
+                    *is_waiting = true;
+                }
+                Ok(Some(JsonRpcMessage::Request(request)))
+            }
+            _ if matches!(self.era, Era::Open { .. }) => {
+                tracing::debug!("a message before the first request was ignored");
+                Ok(None)
+            }
+            JsonRpcMessage::Notification(notification) => {
+                // Noted before later requests are read: their handlers may run first.
+                if let ClientNotification::RootsListChangedNotification(_) =
+                    &notification.notification
+                {
+                    self.roots.changed();
+                }
+                Ok(Some(JsonRpcMessage::Notification(notification)))
+            }
+            answer => Ok(Some(answer)),
+        }
+    }
+
+    /// Answers a message that is not served. Nothing waits for a client that reads slowly.
+    fn refuse(&mut self, malformed: Malformed) {
+        tracing::warn!(reason = %malformed.message, "a message of the client was refused");
+        let error = ErrorData::new(ErrorCode(malformed.code), malformed.message, None);
+        let id = malformed.id.and_then(|id| serde_json::from_value(id).ok());
+        tokio::spawn(self.send_raw(ServerJsonRpcMessage::error(error, id)));
+    }
+
+    fn send_raw(&mut self, message: ServerJsonRpcMessage) -> BoxFuture<'static, io::Result<()>> {
+        let (sent, broken) = (self.output.send(message), self.broken.clone());
+        async move { sent.await.inspect_err(|_| broken.cancel()) }.boxed()
+    }
+}
+
+impl<R, W> Transport<RoleServer> for Stdio<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        if let JsonRpcMessage::Response(response) = &message
+            && let ServerResult::InitializeResult(_) = response.result
+        {
+            self.era = Era::Session;
+        } else if let Era::Open { is_waiting } = &mut self.era {
+            *is_waiting = false;
+        }
+        self.send_raw(message)
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        // Until the era is known, rmcp reads on only after it has answered.
+        if self.era == (Era::Open { is_waiting: true }) {
+            self.era = Era::Stateless;
+        }
+        loop {
+            let line = tokio::select! {
+                line = self.lines.next() => line?,
+                () = self.broken.cancelled() => return None,
+            };
+            let message = match line {
+                Ok(line) => self.message(&line),
+                Err(AnyDelimiterCodecError::MaxChunkLengthExceeded) => {
+                    // The reader ends once after an error, and goes on.
+                    let _ = self.lines.next().await;
+                    Err(Malformed::new(format!(
+                        "the message has more than {MAX_LINE} bytes"
+                    )))
+                }
+                Err(AnyDelimiterCodecError::Io(error)) => {
+                    tracing::warn!(%error, "nothing can be read from the client");
+                    return None;
+                }
+            };
+            match message {
+                Ok(Some(message)) => return Some(message),
+                Ok(None) => {}
+                Err(malformed) => self.refuse(malformed),
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        // A client that reads nothing holds the output.
+        match tokio::time::timeout(LAST_ANSWERS, self.output.close()).await {
+            Ok(closed) => closed,
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgate::Gate;
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+    use crate::options::ServeOptions;
+    use crate::runs::OneClient;
+
+    /// Sends the lines to a server whose gate is never made, and reads its answers.
+    async fn answers(lines: &[String]) -> Vec<Value> {
+        let gate = futures::future::pending::<Arc<Gate>>().boxed();
+        let service = Service::new(gate, ServeOptions::default(), Some(OneClient::default()));
+        let service = service.expect("random bytes");
+        let (mut to, from_client) = duplex(1 << 16);
+        let (to_client, mut from) = duplex(1 << 16);
+        let served = tokio::spawn(async move { serve(&service, from_client, to_client).await });
+        for line in lines {
+            to.write_all(format!("{line}\n").as_bytes())
+                .await
+                .expect("room");
+        }
+        drop(to);
+        let mut text = String::new();
+        from.read_to_string(&mut text).await.expect("UTF-8");
+        served.await.expect("no panic").expect("a clean end");
+        let lines = text.lines();
+        lines
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect()
+    }
+
+    fn request(id: u64, method: &str, params: Value) -> String {
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+    }
+
+    fn initialize(id: u64) -> String {
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" } });
+        request(id, "initialize", params)
+    }
+
+    #[tokio::test]
+    async fn requests_that_cannot_be_read_are_answered() {
+        let early = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#;
+        let mut lines = vec![early.to_owned(), initialize(0)];
+        let code = |code: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_script","arguments":{{"code":{code}}}}}}}"#
+            )
+        };
+        lines.push(code(r#""\ud800""#));
+        lines.push(code(&("[".repeat(130) + &"]".repeat(130))));
+        lines.push(code(&format!("\"{}\"", "x".repeat(17 << 20))));
+        lines.push("[]".to_owned());
+        lines.push(request(2, "ping", json!({})));
+        let answers = answers(&lines).await;
+        assert_eq!(answers[0]["id"], 0, "{answers:?}");
+        let of = |id: Option<u64>| {
+            let of = answers
+                .iter()
+                .filter(|answer| answer.get("id") == id.map(Value::from).as_ref());
+            of.map(|answer| answer["error"]["message"].as_str().unwrap_or("ok"))
+                .collect::<Vec<_>>()
+        };
+        let [surrogate, deep] = of(Some(1))[..] else {
+            panic!("{answers:?}");
+        };
+        assert!(
+            surrogate.starts_with("the message has half a surrogate pair"),
+            "{surrogate}"
+        );
+        assert_eq!(deep, "the message is nested deeper than 100 levels");
+        assert_eq!(of(None)[0], "the message has more than 16777216 bytes");
+        assert!(of(None)[1].starts_with("batches are not part of MCP"));
+        assert_eq!(of(Some(2)), ["ok"]);
+    }
+
+    #[tokio::test]
+    async fn no_session_begins_after_stateless_requests() {
+        let meta = json!({ "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" } } });
+        let first = request(1, "resources/list", meta);
+        let answers = answers(&[first, initialize(2)]).await;
+        let of = |id: u64| {
+            answers
+                .iter()
+                .find(|answer| answer["id"] == id)
+                .expect("an answer")
+        };
+        assert_eq!(of(1)["result"]["resources"], json!([]));
+        let why = of(2)["error"]["message"].as_str().expect("a message");
+        assert!(
+            why.starts_with("there is no session to initialize"),
+            "{why}"
+        );
+    }
+}
